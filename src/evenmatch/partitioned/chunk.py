@@ -201,7 +201,7 @@ class ChunkBuilder:
         label = cells.team_labels(self.names)
         time = columns.times(cells.held["played_at"], faults)
         place = cells.places(faults)
-        if faults.found or match_row is None or label is None or not shape.has_one_time(match_row, time):
+        if match_row is None or label is None or not shape.has_one_time(match_row, time):
             return None
         teams = _teams(match_row, label, place)
         ladder = self._plain_ladders(cells, match_row)
@@ -248,11 +248,11 @@ class ChunkBuilder:
         encoded = one_dictionary(column)
         used = pc.unique(encoded.indices)  # in order of first appearance
         names, text = text_of(encoded.dictionary.take(used))
-        found = None if names.null_count else self.names.number(names, text, owner)
-        if found is None:
+        numbers = None if names.null_count else self.names.number(names, text, owner)
+        if numbers is None:
             return encoded, None
         number = np.empty(len(encoded.dictionary), np.int32)
-        number[used.to_numpy()] = found
+        number[used.to_numpy()] = numbers
         return encoded, number[encoded.indices.to_numpy()]
 
     def _plain_ladders(self, cells: PieceCells, match_row: NDArray[np.int64]) -> Integers | None:

@@ -56,7 +56,7 @@ class MatchIds:
             return set()
         stored, starts = np.asarray(np.memmap(self._file, np.uint64, "r")), np.array(self._starts)
         sizes = np.diff(starts, axis=1).sum(0)
-        found: set[int] = set()
+        repeated: set[int] = set()
         part = 0
         while part < _PARTS:
             end = part + max(1, int(np.searchsorted(np.cumsum(sizes[part:]), _TOGETHER, side="right")))
@@ -64,9 +64,9 @@ class MatchIds:
             hashes = np.concatenate([stored[first:last] for first, last in bounds])
             again = np.empty(len(hashes), np.uint64)
             room = np.zeros(1 << max(4, (2 * len(hashes)).bit_length()), np.uint64)
-            found.update(again[: _equal(hashes, room, again)].tolist())
+            repeated.update(again[: _equal(hashes, room, again)].tolist())
             part = end
-        return found
+        return repeated
 
     def check(
         self, partitions: Sequence[Partition], read_ids: Callable[[Partition], Iterator[tuple[int, pa.Array]]]

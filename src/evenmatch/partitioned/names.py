@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from evenmatch.history import Integers
 from evenmatch.partitioned.compiled import compiled
 from evenmatch.partitioned.siphash import siphash
-from evenmatch.partitioned.text import Text
+from evenmatch.partitioned.text import TextArrays
 from evenmatch.systems.compiled import prefetch
 
 _ENTRY = np.dtype([("first", "u8"), ("second", "u8"), ("player", "i8")])
@@ -28,8 +28,8 @@ Entries = NDArray[np.void]
 class Names:
     """Numbers for players, in order of first appearance; a player on two ladders has two.
 
-    A name is recognized by the 128 bits of a hash whose key is drawn for each run, so that nobody can choose names that
-    collide, and for a billion names chance is below 1e-20. Memory: 48 to 96 bytes a player, whatever the names.
+    A name is recognized by the 128 bits of a hash whose key is drawn for each run, so that names that collide cannot be
+    chosen, and for a billion names chance is below 1e-20. Memory: 48 to 96 bytes a player, whatever the names.
     """
 
     def __init__(self, file: Path) -> None:
@@ -43,26 +43,26 @@ class Names:
         self._sink = pa.OSFile(str(file), "wb")
         self._writer = pa.ipc.new_stream(self._sink, self._schema)
 
-    def number(self, names: pa.Array, text: Text, ladder: Integers) -> Integers | None:
+    def number(self, names: pa.Array, text: TextArrays, ladder: Integers) -> Integers | None:
         """The number of the player of each row; None if a name is empty.
 
         names, text  large_string (N,), as `text_of` gives it;  ladder  int32 (N,) or (1,) for all of them
         """
         out = np.empty(len(names), np.int32)
         new = np.empty(len(names), np.int64)
-        done, found, code = 0, 0, 0
+        done, known, code = 0, 0, 0
         while done < len(names) and code != EMPTY_NAME:
             keys = (self.key, self.key2)
-            done, count, code = _number(text, ladder, *keys, self._entries, done, self.count, out, new[found:])
-            found += count - self.count
+            done, count, code = _number(text, ladder, *keys, self._entries, done, self.count, out, new[known:])
+            known += count - self.count
             self.count = count
             if code == FULL:
                 larger = _without_names(2 * len(self._entries))
                 _enter(self._entries, larger)
                 self._entries = larger
-        if found:
-            self._writer.write_batch(pa.record_batch([names.take(pa.array(new[:found]))], schema=self._schema))
-            self._ladders.append(ladder[new[:found]] if len(ladder) > 1 else np.repeat(ladder, found))
+        if known:
+            self._writer.write_batch(pa.record_batch([names.take(pa.array(new[:known]))], schema=self._schema))
+            self._ladders.append(ladder[new[:known]] if len(ladder) > 1 else np.repeat(ladder, known))
         return None if code == EMPTY_NAME else out
 
     @property
@@ -71,7 +71,7 @@ class Names:
         return np.concatenate(self._ladders) if self._ladders else np.empty(0, np.int32)
 
     def read(self) -> pa.ChunkedArray:
-        """The names of all players in order of their numbers, mapped from the file; nobody can be added afterwards."""
+        """The names of all players in order of their numbers, mapped from the file; none can be added afterwards."""
         self.close()
         with pa.memory_map(str(self._file)) as mapped:
             return pa.ipc.open_stream(mapped).read_all()["player"]
@@ -103,7 +103,7 @@ def _enter(old: Entries, larger: Entries) -> None:
 
 @compiled
 def _number(
-    text: Text,
+    text: TextArrays,
     ladder: Integers,
     key: np.uint64,
     key2: np.uint64,

@@ -1,4 +1,4 @@
-"""What is kept of every player while a history passes: the state, and what standings need to know."""
+"""The records of every player while a history passes: the state, and the counts that standings need."""
 
 from __future__ import annotations
 

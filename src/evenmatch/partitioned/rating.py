@@ -38,7 +38,7 @@ class StandingsOptions:
 
 @dataclass(frozen=True)
 class RatedLadders:
-    """What was rated and written; small, whatever the number of matches.
+    """The ladders that were rated and written; small, whatever the number of matches.
 
     ratings, journal  the files written, as `name` (within the folder) and `rows`
     skipped           why matches were left out, the first of them; skipped_matches: how many
@@ -68,7 +68,9 @@ class RatedLadders:
         """The ladders of several runs by the same rules, by name."""
         return RatedLadders(
             system=parts[0].system,
-            ladders=tuple(sorted((one for part in parts for one in part.ladders), key=lambda one: one.name)),
+            ladders=tuple(
+                sorted((ladder for part in parts for ladder in part.ladders), key=lambda ladder: ladder.name)
+            ),
             ratings=tuple(entry for part in parts for entry in part.ratings),
             journal=tuple(entry for part in parts for entry in part.journal),
             skipped=tuple(problem for part in parts for problem in part.skipped),

@@ -1,4 +1,4 @@
-"""SipHash-2-4 with 128 bits (Aumasson and Bernstein 2012): without its key nobody can prepare collisions."""
+"""SipHash-2-4 with 128 bits (Aumasson and Bernstein 2012): collisions cannot be prepared without its key."""
 
 from __future__ import annotations
 

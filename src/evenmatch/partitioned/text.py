@@ -15,14 +15,14 @@ Offsets = NDArray[np.int64]
 Hashes = NDArray[np.uint64]
 
 
-class Text(NamedTuple):
+class TextArrays(NamedTuple):
     """N texts in UTF-8: text i is data[offsets[i]:offsets[i + 1]]."""
 
     offsets: Offsets
     data: Bytes
 
 
-def text_of(column: pa.ChunkedArray | pa.Array) -> tuple[pa.Array, Text]:
+def text_of(column: pa.ChunkedArray | pa.Array) -> tuple[pa.Array, TextArrays]:
     """The column as one array of large_string, and its memory for kernels. It must have no empty cell (null)."""
     texts = column.cast(pa.large_string())
     if isinstance(texts, pa.ChunkedArray):
@@ -31,21 +31,21 @@ def text_of(column: pa.ChunkedArray | pa.Array) -> tuple[pa.Array, Text]:
         texts = pa.array([], pa.large_string())
     _, offsets, data = texts.buffers()
     if not len(texts):
-        return texts, Text(np.zeros(1, np.int64), np.empty(0, np.uint8))
+        return texts, TextArrays(np.zeros(1, np.int64), np.empty(0, np.uint8))
     window = np.frombuffer(offsets, np.int64)[texts.offset : texts.offset + len(texts) + 1]
     held = np.empty(0, np.uint8) if data is None else np.frombuffer(data, np.uint8)
-    return texts, Text(window, held)
+    return texts, TextArrays(window, held)
 
 
 @compiled
-def hash_texts(text: Text, key: np.uint64, key2: np.uint64, out: Hashes) -> None:
+def hash_texts(text: TextArrays, key: np.uint64, key2: np.uint64, out: Hashes) -> None:
     """The first 64 bits of the hash of each text."""
     for row in range(len(out)):
         out[row] = siphash(text.data, text.offsets[row], text.offsets[row + 1], key, key2)[0]
 
 
 @compiled
-def run_starts(text: Text, out: Offsets) -> int:
+def run_starts(text: TextArrays, out: Offsets) -> int:
     """Write the first row of each run of equal texts to `out`; returns how many runs there are."""
     runs = 0
     offsets, data = text.offsets, text.data

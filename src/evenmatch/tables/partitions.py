@@ -70,10 +70,10 @@ def find_partitions(address: str) -> list[Partition]:
     listed, InputError for other files, or for files both inside and outside of `ladder=NAME` folders.
     """
     try:
-        found = _objects(address) if is_url(address) else _files(address)
+        files = _objects(address) if is_url(address) else _files(address)
     except (OSError, PermissionError) as error:
         raise UsageError(f"{address}: cannot be listed: {error}") from error
-    visible = {path: size for path, size in found.items() if not path.rpartition("/")[2].startswith((".", "_"))}
+    visible = {path: size for path, size in files.items() if not path.rpartition("/")[2].startswith((".", "_"))}
     if not visible:
         raise UsageError(f"{address}: no files are there; expected Parquet files")
     foreign = sorted(path for path in visible if not path.lower().endswith(".parquet"))

@@ -77,7 +77,7 @@ def check_places(address: str, places: dict[str, str | None]) -> None:
 
 
 def _document(rated: RatedLadders, by: Rules) -> dict[str, object]:
-    """What --json prints: the best of each ladder, as all are in the files of --out."""
+    """The document of --json: the best of each ladder, since all are in the files of --out."""
     ladders = [
         {
             "ladder": ladder.name,

@@ -41,7 +41,7 @@ By = Sequence[str | Rules] | str | Rules | None
 
 @dataclass(frozen=True)
 class StreamedMatches:
-    """What is known of matches that were read in chunks and are not kept.
+    """Matches that were read in chunks and are not kept: their number and names.
 
     name     their address;  count: how many they are;  players: how many played (on each ladder)
     skipped  why matches were left out, the first of them; skipped_matches: how many
@@ -142,11 +142,11 @@ def named_systems(by: By) -> list[System]:
         raise UsageError("no system was named: at least one is needed")
     given = [by] if isinstance(by, str | Rules) else by
     named = [item if isinstance(item, Rules) else Rules.of(systems.find(item)) for item in given or systems.names()]
-    found = list(dict.fromkeys(rules.system for rules in named))
-    for system in found:
-        if any(other.name == system.name for other in found if other is not system):
+    unique = list(dict.fromkeys(rules.system for rules in named))
+    for system in unique:
+        if any(other.name == system.name for other in unique if other is not system):
             raise UsageError(f"two systems are called {system.name!r}: names must be different")
-    return found
+    return unique
 
 
 def variants_of(able: Sequence[System], by: By) -> list[Variant]:
@@ -280,10 +280,10 @@ def _chosen(variants: Sequence[Variant]) -> tuple[Variant, ...]:
     return tuple(variant for variant in variants if stands[variant.system] is variant)
 
 
-def _able(matches: MatchTable, found: Sequence[System]) -> tuple[list[System], list[tuple[str, str]]]:
+def _able(matches: MatchTable, named: Sequence[System]) -> tuple[list[System], list[tuple[str, str]]]:
     """Systems that can rate (nearly) all of these matches, and the reasons why the others cannot."""
     able, left_out = [], []
-    for system in found:
+    for system in named:
         reason = why_not(matches.history, Rules.of(system))
         if reason:
             left_out.append((system.name, reason))

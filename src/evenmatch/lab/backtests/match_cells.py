@@ -1,4 +1,4 @@
-"""Division of matches into cells by block of time, ladder, period and experience of the players."""
+"""CellDivision of matches into cells by block of time, ladder, period and experience of the players."""
 
 from __future__ import annotations
 
@@ -55,14 +55,14 @@ class MatchCells:
 def divide(matches: MatchTable, warm_up: int) -> MatchCells:
     """Divide matches into cells; the first `warm_up` matches are the warm-up."""
     days = days_of(matches.history.columns.time)
-    division = Division.of(len(matches), warm_up, matches.ladders, days)
+    division = CellDivision.of(len(matches), warm_up, matches.ladders, days)
     of = division.number(0, matches.history, matches.ladder, fewest_matches(matches.history))
     order = division.order()
     return division.cells(order, np.argsort(order)[of].astype(np.int32))
 
 
 @dataclass(frozen=True)
-class Division:
+class CellDivision:
     """How matches are divided into cells, which are numbered as they appear.
 
     unit, periods  of time: "D", "M" or "Y", and the first moments of all periods that occur, ascending
@@ -78,8 +78,8 @@ class Division:
     kinds: dict[int, int]
 
     @classmethod
-    def of(cls, matches: int, warm_up: int, ladders: tuple[str, ...], days: NDArray[np.datetime64]) -> Division:
-        """The division of so many matches, which were played on these days."""
+    def of(cls, matches: int, warm_up: int, ladders: tuple[str, ...], days: NDArray[np.datetime64]) -> CellDivision:
+        """The division of this number of matches, played on these days."""
         blocks = (_blocks(warm_up), _blocks(matches - warm_up))
         unit = "D"
         for longer, least in (("M", MONTHS), ("Y", YEARS)):
@@ -92,7 +92,7 @@ class Division:
         return (sum(self.blocks), len(self.ladders), len(self.periods), len(EXPERIENCE))
 
     def number(self, first: int, history: History, ladder: Integers, fewest: NDArray[np.int64]) -> Integers:
-        """The cell of each of these matches, the first of which has the number `first`.
+        """The cell of each of these matches; the first has the number `first`.
 
         ladder  of each match, an index into `ladders`;  fewest  earlier matches of its least experienced player
         """
@@ -113,7 +113,7 @@ class Division:
         return np.argsort(np.array(list(self.kinds)))
 
     def cells(self, order: NDArray[np.intp], of: Integers) -> MatchCells:
-        """The cells in their order. of: the cell of each match, by that order; empty if nobody needs it."""
+        """The cells in their order. of: the cell of each match, by that order; empty if not needed."""
         kinds = np.array(list(self.kinds))[order]
         block, ladder, period, experience = (i.astype(np.int32) for i in np.unravel_index(kinds, self._sizes))
         return MatchCells(

@@ -35,7 +35,7 @@ from evenmatch.lab.backtests.backtest import (
 )
 from evenmatch.lab.backtests.evaluation import rateable_history, refused_by, why_not_of
 from evenmatch.lab.backtests.findings import Resamples, ScoredVariant, Variant
-from evenmatch.lab.backtests.match_cells import Division, days_of
+from evenmatch.lab.backtests.match_cells import CellDivision, days_of
 from evenmatch.lab.backtests.metrics import judge
 from evenmatch.lab.backtests.team_order import TELLING, order_counts, order_note, scrambled, share_of
 from evenmatch.partitioned.chunk import Chunk
@@ -52,7 +52,7 @@ MEMORY = 1 << 30  # bytes for the records of players, of all variants that are j
 
 @dataclass
 class _Survey:
-    """What one reading of all matches shows."""
+    """The findings of one reading of all matches."""
 
     matches: int = 0
     players: int = 0
@@ -77,7 +77,7 @@ class _Survey:
 
 
 @dataclass
-class _Running:
+class _JudgedVariant:
     """A variant while the matches pass: its records and sums by cell, in the order in which cells appear."""
 
     variant: Variant
@@ -88,7 +88,7 @@ class _Running:
     seconds: float = 0.0
 
     @classmethod
-    def begin(cls, variant: Variant, survey: _Survey) -> _Running:
+    def begin(cls, variant: Variant, survey: _Survey) -> _JudgedVariant:
         """Begin with newcomers."""
         rules = variant.rules
         records = (rules.newcomers(survey.players), rules.ladders(max(1, len(survey.ladders))))
@@ -142,21 +142,22 @@ def backtest_partitions(
     for rules in {variant.system: variant.rules for variant in variants}.values():
         load_kernels(rules)
     share = share_of(survey.order)
-    division = Division.of(survey.matches, early, survey.ladders, survey.days)
-    running: list[_Running] = []
+    division = CellDivision.of(survey.matches, early, survey.ladders, survey.days)
+    running: list[_JudgedVariant] = []
     groups = list(_groups(variants, survey.players))
     for index, group in enumerate(groups):
-        here = [_Running.begin(variant, survey) for variant in group]
+        here = [_JudgedVariant.begin(variant, survey) for variant in group]
         part = partial(_part_of, report, index, len(groups))
         _judge(partitions, chosen, here, division, scramble=share >= TELLING, report=part, workers=workers)
-        for one in here:
-            one.state = one.ladders = np.empty(0, one.state.dtype)
+        for entry in here:
+            entry.state = entry.ladders = np.empty(0, entry.state.dtype)
         running += here
     order = division.order()
     cells = division.cells(order, np.empty(0, np.int32))
     resamples = Resamples.of(cells, seed)
     results: list[ScoredVariant] = [
-        findings.judged(one.variant, one.sums[order], one.bins[order], one.seconds, cells, resamples) for one in running
+        findings.judged(entry.variant, entry.sums[order], entry.bins[order], entry.seconds, cells, resamples)
+        for entry in running
     ]
     notes = (order_note(share) if share >= TELLING else "", _reading_note(len(groups)))
     return summed_up(source, early, results, cells, resamples, left_out, notes=notes)
@@ -216,8 +217,8 @@ def _groups(variants: Sequence[Variant], players: int) -> Iterator[list[Variant]
 def _judge(
     partitions: Sequence[Partition],
     selection: Selection,
-    running: Sequence[_Running],
-    division: Division,
+    running: Sequence[_JudgedVariant],
+    division: CellDivision,
     *,
     scramble: bool,
     report: Callable[[str, float], None],
@@ -239,7 +240,7 @@ def _judge(
             fewest = np.empty(len(chunk), np.int64)
             count_before(chunk.history.match_slots, chunk.history.columns.player, played, fewest)
             cell = division.number(first, chunk.history, chunk.ladder, fewest)
-            judges = [pool.submit(one.judge, history, cell, len(division.kinds)) for one in running]
+            judges = [pool.submit(entry.judge, history, cell, len(division.kinds)) for entry in running]
             for done in judges:
                 done.result()
             first += len(chunk)
