@@ -79,7 +79,7 @@ class Results:
         """Remove a file if it is there."""
         if is_url(self.address):
             system, path = file_system(f"{self.address}/{name}")
-            with suppress(FileNotFoundError):
+            if _asked(self.address, lambda: system.exists(path)):
                 _asked(self.address, lambda: system.rm(path))
         else:
             Path(self.address, name).unlink(missing_ok=True)
