@@ -22,6 +22,7 @@ from benchmarks import (
     moving,
     online,
     pages,
+    partitions,
     peers,
     rate,
     report,
@@ -36,6 +37,7 @@ from benchmarks.pictures import draw
 
 BENCHMARKS: dict[str, Callable[[], Section]] = {
     "rate": rate.run,
+    "partitions": partitions.run,
     "contests": contests.run,
     "peers": peers.run,
     "lab": lab.run,

@@ -42,6 +42,9 @@ BELOW = {
         *("errors", "match", "history", "tables", "systems", "standings", "compile_notice"),
         *("named_rules", "rating_changes"),
     ],
+    "partitioned": [
+        *("errors", "history", "tables", "systems", "standings", "rating", "compile_notice", "whole_file"),
+    ],
     "stake_assumptions": ["errors", "options"],
     "stakes": ["errors", "history", "systems", "rating_changes", "stake_assumptions"],
     "online": [
@@ -60,7 +63,7 @@ BELOW = {
         *("calibration", "wait_target"),
         *("attributes", "durations", "options", "policy", "whole_file"),
         *("errors", "match", "history", "tables", "systems", "standings", "rating", "online", "matchmaking"),
-        *("compile_notice", "__version__"),
+        *("compile_notice", "partitioned", "__version__"),
     ],
     "ledger": ["durations", "errors", "match", "history", "systems", "standings", "rating", "whole_file"],
     "service": [
@@ -104,7 +107,7 @@ BELOW = {
         *("calibration", "experiment", "wait_target"),
         *("attributes", "durations", "options", "policy", "whole_file"),
         *("errors", "match", "history", "tables", "systems", "standings", "rating", "online", "matchmaking"),
-        *("lab", "service", "http", "web", "demo", "stake_assumptions", "stakes", "kernel_folder"),
+        *("lab", "service", "http", "web", "demo", "stake_assumptions", "stakes", "kernel_folder", "partitioned"),
         "__version__",
     ],
 }
@@ -141,7 +144,7 @@ THIRD_PARTY = {
     "calibration": ["numpy", "numba"],
     "comparison": ["numpy"],
     "experiment": [],
-    "tables": ["numpy", "pyarrow"],
+    "tables": ["numpy", "pyarrow", "fsspec"],
     "systems": ["numpy", "numba", "llvmlite"],
     "standings": ["numpy"],
     "compile_notice": [],
@@ -149,6 +152,7 @@ THIRD_PARTY = {
     "named_rules": [],
     "rating_changes": ["numpy"],
     "rating": ["numpy", "pyarrow"],
+    "partitioned": ["numpy", "numba", "pyarrow"],
     "stake_assumptions": [],
     "stakes": ["numpy"],
     "online": ["numpy"],

@@ -22,7 +22,7 @@ import evenmatch
 from evenmatch import Backtest
 from evenmatch.lab.backtests.findings import Variant
 from evenmatch.options import shown
-from evenmatch.tables import write_arrow
+from evenmatch.tables import MatchTable, write_arrow
 
 ROOT = Path(__file__).resolve().parents[1]
 PAGE = ROOT / "docs" / "choosing-a-system.md"
@@ -147,6 +147,7 @@ def _by_scores(b: Backtest, scores: Mapping[tuple[str, str], Row]) -> list[str]:
 
 def _uses_scores(b: Backtest, one: Variant) -> bool:
     """Whether the variant, with its parameters, looks at the scores or performances that these matches have."""
+    assert isinstance(b.matches, MatchTable), "the games are read whole"
     c = b.matches.history.columns
     if one.system == "even":
         values = one.rules.values()

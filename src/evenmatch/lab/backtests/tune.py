@@ -200,7 +200,7 @@ class _Search:
         except BadParameterError:  # values that are invalid in combination
             return np.inf, 0.0
         refused = refused_by(rules, self.history)
-        if too_many(refused, self.history):
+        if too_many(len(refused), len(self.history)):
             return np.inf, 0.0
         history = without(self.history, refused)
         sums, _ = replay_and_judge(rules, history, self.cell, 1, with_bins=False)
