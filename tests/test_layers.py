@@ -64,6 +64,7 @@ BELOW = {
         *("compile_notice", "ledger", "stake_assumptions", "stakes"),
         "lab",  # policies of queues are fitted by simulation
     ],
+    "cluster": ["errors", "options", "systems", "rating", "lab", "ledger", "service", "__version__"],
     "http": [
         "attributes",
         "calibration",
@@ -98,7 +99,7 @@ BELOW = {
         *("calibration", "experiment", "wait_target"),
         *("attributes", "durations", "options", "policy", "whole_file"),
         *("errors", "match", "history", "tables", "systems", "standings", "rating", "online", "matchmaking"),
-        *("lab", "service", "http", "web", "demo", "stake_assumptions", "stakes"),
+        *("lab", "service", "cluster", "http", "web", "demo", "stake_assumptions", "stakes"),
         "__version__",
     ],
 }
@@ -146,6 +147,7 @@ THIRD_PARTY = {
     # compilers: for their versions
     "ledger": ["numpy", "numba", "llvmlite", "sqlalchemy", "alembic", "psycopg", "cryptography", "disarm"],
     "service": ["httpx", "jwt", "numpy", "pyarrow"],
+    "cluster": ["llvmlite", "numba", "numpy", "ray"],  # compilers: for their versions
     "http": [
         *(
             "fastapi",

@@ -1,0 +1,40 @@
+"""The option --cluster: batch work as tasks on a Ray cluster, or on the processors of this machine."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+if TYPE_CHECKING:
+    from evenmatch.lab.backtests.workers import Workers
+
+OnCluster = Annotated[
+    str | None,
+    typer.Option(
+        "--cluster",
+        metavar="ADDRESS",
+        help="Work on a Ray cluster: HOST:PORT of its head node; or local, for all processors of this machine.",
+    ),
+]
+
+
+@contextmanager
+def workers_of(cluster: str | None, systems: Sequence[str]) -> Iterator[Workers | None]:
+    """What replays histories: the workers of a cluster; None without one, for threads.
+
+    systems  all that will be used, as `systems.find` takes them
+    """
+    if cluster is None:
+        yield None
+        return
+    from evenmatch.cli.shared.output import working
+    from evenmatch.cluster import connect
+    from evenmatch.cluster.tasks import executor_of
+
+    with ExitStack() as stack:
+        with working(f"connecting to the cluster {cluster}"):
+            connected = stack.enter_context(connect(cluster, systems))
+        yield stack.enter_context(executor_of(connected))
