@@ -32,10 +32,13 @@ STORE_BYTES = 80_000_000
 GUARD = '"$@" </dev/null & node=$!; read -r word; kill -TERM "$node"; wait "$node"'
 SETTINGS = {
     "RAY_USAGE_STATS_ENABLED": "0",
+    "RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER": "0",  # listen on loopback
     "RAY_AUTH_MODE": "token",
+    "RAY_AUTH_TOKEN": secrets.token_hex(32),
     "RAY_enable_metrics_collection": "0",
     "RAY_health_check_period_ms": "500",  # a node that was killed is missed sooner
 }
+os.environ.update(SETTINGS)  # Ray reads them when it is imported, before any fixture
 
 
 class RayNode:
@@ -101,7 +104,7 @@ class RayCluster:
         """Start the head and one more node, each with one worker, and wait for them."""
         head = ("--head", f"--port={self.address.partition(':')[2]}", f"--temp-dir={self.folder}")
         options = ("--include-dashboard=false", "--no-monitor", "--dashboard-agent-listen-port=0")
-        self._add([*head, *options, "--num-cpus=1"], {"RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER": "0"}, ())
+        self._add([*head, *options, "--num-cpus=1"], {}, ())
         self._wait_for_head()
         self.add_node()
         self.wait_for_workers(2)
@@ -170,14 +173,9 @@ class RayCluster:
 def ray_cluster() -> Iterator[RayCluster]:
     """A cluster of two nodes with a worker each, for the tests of a file."""
     pytest.importorskip("ray", reason="Ray has no wheel for this version of Python or this system")
-    with pytest.MonkeyPatch.context() as patch:
-        for name, value in SETTINGS.items():
-            patch.setenv(name, value)
-        patch.setenv("RAY_AUTH_TOKEN", secrets.token_hex(32))
-        patch.setenv("RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER", "0")
-        cluster = RayCluster()
-        try:
-            cluster.start()
-            yield cluster
-        finally:
-            cluster.close()
+    cluster = RayCluster()
+    try:
+        cluster.start()
+        yield cluster
+    finally:
+        cluster.close()

@@ -36,6 +36,9 @@ BELOW = {
     "standings": ["durations", "errors", "options", "match", "history", "systems"],
     "compile_notice": ["history", "systems"],
     "rating": ["errors", "match", "history", "tables", "systems", "standings", "compile_notice"],
+    "partitioned": [
+        *("errors", "history", "tables", "systems", "standings", "rating", "compile_notice", "whole_file"),
+    ],
     "stake_assumptions": ["errors", "options"],
     "stakes": ["errors", "history", "systems", "rating", "stake_assumptions"],
     "online": [
@@ -54,7 +57,7 @@ BELOW = {
         *("calibration", "wait_target"),
         *("attributes", "durations", "options", "policy", "whole_file"),
         *("errors", "match", "history", "tables", "systems", "standings", "rating", "online", "matchmaking"),
-        *("compile_notice", "__version__"),
+        *("compile_notice", "partitioned", "__version__"),
     ],
     "ledger": ["durations", "errors", "match", "history", "systems", "standings", "rating", "whole_file"],
     "service": [
@@ -64,7 +67,10 @@ BELOW = {
         *("compile_notice", "ledger", "stake_assumptions", "stakes"),
         "lab",  # policies of queues are fitted by simulation
     ],
-    "cluster": ["errors", "options", "systems", "rating", "lab", "ledger", "service", "__version__"],
+    "cluster": [
+        *("errors", "options", "tables", "systems", "rating", "partitioned", "lab", "ledger", "service"),
+        "__version__",
+    ],
     "http": [
         "attributes",
         "calibration",
@@ -99,7 +105,7 @@ BELOW = {
         *("calibration", "experiment", "wait_target"),
         *("attributes", "durations", "options", "policy", "whole_file"),
         *("errors", "match", "history", "tables", "systems", "standings", "rating", "online", "matchmaking"),
-        *("lab", "service", "cluster", "http", "web", "demo", "stake_assumptions", "stakes"),
+        *("lab", "service", "cluster", "http", "web", "demo", "stake_assumptions", "stakes", "partitioned"),
         "__version__",
     ],
 }
@@ -134,11 +140,12 @@ THIRD_PARTY = {
     "calibration": ["numpy", "numba"],
     "comparison": ["numpy"],
     "experiment": [],
-    "tables": ["numpy", "pyarrow"],
+    "tables": ["numpy", "pyarrow", "fsspec"],
     "systems": ["numpy", "numba", "llvmlite"],
     "standings": ["numpy"],
     "compile_notice": [],
     "rating": ["numpy", "pyarrow"],
+    "partitioned": ["numpy", "numba", "pyarrow"],
     "stake_assumptions": [],
     "stakes": ["numpy"],
     "online": ["numpy"],

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -20,7 +21,7 @@ from evenmatch.standings.hysteresis import division_of
 from evenmatch.standings.percentiles import percentiles
 from evenmatch.systems import loop
 from evenmatch.systems.loop import Journal, Replay
-from evenmatch.systems.system import Change, Records, Rules
+from evenmatch.systems.system import Change, Records, Rules, System
 from evenmatch.tables import Frame, MatchTable, table_of
 from evenmatch.tables.display import as_html, counted
 from evenmatch.tables.table import MICROSECONDS
@@ -87,55 +88,20 @@ class Ratings:
         Columns: ladder, player, rating, matches, last_played, percentile (null unless placed and active), placed,
         division, then the system's own.
         """
-        table, activity = self.matches, Activity.of(self.matches.history)
-        if as_of is not None and len(table) and as_of < table.history.columns.time[-1]:
-            raise InputError("as_of is before the last match that was rated; rate only the matches up to that time")
-        rating = self.state["rating"]
-        last = np.array(
-            [table.history.columns.time[table.ladder == code].max(initial=0) for code in range(len(table.ladders))]
+        table, time = self.matches, self.matches.history.columns.time
+        last = np.array([time[table.ladder == code].max(initial=0) for code in range(len(table.ladders))])
+        rated = RatedPlayers(
+            self.rules, self.state, Activity.of(table.history), table.player, table.player_ladder, table.ladders, last
         )
-        now = last[table.player_ladder] if as_of is None else np.full(len(rating), as_of)
-        active, placed = activity.active(now, active_days), activity.placed(placement)
-        percentile = np.ones(len(rating), np.int64)
-        for code in range(len(table.ladders)):
-            members = table.player_ladder == code
-            percentile[members] = percentiles(rating[members], active[members])
-        hidden = ~(active & placed)
-        order = self._order()
-        division = np.array([d.name for d in divisions], object)[division_of(percentile, divisions)]
-        columns_of = self.rules.system.columns
-        columns = {
-            "ladder": pa.array(table.ladders, TEXT).take(pa.array(table.player_ladder)),
-            "player": table.player.cast(TEXT),
-            "rating": pa.array(rating),
-            "matches": pa.array(activity.matches),
-            "last_played": pa.array(activity.last_played).cast(MICROSECONDS),
-            "percentile": pa.array(percentile, mask=hidden),
-            "placed": pa.array(placed),
-            "division": pa.array(division, TEXT, mask=hidden),
-            **{name: pa.array(column) for name, column in columns_of(self.state, self.rules.parameters).items()},
-        }
-        return pa.table(columns).take(pa.array(order))
+        return rated.standings(as_of=as_of, placement=placement, active_days=active_days, divisions=divisions)
 
     def journal_table(self) -> pa.Table:
         """One row per player and match: match_id, ladder, player, team, before, after, expected, then the factors."""
-        journal = self._journal()
         table, history = self.matches, self.matches.history
-        match, team = pa.array(history.slot_match), pa.array(history.slot_team)
-        columns = {
-            "match_id": table.match_id.cast(TEXT).take(match),
-            "ladder": pa.array(table.ladders, TEXT).take(pa.array(table.ladder)).take(match),
-            "player": table.player.take(pa.array(history.columns.player)),
-            "team": table.team.take(team).cast(TEXT),
-            "before": pa.array(journal.before),
-            "after": pa.array(journal.after),
-            "expected": pa.array(self.expected).take(team),
-        }
-        for factor in self.rules.system.factors:
-            values = journal.factors[factor.name]
-            words = pa.array(factor.labels, TEXT)
-            columns[factor.name] = words.take(pa.array(values)) if factor.labels else pa.array(values, from_pandas=True)
-        return pa.table(columns)
+        ladder = pa.array(table.ladders, TEXT).take(pa.array(table.ladder))
+        player = table.player.take(pa.array(history.columns.player))
+        names = SlotNames(table.match_id, ladder, player, table.team)
+        return journal_rows(self.rules.system, history, self.expected, self._journal(), names)
 
     def changes(self, match: int) -> list[list[Change]]:
         """The rating changes of one match (by index), team by team; requires the journal."""
@@ -148,14 +114,88 @@ class Ratings:
             raise InputError("these ratings have no journal; call rate with journal=True")
         return self.journal
 
+
+@dataclass(frozen=True, eq=False)
+class RatedPlayers:
+    """P players on L ladders after their matches, for standings.
+
+    player         text (P,)   name of each player
+    player_ladder  int32 (P,)  ladder of each player, an index into `ladders`
+    last           int64 (L,)  time of each ladder's last match
+    """
+
+    rules: Rules
+    state: Records
+    activity: Activity
+    player: pa.Array | pa.ChunkedArray
+    player_ladder: NDArray[np.int32]
+    ladders: Sequence[str]
+    last: NDArray[np.int64]
+
+    def standings(
+        self, *, as_of: int | None, placement: int, active_days: float, divisions: Sequence[Division]
+    ) -> pa.Table:
+        """As `Ratings.standings`."""
+        if as_of is not None and len(self.last) and as_of < self.last.max():
+            raise InputError("as_of is before the last match that was rated; rate only the matches up to that time")
+        rating, activity = self.state["rating"], self.activity
+        now = self.last[self.player_ladder] if as_of is None else np.full(len(rating), as_of)
+        active, placed = activity.active(now, active_days), activity.placed(placement)
+        percentile = np.ones(len(rating), np.int64)
+        for code in range(len(self.ladders)):
+            members = self.player_ladder == code
+            percentile[members] = percentiles(rating[members], active[members])
+        hidden = ~(active & placed)
+        division = np.array([d.name for d in divisions], object)[division_of(percentile, divisions)]
+        columns_of = self.rules.system.columns
+        columns = {
+            "ladder": pa.array(self.ladders, TEXT).take(pa.array(self.player_ladder)),
+            "player": self.player.cast(TEXT),
+            "rating": pa.array(rating),
+            "matches": pa.array(activity.matches),
+            "last_played": pa.array(activity.last_played).cast(MICROSECONDS),
+            "percentile": pa.array(percentile, mask=hidden),
+            "placed": pa.array(placed),
+            "division": pa.array(division, TEXT, mask=hidden),
+            **{name: pa.array(column) for name, column in columns_of(self.state, self.rules.parameters).items()},
+        }
+        return pa.table(columns).take(pa.array(self._order()))
+
     def _order(self) -> NDArray[np.intp]:
-        table = self.matches
-        by_name = np.empty(len(table.player), np.int64)
-        by_name[pc.sort_indices(table.player).to_numpy()] = np.arange(len(table.player))
-        ladders = sorted(range(len(table.ladders)), key=lambda code: table.ladders[code])
+        by_name = np.empty(len(self.player), np.int64)
+        by_name[pc.sort_indices(self.player).to_numpy()] = np.arange(len(self.player))
+        ladders = sorted(range(len(self.ladders)), key=lambda code: self.ladders[code])
         rank = np.empty(len(ladders), np.int64)
         rank[ladders] = np.arange(len(ladders))
-        return np.lexsort((by_name, -self.state["rating"], rank[table.player_ladder]))
+        return np.lexsort((by_name, -self.state["rating"], rank[self.player_ladder]))
+
+
+class SlotNames(NamedTuple):
+    """The names of M matches, T teams and S slots: match_id and ladder text (M,), player (S,), team (T,)."""
+
+    match_id: pa.Array
+    ladder: pa.Array
+    player: pa.Array
+    team: pa.Array
+
+
+def journal_rows(system: System, history: History, expected: Floats, journal: Journal, names: SlotNames) -> pa.Table:
+    """One row per player and match: match_id, ladder, player, team, before, after, expected, then the factors."""
+    match, team = pa.array(history.slot_match), pa.array(history.slot_team)
+    columns = {
+        "match_id": names.match_id.cast(TEXT).take(match),
+        "ladder": names.ladder.take(match),
+        "player": names.player,
+        "team": names.team.take(team).cast(TEXT),
+        "before": pa.array(journal.before),
+        "after": pa.array(journal.after),
+        "expected": pa.array(expected).take(team),
+    }
+    for factor in system.factors:
+        values = journal.factors[factor.name]
+        words = pa.array(factor.labels, TEXT)
+        columns[factor.name] = words.take(pa.array(values)) if factor.labels else pa.array(values, from_pandas=True)
+    return pa.table(columns)
 
 
 def rate(

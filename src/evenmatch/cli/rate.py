@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -20,15 +21,11 @@ from evenmatch.cli.shared.output import (
 from evenmatch.errors import UsageError
 
 if TYPE_CHECKING:
-    import pyarrow as pa
-
-    from evenmatch.rating import Ratings
-
-TOP = 20
+    from evenmatch.partitioned.summary import RatedLadder
 
 
 def command(
-    matches: options.Matches,
+    matches: options.History,
     system: options.System,
     preset: options.Preset = None,
     param: options.Param = None,
@@ -48,10 +45,16 @@ def command(
         Path | None, typer.Option("--divisions", metavar="FILE", help="A .csv with columns name, lowest (percentile).")
     ] = None,
     out: Annotated[
-        Path | None, typer.Option("--out", "-o", metavar="FILE", help="Write all ratings: .csv, .parquet or .jsonl.")
+        str | None,
+        typer.Option(
+            "--out",
+            "-o",
+            metavar="FILE",
+            help="Write all ratings: .csv, .parquet or .jsonl; a folder or URL where MATCHES is one.",
+        ),
     ] = None,
     journal: Annotated[
-        Path | None,
+        str | None,
         typer.Option(
             "--journal", metavar="FILE", help="Write every rating change with its factors, in the same formats."
         ),
@@ -70,31 +73,49 @@ def command(
     evenmatch rate season.csv --system scorefactor --preset xonstat --out ratings.csv
 
     evenmatch rate season.parquet --system battlepoints --param k=40,32,24,16 --journal changes.parquet
+
+    evenmatch rate s3://games/season --system even --out s3://games/ratings
     """
     by = options.rules_of(system, preset, param)
     now = options.moment(as_of)
     from evenmatch.cli.shared.divisions_file import read_divisions
-    from evenmatch.rating import rate, rateable
     from evenmatch.standings.division import DIVISIONS
-    from evenmatch.tables.files import check_writable, texts, write_arrow
+    from evenmatch.tables.partitions import is_partitioned
 
     table = DIVISIONS if divisions is None else read_divisions(divisions)
-    for path in (out, journal):
+    if is_partitioned(matches):
+        from evenmatch.cli.shared.partitioned_rating import rate_address
+        from evenmatch.partitioned import StandingsOptions
+        from evenmatch.partitioned.stream import Selection
+
+        selection = Selection(ladder, pool_ladders, now, skip_bad)
+        rated = rate_address(
+            matches, by, out, journal, selection, StandingsOptions(placement, active_days, table), as_json=json
+        )
+        if not json and out is None:
+            print_ladders(rated.ladders, placement)
+        return
+    from evenmatch.partitioned.summary import summaries
+    from evenmatch.rating import rate, rateable
+    from evenmatch.tables.files import check_writable, texts, write_arrow
+
+    ratings_file, journal_file = (None if name is None else Path(name) for name in (out, journal))
+    for path in (ratings_file, journal_file):
         if path is not None:
             check_writable(path)
-    written = [path.resolve() for path in (out, journal, matches) if path is not None]
+    written = [path.resolve() for path in (ratings_file, journal_file, Path(matches)) if path is not None]
     if len(set(written)) < len(written):
         raise UsageError("--out, --journal and MATCHES name the same file; expected different ones")
-    recorded = rateable(options.matches_of(matches, ladder, pool_ladders, now, skip_bad), by, skip_bad=skip_bad)
+    recorded = rateable(options.matches_of(Path(matches), ladder, pool_ladders, now, skip_bad), by, skip_bad=skip_bad)
     compile_ahead([system], by.system.name)
     with working(f"rating with {by.system.name}", len(recorded)) as progress:
         ratings = rate(recorded, by, journal=journal is not None, progress=progress)
     with working("standings"):
         standings = ratings.standings(as_of=now, placement=placement, active_days=active_days, divisions=table)
-        if out is not None:
-            write_arrow(standings, out)
-        if journal is not None:
-            write_arrow(ratings.journal_table(), journal)
+        if ratings_file is not None:
+            write_arrow(standings, ratings_file)
+        if journal_file is not None:
+            write_arrow(ratings.journal_table(), journal_file)
     skipped = recorded.skipped_matches
     note_skipped(recorded.skipped, skipped)
     if json:
@@ -109,35 +130,30 @@ def command(
             "standings": texts(standings).to_pylist(),
         }
         print_json(document)
-    elif out is not None:
-        for path, rows in ((out, standings.num_rows), (journal, len(recorded.history.columns.player))):
+    elif ratings_file is not None:
+        for path, rows in ((ratings_file, standings.num_rows), (journal_file, len(recorded.history.columns.player))):
             if path is not None:
                 print(f"{path}: {rows:,} rows")
     else:
-        _print_top(ratings, standings, placement)
-        if journal is not None:
-            note(f"{journal}: {len(recorded.history.columns.player):,} rows")
+        played = {name: int((recorded.ladder == code).sum()) for code, name in enumerate(recorded.ladders)}
+        print_ladders(summaries(standings, played), placement)
+        if journal_file is not None:
+            note(f"{journal_file}: {len(recorded.history.columns.player):,} rows")
 
 
-def _print_top(ratings: Ratings, standings: pa.Table, placement: int) -> None:
-    import pyarrow.compute as pc
-
-    table = ratings.matches
-    for number, ladder in sorted(enumerate(table.ladders), key=lambda pair: pair[1]):
-        here = standings.filter(pc.equal(standings["ladder"], ladder))
-        placed = here.filter(here["placed"])
-        shown = placed if placed.num_rows else here
+def print_ladders(ladders: Iterable[RatedLadder], placement: int) -> None:
+    """Print the best players of each ladder."""
+    for ladder in ladders:
         rows: list[list[object]] = []
         rank = 0
-        for position, row in enumerate(shown.slice(0, TOP).to_pylist(), 1):
+        for position, row in enumerate(ladder.top, 1):
             rank = position if position == 1 or row["rating"] != rows[-1][2] else rank
             rows.append([rank, row["player"], row["rating"], row["matches"], row["percentile"], row["division"]])
-        played = int((table.ladder == number).sum())
-        plural = "" if played == 1 else "es"
-        title = f"{ladder}: {played:,} match{plural}, {here.num_rows:,} players, {placed.num_rows:,} placed"
-        if not placed.num_rows:
+        plural = "" if ladder.matches == 1 else "es"
+        title = f"{ladder.name}: {ladder.matches:,} match{plural}, {ladder.players:,} players, {ladder.placed:,} placed"
+        if not ladder.placed:
             title += f" (no player has completed {placement} matches yet: all are shown)"
-        elif placed.num_rows < here.num_rows:
+        elif ladder.placed < ladder.players:
             title += " (the others are not shown)"
         heads = ("rank", "player", "rating", "matches", "percentile", "division")
         print_table(title, heads, rows, right=("rank", "rating", "matches", "percentile"))

@@ -266,12 +266,14 @@ def replay(
     ladders: Records | None = None,
     *,
     journal: bool = False,
+    in_place: bool = False,
     progress: Callable[[int], None] | None = None,
     watch: Callable[[int, int, Floats], None] | None = None,
 ) -> Replay:
     """Rate a history from this state (which stays as it was); assumes that `rules.system.refusals` names no match.
 
     ladders   what was learned of the ladders before (the records stay as they were); None: nothing
+    in_place  change the records of `state` and `ladders` themselves, where they are far more than the matches
     progress  called from time to time with the number of matches rated so far
     watch     called with (start, stop, forecasts) for one stretch of matches after the other: float64 (P, 2), the
               probabilities of a win of the first and of a draw, for each pair of teams of these matches, pairs of a
@@ -279,8 +281,11 @@ def replay(
     """
     system, h = rules.system, unsigned(history.columns)
     slots = len(h.player) if journal else 0
-    state = copy_records(state)
-    ladders = rules.ladders(history.ladders) if ladders is None else copy_records(ladders)
+    state = state if in_place else copy_records(state)
+    if ladders is None:
+        ladders = rules.ladders(history.ladders)
+    elif not in_place:
+        ladders = copy_records(ladders)
     expected = np.empty(len(h.place))
     before, after = np.empty(slots), np.empty(slots)
     factors = np.zeros(slots, system.factor_type)

@@ -17,6 +17,14 @@ from evenmatch.tables.columns import Faults
 from evenmatch.tables.source import Source
 from evenmatch.tables.table import COLUMNS, NEEDED
 
+NUMBERS = {  # lowest, highest, and whether NaN is an empty cell
+    "team_score": (-math.inf, math.inf, True),
+    "score": (-math.inf, math.inf, True),
+    "seconds": (0.0, math.inf, False),
+    "performance": (-1.0, 1.0, True),
+    "duration": (0.0, math.inf, True),
+}
+FLAGS = {"quit": False, "keep": True}  # what an empty cell means
 _INDEX = r"__index_level_\d+__$"  # the index of a pandas frame, not a column of the user
 
 
@@ -76,21 +84,19 @@ def read_cells(rows: dict[str, pa.ChunkedArray], count: int, faults: Faults) -> 
     nan = np.full(count, np.nan)
     present = set(rows)
 
-    def number(name: str, low: float = -math.inf, high: float = math.inf, *, nan_is_empty: bool = True) -> Floats:
-        if name not in present:
-            return nan
-        return columns.numbers(rows.pop(name), name, low, high, faults, nan_is_empty=nan_is_empty)
+    def number(name: str) -> Floats:
+        return read_number(rows.pop(name), name, faults) if name in present else nan
 
-    def flag(name: str, default: bool) -> Flags:
+    def flag(name: str) -> Flags:
         if name not in present:
-            return np.full(count, default)
-        return columns.flags(rows.pop(name), name, default, faults)
+            return np.full(count, FLAGS[name])
+        return columns.flags(rows.pop(name), name, FLAGS[name], faults)
 
     match, match_id = columns.names(rows.pop("match_id"), "match_id", faults, in_runs=True)
     team, teams = columns.names(rows.pop("team"), "team", faults)
     player, players = columns.names(rows.pop("player"), "player", faults)
     if "ladder" in present:
-        ladder, ladders = columns.names(_or_default(rows.pop("ladder")), "ladder", faults)
+        ladder, ladders = columns.names(or_default(rows.pop("ladder")), "ladder", faults)
     else:
         ladder, ladders = np.zeros(count, np.int32), pa.array(["default"])
     pa.default_memory_pool().release_unused()  # otherwise Arrow keeps the memory of the text columns, most of the total
@@ -107,16 +113,22 @@ def read_cells(rows: dict[str, pa.ChunkedArray], count: int, faults: Faults) -> 
         place=columns.places(rows.pop("place"), faults) if "place" in present else np.zeros(count, np.int32),
         team_score=number("team_score"),
         score=number("score"),
-        seconds=number("seconds", 0, nan_is_empty=False),
-        performance=number("performance", -1, 1),
-        duration=number("duration", 0),
-        quit=flag("quit", default=False),
-        keep=flag("keep", default=True),
+        seconds=number("seconds"),
+        performance=number("performance"),
+        duration=number("duration"),
+        quit=flag("quit"),
+        keep=flag("keep"),
         nothing=nan,
     )
 
 
-def _or_default(ladder: pa.ChunkedArray) -> pa.ChunkedArray:
+def read_number(column: pa.ChunkedArray, name: str, faults: Faults) -> Floats:
+    """The numbers of an optional column, NaN for an empty cell."""
+    low, high, nan_is_empty = NUMBERS[name]
+    return columns.numbers(column, name, low, high, faults, nan_is_empty=nan_is_empty)
+
+
+def or_default(ladder: pa.ChunkedArray) -> pa.ChunkedArray:
     """Ladder names; an empty cell is the ladder "default"."""
     try:
         return ladder.cast(pa.large_string()).fill_null("default")

@@ -1,0 +1,164 @@
+"""A stream of chunks from the partitions of one ladder, or of ladders that share their files."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import numpy as np
+import pyarrow as pa
+
+from evenmatch.errors import BadRowsError, InputError, RowProblem, UnknownNameError, UsageError
+from evenmatch.partitioned.ahead import ahead
+from evenmatch.partitioned.chunk import Chunk, ChunkBuilder
+from evenmatch.partitioned.match_ids import MatchIds
+from evenmatch.partitioned.names import Names
+from evenmatch.partitioned.rows import PIECE, MatchRows, PartitionReader
+from evenmatch.systems.system import Rules
+from evenmatch.tables.partitions import Partition, opened
+
+KEPT = 10_000  # problems of skipped matches that are kept, with their reasons
+
+
+@dataclass(frozen=True)
+class Selection:
+    """Which matches of a stream are wanted.
+
+    ladder    of this one alone; None: of all
+    pool      all ladders are rated as one
+    as_of     microseconds since the epoch; later matches are left out
+    skip_bad  leave out bad matches instead of stopping
+    piece     rows that are read together
+    """
+
+    ladder: str | None = None
+    pool: bool = False
+    as_of: int | None = None
+    skip_bad: bool = False
+    piece: int = PIECE
+
+
+class Stream:
+    """The chunks of some partitions, read and built in threads ahead of who uses them."""
+
+    def __init__(self, partitions: Sequence[Partition], selection: Selection, folder: Path) -> None:
+        """Begin. folder: for temporary files."""
+        self.partitions, self.selection = partitions, selection
+        self.builder = ChunkBuilder(
+            folder / "players.arrow", partitions[0].ladder, pool=selection.pool, skip_bad=selection.skip_bad
+        )
+        self._ids = MatchIds(folder / "ids", self.names)
+        self.skipped: list[RowProblem] = []
+        self.skipped_matches = 0
+        self.later = False
+        self.bytes_read = 0.0
+
+    @property
+    def names(self) -> Names:
+        """The players' names by number."""
+        return self.builder.names
+
+    @contextmanager
+    def chunks(self, by: Rules | None = None) -> Iterator[Iterator[Chunk]]:
+        """The wanted matches, chunk by chunk; those that `by` cannot rate are left out, or a BadRowsError.
+
+        After the last one all ids have been compared: InputError if one is used twice.
+        """
+        with ahead(self._rows(), "read") as rows, ahead(map(self.builder.build, rows), "build") as built:
+            yield self._wanted(built, by)
+
+    def _rows(self) -> Iterator[MatchRows]:
+        reader = PartitionReader(self.selection.piece)
+        for partition in self.partitions:
+            yield from reader.read(partition)
+
+    def _wanted(self, built: Iterator[Chunk], by: Rules | None) -> Iterator[Chunk]:
+        ladders: tuple[str, ...] = ()
+        finished = 0.0
+        partition = self.partitions[0]
+        matches = 0
+        for chunk in built:
+            ladders = chunk.ladders
+            self._skip(chunk.skipped, chunk.skipped_matches)
+            self._ids.add(chunk.match_id)
+            wanted = self._selected(chunk)
+            wanted = wanted if by is None else self._rateable(wanted, by)
+            if chunk.rows.partition is not partition:
+                finished, partition = finished + partition.size, chunk.rows.partition
+            self.bytes_read = finished + partition.size * chunk.rows.share
+            matches += len(wanted)
+            yield wanted
+            if self.later:
+                break
+        self._ids.check(self.partitions, _ids_of)
+        ladder = self.selection.ladder
+        if ladder is not None and ladder not in ladders:
+            raise UnknownNameError("ladder", ladder, ladders)
+        if not matches:
+            if self.later:
+                raise UsageError("--as-of is before the first match; expected a time at or after it")
+            raise BadRowsError(self.partitions[0].address, self.skipped, all_bad=True)
+
+    def _selected(self, chunk: Chunk) -> Chunk:
+        wanted = chunk
+        if self.selection.ladder is not None:
+            code = chunk.ladders.index(self.selection.ladder) if self.selection.ladder in chunk.ladders else -1
+            wanted = wanted.take(wanted.ladder == code)
+        if self.selection.as_of is not None and len(wanted):
+            included = wanted.history.columns.time <= self.selection.as_of
+            self.later = not included.all()
+            wanted = wanted.take(included)
+        if self.selection.pool:
+            wanted = replace(wanted, ladder=np.zeros(len(wanted), np.int32), ladders=("default",))
+        return wanted
+
+    def _rateable(self, chunk: Chunk, by: Rules) -> Chunk:
+        refused = list(by.system.refusals(chunk.history.columns, by.parameters))
+        if not refused:
+            return chunk
+        source = chunk.rows.source
+        lines = source.lines([int(chunk.first[number]) for number, _ in refused])
+        problems = [
+            RowProblem(lines[int(chunk.first[number])], chunk.match_id[number].as_py(), reason, source.unit)
+            for number, reason in refused
+        ]
+        if not self.selection.skip_bad:
+            first, end = chunk.rows.first + 1, chunk.rows.first + len(chunk.rows.rows)
+            raise BadRowsError(f"{source.name} (rows {first:,} to {end:,}; what follows was not checked)", problems)
+        good = np.ones(len(chunk), bool)
+        good[[number for number, _ in refused]] = False
+        self._skip(problems, int((~good).sum()))
+        return chunk.take(good)
+
+    def _skip(self, problems: Sequence[RowProblem], matches: int) -> None:
+        self.skipped += problems[: max(0, KEPT - len(self.skipped))]
+        self.skipped_matches += matches
+
+
+@contextmanager
+def stream(partitions: Sequence[Partition], selection: Selection) -> Iterator[Stream]:
+    """A stream with its temporary files, which are removed when the block ends.
+
+    Raises InputError where the temporary files cannot be written.
+    """
+    with TemporaryDirectory(prefix="evenmatch-", ignore_cleanup_errors=True) as folder:
+        yield Stream(partitions, selection, Path(folder))
+
+
+def streams_of(partitions: Sequence[Partition]) -> list[list[Partition]]:
+    """The partitions of each ladder; all together where rows say the ladder."""
+    if not partitions:
+        raise InputError("no partitions were given; expected one or more")
+    ladders = dict.fromkeys(partition.ladder for partition in partitions)
+    return [[partition for partition in partitions if partition.ladder == ladder] for ladder in ladders]
+
+
+def _ids_of(partition: Partition) -> Iterator[tuple[int, pa.Array]]:
+    with opened(partition) as file:
+        first = 0
+        for batch in file.iter_batches(PIECE, columns=["match_id"], use_threads=False):
+            yield first, batch["match_id"].cast(pa.large_string()).fill_null("")
+            first += len(batch)

@@ -1,0 +1,197 @@
+"""Partitioned Parquet: the files of a history in a folder, under a pattern or in an object store, ladder by ladder."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from glob import glob
+from pathlib import Path
+from typing import Any
+from urllib.parse import unquote
+
+import pyarrow as pa
+
+from evenmatch.errors import InputError, UsageError, needing
+from evenmatch.tables.table import COLUMNS
+
+NO_NAME = "__HIVE_DEFAULT_PARTITION__"  # what other programs write where the ladder is empty
+_LADDER_FOLDER = "ladder="
+_NARROW = 3.0  # bytes of a value, uncompressed: below, its column is a dictionary with numbers into it
+
+
+@dataclass(frozen=True)
+class Partition:
+    """One Parquet file of a partitioned history.
+
+    address  a path, or the URL of an object
+    ladder   the ladder of all its matches, from the folder `ladder=NAME`; empty: its rows say it
+    size     in bytes
+    """
+
+    address: str
+    ladder: str
+    size: int
+
+    @property
+    def name(self) -> str:
+        """The file's name without folders."""
+        return self.address.rpartition("/")[2]
+
+
+def is_partitioned(address: str) -> bool:
+    """Whether the address names a folder, a pattern or an object store, and not one file on this machine."""
+    return is_url(address) or Path(address).is_dir() or (_is_pattern(address) and not Path(address).exists())
+
+
+def is_url(address: str) -> bool:
+    """Whether the address is a URL such as s3://bucket/season, which fsspec opens."""
+    return re.match(r"[a-z][a-z0-9+.-]*://", address) is not None
+
+
+def file_system(address: str) -> tuple[Any, str]:
+    """The fsspec file system of a URL, and the path in it. Raises MissingExtraError or UsageError."""
+    with needing("cluster", "reading and writing object stores"):
+        import fsspec  # noqa: PLC0415 - an extra
+    try:
+        system, path = fsspec.core.url_to_fs(address)
+    except ImportError as error:  # the library of this protocol
+        raise UsageError(f"{address}: {error}") from error
+    except ValueError as error:
+        raise UsageError(f"{address}: {error}; expected for example s3://bucket/season") from error
+    return system, path
+
+
+def find_partitions(address: str) -> list[Partition]:
+    """The Parquet files of a folder, a pattern or an object store, by ladder, then by name, numbers by their value.
+
+    Names that begin with a dot or an underscore are left out. Raises UsageError if nothing is there or it cannot be
+    listed, InputError for other files, or for files both inside and outside of `ladder=NAME` folders.
+    """
+    try:
+        found = _objects(address) if is_url(address) else _files(address)
+    except (OSError, PermissionError) as error:
+        raise UsageError(f"{address}: cannot be listed: {error}") from error
+    visible = {path: size for path, size in found.items() if not path.rpartition("/")[2].startswith((".", "_"))}
+    if not visible:
+        raise UsageError(f"{address}: no files are there; expected Parquet files")
+    foreign = sorted(path for path in visible if not path.lower().endswith(".parquet"))
+    if foreign:
+        listed = ", ".join(foreign[:5]) + (", …" if len(foreign) > 5 else "")
+        raise InputError(f"{address}: not only Parquet files are there: {listed}; expected names ending in .parquet")
+    partitions = [Partition(path, _ladder_of(path), size) for path, size in visible.items()]
+    without = sorted(partition.address for partition in partitions if not partition.ladder)
+    if without and len(without) < len(partitions):
+        raise InputError(
+            f"{address}: {without[0]} is not in a folder ladder=NAME while others are; expected all or none"
+        )
+    return sorted(partitions, key=lambda partition: (partition.ladder, _in_order(partition.address)))
+
+
+def of_ladder(partitions: Sequence[Partition], ladder: str) -> list[Partition]:
+    """The partitions in this ladder's folder."""
+    return [partition for partition in partitions if partition.ladder == ladder]
+
+
+@contextmanager
+def opened(partition: Partition) -> Iterator[Any]:
+    """The partition as a pyarrow ParquetFile, text of few different values as dictionaries.
+
+    Raises UsageError if it is missing, InputError if it is torn or no Parquet. Errors of reading it inside the block
+    become InputErrors as well.
+    """
+    import pyarrow.parquet as pq  # noqa: PLC0415 - most commands do not need Parquet
+
+    remote = is_url(partition.address)
+    try:
+        if remote:
+            system, path = file_system(partition.address)
+            source = system.open(path, "rb")
+        else:
+            source = Path(partition.address).open("rb")  # noqa: SIM115 - closed below
+    except FileNotFoundError as error:
+        raise UsageError(f"{partition.address}: is missing; the history is not whole without it") from error
+    except OSError as error:
+        raise UsageError(f"{partition.address}: cannot be opened: {error.strerror or error}") from error
+    with source, reading(partition.address):
+        metadata = pq.read_metadata(source)
+        narrow = [name for name in ("ladder", "team", "player") if _width(metadata, name) < _NARROW]
+        whole = source if remote else pa.OSFile(partition.address)
+        yield pq.ParquetFile(whole, metadata=metadata, read_dictionary=narrow, pre_buffer=remote)
+
+
+@contextmanager
+def reading(name: str) -> Iterator[None]:
+    """Turn what Arrow raises for a torn file, or one that is no Parquet, into an InputError."""
+    try:
+        yield
+    except (pa.ArrowException, OSError) as error:
+        reason = (str(error) or type(error).__name__).splitlines()[0]
+        raise InputError(f"{name}: not readable as Parquet, torn or damaged: {reason}") from error
+
+
+def columns_to_read(names: Sequence[str]) -> list[str] | None:
+    """The columns to read of a file with these: all (None) where they are few, so that a warning can name the others."""
+    return [name for name in names if name in COLUMNS] if len(names) > 3 * len(COLUMNS) else None
+
+
+def _width(metadata: Any, name: str) -> float:  # noqa: ANN401 - pyarrow names no types
+    """The mean size of a value of this column in the first row group, in bytes, before compression."""
+    if not metadata.num_row_groups:
+        return _NARROW
+    group = metadata.row_group(0)
+    for index in range(group.num_columns):
+        column = group.column(index)
+        if column.path_in_schema == name and column.physical_type == "BYTE_ARRAY":
+            return float(column.total_uncompressed_size / max(1, column.num_values))
+    return _NARROW
+
+
+def _files(address: str) -> dict[str, int]:
+    if Path(address).is_dir():
+        paths = [path for path in Path(address).rglob("*") if not _is_hidden(path.relative_to(address))]
+    elif _is_pattern(address) and not Path(address).exists():
+        paths = [Path(path) for path in glob(address, recursive=True)]
+    else:
+        paths = [Path(address)]
+    return {path.as_posix(): path.stat().st_size for path in paths if path.is_file()}
+
+
+def _is_hidden(path: Path) -> bool:
+    return any(part.startswith((".", "_")) for part in path.parts)
+
+
+def _objects(address: str) -> dict[str, int]:
+    system, path = file_system(address)
+    try:
+        if _is_pattern(path):
+            listed = system.glob(path, detail=True)
+        else:
+            listed = system.find(path, detail=True)
+    except FileNotFoundError:
+        return {}
+    except Exception as error:  # each store has errors of its own
+        raise UsageError(f"{address}: cannot be listed: {type(error).__name__}: {error}") from error
+    return {
+        system.unstrip_protocol(name): int(entry["size"] or 0)
+        for name, entry in listed.items()
+        if entry["type"] == "file"
+    }
+
+
+def _is_pattern(address: str) -> bool:
+    return any(mark in address for mark in "*?[")
+
+
+def _ladder_of(path: str) -> str:
+    folders = path.split("/")[:-1]
+    named = [unquote(folder.removeprefix(_LADDER_FOLDER)) for folder in folders if folder.startswith(_LADDER_FOLDER)]
+    if not named:
+        return ""
+    return "default" if named[-1] in ("", NO_NAME) else named[-1]
+
+
+def _in_order(path: str) -> list[tuple[int, int | str]]:
+    """A key by which names sort with their numbers by value: 2026-9 before 2026-10."""
+    return [(0, int(part)) if part.isdigit() else (1, part) for part in re.split(r"([0-9]+)", path) if part]
