@@ -76,7 +76,9 @@ def main(folder: Path, access_key: str, secret_key: str) -> None:
     for kind in KINDS:
         write_ring(folder, kind, sockets[kind].getsockname()[1])
         (folder / f"{kind}.conf").write_text(BACKEND.format(folder=folder, kind=kind))
-    (folder / "proxy.conf").write_text(PROXY.format(folder=folder, user=access_key.replace(":", "_"), secret=secret_key))
+    (folder / "proxy.conf").write_text(
+        PROXY.format(folder=folder, user=access_key.replace(":", "_"), secret=secret_key)
+    )
     utils.set_swift_dir(str(folder))
     for kind, listener in sockets.items():
         app = wsgi.loadapp(str(folder / f"{kind}.conf"), global_conf={"log_name": kind})

@@ -1,7 +1,8 @@
 """Write the results in docs/choosing-a-system.md: every system on every recorded set, default and tuned.
 
 `make choosing` reads the Parquet files in ../shared/data (ARGS="--data FOLDER" another folder), pools the ladders of
-each, tunes on the first half and judges on the second. With --cluster the replays are tasks of a Ray cluster. Trials are kept in build/trials: an interrupted run goes on.
+each, tunes on the first half and judges on the second. With --cluster each
+replay is a task of a Ray cluster. Trials are kept in build/trials: an interrupted run goes on.
 """
 
 from __future__ import annotations

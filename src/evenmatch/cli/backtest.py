@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from evenmatch.cli.shared import options
-from evenmatch.cli.shared.cluster_option import OnCluster, workers_of
+from evenmatch.cli.shared.cluster_option import OnCluster, on_all_nodes, workers_of
 from evenmatch.cli.shared.output import compile_ahead, note, note_skipped, print_json, print_table, printable, working
 from evenmatch.errors import UnknownNameError, UsageError
 
@@ -162,7 +162,7 @@ def _systems(listed: str, params: list[str]) -> list[str | Rules]:
 def _names(by: list[str | Rules]) -> list[str]:
     """The systems as `systems.find` takes them; files by their whole path, which must be the same on all machines."""
     names = [item for item in by if isinstance(item, str)]
-    return [str(Path(name).resolve()) if name.lower().endswith(".py") else name for name in dict.fromkeys(names)]
+    return [on_all_nodes(name) for name in dict.fromkeys(names)]
 
 
 def _print(result: Backtest) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -19,6 +20,11 @@ OnCluster = Annotated[
         help="Work on a Ray cluster: HOST:PORT of its head node; or local, for all processors of this machine.",
     ),
 ]
+
+
+def on_all_nodes(system: str) -> str:
+    """A system as all nodes find it: a file by its whole path, which must be the same there."""
+    return str(Path(system).resolve()) if system.lower().endswith(".py") else system
 
 
 @contextmanager

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -24,8 +25,13 @@ def rate_address(
     standings: StandingsOptions,
     *,
     as_json: bool,
+    cluster: tuple[str, str] | None = None,
 ) -> RatedLadders:
-    """Rate the partitions at an address, write and note what `evenmatch rate` does; prints the document of --json."""
+    """Rate the partitions at an address, write and note what `evenmatch rate` does; prints the document of --json.
+
+    cluster  its address and the system of the rules, as `systems.find` takes it; None: in this process
+    """
+    from evenmatch.cluster.ladders import rate_ladders
     from evenmatch.partitioned import rate_partitions
     from evenmatch.tables.partitions import find_partitions
 
@@ -42,7 +48,8 @@ def rate_address(
             speed = matches / max(1e-9, time.monotonic() - begin)
             progress(100 * read // max(1, total), f"rating with {by.system.name}: {matches:,} matches, {speed:,.0f}/s, %")
 
-        rated = rate_partitions(
+        rate = rate_partitions if cluster is None else partial(rate_ladders, *cluster)
+        rated = rate(
             partitions, by, out=out, journal=journal, progress=report, selection=selection, standings=standings
         )
     if rated.later:
