@@ -4,8 +4,8 @@ A conftest offers it by the line
 
     from object_store import object_store  # noqa: F401
 
-While the fixture lives, `s3://…` addresses of this process and of those that it starts lead there. Tests are skipped where
-Swift is not installed (it is for Linux) or the temporary folder has no extended attributes, which it needs.
+While the fixture lives, `s3://…` addresses of this process and of those that it starts lead there. Tests are skipped
+where Swift is not installed (it is for Linux) or the temporary folder has no extended attributes, which it needs.
 """
 
 from __future__ import annotations

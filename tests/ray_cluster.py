@@ -118,7 +118,7 @@ class RayCluster:
 
     def wait_for_workers(self, count: int) -> None:
         """Wait until so many nodes with a worker are alive."""
-        import ray
+        import ray  # noqa: PLC0415 - it reads SETTINGS
 
         deadline = time.monotonic() + START_SECONDS
         ray.init(address=self.address, log_to_driver=False, logging_level="ERROR", configure_logging=False)

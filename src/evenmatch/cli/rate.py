@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from evenmatch.cli.shared import options
-from evenmatch.cli.shared.cluster_option import OnCluster, on_all_nodes
+from evenmatch.cli.shared.cluster_option import OnCluster, no_cluster, on_all_nodes
 from evenmatch.cli.shared.output import (
     compile_ahead,
     note,
@@ -106,10 +106,7 @@ def command(
         if not json and out is None:
             print_ladders(rated.ladders, placement)
         return
-    if cluster is not None:
-        raise UsageError(
-            f"--cluster: {matches} is one file, rated by one process; expected a folder or URL of partitions"
-        )
+    no_cluster(cluster, matches)
     from evenmatch.partitioned.summary import summaries
     from evenmatch.rating import rate, rateable
     from evenmatch.tables.files import check_writable, texts, write_arrow

@@ -30,9 +30,9 @@ def rate_ladders(
 
     cluster  HOST:PORT of a Ray cluster, or local
     system   of the rules, as `systems.find` takes it on all nodes
-    Addresses, also of the results, must lead to the same files on all nodes: a shared folder, or an object store. Workers
-    write the files of their ladders; the manifests are written here when all are done. If a task fails, there is none,
-    and files of ladders that were done are removed. Raises as `rate_partitions`, `connect` and `run_jobs`.
+    Addresses, also of the results, must lead to the same files on all nodes: a shared folder, or an object store.
+    Workers write the files of their ladders; the manifests are written here when all are done. If a task fails, there
+    is none, and files of ladders that were done are removed. Raises as `rate_partitions`, `connect` and `run_jobs`.
     """
     selection = selection or Selection()
     done: list[RatedLadders] = []

@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from evenmatch.errors import UsageError
+
 if TYPE_CHECKING:
     from evenmatch.lab.backtests.workers import Workers
 
@@ -25,6 +27,12 @@ OnCluster = Annotated[
 def on_all_nodes(system: str) -> str:
     """A system as all nodes find it: a file by its whole path, which must be the same there."""
     return str(Path(system).resolve()) if system.lower().endswith(".py") else system
+
+
+def no_cluster(cluster: str | None, matches: str) -> None:
+    """Raise UsageError if one file is to be rated on a cluster: it is the work of one process."""
+    if cluster is not None:
+        raise UsageError(f"--cluster: {matches} is one file, for one process; expected a folder or URL of partitions")
 
 
 @contextmanager
