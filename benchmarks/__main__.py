@@ -7,6 +7,7 @@ import sys
 from collections.abc import Callable
 
 from benchmarks import (
+    cluster,
     contests,
     corrections,
     fronts,
@@ -28,6 +29,7 @@ from benchmarks.figure import Section
 BENCHMARKS: dict[str, Callable[[], Section]] = {
     "rate": rate.run,
     "contests": contests.run,
+    "cluster": cluster.run,
     "peers": peers.run,
     "lab": lab.run,
     "online": online.run,

@@ -69,6 +69,12 @@ def rated_here(season, tmp_path_factory):
     return folder
 
 
+@pytest.fixture
+def cluster(ray_cluster):
+    with connect(ray_cluster.address, SYSTEMS) as connected:
+        yield connected
+
+
 def files_below(folder):
     """The contents of all files by name."""
     return {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
@@ -78,7 +84,7 @@ def has_manifest(folder):
     return (folder / "manifest.json").exists()
 
 
-def test_ladders_rate_as_on_one_machine_although_a_worker_is_killed(ray_cluster, season, rated_here, tmp_path):
+def test_ladders_rate_as_on_one_machine_although_a_worker_is_killed(cluster, ray_cluster, season, rated_here, tmp_path):
     killed = []
 
     def kill_a_worker(read, matches):
@@ -88,8 +94,7 @@ def test_ladders_rate_as_on_one_machine_although_a_worker_is_killed(ray_cluster,
                 killed.append(process.pid)
 
     rated = rate_ladders(
-        ray_cluster.address,
-        "elo",
+        cluster,
         find_partitions(str(season)),
         rules("elo"),
         out=str(tmp_path / "out"),
@@ -103,10 +108,10 @@ def test_ladders_rate_as_on_one_machine_although_a_worker_is_killed(ray_cluster,
     assert [name for name in made if made[name] != expected[name]] == []
 
 
-def test_a_backtest_on_the_cluster_equals_that_of_threads(ray_cluster):
+def test_a_backtest_on_the_cluster_equals_that_of_threads(cluster):
     matches = duels_table(4, 2000, players=30)
     alone = backtest(matches, SYSTEMS)
-    with connect(ray_cluster.address, SYSTEMS) as cluster, executor_of(cluster) as workers:
+    with executor_of(cluster) as workers:
         found = backtest(matches, SYSTEMS, workers=workers)
         tuned = tune(matches, systems.find("elo"), 1e9, most=8, workers=workers)
     assert found.scores.num_rows > len(SYSTEMS)
@@ -128,11 +133,8 @@ def tune_once(matches, values):
     return trial_loss(systems.find("elo"), values, (matches.history, cell))[0]
 
 
-def test_a_task_that_kills_its_worker_each_time_is_given_up_by_name(ray_cluster):
-    with (
-        connect(ray_cluster.address, ["elo"]) as cluster,
-        pytest.raises(ClusterError, match=r"ladder 'duel': its worker was lost 4 times"),
-    ):
+def test_a_task_that_kills_its_worker_each_time_is_given_up_by_name(cluster):
+    with pytest.raises(ClusterError, match=r"ladder 'duel': its worker was lost 4 times"):
         run_jobs(cluster, signal.raise_signal, [Job("ladder 'duel'", (signal.SIGKILL,))])
 
 
@@ -147,12 +149,12 @@ def test_a_torn_partition_is_named_and_leaves_no_whole_result(ray_cluster, seaso
     assert not has_manifest(tmp_path / "out")
 
 
-def test_a_partition_that_is_missing_on_a_worker_is_named(ray_cluster, season, tmp_path):
+def test_a_partition_that_is_missing_on_a_worker_is_named(cluster, season, tmp_path):
     folder = shutil.copytree(season, tmp_path / "in")
     partitions = find_partitions(str(folder))
     (folder / "ladder=ladder 7" / "2.parquet").unlink()
     with pytest.raises(UsageError, match=r"ladder 'ladder 7': .*/ladder=ladder 7/2\.parquet: is missing"):
-        rate_ladders(ray_cluster.address, "elo", partitions, rules("elo"), out=str(tmp_path / "out"))
+        rate_ladders(cluster, partitions, rules("elo"), out=str(tmp_path / "out"))
     assert not has_manifest(tmp_path / "out")
 
 
@@ -170,11 +172,11 @@ def test_a_full_disk_on_a_worker_is_named_and_leaves_no_whole_result(ray_cluster
     node = ray_cluster.add_node(prefix=(*alone, "sh", "-c", MOUNT, str(out)), workers=2)
     ray_cluster.wait_for_workers(3)
     try:
-        with pytest.raises((UsageError, ClusterError), match=r"ladder 'ladder [0-9]+': .*No space left on device"):
-            rate_ladders(
-                *(ray_cluster.address, "elo", find_partitions(str(season)), rules("elo")),
-                journal=str(out),
-            )
+        with (
+            connect(ray_cluster.address, ["elo"]) as cluster,
+            pytest.raises((UsageError, ClusterError), match=r"ladder 'ladder [0-9]+': .*No space left on device"),
+        ):
+            rate_ladders(cluster, find_partitions(str(season)), rules("elo"), journal=str(out))
     finally:
         ray_cluster.remove(node)
         ray_cluster.wait_for_workers(2)
@@ -254,7 +256,8 @@ def test_ladders_of_a_database_are_rebuilt_although_a_worker_is_killed(ray_clust
             killed.append(process.pid)
 
     before = standings_of(database)
-    rebuilt = rebuild_ladders(ray_cluster.address, database, LADDERS[:4], whole=True, progress=kill_a_worker)
+    with connect(ray_cluster.address, ["elo"]) as cluster:
+        rebuilt = rebuild_ladders(cluster, database, LADDERS[:4], whole=True, progress=kill_a_worker)
     assert [(result.since, result.matches, result.changed) for result in rebuilt] == [(1, 2000, 0)] * 4
     assert len(killed) == 1
     assert standings_of(database) == before

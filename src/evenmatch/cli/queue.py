@@ -15,7 +15,7 @@ from evenmatch.cli.audit import audit_entry
 from evenmatch.cli.policies import find, read_document
 from evenmatch.cli.shared import options
 from evenmatch.cli.shared.audit_tables import print_audit
-from evenmatch.cli.shared.cluster_option import OnCluster
+from evenmatch.cli.shared.cluster_option import OnCluster, connected
 from evenmatch.cli.shared.database_options import DATABASE, Db, OnLadder, counted, ladder_of, opened, typed
 from evenmatch.cli.shared.experiment_tables import described
 from evenmatch.cli.shared.output import compile_ahead, note, print_json, print_table, printable, working
@@ -256,8 +256,8 @@ def audit(
     if cluster is not None:
         from evenmatch.cluster.databases import audit_queues
 
-        with working("auditing queues", len(queues)) as progress:
-            audited = audit_queues(cluster, db, queues, begin, end, progress)
+        with connected(cluster, ()) as nodes, working("auditing queues", len(queues)) as progress:
+            audited = audit_queues(nodes, db, queues, begin, end, progress)
     if json:
         documents = [_plain(dataclasses.asdict(one)) for one in audited]
         print_json(documents if name is None else documents[0])

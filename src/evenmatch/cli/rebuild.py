@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from evenmatch.cli.shared import options
-from evenmatch.cli.shared.cluster_option import OnCluster
+from evenmatch.cli.shared.cluster_option import OnCluster, connected
 from evenmatch.cli.shared.database_options import DATABASE, Db, counted, opened
 from evenmatch.cli.shared.output import print_json, printable, working
 
@@ -68,12 +68,17 @@ def _rebuilt(db: str, ladder: str | None, whole: bool) -> Iterator[tuple[str, Re
             yield name, rebuilt
 
 
-def _on_cluster(cluster: str, db: str, ladder: str | None, whole: bool) -> Iterator[tuple[str, RebuildResult | None]]:
+def _on_cluster(address: str, db: str, ladder: str | None, whole: bool) -> Iterator[tuple[str, RebuildResult | None]]:
     """Rebuild all ladders, each in a task."""
-    from evenmatch.cluster.databases import rebuild_ladders
+    from evenmatch.cluster.databases import DatabaseAddress, rebuild_ladders, systems_of
+
+    DatabaseAddress(db)  # raises before anything begins
 
     with opened(db) as service:
         names = service.names() if ladder is None else [service.ladder(ladder).name]
-    with working("rating ladders again", len(names)) as progress:
+    with (
+        connected(address, systems_of(db)) as cluster,
+        working("rating ladders again", len(names)) as progress,
+    ):
         rebuilt = rebuild_ladders(cluster, db, names, whole=whole, progress=progress)
     yield from zip(names, rebuilt, strict=True)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from evenmatch.cli.shared import options
-from evenmatch.cli.shared.cluster_option import OnCluster
+from evenmatch.cli.shared.cluster_option import OnCluster, connected
 from evenmatch.cli.shared.database_options import DATABASE, Db, counted, opened, typed
 from evenmatch.cli.shared.output import print_json, printable, working
 from evenmatch.errors import UsageError
@@ -65,10 +65,11 @@ def command(
             if not json:
                 _print(results[-1], db)
     if cluster is not None:
+        from evenmatch import systems
         from evenmatch.cluster.databases import verify_ladders
 
-        with working("verifying ladders", len(names)) as progress:
-            results = verify_ladders(cluster, db, names, kept, progress)
+        with connected(cluster, systems.names()) as nodes, working("verifying ladders", len(names)) as progress:
+            results = verify_ladders(nodes, db, names, kept, progress)
         for result in [] if json else results:
             _print(result, db)
     is_equal = not (check.damage or missing) and all(result.is_equal for result in results)

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 
-from evenmatch import systems
-from evenmatch.cluster.connection import connect
+from evenmatch.cluster.connection import Cluster
 from evenmatch.cluster.tasks import Job, run_jobs
 from evenmatch.errors import UsageError
 from evenmatch.ledger.database_url import parse_url, without_password
@@ -17,6 +16,12 @@ from evenmatch.service.replay.rebuild import RebuildResult
 from evenmatch.service.replay.verification import Verification
 
 Progress = Callable[[int], None]
+
+
+def systems_of(db: str) -> list[str]:
+    """The rating systems of a database's ladders, as `systems.find` takes them."""
+    with open_existing(db) as service:
+        return sorted({ladder.system for ladder in service.ladders()})
 
 
 class DatabaseAddress:
@@ -33,7 +38,7 @@ class DatabaseAddress:
 
 
 def rebuild_ladders(
-    cluster: str, db: str, ladders: Sequence[str], *, whole: bool = False, progress: Progress | None = None
+    cluster: Cluster, db: str, ladders: Sequence[str], *, whole: bool = False, progress: Progress | None = None
 ) -> list[RebuildResult | None]:
     """Rebuild each of these ladders as `Service.rebuild` does; results in their order, None where none was due.
 
@@ -42,11 +47,8 @@ def rebuild_ladders(
     as `run_jobs`; ladders done by then stay rebuilt.
     """
     address = DatabaseAddress(db)
-    with open_existing(db) as service:
-        used = sorted({ladder.system for ladder in service.ladders() if ladder.name in ladders})
     jobs = [Job(f"ladder {name!r}", (address, name, whole)) for name in ladders]
-    with connect(cluster, used) as connected:
-        return run_jobs(connected, rebuild_ladder, jobs, _counted(progress))
+    return run_jobs(cluster, rebuild_ladder, jobs, _counted(progress))
 
 
 def rebuild_ladder(address: DatabaseAddress, ladder: str, whole: bool) -> RebuildResult | None:
@@ -56,7 +58,7 @@ def rebuild_ladder(address: DatabaseAddress, ladder: str, whole: bool) -> Rebuil
 
 
 def verify_ladders(
-    cluster: str, db: str, ladders: Sequence[str], kept: Mapping[str, LadderHead], progress: Progress | None = None
+    cluster: Cluster, db: str, ladders: Sequence[str], kept: Mapping[str, LadderHead], progress: Progress | None = None
 ) -> list[Verification]:
     """Verify each of these ladders as `Service.verify` does; results in their order.
 
@@ -64,8 +66,7 @@ def verify_ladders(
     """
     address = DatabaseAddress(db)
     jobs = [Job(f"ladder {name!r}", (address, name, kept.get(name))) for name in ladders]
-    with connect(cluster, systems.names()) as connected:
-        return run_jobs(connected, verify_ladder, jobs, _counted(progress))
+    return run_jobs(cluster, verify_ladder, jobs, _counted(progress))
 
 
 def verify_ladder(address: DatabaseAddress, ladder: str, kept: LadderHead | None) -> Verification:
@@ -75,7 +76,7 @@ def verify_ladder(address: DatabaseAddress, ladder: str, kept: LadderHead | None
 
 
 def audit_queues(
-    cluster: str,
+    cluster: Cluster,
     db: str,
     queues: Sequence[tuple[str, str]],
     since: int,
@@ -87,8 +88,7 @@ def audit_queues(
     jobs = [
         Job(f"queue {name!r} of ladder {ladder!r}", (address, ladder, name, since, until)) for ladder, name in queues
     ]
-    with connect(cluster, ()) as connected:
-        return run_jobs(connected, audit_queue, jobs, _counted(progress))
+    return run_jobs(cluster, audit_queue, jobs, _counted(progress))
 
 
 def audit_queue(address: DatabaseAddress, ladder: str, queue: str, since: int, until: int) -> QueueAudit:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from evenmatch.cluster.connection import connect
+from evenmatch.cluster.connection import Cluster
 from evenmatch.cluster.tasks import Job, run_jobs
 from evenmatch.partitioned import RatedLadders, Results, StandingsOptions, rate_partitions, write_manifests
 from evenmatch.partitioned.rating import Progress
@@ -15,8 +15,7 @@ from evenmatch.tables.partitions import Partition
 
 
 def rate_ladders(
-    cluster: str,
-    system: str,
+    cluster: Cluster,
     partitions: Sequence[Partition],
     by: Rules,
     *,
@@ -28,11 +27,10 @@ def rate_ladders(
 ) -> RatedLadders:
     """Rate partitions as `rate_partitions` does, with the same results bit for bit, on a cluster.
 
-    cluster  HOST:PORT of a Ray cluster, or local
-    system   of the rules, as `systems.find` takes it on all nodes
+    cluster  connected for the system of the rules
     Addresses, also of the results, must lead to the same files on all nodes: a shared folder, or an object store.
     Workers write the files of their ladders; the manifests are written here when all are done. If a task fails, there
-    is none, and files of ladders that were done are removed. Raises as `rate_partitions`, `connect` and `run_jobs`.
+    is none, and files of ladders that were done are removed. Raises as `rate_partitions` and `run_jobs`.
     """
     selection = selection or Selection()
     done: list[RatedLadders] = []
@@ -52,17 +50,16 @@ def rate_ladders(
         Job(_named(streams[index]), (streams[index], by, out, journal, selection, standings)) for index in largest_first
     ]
     places = [place for place in (out, journal) if place]
-    with connect(cluster, [system]) as connected:
-        try:
-            for place in places:
-                Results(place).remove(MANIFEST)
-            parts = dict(zip(largest_first, run_jobs(connected, rate_stream, jobs, count), strict=True))
-            rated = RatedLadders.joined([parts[index] for index in range(len(streams))])
-            write_manifests(rated, by, out, journal)
-        except BaseException:
-            _remove(out, [entry for part in done for entry in part.ratings])
-            _remove(journal, [entry for part in done for entry in part.journal])
-            raise
+    try:
+        for place in places:
+            Results(place).remove(MANIFEST)
+        parts = dict(zip(largest_first, run_jobs(cluster, rate_stream, jobs, count), strict=True))
+        rated = RatedLadders.joined([parts[index] for index in range(len(streams))])
+        write_manifests(rated, by, out, journal)
+    except BaseException:
+        _remove(out, [entry for part in done for entry in part.ratings])
+        _remove(journal, [entry for part in done for entry in part.journal])
+        raise
     return rated
 
 

@@ -12,6 +12,7 @@ import typer
 from evenmatch.errors import UsageError
 
 if TYPE_CHECKING:
+    from evenmatch.cluster import Cluster
     from evenmatch.lab.backtests.workers import Workers
 
 OnCluster = Annotated[
@@ -36,19 +37,27 @@ def no_cluster(cluster: str | None, matches: str) -> None:
 
 
 @contextmanager
-def workers_of(cluster: str | None, systems: Sequence[str]) -> Iterator[Workers | None]:
-    """What replays histories: the workers of a cluster; None without one, for threads.
+def connected(address: str, systems: Sequence[str]) -> Iterator[Cluster]:
+    """The cluster of --cluster, whose nodes were compared with this machine.
 
     systems  all that will be used, as `systems.find` takes them
     """
-    if cluster is None:
-        yield None
-        return
     from evenmatch.cli.shared.output import working
     from evenmatch.cluster import connect
-    from evenmatch.cluster.tasks import executor_of
 
     with ExitStack() as stack:
-        with working(f"connecting to the cluster {cluster}"):
-            connected = stack.enter_context(connect(cluster, systems))
-        yield stack.enter_context(executor_of(connected))
+        with working(f"connecting to the cluster {address}"):
+            cluster = stack.enter_context(connect(address, systems))
+        yield cluster
+
+
+@contextmanager
+def workers_of(address: str | None, systems: Sequence[str]) -> Iterator[Workers | None]:
+    """What replays histories: the workers of a cluster; None without one, for threads."""
+    if address is None:
+        yield None
+        return
+    from evenmatch.cluster.tasks import executor_of
+
+    with connected(address, systems) as cluster, executor_of(cluster) as workers:
+        yield workers

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import time
+from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from evenmatch.cli.shared.cluster_option import connected
 from evenmatch.cli.shared.output import compile_ahead, note, note_skipped, print_json, problems_document, working
 from evenmatch.errors import UsageError
 
@@ -39,16 +41,24 @@ def rate_address(
     partitions = find_partitions(address)
     ladders = len({partition.ladder for partition in partitions})
     if by.system.ladder is not None and ladders > 1 and selection.ladder is None:
-        note(f"{by.system.name}: ladders in folders of their own are rated each alone, nothing is learned from the others")
+        note(
+            f"{by.system.name}: ladders in folders of their own are rated each alone, nothing is learned from the others"
+        )
     compile_ahead([by.system.name], by.system.name)
     begin, total = time.monotonic(), sum(partition.size for partition in partitions)
-    with working(f"rating with {by.system.name}", 100) as progress:
+    with ExitStack() as stack:
+        rate = rate_partitions
+        if cluster is not None:
+            address_of, system = cluster
+            rate = partial(rate_ladders, stack.enter_context(connected(address_of, [system])))
+        progress = stack.enter_context(working(f"rating with {by.system.name}", 100))
 
         def report(read: int, matches: int) -> None:
             speed = matches / max(1e-9, time.monotonic() - begin)
-            progress(100 * read // max(1, total), f"rating with {by.system.name}: {matches:,} matches, {speed:,.0f}/s, %")
+            progress(
+                100 * read // max(1, total), f"rating with {by.system.name}: {matches:,} matches, {speed:,.0f}/s, %"
+            )
 
-        rate = rate_partitions if cluster is None else partial(rate_ladders, *cluster)
         rated = rate(
             partitions, by, out=out, journal=journal, progress=report, selection=selection, standings=standings
         )
