@@ -117,16 +117,12 @@ class RayCluster:
         return self._add(arguments, {"RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER": "1", **environment}, prefix)
 
     def wait_for_workers(self, count: int) -> None:
-        """Wait until so many nodes with a worker are alive."""
+        """Wait until so many nodes with a worker are alive; for a process that is not connected."""
         import ray  # noqa: PLC0415 - it reads SETTINGS
 
-        deadline = time.monotonic() + START_SECONDS
         ray.init(address=self.address, log_to_driver=False, logging_level="ERROR", configure_logging=False)
         try:
-            while sum(node["Alive"] and node["Resources"].get("CPU", 0) > 0 for node in ray.nodes()) != count:
-                if time.monotonic() > deadline:
-                    raise RuntimeError(f"no {count} nodes within {START_SECONDS:g} s: {ray.nodes()}")
-                time.sleep(0.1)
+            wait_for_nodes(count)
         finally:
             ray.shutdown()
 
@@ -167,6 +163,17 @@ class RayCluster:
             if time.monotonic() > deadline or self.nodes[0].has_ended:
                 raise RuntimeError(f"the head of the Ray cluster did not start:\n{self.nodes[0].log.read_text()}")
             time.sleep(0.05)
+
+
+def wait_for_nodes(count: int) -> None:
+    """Wait until so many nodes with a worker are alive; for a process that is connected."""
+    import ray  # noqa: PLC0415
+
+    deadline = time.monotonic() + START_SECONDS
+    while sum(node["Alive"] and node["Resources"].get("CPU", 0) > 0 for node in ray.nodes()) != count:
+        if time.monotonic() > deadline:
+            raise RuntimeError(f"no {count} nodes within {START_SECONDS:g} s: {ray.nodes()}")
+        time.sleep(0.1)
 
 
 @pytest.fixture(scope="module")

@@ -68,7 +68,7 @@ BELOW = {
         "lab",  # policies of queues are fitted by simulation
     ],
     "cluster": [
-        *("errors", "options", "tables", "systems", "rating", "partitioned", "lab", "ledger", "service"),
+        *("errors", "options", "whole_file", "tables", "systems", "rating", "partitioned", "lab", "ledger", "service"),
         "__version__",
     ],
     "http": [

@@ -2,11 +2,12 @@
 
 import json
 import os
+import pickle
 import shutil
 import signal
 import subprocess
 import tempfile
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from pathlib import Path
 
 import numpy as np
@@ -22,8 +23,8 @@ from evenmatch import backtest, from_frame, rules, systems
 from evenmatch.cluster.connection import connect
 from evenmatch.cluster.databases import rebuild_ladders
 from evenmatch.cluster.ladders import rate_ladders
-from evenmatch.cluster.tasks import Job, executor_of, run_jobs
-from evenmatch.errors import ClusterError, UsageError
+from evenmatch.cluster.tasks import NamedTask, executor_of, run_jobs
+from evenmatch.errors import ClusterError, InputError, UsageError
 from evenmatch.lab.backtests.tune import tune
 from evenmatch.partitioned import rate_partitions
 from evenmatch.service.queue_rules import QueueRules
@@ -69,10 +70,40 @@ def rated_here(season, tmp_path_factory):
     return folder
 
 
+class Connection:
+    """A connection that tests share: a process has one at a time, and workers start again with each."""
+
+    def __init__(self, address):
+        self.address, self.stack, self.cluster = address, ExitStack(), None
+
+    def open(self):
+        if self.cluster is None:
+            self.cluster = self.stack.enter_context(connect(self.address, SYSTEMS))
+        return self.cluster
+
+    def close(self):
+        self.stack.close()
+        self.cluster = None
+
+
+@pytest.fixture(scope="module")
+def connection(ray_cluster):
+    connection = Connection(ray_cluster.address)
+    yield connection
+    connection.close()
+
+
 @pytest.fixture
-def cluster(ray_cluster):
-    with connect(ray_cluster.address, SYSTEMS) as connected:
-        yield connected
+def cluster(connection):
+    """The cluster, connected."""
+    return connection.open()
+
+
+@pytest.fixture
+def address(connection):
+    """The address of the cluster, for commands that connect."""
+    connection.close()
+    return connection.address
 
 
 def files_below(folder):
@@ -120,12 +151,12 @@ def test_a_backtest_on_the_cluster_equals_that_of_threads(cluster):
         assert getattr(found, table).equals(getattr(alone, table)), table
     # What is proposed depends on which trial ends first; what a trial finds does not.
     for trial in tuned.trials:
-        again = tune_once(matches, json.loads(trial["parameters"]))
+        again = loss_of(matches, json.loads(trial["parameters"]))
         assert trial["log_loss"] == again, trial
     assert len(tuned.trials) == 8
 
 
-def tune_once(matches, values):
+def loss_of(matches, values):
     """The log loss of one set of parameters, by threads."""
     from evenmatch.lab.backtests.tune import LEARNED, trial_loss  # noqa: PLC0415
 
@@ -135,17 +166,16 @@ def tune_once(matches, values):
 
 def test_a_task_that_kills_its_worker_each_time_is_given_up_by_name(cluster):
     with pytest.raises(ClusterError, match=r"ladder 'duel': its worker was lost 4 times"):
-        run_jobs(cluster, signal.raise_signal, [Job("ladder 'duel'", (signal.SIGKILL,))])
+        run_jobs(cluster, signal.raise_signal, [NamedTask("ladder 'duel'", (signal.SIGKILL,))])
 
 
-def test_a_torn_partition_is_named_and_leaves_no_whole_result(ray_cluster, season, tmp_path):
+def test_a_torn_partition_is_named_and_leaves_no_whole_result(cluster, season, tmp_path):
     torn = shutil.copytree(season, tmp_path / "in") / "ladder=ladder 5" / "1.parquet"
     torn.write_bytes(torn.read_bytes()[:-1000])
-    told = run_command(
-        *("rate", tmp_path / "in", "--system", "elo", "--out", tmp_path / "out", "--cluster", ray_cluster.address)
-    )
-    assert told.code == 1
-    assert f"ladder 'ladder 5': {torn.as_posix()}: not readable as Parquet, torn or damaged" in told.err
+    partitions = find_partitions(str(tmp_path / "in"))
+    with pytest.raises(InputError) as told:
+        rate_ladders(cluster, partitions, rules("elo"), out=str(tmp_path / "out"))
+    assert str(told.value).startswith(f"ladder 'ladder 5': {torn.as_posix()}: not readable as Parquet, torn or damaged")
     assert not has_manifest(tmp_path / "out")
 
 
@@ -163,7 +193,7 @@ def may_mount(alone):
     return subprocess.run(tried, capture_output=True, check=False).returncode == 0
 
 
-def test_a_full_disk_on_a_worker_is_named_and_leaves_no_whole_result(ray_cluster, season, tmp_path):
+def test_a_full_disk_on_a_worker_is_named_and_leaves_no_whole_result(address, ray_cluster, season, tmp_path):
     alone = next(filter(may_mount, MOUNTERS), None)
     if alone is None:
         pytest.skip("no filesystem can be mounted here: neither in a user namespace nor, as root, outside of a chroot")
@@ -173,7 +203,7 @@ def test_a_full_disk_on_a_worker_is_named_and_leaves_no_whole_result(ray_cluster
     ray_cluster.wait_for_workers(3)
     try:
         with (
-            connect(ray_cluster.address, ["elo"]) as cluster,
+            connect(address, ["elo"]) as cluster,
             pytest.raises((UsageError, ClusterError), match=r"ladder 'ladder [0-9]+': .*No space left on device"),
         ):
             rate_ladders(cluster, find_partitions(str(season)), rules("elo"), journal=str(out))
@@ -196,11 +226,13 @@ def changed_sources(tmp_path):
     return copy.parent
 
 
-def test_a_node_with_other_kernels_or_another_version_is_refused(ray_cluster, changed_sources, season, tmp_path):
+def test_a_node_with_other_kernels_or_another_version_is_refused(
+    address, ray_cluster, changed_sources, season, tmp_path
+):
     path = os.pathsep.join((str(changed_sources), os.environ.get("PYTHONPATH", "")))
     node = ray_cluster.add_node({"PYTHONPATH": path})
     ray_cluster.wait_for_workers(3)
-    rate = ("rate", season, "--system", "elo", "--out", tmp_path / "out", "--cluster", ray_cluster.address)
+    rate = ("rate", season, "--system", "elo", "--out", tmp_path / "out", "--cluster", address)
     try:
         told = run_command(*rate)
         assert told.code == 4
@@ -217,15 +249,15 @@ def test_a_node_with_other_kernels_or_another_version_is_refused(ray_cluster, ch
     assert not (tmp_path / "out").exists()
 
 
-def test_ladders_in_an_object_store_rate_as_on_a_disk(object_store, ray_cluster, season, rated_here):
+def test_ladders_in_an_object_store_rate_as_on_a_disk(object_store, address, season, rated_here):
     import s3fs  # noqa: PLC0415
 
     store = s3fs.S3FileSystem()
     store.put(f"{season}/", "seasons/in/", recursive=True)
     told = run_command(
-        *("rate", "s3://seasons/in", "--system", "elo", "--out", "s3://seasons/out", "--cluster", ray_cluster.address)
+        *("rate", "s3://seasons/in", "--system", "elo", "--out", "s3://seasons/out", "--cluster", address)
     )
-    assert (told.code, told.err) == (0, "")
+    assert told.code == 0, told.err
     for ladder in LADDERS:
         name = f"ladder={ladder}/ratings.parquet"
         with store.open(f"seasons/out/{name}") as file:
@@ -247,7 +279,7 @@ def database(postgres, season):
     return url
 
 
-def test_ladders_of_a_database_are_rebuilt_although_a_worker_is_killed(ray_cluster, database):
+def test_ladders_of_a_database_are_rebuilt_although_a_worker_is_killed(cluster, ray_cluster, database):
     killed = []
 
     def kill_a_worker(done):
@@ -256,27 +288,29 @@ def test_ladders_of_a_database_are_rebuilt_although_a_worker_is_killed(ray_clust
             killed.append(process.pid)
 
     before = standings_of(database)
-    with connect(ray_cluster.address, ["elo"]) as cluster:
-        rebuilt = rebuild_ladders(cluster, database, LADDERS[:4], whole=True, progress=kill_a_worker)
+    rebuilt = rebuild_ladders(cluster, database, LADDERS[:4], whole=True, progress=kill_a_worker)
     assert [(result.since, result.matches, result.changed) for result in rebuilt] == [(1, 2000, 0)] * 4
     assert len(killed) == 1
     assert standings_of(database) == before
-    alone = run_command("verify", "--json", "--db", database)
-    assert json.loads(alone.out)["equal"] is True
-    assert run_command("verify", "--json", "--db", database, "--cluster", ray_cluster.address).out == alone.out
     assert [path for path in ray_cluster.folder.rglob("*.*") if path.is_file() and PASSWORD in read_log(path)] == []
 
 
-def test_queues_of_a_database_are_audited_on_the_cluster(ray_cluster, database):
+def test_a_database_is_verified_on_the_cluster(address, database):
+    alone = run_command("verify", "--json", "--db", database)
+    assert json.loads(alone.out)["equal"] is True
+    assert run_command("verify", "--json", "--db", database, "--cluster", address).out == alone.out
+
+
+def test_queues_of_a_database_are_audited_on_the_cluster(address, database):
     until = ("--until", "2027-01-01", "--json", "--db", database)
     alone = run_command("queue", "audit", *until)
     assert [audit["ladder"] for audit in json.loads(alone.out)] == list(LADDERS[:4])
-    assert run_command("queue", "audit", *until, "--cluster", ray_cluster.address).out == alone.out
+    assert run_command("queue", "audit", *until, "--cluster", address).out == alone.out
 
 
 def standings_of(url):
     with Service.open(url) as service:
-        return [service.view(ladder, as_of="last").snapshot.board for ladder in LADDERS[:4]]
+        return [pickle.dumps(service.view(ladder, as_of="last").snapshot.board) for ladder in LADDERS[:4]]
 
 
 def read_log(path):

@@ -259,11 +259,11 @@ def audit(
         with connected(cluster, ()) as nodes, working("auditing queues", len(queues)) as progress:
             audited = audit_queues(nodes, db, queues, begin, end, progress)
     if json:
-        documents = [_plain(dataclasses.asdict(one)) for one in audited]
+        documents = [_plain(dataclasses.asdict(queue_audit)) for queue_audit in audited]
         print_json(documents if name is None else documents[0])
         return
-    for (of, queue), one in zip(queues, audited, strict=True):
-        print_audit(f"queue {queue} of ladder {of}", one)
+    for (of, queue), queue_audit in zip(queues, audited, strict=True):
+        print_audit(f"queue {queue} of ladder {of}", queue_audit)
 
 
 def _queues(service: Service, ladder: str | None, name: str | None) -> list[tuple[str, str]]:

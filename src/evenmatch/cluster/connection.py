@@ -25,6 +25,7 @@ SETTINGS = {
     "RAY_ENABLE_UV_RUN_RUNTIME_ENV": "0",  # under `uv run`, Ray would upload the folder
     "RAY_py_gcs_connect_timeout_s": "5",
     "RAY_gcs_rpc_server_reconnect_timeout_s": "30",
+    "RAY_task_oom_retries": "3",  # of a task that takes all memory; Ray would repeat it for ever
 }
 ONE_MACHINE = ("RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER", "0")  # Ray then listens on loopback alone
 
@@ -65,11 +66,16 @@ def connect(text: str, systems: Sequence[str]) -> Iterator[Cluster]:
         raise UsageError("this process is connected to a cluster already; expected one connection at a time")
     expected = worker.facts_of(systems)
     folder = tempfile.mkdtemp(prefix="evenmatch-") if address is None else None
+    own_token = address is None and "RAY_AUTH_MODE" not in os.environ
+    if own_token:  # no other user of this machine may give work to it
+        os.environ.update(RAY_AUTH_MODE="token", RAY_AUTH_TOKEN=secrets.token_hex(32))
     try:
         _begin(ray, text, str(address) if address else None, folder)
         yield Cluster(text, _check_nodes(ray, expected, systems), tuple(systems), expected)
     finally:
         ray.shutdown()
+        if own_token:
+            del os.environ["RAY_AUTH_MODE"], os.environ["RAY_AUTH_TOKEN"]
         if folder is not None:
             shutil.rmtree(folder, ignore_errors=True)
 
@@ -80,8 +86,6 @@ def _begin(ray: ModuleType, text: str, address: str | None, folder: str | None) 
         if address is not None:
             ray.init(address=address, **quiet)
             return
-        if "RAY_AUTH_MODE" not in os.environ:  # nobody else on this machine may give work to it
-            os.environ.update(RAY_AUTH_MODE="token", RAY_AUTH_TOKEN=secrets.token_hex(32))
         ray.init(
             address="local",
             num_cpus=len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count(),
@@ -107,13 +111,13 @@ def _check_nodes(ray: ModuleType, expected: dict[str, str], systems: Sequence[st
     for node in nodes:
         name = node["NodeManagerAddress"]
         try:
-            found = ray.get(asked[node["NodeID"]], timeout=CHECK_SECONDS)
+            facts = ray.get(asked[node["NodeID"]], timeout=CHECK_SECONDS)
         except ray.exceptions.GetTimeoutError:
             wrong.append(f"{name}: no process of it answers within {CHECK_SECONDS:g} s")
         except ray.exceptions.RayError as error:
             wrong.append(f"{name}: {_first_line(error)}")
         else:
-            wrong += [f"{name}: {difference}" for difference in differences(found, expected)]
+            wrong += [f"{name}: {difference}" for difference in differences(facts, expected)]
     if wrong:
         raise ClusterError(refusal(wrong))
     return sum(int(node["Resources"]["CPU"]) for node in nodes)

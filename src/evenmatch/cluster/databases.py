@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 
 from evenmatch.cluster.connection import Cluster
-from evenmatch.cluster.tasks import Job, run_jobs
+from evenmatch.cluster.tasks import NamedTask, run_jobs
 from evenmatch.errors import UsageError
 from evenmatch.ledger.database_url import parse_url, without_password
 from evenmatch.service.ladder_heads import LadderHead
@@ -47,7 +47,7 @@ def rebuild_ladders(
     as `run_jobs`; ladders done by then stay rebuilt.
     """
     address = DatabaseAddress(db)
-    jobs = [Job(f"ladder {name!r}", (address, name, whole)) for name in ladders]
+    jobs = [NamedTask(f"ladder {name!r}", (address, name, whole)) for name in ladders]
     return run_jobs(cluster, rebuild_ladder, jobs, _counted(progress))
 
 
@@ -65,7 +65,7 @@ def verify_ladders(
     kept  heads that were exported before, by ladder
     """
     address = DatabaseAddress(db)
-    jobs = [Job(f"ladder {name!r}", (address, name, kept.get(name))) for name in ladders]
+    jobs = [NamedTask(f"ladder {name!r}", (address, name, kept.get(name))) for name in ladders]
     return run_jobs(cluster, verify_ladder, jobs, _counted(progress))
 
 
@@ -86,7 +86,8 @@ def audit_queues(
     """Audit each of these queues, (ladder, name), as `LadderQueries.queue_audit` does; results in their order."""
     address = DatabaseAddress(db)
     jobs = [
-        Job(f"queue {name!r} of ladder {ladder!r}", (address, ladder, name, since, until)) for ladder, name in queues
+        NamedTask(f"queue {name!r} of ladder {ladder!r}", (address, ladder, name, since, until))
+        for ladder, name in queues
     ]
     return run_jobs(cluster, audit_queue, jobs, _counted(progress))
 

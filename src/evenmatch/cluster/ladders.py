@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import Path
 
 from evenmatch.cluster.connection import Cluster
-from evenmatch.cluster.tasks import Job, run_jobs
+from evenmatch.cluster.tasks import NamedTask, run_jobs
 from evenmatch.partitioned import RatedLadders, Results, StandingsOptions, rate_partitions, write_manifests
 from evenmatch.partitioned.rating import Progress
 from evenmatch.partitioned.results import MANIFEST
 from evenmatch.partitioned.stream import Selection, streams_of
 from evenmatch.systems.system import Rules
-from evenmatch.tables.partitions import Partition
+from evenmatch.tables.partitions import Partition, is_url
+from evenmatch.whole_file import remove_drafts
 
 
 def rate_ladders(
@@ -47,7 +49,8 @@ def rate_ladders(
         sizes[stream[0].ladder] = sum(partition.size for partition in stream)
     largest_first = sorted(range(len(streams)), key=lambda index: -sizes[streams[index][0].ladder])
     jobs = [
-        Job(_named(streams[index]), (streams[index], by, out, journal, selection, standings)) for index in largest_first
+        NamedTask(_named(streams[index]), (streams[index], by, out, journal, selection, standings))
+        for index in largest_first
     ]
     places = [place for place in (out, journal) if place]
     try:
@@ -55,6 +58,9 @@ def rate_ladders(
             Results(place).remove(MANIFEST)
         parts = dict(zip(largest_first, run_jobs(cluster, rate_stream, jobs, count), strict=True))
         rated = RatedLadders.joined([parts[index] for index in range(len(streams))])
+        for place in places:
+            if not is_url(place):
+                remove_drafts(Path(place))  # of workers that were lost
         write_manifests(rated, by, out, journal)
     except BaseException:
         _remove(out, [entry for part in done for entry in part.ratings])
@@ -85,7 +91,7 @@ def _remove(place: str | None, files: list[dict[str, object]]) -> None:
 
 
 def _streams(partitions: Sequence[Partition], selection: Selection) -> list[list[Partition]]:
-    """What can be rated apart; one stream where ladders are selected or pooled, which `rate_partitions` checks."""
+    """Partitions that can be rated apart; one stream where ladders are selected or pooled, which `rate_partitions` checks."""
     if selection.pool or selection.ladder is not None:
         return [list(partitions)]
     return [list(stream) for stream in streams_of(partitions)]

@@ -1,4 +1,4 @@
-"""What the results of a node depend on, compared with this machine before any work is given to it."""
+"""The facts that the results of a node depend on, compared with this machine before any work is given to it."""
 
 from __future__ import annotations
 
@@ -35,10 +35,10 @@ def _kernels(name: str) -> str:
         return str(error)
 
 
-def differences(found: Mapping[str, str], expected: Mapping[str, str]) -> list[str]:
-    """What is not as expected, in words; empty if everything is."""
-    if found.get("evenmatch") != expected["evenmatch"]:
+def differences(facts: Mapping[str, str], expected: Mapping[str, str]) -> list[str]:
+    """The facts that are not as expected, in words."""
+    if facts.get("evenmatch") != expected["evenmatch"]:
         wrong = ["evenmatch"]
     else:
-        wrong = [name for name in expected if found.get(name) != expected[name]]
-    return [f"{name} {found.get(name, 'is missing')}, here {expected[name]}" for name in wrong]
+        wrong = [name for name in expected if facts.get(name) != expected[name]]
+    return [f"{name} {facts.get(name, 'is missing')}, here {expected[name]}" for name in wrong]

@@ -21,7 +21,7 @@ T = TypeVar("T")
 P = ParamSpec("P")
 
 
-class Job(NamedTuple):
+class NamedTask(NamedTuple):
     """The arguments of one task. name: for messages, for example "ladder 'duel'"."""
 
     name: str
@@ -31,7 +31,7 @@ class Job(NamedTuple):
 def run_jobs(
     cluster: Cluster,
     function: Callable[..., T],
-    jobs: Sequence[Job],
+    jobs: Sequence[NamedTask],
     progress: Callable[[int, T], None] | None = None,
 ) -> list[T]:
     """Do all jobs on the cluster, and return their results in the order of the jobs.

@@ -1,4 +1,4 @@
-"""What runs on the nodes of a cluster. It is sent to them as code, so that it works whatever is installed there.
+"""The code that runs on the nodes of a cluster. It is sent to them as code, so that it works whatever is installed there.
 
 Only the standard library is imported at the top: a node without evenmatch, or with another version, must still be able
 to say so.
@@ -17,7 +17,7 @@ Outcome = tuple[str, Any]
 
 
 def facts_of(systems: Sequence[str]) -> dict[str, str]:
-    """What the bits of results depend on in this process: versions, processor, and a fingerprint of each system."""
+    """Facts that the bits of results depend on in this process: versions, processor, and a fingerprint of each system."""
     facts = {"Python": "{}.{}.{}".format(*sys.version_info)}
     try:
         facts |= importlib.import_module("evenmatch.cluster.node_facts").node_facts(systems)
@@ -35,9 +35,9 @@ def run(expected: Mapping[str, str], systems: Sequence[str], task: bytes, shared
     shared  references to values in the object store, which follow the arguments
     Returns what happened and the result, the facts of this process, or the error of evenmatch.
     """
-    found = facts_of(systems)
-    if found != dict(expected):
-        return REFUSED, found
+    facts = facts_of(systems)
+    if facts != dict(expected):
+        return REFUSED, facts
     import ray
 
     errors = importlib.import_module("evenmatch.errors")

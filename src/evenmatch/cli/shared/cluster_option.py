@@ -53,7 +53,7 @@ def connected(address: str, systems: Sequence[str]) -> Iterator[Cluster]:
 
 @contextmanager
 def workers_of(address: str | None, systems: Sequence[str]) -> Iterator[Workers | None]:
-    """What replays histories: the workers of a cluster; None without one, for threads."""
+    """Workers that replay histories: those of a cluster; None without one, for threads."""
     if address is None:
         yield None
         return
