@@ -17,6 +17,7 @@ from pathlib import Path
 from statistics import median
 
 import numpy as np
+import psutil
 import pyarrow as pa
 import pyarrow.parquet as pq
 
@@ -39,7 +40,7 @@ AIM = 1.8
 
 def run() -> Section:
     """Measure one processor and all of them in turn, and compare what they wrote."""
-    ones, alls, starts = list[float](), list[float](), list[float]()
+    ones, alls = list[dict[str, float]](), list[dict[str, float]]()
     prints = set[str]()
     with tempfile.TemporaryDirectory(prefix="evenmatch-") as name:
         folder = Path(name)
@@ -47,16 +48,23 @@ def run() -> Section:
         for turn in range(ROUNDS):
             for kind, told in (("one", ones), ("all", alls)):
                 out = folder / f"{kind}-{turn}"
-                took = python_json("-m", "benchmarks.cluster", kind, str(folder / "in"), str(out))
-                told.append(took["seconds"])
-                starts += [took["start"]] if kind == "all" else []
+                told.append(python_json("-m", "benchmarks.cluster", kind, str(folder / "in"), str(out)))
                 prints.add(digest(out))
-    speed = [one / both for one, both in zip(ones, alls, strict=True)]
+    speed = [one["seconds"] / both["seconds"] for one, both in zip(ones, alls, strict=True)]
     figures = [
         Figure("all processors against one", median(speed), "times", AIM, True, None, ""),
-        Figure("one processor", median(ones), "s", None, False, None, ""),
-        Figure("all processors, Ray's start left out", median(alls), "s", None, False, None, ""),
-        Figure("start of Ray and check of its node", median(starts), "s", None, False, None, ""),
+        Figure("one processor", middle(ones, "seconds"), "s", None, False, None, ""),
+        Figure("all processors, Ray's start left out", middle(alls, "seconds"), "s", None, False, None, ""),
+        Figure(
+            "CPU seconds of all processors",
+            middle(alls, "cpu"),
+            "s",
+            None,
+            False,
+            middle(ones, "cpu"),
+            "s of one processor",
+        ),
+        Figure("start of Ray and check of its node", middle(alls, "start"), "s", None, False, None, ""),
     ]
     notes = [
         f"{LADDERS:,} ladders of {MATCHES:,} duels of {PLAYERS:,} players, rated by {SYSTEM}, on {processors()} "
@@ -64,6 +72,11 @@ def run() -> Section:
         "All runs wrote the same bytes." if len(prints) == 1 else "THE RUNS WROTE DIFFERENT RESULTS.",
     ]
     return Section("Ladders on many processors", figures, notes)
+
+
+def middle(runs: list[dict[str, float]], name: str) -> float:
+    """The median of a measured number."""
+    return median(run[name] for run in runs)
 
 
 def write_ladders(folder: Path) -> None:
@@ -116,20 +129,27 @@ def processors() -> int:
 
 
 def measure(kind: str, source: str, out: str) -> dict[str, float]:
-    """Rate once: by one processor, or by all of them."""
+    """Rate once: by one processor, or by all of them. Seconds, and CPU seconds of this process and its descendants."""
     by, partitions = rules(SYSTEM), find_partitions(source)
     if kind == "one":
         os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})
         rate_partitions(partitions[:1], by)  # loads the kernels
-        begin = time.perf_counter()
+        begin, used = time.perf_counter(), cpu_seconds()
         rate_partitions(partitions, by, out=out)
-        return {"start": 0.0, "seconds": time.perf_counter() - begin}
+        return {"start": 0.0, "seconds": time.perf_counter() - begin, "cpu": cpu_seconds() - used}
     begin = time.perf_counter()
     with connect("local", [SYSTEM]) as cluster:
         start = time.perf_counter() - begin
-        begin = time.perf_counter()
+        begin, used = time.perf_counter(), cpu_seconds()
         rate_ladders(cluster, partitions, by, out=out)
-        return {"start": start, "seconds": time.perf_counter() - begin}
+        return {"start": start, "seconds": time.perf_counter() - begin, "cpu": cpu_seconds() - used}
+
+
+def cpu_seconds() -> float:
+    """CPU seconds of this process and all that it started, Ray's own included."""
+    this = psutil.Process()
+    times = [process.cpu_times() for process in (this, *this.children(recursive=True))]
+    return float(sum(each.user + each.system for each in times))
 
 
 if __name__ == "__main__":

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import secrets
 import shutil
+import sys
 import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -60,15 +61,15 @@ def connect(text: str, systems: Sequence[str]) -> Iterator[Cluster]:
     os.environ.update({name: value for name, value in SETTINGS.items() if name not in os.environ})
     if address is None:
         os.environ.setdefault(*ONE_MACHINE)
+    own_token = address is None and "RAY_AUTH_MODE" not in os.environ and "ray" not in sys.modules
+    if own_token:  # no other user of this machine may give work to it; where Ray is imported, it makes a token itself
+        os.environ.update(RAY_AUTH_MODE="token", RAY_AUTH_TOKEN=secrets.token_hex(32))
     with needing("cluster", "work on a cluster"):
         import ray
     if ray.is_initialized():
         raise UsageError("this process is connected to a cluster already; expected one connection at a time")
     expected = worker.facts_of(systems)
     folder = tempfile.mkdtemp(prefix="evenmatch-") if address is None else None
-    own_token = address is None and "RAY_AUTH_MODE" not in os.environ
-    if own_token:  # no other user of this machine may give work to it
-        os.environ.update(RAY_AUTH_MODE="token", RAY_AUTH_TOKEN=secrets.token_hex(32))
     try:
         _begin(ray, text, str(address) if address else None, folder)
         yield Cluster(text, _check_nodes(ray, expected, systems), tuple(systems), expected)

@@ -91,7 +91,7 @@ def _remove(place: str | None, files: list[dict[str, object]]) -> None:
 
 
 def _streams(partitions: Sequence[Partition], selection: Selection) -> list[list[Partition]]:
-    """Partitions that can be rated apart; one stream where ladders are selected or pooled, which `rate_partitions` checks."""
+    """Partitions that can be rated apart; all as one where ladders are selected or pooled: `rate_partitions` checks."""
     if selection.pool or selection.ladder is not None:
         return [list(partitions)]
     return [list(stream) for stream in streams_of(partitions)]

@@ -1,4 +1,4 @@
-"""The code that runs on the nodes of a cluster. It is sent to them as code, so that it works whatever is installed there.
+"""The functions that run on the nodes of a cluster, sent as code so that they work whatever is installed there.
 
 Only the standard library is imported at the top: a node without evenmatch, or with another version, must still be able
 to say so.
@@ -17,7 +17,7 @@ Outcome = tuple[str, Any]
 
 
 def facts_of(systems: Sequence[str]) -> dict[str, str]:
-    """Facts that the bits of results depend on in this process: versions, processor, and a fingerprint of each system."""
+    """Facts that results depend on in this process: versions, processor, and a fingerprint of each system."""
     facts = {"Python": "{}.{}.{}".format(*sys.version_info)}
     try:
         facts |= importlib.import_module("evenmatch.cluster.node_facts").node_facts(systems)
