@@ -17,6 +17,7 @@ from benchmarks import (
     matchmaking,
     online,
     pages,
+    partitions,
     peers,
     rate,
     report,
@@ -28,6 +29,7 @@ from benchmarks.figure import Section
 
 BENCHMARKS: dict[str, Callable[[], Section]] = {
     "rate": rate.run,
+    "partitions": partitions.run,
     "contests": contests.run,
     "cluster": cluster.run,
     "peers": peers.run,

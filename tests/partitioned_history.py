@@ -1,5 +1,7 @@
 """Histories written as partitions in drawn shapes: files, row groups, types of columns."""
 
+from itertools import pairwise
+
 import pyarrow as pa
 import pyarrow.parquet as pq
 
@@ -15,14 +17,14 @@ def write_partitions(table, folder, files=1, row_group=1000, *, by_ladder=False,
                 folder / f"ladder={ladder}",
                 files,
                 row_group,
-                dictionaries,
+                dictionaries=dictionaries,
             )
     else:
-        write_files(table.to_arrow(), table, folder, files, row_group, dictionaries)
+        write_files(table.to_arrow(), table, folder, files, row_group, dictionaries=dictionaries)
     return folder
 
 
-def write_files(rows, table, folder, files, row_group, dictionaries):
+def write_files(rows, table, folder, files, row_group, *, dictionaries):
     folder.mkdir(parents=True)
     starts = table.history.match_slots
     cuts = [int(starts[len(table) * number // files]) for number in range(files + 1)]
@@ -31,7 +33,7 @@ def write_files(rows, table, folder, files, row_group, dictionaries):
             if name in rows.column_names:
                 index = rows.column_names.index(name)
                 rows = rows.set_column(index, name, rows[name].cast(pa.string()).dictionary_encode())
-    for number, (low, high) in enumerate(zip(cuts, cuts[1:], strict=False)):
+    for number, (low, high) in enumerate(pairwise(cuts)):
         if high > low:
             pq.write_table(rows.slice(low, high - low), folder / f"{number}.parquet", row_group_size=row_group)
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from evenmatch.cli.shared import options
-from evenmatch.cli.shared.cluster_option import OnCluster, on_all_nodes, workers_of
+from evenmatch.cli.shared.cluster_option import OnCluster, not_partitioned, on_all_nodes, workers_of
 from evenmatch.cli.shared.output import compile_ahead, note, note_skipped, print_json, print_table, printable, working
 from evenmatch.errors import UnknownNameError, UsageError
 
@@ -27,7 +27,7 @@ HEADS = ("system", "variant", "log loss", "95% interval", "Brier", "accuracy", "
 
 
 def command(
-    matches: options.Matches,
+    matches: options.History,
     systems: Annotated[
         str, typer.Option("--systems", "-s", metavar="NAMES", help="Systems or .py files, separated by commas; or all.")
     ] = "all",
@@ -91,15 +91,26 @@ def command(
     evenmatch backtest season.parquet --systems elo,wager --param elo.k=16 --out scores.csv
     """
     from evenmatch.lab.backtests.backtest import backtest
-    from evenmatch.tables.files import write_arrow
 
     by = _systems(systems, param or [])
     if players and report is None:
         raise UsageError("--players needs --report FILE.html, which shows them")
     if trials is not None and not tune:
         raise UsageError("--trials needs --tune SECONDS, whose trials it stores")
-    _check_files(matches, out, segments, report)
-    recorded = options.matches_of(matches, ladder, pool_ladders, None, skip_bad)
+    _check_files(Path(matches), out, segments, report)
+    from evenmatch.tables.partitions import is_partitioned
+
+    if is_partitioned(matches):
+        not_partitioned(cluster, matches)
+        if tune or report is not None:
+            raise UsageError(
+                f"{'--tune' if tune else '--report'} needs all matches in memory; expected one file, "
+                "such as a month of them"
+            )
+        result = _of_partitions(matches, by, warm_up, ladder, pool_ladders, skip_bad)
+        _show(result, out, segments, None, as_json=json)
+        return
+    recorded = options.matches_of(Path(matches), ladder, pool_ladders, None, skip_bad)
     chosen = _check_players(recorded, players)
     trials_folder = (trials if trials is not None else _cache() / "trials") if tune else None
     compile_ahead([name for name in by if isinstance(name, str)], "rating systems")
@@ -119,20 +130,48 @@ def command(
             note(f"interrupted; finished trials are stored in {trials_folder}, the same command continues from there")
             raise typer.Exit(130) from None
         raise
-    note_skipped(recorded.skipped, recorded.skipped_matches)
+    if report is not None:
+        with working("writing the report"):
+            from evenmatch.lab.backtests.report import write_report
+
+            write_report(result, report, players=chosen, command=shlex.join(["evenmatch", *sys.argv[1:]]))
+    _show(result, out, segments, report, as_json=json)
+
+
+def _of_partitions(
+    address: str, by: list[str | Rules], warm_up: float, ladder: str | None, pool: bool, skip_bad: bool
+) -> Backtest:
+    from evenmatch.lab.backtests.streamed import backtest_partitions
+    from evenmatch.partitioned.stream import Selection, chosen_partitions
+    from evenmatch.tables.partitions import find_partitions
+
+    selection = Selection(ladder, pool, skip_bad=skip_bad)
+    partitions = chosen_partitions(find_partitions(address), selection)
+    compile_ahead([name for name in by if isinstance(name, str)], "rating systems")
+    with working("backtest", STEPS) as progress:
+        return backtest_partitions(
+            partitions,
+            by,
+            name=address,
+            warm_up=warm_up,
+            selection=selection,
+            progress=lambda what, share: progress(int(share * STEPS), what),
+        )
+
+
+def _show(result: Backtest, out: Path | None, segments: Path | None, report: Path | None, *, as_json: bool) -> None:
+    """Write and print the scores."""
+    from evenmatch.tables.files import write_arrow
+
+    note_skipped(result.matches.skipped, result.matches.skipped_matches)
     for text in result.notes:
         note(text)
     if out is not None:
         write_arrow(result.scores, out)
     if segments is not None:
         write_arrow(result.segments, segments)
-    if report is not None:
-        with working("writing the report"):
-            from evenmatch.lab.backtests.report import write_report
-
-            write_report(result, report, players=chosen, command=shlex.join(["evenmatch", *sys.argv[1:]]))
-    if json:
-        print_json(_document(result, recorded))
+    if as_json:
+        print_json(_document(result))
         return
     _print(result)
     for path in (out, segments, report):
@@ -180,9 +219,7 @@ def _print(result: Backtest) -> None:
         for row in result.scores.to_pylist()
     ]
     judged = len(result.matches) - result.warm_up
-    title = (
-        f"{Path(result.matches.source.name).name}: judged on {judged:,} matches, after {result.warm_up:,} of warm-up"
-    )
+    title = f"{Path(_name(result)).name}: judged on {judged:,} matches, after {result.warm_up:,} of warm-up"
     print_table(title, HEADS, rows, right=HEADS[2:])
     from evenmatch.lab.backtests.verdict import verdict
 
@@ -190,15 +227,23 @@ def _print(result: Backtest) -> None:
         print(printable(sentence))
 
 
-def _document(result: Backtest, recorded: MatchTable) -> dict[str, object]:
-    from evenmatch.lab.backtests.verdict import verdict
+def _name(result: Backtest) -> str:
+    from evenmatch.tables import MatchTable
 
+    return result.matches.source.name if isinstance(result.matches, MatchTable) else result.matches.name
+
+
+def _document(result: Backtest) -> dict[str, object]:
+    from evenmatch.lab.backtests.verdict import verdict
+    from evenmatch.tables import MatchTable
+
+    recorded = result.matches
     scores = [{**row, "parameters": loads(row["parameters"])} for row in result.scores.to_pylist()]
     return {
-        "source": recorded.source.name,
+        "source": _name(result),
         "matches": len(recorded),
         "warm_up": result.warm_up,
-        "players": len(set(recorded.player_names)),
+        "players": len(set(recorded.player_names)) if isinstance(recorded, MatchTable) else recorded.players,
         "skipped_matches": recorded.skipped_matches,
         "verdict": verdict(result),
         "scores": scores,

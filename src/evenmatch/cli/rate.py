@@ -109,15 +109,10 @@ def command(
     no_cluster(cluster, matches)
     from evenmatch.partitioned.summary import summaries
     from evenmatch.rating import rate, rateable
-    from evenmatch.tables.files import check_writable, texts, write_arrow
+    from evenmatch.tables.files import texts, write_arrow
 
     ratings_file, journal_file = (None if name is None else Path(name) for name in (out, journal))
-    for path in (ratings_file, journal_file):
-        if path is not None:
-            check_writable(path)
-    written = [path.resolve() for path in (ratings_file, journal_file, Path(matches)) if path is not None]
-    if len(set(written)) < len(written):
-        raise UsageError("--out, --journal and MATCHES name the same file; expected different ones")
+    _check_files(Path(matches), ratings_file, journal_file)
     recorded = rateable(options.matches_of(Path(matches), ladder, pool_ladders, now, skip_bad), by, skip_bad=skip_bad)
     compile_ahead([system], by.system.name)
     with working(f"rating with {by.system.name}", len(recorded)) as progress:
@@ -151,6 +146,18 @@ def command(
         print_ladders(summaries(standings, played), placement)
         if journal_file is not None:
             note(f"{journal_file}: {len(recorded.history.columns.player):,} rows")
+
+
+def _check_files(matches: Path, out: Path | None, journal: Path | None) -> None:
+    """Raise UsageError before the long run if a file cannot be written."""
+    from evenmatch.tables.files import check_writable
+
+    for path in (out, journal):
+        if path is not None:
+            check_writable(path)
+    written = [path.resolve() for path in (out, journal, matches) if path is not None]
+    if len(set(written)) < len(written):
+        raise UsageError("--out, --journal and MATCHES name the same file; expected different ones")
 
 
 def print_ladders(ladders: Iterable[RatedLadder], placement: int) -> None:

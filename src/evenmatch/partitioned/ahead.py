@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import queue
 import threading
-from collections.abc import Iterable, Iterator
-from contextlib import closing, contextmanager
+from collections.abc import Generator, Iterable, Iterator
+from contextlib import closing, contextmanager, suppress
 from typing import TypeVar
 
 T = TypeVar("T")
@@ -23,10 +23,9 @@ def ahead(items: Iterable[T], name: str, depth: int = 1) -> Iterator[Iterator[T]
 
     def put(item: object) -> None:
         while not stopped.is_set():
-            try:
-                return waiting.put(item, timeout=0.1)
-            except queue.Full:
-                continue
+            with suppress(queue.Full):
+                waiting.put(item, timeout=0.1)
+                return
 
     def produce() -> None:
         try:
@@ -38,7 +37,7 @@ def ahead(items: Iterable[T], name: str, depth: int = 1) -> Iterator[Iterator[T]
         except BaseException as error:
             put(_Failure(error))
 
-    def received() -> Iterator[T]:
+    def received() -> Generator[T]:
         while (item := waiting.get()) is not _END:
             if isinstance(item, _Failure):
                 raise item.error

@@ -1,14 +1,14 @@
 """Rows of whole matches -> a chunk of history, with players numbered over all chunks.
 
-Rows that are plain (grouped, complete, of the usual types) go through kernels; all others through `tables.assemble`, which
-reports every bad row. Both give the same columns.
+Rows that are plain (grouped, complete, of the usual types) go through kernels; all others through `tables.assemble`,
+which reports every bad row. Both give the same columns.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -19,12 +19,13 @@ from evenmatch.errors import BadRowsError, InputError, RowProblem
 from evenmatch.history import Columns, Flags, Floats, History, Integers, fill_duration, ranges
 from evenmatch.partitioned import shape
 from evenmatch.partitioned.names import Names
+from evenmatch.partitioned.piece_cells import PieceCells, one_dictionary
 from evenmatch.partitioned.rows import MatchRows
-from evenmatch.partitioned.text import hash_texts, run_starts, text_of
+from evenmatch.partitioned.text import run_starts, text_of
 from evenmatch.rating import TEXT, SlotNames
 from evenmatch.tables import columns
 from evenmatch.tables.assemble import assemble
-from evenmatch.tables.cells import FLAGS, NUMBERS, or_default, read_number
+from evenmatch.tables.cells import or_default
 from evenmatch.tables.columns import Faults, datetime_text
 from evenmatch.tables.table import MatchTable
 
@@ -91,8 +92,8 @@ class ChunkBuilder:
         self._last_time = columns.FIRST_TIME
         self._last_match = ""
 
-    def build(self, rows: MatchRows) -> Chunk | None:
-        """The chunk of these rows; None if all of its matches are left out (see `skipped`).
+    def build(self, rows: MatchRows) -> Chunk:
+        """The chunk of these rows, without matches that are left out (see `skipped`).
 
         Raises BadRowsError with the bad rows of this chunk, InputError where rows are not grouped or out of order.
         """
@@ -112,9 +113,9 @@ class ChunkBuilder:
     @staticmethod
     def _out_of_order(rows: MatchRows, row: int, time: int, earlier: int) -> None:
         raise InputError(
-            f"{rows.partition.address}, row {rows.first + row + 1}: played_at is {datetime_text(time)}, the match before "
-            f"it has {datetime_text(earlier)}; partitions of a ladder must be in order of time when sorted by name, and "
-            "the matches in them as well"
+            f"{rows.partition.address}, row {rows.first + row + 1}: played_at is {datetime_text(time)}, the match "
+            f"before it has {datetime_text(earlier)}; partitions of a ladder must be in order of time when sorted by "
+            "name, and the matches in them as well"
         )
 
     def _ladder_codes(self, local: Integers, names: pa.Array) -> Integers:
@@ -166,10 +167,9 @@ class ChunkBuilder:
         left_out = len({problem.match_id for problem in problems if problem.match_id is not None})
         texts = pa.array([], TEXT)
         empty, ladders = np.empty(0, np.int64), tuple(self.ladders)
-        return Chunk(
-            History(Columns(**none)), texts, texts, texts, np.empty(0, np.int32), empty, rows, self.names.count, ladders,
-            problems, left_out,
-        )  # fmt: skip
+        numbers, players = np.empty(0, np.int32), self.names.count
+        nothing = History(Columns(**none))
+        return Chunk(nothing, texts, texts, texts, numbers, empty, rows, players, ladders, problems, left_out)
 
     def _check_grouping(self, rows: MatchRows, table: MatchTable) -> None:
         """Check that rows of a match are adjacent and matches in order of time, which `assemble` does not ask for."""
@@ -184,8 +184,8 @@ class ChunkBuilder:
             name, row = heads.dictionary[number].as_py(), int(starts[again[0]])
             if name:
                 raise InputError(
-                    f"{rows.partition.address}, row {rows.first + row + 1}: match {name!r} has rows before that are not "
-                    "adjacent to this one; expected the rows of a match one after the other"
+                    f"{rows.partition.address}, row {rows.first + row + 1}: match {name!r} has rows before that are "
+                    "not adjacent to this one; expected the rows of a match one after the other"
                 )
         back = np.flatnonzero(np.diff(table.row) < 0)
         if len(back):
@@ -194,25 +194,25 @@ class ChunkBuilder:
 
     def _plain(self, rows: MatchRows) -> Chunk | None:
         """The chunk of rows in which everything is plain; None if anything is not, for `_general` to say what."""
-        cells, faults = _Cells(rows.rows), Faults()
+        cells, faults = PieceCells(rows.rows), Faults()
         if not cells.complete or "place" not in cells.held:
             return None
         match_row, ids = cells.matches()
         label = cells.team_labels(self.names)
         time = columns.times(cells.held["played_at"], faults)
-        place = columns.places(cells.held["place"], faults)
+        place = cells.places(faults)
         if faults.found or match_row is None or label is None or not shape.has_one_time(match_row, time):
             return None
-        team_start, slot_start = np.empty(len(match_row), np.int32), np.empty(len(time) + 1, np.int32)
-        teams = shape.find_teams(match_row, label, team_start, slot_start)
-        slot_start, team_place = slot_start[: teams + 1].copy(), np.empty(max(0, teams), np.int32)
-        if teams < 0 or not shape.places_of_teams(slot_start, place, team_place):
-            return None
+        teams = _teams(match_row, label, place)
         ladder = self._plain_ladders(cells, match_row)
+        if teams is None or ladder is None:
+            return None
         numbers = cells.numbers(faults)
-        team_score = _per_group(slot_start, numbers["team_score"], cells.nothing)
-        duration = _per_group(match_row.astype(np.int32), numbers["duration"], cells.nothing)
-        if faults.found or ladder is None or team_score is None or duration is None:
+        seconds, match_slots = numbers["seconds"], match_row.astype(np.int32)
+        team_score = _per_group(teams.slot_start, numbers["team_score"], cells.nothing)
+        duration = _per_group(match_slots, numbers["duration"], cells.nothing)
+        quit_, keep = cells.flags("quit", faults), cells.flags("keep", faults)
+        if faults.found or team_score is None or duration is None:
             return None
         names, player = self._numbered(cells.held["player"], self._owner(ladder))
         if player is None or shape.has_player_twice(match_row, player):
@@ -222,24 +222,22 @@ class ChunkBuilder:
         history = History(
             Columns(
                 time=time[first],
-                team_start=team_start,
-                place=team_place,
+                team_start=teams.team_start,
+                place=teams.place,
                 team_score=team_score,
-                slot_start=slot_start,
+                slot_start=teams.slot_start,
                 player=player,
                 score=numbers["score"],
-                seconds=numbers["seconds"],
+                seconds=seconds,
                 performance=numbers["performance"],
-                quit=cells.flags("quit", faults),
-                duration=fill_duration(duration, numbers["seconds"], match_row),
-                keep=cells.flags("keep", faults),
+                quit=quit_,
+                duration=duration if seconds is cells.nothing else fill_duration(duration, seconds, match_slots),
+                keep=keep,
                 pool=np.zeros(len(first), np.int32),
                 ladder=own + np.int32(1),
             )
         )
-        if faults.found:
-            return None
-        team = cells.held["team"].take(pa.array(slot_start[:-1])).combine_chunks()
+        team = cells.held["team"].take(pa.array(teams.slot_start[:-1])).combine_chunks()
         return Chunk(history, ids, team, names, own, first, rows, self.names.count, tuple(self.ladders))
 
     def _numbered(self, column: pa.ChunkedArray, owner: Integers) -> tuple[pa.Array, Integers | None]:
@@ -247,12 +245,17 @@ class ChunkBuilder:
         if not pa.types.is_dictionary(column.type) or len(owner) > 1:
             names, text = text_of(column)
             return names, self.names.number(names, text, owner)
-        encoded = _one_dictionary(column)
-        names, text = text_of(encoded.dictionary)
-        number = None if names.null_count else self.names.number(names, text, owner)
-        return encoded, None if number is None else number[encoded.indices.to_numpy()]
+        encoded = one_dictionary(column)
+        used = pc.unique(encoded.indices)  # in order of first appearance
+        names, text = text_of(encoded.dictionary.take(used))
+        found = None if names.null_count else self.names.number(names, text, owner)
+        if found is None:
+            return encoded, None
+        number = np.empty(len(encoded.dictionary), np.int32)
+        number[used.to_numpy()] = found
+        return encoded, number[encoded.indices.to_numpy()]
 
-    def _plain_ladders(self, cells: _Cells, match_row: NDArray[np.int64]) -> Integers | None:
+    def _plain_ladders(self, cells: PieceCells, match_row: NDArray[np.int64]) -> Integers | None:
         """The ladder of each row, or of all of them; None if rows of a match differ or it is not text."""
         if "ladder" not in cells.held:
             self.ladders.setdefault("default", 0)
@@ -264,69 +267,21 @@ class ChunkBuilder:
         return self._ladder_codes(local, names)
 
 
-class _Cells:
-    """The columns of a piece of rows, as arrays."""
+class _Teams(NamedTuple):
+    """First team of each match, first slot of each team (see history.Columns), place of each team."""
 
-    def __init__(self, rows: pa.Table) -> None:
-        self.held: Mapping[str, pa.ChunkedArray] = dict(zip(rows.column_names, rows.columns, strict=True))
-        self.count = len(rows)
-        self.nothing = np.full(self.count, np.nan)
-
-    @property
-    def complete(self) -> bool:
-        """Whether the needed columns have no empty cell and are of types that the kernels read."""
-        needed = [self.held[name] for name in ("match_id", "played_at", "team", "player")]
-        texts = [column for column in needed if column is not self.held["played_at"]]
-        return all(column.null_count == 0 for column in needed) and all(_is_name(column.type) for column in texts)
-
-    def matches(self) -> tuple[NDArray[np.int64] | None, pa.Array]:
-        """The first row of each match, then the number of rows; and the matches' ids. None if one is empty."""
-        text, held = text_of(self.held["match_id"])
-        starts = np.empty(self.count + 1, np.int64)
-        count = run_starts(held, starts)
-        starts[count] = self.count
-        starts = starts[: count + 1].copy()
-        heads = text.take(pa.array(starts[:-1]))
-        if (held.offsets[starts[:-1] + 1] == held.offsets[starts[:-1]]).any():
-            return None, heads
-        return starts, heads
-
-    def team_labels(self, names: Names) -> NDArray[np.int64] | None:
-        """A number for each row's team, equal where the labels are; None if a label is empty."""
-        column = self.held["team"]
-        if pa.types.is_dictionary(column.type):
-            encoded = _one_dictionary(column)
-            if "" in encoded.dictionary.to_pylist() or len(pc.unique(encoded.dictionary)) < len(encoded.dictionary):
-                return None
-            return encoded.indices.to_numpy(zero_copy_only=False).astype(np.int64)
-        _, held = text_of(column)
-        if (held.offsets[1:] == held.offsets[:-1]).any():
-            return None
-        hashes = np.empty(self.count, np.uint64)
-        hash_texts(held, names.key, names.key2, hashes)
-        return hashes.view(np.int64)
-
-    def numbers(self, faults: Faults) -> dict[str, Floats]:
-        """The optional columns of numbers; `nothing` for those that are absent."""
-        return {
-            name: read_number(self.held[name], name, faults) if name in self.held else self.nothing for name in NUMBERS
-        }
-
-    def flags(self, name: str, faults: Faults) -> Flags:
-        """A column of flags."""
-        if name not in self.held:
-            return np.full(self.count, FLAGS[name])
-        return columns.flags(self.held[name], name, FLAGS[name], faults)
+    team_start: Integers
+    slot_start: Integers
+    place: Integers
 
 
-def _one_dictionary(column: pa.ChunkedArray) -> pa.DictionaryArray:
-    combined = column.unify_dictionaries().combine_chunks()
-    return combined.chunk(0) if isinstance(combined, pa.ChunkedArray) else combined
-
-
-def _is_name(kind: pa.DataType) -> bool:
-    kind = kind.value_type if pa.types.is_dictionary(kind) else kind
-    return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_integer(kind))
+def _teams(match_row: NDArray[np.int64], label: NDArray[np.int64], place: Integers) -> _Teams | None:
+    """The teams of the matches; None if they are not plain."""
+    team_start, slot_start = np.empty(len(match_row), np.int32), np.empty(len(label) + 1, np.int32)
+    count = shape.find_teams(match_row, label, team_start, slot_start)
+    slot_start, team_place = slot_start[: count + 1].copy(), np.empty(max(0, count), np.int32)
+    is_plain = count > 0 and shape.places_of_teams(slot_start, place, team_place)
+    return _Teams(team_start, slot_start, team_place) if is_plain else None
 
 
 def _per_group(start: Integers, values: Floats, nothing: Floats) -> Floats | None:

@@ -10,16 +10,19 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from evenmatch.errors import InputError
+from evenmatch.partitioned.compiled import compiled
 from evenmatch.partitioned.names import Names
 from evenmatch.partitioned.text import hash_texts, run_starts, text_of
 from evenmatch.tables.partitions import Partition
 
-_TOGETHER = 1 << 25  # hashes sorted at once
-_PARTS = 1 << 12  # of the range of hashes, by their first bits
+_PARTS = 1 << 10  # of the range of hashes, by their first bits
+_SHIFT = np.uint64(64 - 10)
+_RUN = 1 << 20  # hashes that are ordered and written together
+_TOGETHER = 1 << 18  # that are compared at once, where parts are smaller
 
 
 class MatchIds:
-    """The hashes of the ids of all matches, 8 bytes each; sorted chunk by chunk, compared at the end."""
+    """The hashes of the ids of all matches, 8 bytes each; ordered by part in runs, compared part by part at the end."""
 
     def __init__(self, file: Path, names: Names) -> None:
         """Begin. names: whose key is used."""
@@ -27,30 +30,41 @@ class MatchIds:
         self._sink = file.open("wb")
         self._starts: list[NDArray[np.int64]] = []  # of each chunk: the first hash of each part, in the file
         self._count = 0
+        self._held: list[NDArray[np.uint64]] = []
 
     def add(self, match_id: pa.Array) -> None:
         """Add the ids of a chunk."""
-        hashes = np.sort(self._hashes(match_id))
-        self._starts.append(self._count + _first_of_parts(hashes))
-        self._sink.write(hashes.tobytes())
+        self._held.append(self._hashes(match_id))
+        if sum(map(len, self._held)) >= _RUN:
+            self._write()
+
+    def _write(self) -> None:
+        """Write what is held as one run, ordered by part."""
+        hashes = np.concatenate([np.empty(0, np.uint64), *self._held])
+        ordered, start = np.empty_like(hashes), np.zeros(_PARTS + 1, np.int64)
+        _into_parts(hashes, start, ordered)
+        self._starts.append(self._count + start)
+        self._sink.write(ordered.tobytes())
         self._count += len(hashes)
+        self._held = []
 
     def repeated(self) -> set[int]:
         """Hashes that occur more than once: of an id that is used again, or, for billions of matches, by chance."""
+        self._write()
         self.close()
         if not self._count:
             return set()
-        stored, starts = np.memmap(self._file, np.uint64, "r"), np.array(self._starts)
+        stored, starts = np.asarray(np.memmap(self._file, np.uint64, "r")), np.array(self._starts)
         sizes = np.diff(starts, axis=1).sum(0)
         found: set[int] = set()
         part = 0
         while part < _PARTS:
             end = part + max(1, int(np.searchsorted(np.cumsum(sizes[part:]), _TOGETHER, side="right")))
-            pieces = [
-                stored[first:last] for first, last in zip(starts[:, part], starts[:, min(end, _PARTS)], strict=True)
-            ]
-            hashes = np.sort(np.concatenate(pieces))
-            found.update(hashes[1:][hashes[1:] == hashes[:-1]].tolist())
+            bounds = zip(starts[:, part].tolist(), starts[:, end].tolist(), strict=True)
+            hashes = np.concatenate([stored[first:last] for first, last in bounds])
+            again = np.empty(len(hashes), np.uint64)
+            room = np.zeros(1 << max(4, (2 * len(hashes)).bit_length()), np.uint64)
+            found.update(again[: _equal(hashes, room, again)].tolist())
             part = end
         return found
 
@@ -94,8 +108,42 @@ class MatchIds:
         self._sink.close()
 
 
-def _first_of_parts(hashes: NDArray[np.uint64]) -> NDArray[np.int64]:
-    """The first of these ascending hashes in each part of their range, then their number: int64 (_PARTS + 1,)."""
-    bounds = np.arange(1, _PARTS, dtype=np.uint64) << np.uint64(64 - 12)
-    inner = np.searchsorted(hashes, bounds)
-    return np.concatenate(([0], inner, [len(hashes)])).astype(np.int64)
+@compiled
+def _into_parts(hashes: NDArray[np.uint64], start: NDArray[np.int64], out: NDArray[np.uint64]) -> None:
+    """Order hashes by their part, the first 10 bits; `start` gets the first of each part, then their number."""
+    for index in range(len(hashes)):
+        start[(hashes[index] >> _SHIFT) + np.uint64(1)] += 1
+    for part in range(_PARTS):
+        start[part + 1] += start[part]
+    for index in range(len(hashes)):
+        part = hashes[index] >> _SHIFT
+        out[start[part]] = hashes[index]
+        start[part] += 1
+    for part in range(_PARTS, 0, -1):
+        start[part] = start[part - 1]
+    start[0] = 0
+
+
+@compiled
+def _equal(hashes: NDArray[np.uint64], room: NDArray[np.uint64], again: NDArray[np.uint64]) -> int:
+    """Write the hashes that were there before to `again`; returns how many.
+
+    room  zeros, twice as many or more, a power of two
+    """
+    mask, count, has_zero = np.uint64(len(room) - 1), 0, False
+    for index in range(len(hashes)):
+        value = hashes[index]
+        if value == np.uint64(0):
+            if has_zero:
+                again[count] = value
+                count += 1
+            has_zero = True
+            continue
+        place = value & mask
+        while room[place] != np.uint64(0) and room[place] != value:
+            place = (place + np.uint64(1)) & mask
+        if room[place] == value:
+            again[count] = value
+            count += 1
+        room[place] = value
+    return count

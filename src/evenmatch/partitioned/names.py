@@ -13,8 +13,9 @@ from evenmatch.history import Integers
 from evenmatch.partitioned.compiled import compiled
 from evenmatch.partitioned.siphash import siphash
 from evenmatch.partitioned.text import Text
+from evenmatch.systems.compiled import prefetch
 
-_ENTRY = np.dtype([("first", "u8"), ("second", "u8"), ("player", "i4")], align=True)
+_ENTRY = np.dtype([("first", "u8"), ("second", "u8"), ("player", "i8")])
 _EMPTY = -1
 _SMALLEST = 1 << 12  # entries
 _GOLDEN = np.uint64(0x9E3779B97F4A7C15)
@@ -77,8 +78,9 @@ class Names:
 
     def close(self) -> None:
         """Complete the file."""
-        self._writer.close()
-        self._sink.close()
+        if not self._sink.closed:
+            self._writer.close()
+            self._sink.close()
         self._entries = _without_names(1)
 
 
@@ -129,6 +131,7 @@ def _number(
             own = ladder[row] if len(ladder) > 1 else ladder[0]
             first[row - low] = a ^ (np.uint64(own) * _GOLDEN)
             second[row - low] = b
+            prefetch(entries, int(b & np.uint64(mask)))
         for row in range(low, high):
             a, b = first[row - low], second[row - low]
             place = np.int64(b & np.uint64(mask))

@@ -15,7 +15,10 @@ from evenmatch.systems import loop
 from evenmatch.systems.loop import Replay
 from evenmatch.systems.system import Records, Rules
 
-SEEN = np.dtype([(name, "i8") for name in ("appearances", "matches", "completed", "last_played", "last_completed")])
+SEEN = np.dtype(  # 32 bytes, half a line of the cache
+    [(name, "i4") for name in ("appearances", "matches", "completed", "unused")]
+    + [(name, "i8") for name in ("last_played", "last_completed")]
+)
 _ROOM = 1 << 12  # players
 
 
@@ -84,7 +87,9 @@ class PlayerRecords:
         return RatedPlayers(
             rules=self.by,
             state=self._state[: len(names)] if is_whole else self._state[kept],
-            activity=Activity(*(seen[name] for name in ("matches", "completed", "last_played", "last_completed"))),
+            activity=Activity(
+                *(seen[name].astype(np.int64) for name in ("matches", "completed", "last_played", "last_completed"))
+            ),
             player=names if is_whole else names.take(pa.array(kept)),
             player_ladder=ladder if is_whole else ladder[kept],
             ladders=self.ladders,
@@ -97,4 +102,4 @@ class PlayerRecords:
 
 
 def _unseen(count: int) -> Records:
-    return np.full(count, np.array((0, 0, 0, NEVER, NEVER), SEEN))
+    return np.full(count, np.array((0, 0, 0, 0, NEVER, NEVER), SEEN))

@@ -10,12 +10,13 @@ from urllib.parse import quote
 import numpy as np
 
 from evenmatch.compile_notice import load_kernels
-from evenmatch.errors import RowProblem, UnknownNameError, UsageError
+from evenmatch.errors import RowProblem
 from evenmatch.partitioned.chunk import Chunk
 from evenmatch.partitioned.player_records import PlayerRecords
+from evenmatch.partitioned.preparation import prepare
 from evenmatch.partitioned.results import MANIFEST, Results, TableFile
+from evenmatch.partitioned.stream import Selection, Stream, chosen_partitions, stream, streams_of
 from evenmatch.partitioned.summary import RatedLadder, summaries
-from evenmatch.partitioned.stream import Selection, Stream, stream, streams_of
 from evenmatch.rating import journal_rows
 from evenmatch.standings.division import DIVISIONS, Division
 from evenmatch.systems.loop import Replay
@@ -117,9 +118,10 @@ def rate_partitions(
     """
     ratings, changes = Results(out) if out else None, Results(journal) if journal else None
     run = _Run(by, selection or Selection(), standings or StandingsOptions(), ratings, changes, progress)
-    chosen = _chosen(partitions, run.selection)
+    chosen = chosen_partitions(partitions, run.selection)
     places = [place for place in (ratings, changes) if place is not None]
     load_kernels(by)
+    prepare()
     try:
         if manifest:
             for place in places:
@@ -154,21 +156,6 @@ def write_manifests(rated: RatedLadders, by: Rules, out: str | None, journal: st
 
 def _listed(place: Results | None) -> tuple[dict[str, object], ...]:
     return () if place is None else tuple(place.written)
-
-
-def _chosen(partitions: Sequence[Partition], selection: Selection) -> list[Partition]:
-    """The partitions to read. Raises UnknownNameError or UsageError if the selection does not fit them."""
-    ladders = list(dict.fromkeys(partition.ladder for partition in partitions if partition.ladder))
-    if ladders and selection.pool:
-        raise UsageError(
-            "--pool-ladders: ladders in folders of their own cannot be rated as one, their matches are not in one order "
-            "of time; expected files with a column ladder"
-        )
-    if not ladders or selection.ladder is None:
-        return list(partitions)
-    if selection.ladder not in ladders:
-        raise UnknownNameError("ladder", selection.ladder, ladders)
-    return [partition for partition in partitions if partition.ladder == selection.ladder]
 
 
 def _rate_stream(partitions: Sequence[Partition], run: _Run) -> RatedLadders:

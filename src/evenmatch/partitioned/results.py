@@ -1,4 +1,4 @@
-"""Where results are written: a folder, or a place in an object store; each file whole or not at all, the manifest last."""
+"""Where results are written: a folder or an object store; each file whole or not at all, the manifest last."""
 
 from __future__ import annotations
 
@@ -44,9 +44,9 @@ class Results:
             with self._object(system, path) as target:
                 yield target
         else:
-            path = Path(self.address, name)
-            _make_folder(path.parent)
-            with whole_file(path) as draft, draft.open("wb") as target:
+            file = Path(self.address, name)
+            _make_folder(file.parent)
+            with whole_file(file) as draft, draft.open("wb") as target:
                 yield target
 
     @contextmanager
@@ -71,6 +71,8 @@ class Results:
                 tables.close()
             except pa.ArrowException as error:
                 raise UsageError(f"{self.address}/{name}: cannot be written: {error}") from error
+            finally:
+                tables.abandon()
         self.written.append({"name": name, "rows": tables.rows})
 
     def remove(self, name: str) -> None:
@@ -99,7 +101,8 @@ class TableFile:
 
     def __init__(self, target: IO[bytes]) -> None:
         """Begin; the schema is that of the first table."""
-        self._target, self._writer = target, None
+        self._target = target
+        self._writer: Any = None
         self.rows = 0
 
     def write(self, table: pa.Table) -> None:
@@ -115,6 +118,13 @@ class TableFile:
         """Complete the file."""
         if self._writer is not None:
             self._writer.close()
+
+    def abandon(self) -> None:
+        """Let go of the file, which will be removed."""
+        if self._writer is not None:
+            with suppress(OSError, pa.ArrowException):
+                self._writer.close()
+            self._writer.is_open = False  # otherwise it is closed again when it is collected
 
 
 def _make_folder(folder: Path) -> None:

@@ -118,3 +118,17 @@ def count_activity(
                 if not quit_[slot]:
                     own.completed += 1
                     own.last_completed = time[m]
+
+
+@compiled
+def count_before(match_slots: Integers, player: Integers, played: Rows, fewest: Rows) -> None:
+    """Write the number of earlier matches of the least experienced player of each match.
+
+    played  int64 (P,)  matches of each player so far; counted on
+    """
+    for m in range(len(fewest)):
+        least = played[player[match_slots[m]]]
+        for slot in range(match_slots[m], match_slots[m + 1]):
+            least = min(least, played[player[slot]])
+            played[player[slot]] += 1
+        fewest[m] = least

@@ -1,4 +1,4 @@
-"""SipHash-2-4 with 128 bits (Aumasson and Bernstein 2012): a hash that nobody without its key can prepare collisions for."""
+"""SipHash-2-4 with 128 bits (Aumasson and Bernstein 2012): without its key nobody can prepare collisions."""
 
 from __future__ import annotations
 

@@ -70,6 +70,11 @@ class Stream:
         with ahead(self._rows(), "read") as rows, ahead(map(self.builder.build, rows), "build") as built:
             yield self._wanted(built, by)
 
+    def close(self) -> None:
+        """Let go of the temporary files."""
+        self.names.close()
+        self._ids.close()
+
     def _rows(self) -> Iterator[MatchRows]:
         reader = PartitionReader(self.selection.piece)
         for partition in self.partitions:
@@ -145,7 +150,11 @@ def stream(partitions: Sequence[Partition], selection: Selection) -> Iterator[St
     Raises InputError where the temporary files cannot be written.
     """
     with TemporaryDirectory(prefix="evenmatch-", ignore_cleanup_errors=True) as folder:
-        yield Stream(partitions, selection, Path(folder))
+        source = Stream(partitions, selection, Path(folder))
+        try:
+            yield source
+        finally:
+            source.close()
 
 
 def streams_of(partitions: Sequence[Partition]) -> list[list[Partition]]:
@@ -154,6 +163,21 @@ def streams_of(partitions: Sequence[Partition]) -> list[list[Partition]]:
         raise InputError("no partitions were given; expected one or more")
     ladders = dict.fromkeys(partition.ladder for partition in partitions)
     return [[partition for partition in partitions if partition.ladder == ladder] for ladder in ladders]
+
+
+def chosen_partitions(partitions: Sequence[Partition], selection: Selection) -> list[Partition]:
+    """The partitions to read. Raises UnknownNameError or UsageError if the selection does not fit them."""
+    ladders = list(dict.fromkeys(partition.ladder for partition in partitions if partition.ladder))
+    if ladders and selection.pool:
+        raise UsageError(
+            "--pool-ladders: ladders in folders of their own cannot be rated as one, their matches are not in one "
+            "order of time; expected files with a column ladder"
+        )
+    if not ladders or selection.ladder is None:
+        return list(partitions)
+    if selection.ladder not in ladders:
+        raise UnknownNameError("ladder", selection.ladder, ladders)
+    return [partition for partition in partitions if partition.ladder == selection.ladder]
 
 
 def _ids_of(partition: Partition) -> Iterator[tuple[int, pa.Array]]:

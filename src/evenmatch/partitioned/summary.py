@@ -27,7 +27,7 @@ class RatedLadder:
 
 
 def summaries(standings: pa.Table, matches: Mapping[str, int]) -> Iterator[RatedLadder]:
-    """The ladders of standings by name, with their best players. matches: of each ladder; those without are left out."""
+    """The ladders of standings by name, with their best players; those without `matches` are left out."""
     for name in sorted(ladder for ladder, count in matches.items() if count):
         here = standings.filter(pc.equal(standings["ladder"], name)) if len(matches) > 1 else standings
         placed = here.filter(here["placed"])

@@ -132,7 +132,7 @@ def reading(name: str) -> Iterator[None]:
 
 
 def columns_to_read(names: Sequence[str]) -> list[str] | None:
-    """The columns to read of a file with these: all (None) where they are few, so that a warning can name the others."""
+    """The columns to read of a file with these: all (None) where they are few, so that a warning can name others."""
     return [name for name in names if name in COLUMNS] if len(names) > 3 * len(COLUMNS) else None
 
 
@@ -165,10 +165,7 @@ def _is_hidden(path: Path) -> bool:
 def _objects(address: str) -> dict[str, int]:
     system, path = file_system(address)
     try:
-        if _is_pattern(path):
-            listed = system.glob(path, detail=True)
-        else:
-            listed = system.find(path, detail=True)
+        listed = (system.glob if _is_pattern(path) else system.find)(path, detail=True)
     except FileNotFoundError:
         return {}
     except Exception as error:  # each store has errors of its own

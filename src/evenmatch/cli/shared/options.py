@@ -23,8 +23,8 @@ History = Annotated[
     str,
     typer.Argument(
         metavar="MATCHES",
-        help="Recorded matches: a .csv, .parquet, .jsonl or .ndjson file, a row per player; or a folder, a pattern or the "
-        "URL of Parquet files, which are read one after the other.",
+        help="Recorded matches: a .csv, .parquet, .jsonl or .ndjson file, a row per player; or a folder, a pattern or "
+        "the URL of Parquet files, which are read one after the other.",
     ),
 ]
 System = Annotated[

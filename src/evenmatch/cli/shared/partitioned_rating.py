@@ -41,9 +41,7 @@ def rate_address(
     partitions = find_partitions(address)
     ladders = len({partition.ladder for partition in partitions})
     if by.system.ladder is not None and ladders > 1 and selection.ladder is None:
-        note(
-            f"{by.system.name}: ladders in folders of their own are rated each alone, nothing is learned from the others"
-        )
+        note(f"{by.system.name}: ladders in folders of their own are rated each alone and learn nothing from others")
     compile_ahead([by.system.name], by.system.name)
     begin, total = time.monotonic(), sum(partition.size for partition in partitions)
     with ExitStack() as stack:
@@ -56,7 +54,8 @@ def rate_address(
         def report(read: int, matches: int) -> None:
             speed = matches / max(1e-9, time.monotonic() - begin)
             progress(
-                100 * read // max(1, total), f"rating with {by.system.name}: {matches:,} matches, {speed:,.0f}/s, %"
+                100 * read // max(1, total),
+                f"rating with {by.system.name}: {matches:,} matches, {speed:,.0f} a second, percent",
             )
 
         rated = rate(

@@ -19,7 +19,7 @@ import pyarrow as pa
 
 from evenmatch import systems
 from evenmatch.compile_notice import compile_notice, is_cached, load_kernels
-from evenmatch.errors import InputError, UsageError
+from evenmatch.errors import InputError, RowProblem, UsageError
 from evenmatch.history import Floats, History, Integers
 from evenmatch.lab.backtests import findings
 from evenmatch.lab.backtests.evaluation import rateable_history, replay_and_judge, why_not
@@ -37,6 +37,26 @@ SEED = 1
 OUT_OF_RANGE = "its ratings leave the range of numbers on these matches"
 
 Progress = Callable[[str, float], None]
+By = Sequence[str | Rules] | str | Rules | None
+
+
+@dataclass(frozen=True)
+class StreamedMatches:
+    """What is known of matches that were read in chunks and are not kept.
+
+    name     their address;  count: how many they are;  players: how many played (on each ladder)
+    skipped  why matches were left out, the first of them; skipped_matches: how many
+    """
+
+    name: str
+    count: int
+    players: int
+    ladders: tuple[str, ...]
+    skipped: tuple[RowProblem, ...] = ()
+    skipped_matches: int = 0
+
+    def __len__(self) -> int:
+        return self.count
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -56,7 +76,7 @@ class Backtest:
     warm_up      number of matches in the warm-up
     """
 
-    matches: MatchTable
+    matches: MatchTable | StreamedMatches
     variants: tuple[Variant, ...]
     scores: pa.Table
     segments: pa.Table
@@ -81,7 +101,7 @@ class Backtest:
 
 def backtest(
     matches: MatchTable | Frame,
-    by: Sequence[str | Rules] | str | Rules | None = None,
+    by: By = None,
     *,
     warm_up: float = 0.5,
     tune: float = 0.0,
@@ -106,23 +126,9 @@ def backtest(
     matches = table_of(matches)
     warm_up_matches = _warm_up(matches, warm_up, tune)
     report = progress or (lambda _what, _share: None)
-    matches, order_note = neutral(matches)
-    if by is not None and not by:
-        raise UsageError("no system was named: at least one is needed")
-    by = [by] if isinstance(by, str | Rules) else by
-    named = [item if isinstance(item, Rules) else Rules.of(systems.find(item)) for item in by or systems.names()]
-    named_systems = list(dict.fromkeys(rules.system for rules in named))
-    for system in named_systems:
-        if any(other.name == system.name for other in named_systems if other is not system):
-            raise UsageError(f"two systems are called {system.name!r}: names must be different")
-    able, left_out = _able(matches, named_systems)
-    variants = [
-        Variant(system.name, preset or "default", Rules.of(system, preset))
-        for system in able
-        for preset in (None, *system.presets)
-    ]
-    variants += _given([item for item in by or () if isinstance(item, Rules) and item.system in able])
-    variants, unable = _rateable(matches, variants)
+    matches, note = neutral(matches)
+    able, left_out = _able(matches, named_systems(by))
+    variants, unable = _rateable(matches, variants_of(able, by))
     left_out += unable
     pool = Threads(workers) if workers is None or isinstance(workers, int) else workers
     try:
@@ -133,9 +139,45 @@ def backtest(
     finally:
         if pool is not workers:
             pool.shutdown(cancel_futures=True)
-    left_out += [
-        (f"{result.variant.system} {result.variant.variant}", OUT_OF_RANGE) for result in results if result.out_of_range
+    return summed_up(matches, warm_up_matches, results, cells, resamples, left_out, tried, (note, *notes))
+
+
+def named_systems(by: By) -> list[System]:
+    """The systems to judge, each once; UsageError if none is named, or two of one name."""
+    if by is not None and not by:
+        raise UsageError("no system was named: at least one is needed")
+    given = [by] if isinstance(by, str | Rules) else by
+    named = [item if isinstance(item, Rules) else Rules.of(systems.find(item)) for item in given or systems.names()]
+    found = list(dict.fromkeys(rules.system for rules in named))
+    for system in found:
+        if any(other.name == system.name for other in found if other is not system):
+            raise UsageError(f"two systems are called {system.name!r}: names must be different")
+    return found
+
+
+def variants_of(able: Sequence[System], by: By) -> list[Variant]:
+    """Each system with its defaults and presets, and the rules that were given."""
+    variants = [
+        Variant(system.name, preset or "default", Rules.of(system, preset))
+        for system in able
+        for preset in (None, *system.presets)
     ]
+    given = [by] if isinstance(by, str | Rules) else by
+    return variants + _given([item for item in given or () if isinstance(item, Rules) and item.system in able])
+
+
+def summed_up(
+    matches: MatchTable | StreamedMatches,
+    warm_up: int,
+    results: Sequence[ScoredVariant],
+    cells: MatchCells,
+    resamples: Resamples,
+    left_out: Sequence[tuple[str, str]],
+    trials: Sequence[dict[str, object]] = (),
+    notes: Sequence[str] = (),
+) -> Backtest:
+    """The tables of a backtest, from what was judged. Raises InputError if no variant could be."""
+    beyond = [result.variant for result in results if result.out_of_range]
     judged = sorted(
         (result for result in results if not result.out_of_range),
         key=lambda result: findings.mean_log_loss(result, cells),
@@ -155,24 +197,29 @@ def backtest(
         ),
         against_best=findings.against(judged, best, cells, resamples),
         against_best_default=findings.against(judged, best_default, cells, resamples),
-        trials=pa.Table.from_pylist(tried, schema=findings.TRIALS),
-        left_out=tuple(left_out),
+        trials=pa.Table.from_pylist(list(trials), schema=findings.TRIALS),
+        left_out=(*left_out, *((f"{variant.system} {variant.variant}", OUT_OF_RANGE) for variant in beyond)),
         chosen=chosen,
-        warm_up=warm_up_matches,
-        notes=tuple(filter(None, (order_note, *notes))),
+        warm_up=warm_up,
+        notes=tuple(filter(None, notes)),
     )
 
 
 def _warm_up(matches: MatchTable, share: float, tune: float) -> int:
     """Number of warm-up matches. Raises UsageError or InputError if too few matches remain."""
+    return warm_up_of(len(matches), share, tune)
+
+
+def warm_up_of(matches: int, share: float, tune: float = 0.0) -> int:
+    """The same from the number of matches."""
     if not 0.0 <= share <= 0.9:
         raise UsageError(f"warm_up={share:g}: must be a share from 0 to 0.9")
     if not 0.0 <= tune < float("inf"):
         raise UsageError(f"tune={tune:g}: must be a number of seconds, 0 or more")
-    early = int(len(matches) * share)
-    if len(matches) - early < LEAST:
+    early = int(matches * share)
+    if matches - early < LEAST:
         raise InputError(
-            f"{len(matches):,} match{'' if len(matches) == 1 else 'es'}, {len(matches) - early:,} of them after the "
+            f"{matches:,} match{'' if matches == 1 else 'es'}, {matches - early:,} of them after the "
             f"warm-up: too few to compare systems; at least {LEAST} are needed after the warm-up"
         )
     if tune and early < LEAST:

@@ -34,17 +34,22 @@ def refused_by(rules: Rules, history: History) -> dict[int, str]:
     return dict(rules.system.refusals(history.columns, rules.parameters))
 
 
-def too_many(refused: Mapping[int, str], history: History) -> bool:
+def too_many(refused: int, matches: int) -> bool:
     """Whether more than the share REFUSED of the matches cannot be rated."""
-    return len(refused) > REFUSED * len(history)
+    return refused > REFUSED * matches
 
 
 def why_not(history: History, rules: Rules) -> str:
     """Reason why rules cannot be evaluated on this history; empty if they can."""
     refused = refused_by(rules, history)
-    if not too_many(refused, history):
+    return why_not_of(len(refused), len(history), next(iter(refused.values()), ""))
+
+
+def why_not_of(refused: int, matches: int, reason: str) -> str:
+    """The same from the number of matches that cannot be rated, and the reason for the first of them."""
+    if not too_many(refused, matches):
         return ""
-    return f"cannot rate {len(refused):,} of {len(history):,} matches: {next(iter(refused.values()))}"
+    return f"cannot rate {refused:,} of {matches:,} matches: {reason}"
 
 
 def rateable_history(history: History, rules: Rules) -> History:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from evenmatch.history import Floats, History, Integers
+from evenmatch.history import Floats, History, Integers, Times
 from evenmatch.tables import MatchTable
 
 BLOCKS = 500  # blocks of consecutive matches are resampled together, since consecutive matches are not independent
@@ -54,32 +54,86 @@ class MatchCells:
 
 def divide(matches: MatchTable, warm_up: int) -> MatchCells:
     """Divide matches into cells; the first `warm_up` matches are the warm-up."""
-    history = matches.history
-    count = len(history)
-    number = np.arange(count)
-    early, late = _blocks(warm_up), _blocks(count - warm_up)
-    before = number * early // max(warm_up, 1)
-    after = early + (number - warm_up) * late // max(count - warm_up, 1)
-    block = np.where(number < warm_up, before, after)
-    period, periods = _periods(history)
-    starts = [start for start, _ in EXPERIENCE]
-    experience = np.searchsorted(starts, fewest_matches(history), side="right") - 1
-    sizes = (early + late, len(matches.ladders), len(periods), len(EXPERIENCE))
-    kinds, of = np.unique(np.ravel_multi_index((block, matches.ladder, period, experience), sizes), return_inverse=True)
-    of_block, of_ladder, of_period, of_experience = (i.astype(np.int32) for i in np.unravel_index(kinds, sizes))
-    return MatchCells(
-        of.astype(np.int32),
-        of_block < early,
-        of_block,
-        of_ladder,
-        of_period,
-        of_experience,
-        blocks=early + late,
-        warm_up_blocks=early,
-        ladders=matches.ladders,
-        periods=periods,
-        experiences=tuple(label for _, label in EXPERIENCE),
-    )
+    days = days_of(matches.history.columns.time)
+    division = Division.of(len(matches), warm_up, matches.ladders, days)
+    of = division.number(0, matches.history, matches.ladder, fewest_matches(matches.history))
+    order = division.order()
+    return division.cells(order, np.argsort(order)[of].astype(np.int32))
+
+
+@dataclass(frozen=True)
+class Division:
+    """How matches are divided into cells, which are numbered as they appear.
+
+    unit, periods  of time: "D", "M" or "Y", and the first moments of all periods that occur, ascending
+    kinds          the number of each cell by its block, ladder, period and experience as one number
+    """
+
+    matches: int
+    warm_up: int
+    blocks: tuple[int, int]
+    ladders: tuple[str, ...]
+    unit: str
+    periods: NDArray[np.datetime64]
+    kinds: dict[int, int]
+
+    @classmethod
+    def of(cls, matches: int, warm_up: int, ladders: tuple[str, ...], days: NDArray[np.datetime64]) -> Division:
+        """The division of so many matches, which were played on these days."""
+        blocks = (_blocks(warm_up), _blocks(matches - warm_up))
+        unit = "D"
+        for longer, least in (("M", MONTHS), ("Y", YEARS)):
+            if len(np.unique(days.astype(f"datetime64[{longer}]"))) > least:
+                unit = longer
+        return cls(matches, warm_up, blocks, ladders, unit, np.unique(days.astype(f"datetime64[{unit}]")), {})
+
+    @property
+    def _sizes(self) -> tuple[int, int, int, int]:
+        return (sum(self.blocks), len(self.ladders), len(self.periods), len(EXPERIENCE))
+
+    def number(self, first: int, history: History, ladder: Integers, fewest: NDArray[np.int64]) -> Integers:
+        """The cell of each of these matches, the first of which has the number `first`.
+
+        ladder  of each match, an index into `ladders`;  fewest  earlier matches of its least experienced player
+        """
+        number = np.arange(first, first + len(history))
+        early, late = self.blocks
+        before = number * early // max(self.warm_up, 1)
+        after = early + (number - self.warm_up) * late // max(self.matches - self.warm_up, 1)
+        block = np.where(number < self.warm_up, before, after)
+        moments = history.columns.time.astype("datetime64[us]").astype(f"datetime64[{self.unit}]")
+        period = np.searchsorted(self.periods, moments)
+        experience = np.searchsorted([start for start, _ in EXPERIENCE], fewest, side="right") - 1
+        key, of = np.unique(np.ravel_multi_index((block, ladder, period, experience), self._sizes), return_inverse=True)
+        cell = [self.kinds.setdefault(kind, len(self.kinds)) for kind in key.tolist()]
+        return np.array(cell, np.int32)[of]
+
+    def order(self) -> NDArray[np.intp]:
+        """The numbers of the cells in order of block, ladder, period and experience."""
+        return np.argsort(np.array(list(self.kinds)))
+
+    def cells(self, order: NDArray[np.intp], of: Integers) -> MatchCells:
+        """The cells in their order. of: the cell of each match, by that order; empty if nobody needs it."""
+        kinds = np.array(list(self.kinds))[order]
+        block, ladder, period, experience = (i.astype(np.int32) for i in np.unravel_index(kinds, self._sizes))
+        return MatchCells(
+            of,
+            block < self.blocks[0],
+            block,
+            ladder,
+            period,
+            experience,
+            blocks=sum(self.blocks),
+            warm_up_blocks=self.blocks[0],
+            ladders=self.ladders,
+            periods=tuple(str(name) for name in self.periods),
+            experiences=tuple(label for _, label in EXPERIENCE),
+        )
+
+
+def days_of(time: Times) -> NDArray[np.datetime64]:
+    """The days that occur in these times (microseconds)."""
+    return np.unique(time.astype("datetime64[us]").astype("datetime64[D]"))
 
 
 def _blocks(matches: int) -> int:
@@ -96,14 +150,3 @@ def fewest_matches(history: History) -> NDArray[np.int64]:
     before = np.empty(len(player), np.int64)
     before[order] = np.arange(len(player)) - np.repeat(first, size)
     return np.minimum.reduceat(before, history.match_slots[:-1])
-
-
-def _periods(history: History) -> tuple[NDArray[np.int64], tuple[str, ...]]:
-    """Period of each match (year, month or day) and the names of the periods."""
-    time = history.columns.time.astype("datetime64[us]")
-    unit = "D"
-    for longer, least in (("M", MONTHS), ("Y", YEARS)):
-        if len(np.unique(time.astype(f"datetime64[{longer}]"))) > least:
-            unit = longer
-    names, period = np.unique(time.astype(f"datetime64[{unit}]"), return_inverse=True)
-    return period.astype(np.int64), tuple(str(name) for name in names)

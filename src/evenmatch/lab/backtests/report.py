@@ -97,24 +97,32 @@ def write_report(backtest: Backtest, path: Path | str, *, players: Sequence[str]
     Raises UsageError if the file cannot be written or the extra `lab` is not installed, UnknownNameError for an
     unknown player.
     """
-    chosen = choose(backtest.matches, players)
+    chosen = choose(_table(backtest), players)
     with whole(Path(path)) as file:
         file.write(render(backtest, chosen, command).encode())
 
 
+def _table(backtest: Backtest) -> MatchTable:
+    if isinstance(backtest.matches, MatchTable):
+        return backtest.matches
+    raise UsageError(
+        "a report shows players and their paths, for which all matches must be in memory; expected one file"
+    )
+
+
 def render(backtest: Backtest, players: Sequence[int], command: str) -> str:
     """Render the report with the rating paths of these players (by number)."""
-    rated = [_rated(backtest.matches, variant, players) for variant in backtest.chosen]
+    rated = [_rated(_table(backtest), variant, players) for variant in backtest.chosen]
     environment = jinja2.Environment(
         autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True, lstrip_blocks=True
     )
     environment.filters |= {"plain": plain, "shown": _short}
     template = resources.files("evenmatch.lab").joinpath("report.html.jinja").read_text("utf-8")
     page = environment.from_string(template)
-    figures, known_by = embed(_figures(backtest, rated)), fingerprint(backtest.matches)
+    figures, known_by = embed(_figures(backtest, rated)), fingerprint(_table(backtest))
     return page.render(
         b=backtest,
-        title=plain(Path(backtest.matches.source.name).name, 120),
+        title=plain(Path(_table(backtest).source.name).name, 120),
         facts=_facts(backtest),
         verdict=[plain(sentence) for sentence in verdict(backtest)],
         ranking=_ranking(backtest, only_chosen=True),
@@ -139,7 +147,7 @@ def render(backtest: Backtest, players: Sequence[int], command: str) -> str:
         thin=charts.THIN,
         thin_period=charts.THIN_PERIOD,
         few=charts.FEW,
-        settled=SETTLED if (_matches_of(backtest.matches) >= SETTLED).any() else 0,
+        settled=SETTLED if (_matches_of(_table(backtest)) >= SETTLED).any() else 0,
         shown_at_first=charts.SHOWN,
         most_paths=charts.PATHS,
     )
@@ -189,7 +197,7 @@ def whole(path: Path) -> Iterator[IO[bytes]]:
 
 
 def _facts(backtest: Backtest) -> list[tuple[str, str]]:
-    matches = backtest.matches
+    matches = _table(backtest)
     judged = len(matches) - backtest.warm_up
     first, last = (
         str(time.astype("datetime64[us]").astype("datetime64[D]")) for time in matches.history.columns.time[[0, -1]]

@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 import pyarrow as pa
+from numpy.typing import NDArray
 
 from evenmatch.history import Flags, History, Integers, ranges
 from evenmatch.tables import MatchTable
@@ -24,28 +25,45 @@ def neutral(matches: MatchTable) -> tuple[MatchTable, str]:
     share = order_gives_away(matches.history)
     if share < TELLING:
         return matches, ""
+    history, order = scrambled(matches.history)
+    return replace(matches, history=history, team=matches.team.take(pa.array(order))), order_note(share)
+
+
+def order_note(share: float) -> str:
+    """The note that the order of teams gives the result away, by the share of `order_gives_away`."""
     note = f"the first-listed team of {share:.0%} of the decided matches finished first, or last: the order of teams"
-    return _scrambled(matches), note + " gives the result away, so a neutral order is used instead"
+    return note + " gives the result away, so a neutral order is used instead"
 
 
 def order_gives_away(history: History) -> float:
     """Share of decided matches in which the first-listed team finished first, or last, whichever is larger."""
+    return share_of(order_counts(history))
+
+
+def order_counts(history: History) -> NDArray[np.int64]:
+    """Decided matches, and those of them in which the first-listed team finished first, and last: int64 (3,)."""
     c = history.columns
     if not len(history):
-        return 0.0
+        return np.zeros(3, np.int64)
     starts = c.team_start[:-1]
     best, worst = np.minimum.reduceat(c.place, starts), np.maximum.reduceat(c.place, starts)
     decided: Flags = best != worst
     first = c.place[starts][decided]
-    if not decided.any():
-        return 0.0
-    return float(max((first == best[decided]).mean(), (first == worst[decided]).mean()))
+    return np.array([decided.sum(), (first == best[decided]).sum(), (first == worst[decided]).sum()], np.int64)
 
 
-def _scrambled(matches: MatchTable) -> MatchTable:
-    """Matches with the teams of each in a pseudo-random order derived from match and player numbers."""
-    c = matches.history.columns
-    match = np.repeat(np.arange(len(matches.history)), np.diff(c.team_start))
+def share_of(counts: NDArray[np.int64]) -> float:
+    """The share that `order_gives_away` tells, from sums of `order_counts`."""
+    return float(counts[1:].max() / counts[0]) if counts[0] else 0.0
+
+
+def scrambled(history: History, first: int = 0) -> tuple[History, NDArray[np.int64]]:
+    """The teams of each match in a pseudo-random order derived from match and player numbers, and that order.
+
+    first  number of the first match
+    """
+    c = history.columns
+    match = np.repeat(np.arange(first, first + len(history)), np.diff(c.team_start))
     lowest_player = np.minimum.reduceat(c.player, c.slot_start[:-1]).astype(np.uint64)
     key = (lowest_player + np.uint64(1)) * SCRAMBLE ^ (match.astype(np.uint64) + np.uint64(1)) * (
         SCRAMBLE << np.uint64(1)
@@ -63,4 +81,4 @@ def _scrambled(matches: MatchTable) -> MatchTable:
         slot_start=np.concatenate(([0], np.cumsum(sizes))).astype(np.int32),
         **slot_columns,
     )
-    return replace(matches, history=History(columns), team=matches.team.take(pa.array(order)))
+    return History(columns), order

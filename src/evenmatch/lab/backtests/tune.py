@@ -130,7 +130,7 @@ def trial_loss(system: System, values: Values, over: tuple[History, Integers]) -
     except BadParameterError:  # values that are invalid in combination
         return np.inf, 0.0
     refused = refused_by(rules, whole)
-    if too_many(refused, whole):
+    if too_many(len(refused), len(whole)):
         return np.inf, 0.0
     sums, _ = replay_and_judge(rules, without(whole, refused), cell, 1, with_bins=False)
     loss = float(sums[0, LOG_LOSS] / sums[0, MATCHES])
