@@ -11,6 +11,7 @@ import sys
 from collections.abc import Callable, Sequence
 
 from benchmarks import (
+    cluster,
     contests,
     corrections,
     day,
@@ -39,6 +40,7 @@ BENCHMARKS: dict[str, Callable[[], Section]] = {
     "rate": rate.run,
     "partitions": partitions.run,
     "contests": contests.run,
+    "cluster": cluster.run,
     "peers": peers.run,
     "lab": lab.run,
     "online": online.run,

@@ -73,6 +73,10 @@ BELOW = {
         *("compile_notice", "ledger", "stake_assumptions", "stakes"),
         "lab",  # policies of queues are fitted by simulation
     ],
+    "cluster": [
+        *("errors", "options", "whole_file", "tables", "systems", "rating", "partitioned", "lab", "ledger", "service"),
+        "__version__",
+    ],
     "http": [
         "attributes",
         "calibration",
@@ -107,7 +111,8 @@ BELOW = {
         *("calibration", "experiment", "wait_target"),
         *("attributes", "durations", "options", "policy", "whole_file"),
         *("errors", "match", "history", "tables", "systems", "standings", "rating", "online", "matchmaking"),
-        *("lab", "service", "http", "web", "demo", "stake_assumptions", "stakes", "kernel_folder", "partitioned"),
+        *("lab", "service", "cluster", "http", "web", "demo", "stake_assumptions", "stakes", "kernel_folder"),
+        "partitioned",
         "__version__",
     ],
 }
@@ -161,6 +166,7 @@ THIRD_PARTY = {
     # compilers: for their versions
     "ledger": ["numpy", "numba", "llvmlite", "sqlalchemy", "alembic", "psycopg", "cryptography", "disarm"],
     "service": ["httpx", "jwt", "numpy", "pyarrow"],
+    "cluster": ["llvmlite", "numba", "numpy", "ray"],  # compilers: for their versions
     "http": [
         *(
             "fastapi",

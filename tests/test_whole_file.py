@@ -6,7 +6,7 @@ import stat
 import pytest
 
 from evenmatch.errors import UsageError
-from evenmatch.whole_file import whole_file
+from evenmatch.whole_file import remove_drafts, whole_file
 
 
 def test_a_file_is_replaced_when_the_block_ends(tmp_path):
@@ -51,3 +51,17 @@ def test_a_folder_in_the_place_of_the_file_is_named(tmp_path):
     with pytest.raises(UsageError, match="cannot be written: Is a directory"), whole_file(tmp_path / "taken") as draft:
         draft.write_text("all")
     assert [path.name for path in tmp_path.iterdir()] == ["taken"]
+
+
+def test_drafts_of_processes_that_were_killed_are_removed_and_nothing_else(tmp_path):
+    folder = tmp_path / "ladder=duel"
+    folder.mkdir()
+    others = [folder / ".hidden", folder / "1.parquet", folder / ".profile.d", folder / "a.b.12345678"]
+    for path in others:
+        path.write_text("theirs")
+    with whole_file(folder / "1.parquet") as draft:
+        draft.write_text("half")
+        remove_drafts(tmp_path)
+        assert not draft.exists()
+        draft.write_text("whole")
+    assert sorted(folder.iterdir()) == sorted(others)

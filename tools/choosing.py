@@ -1,7 +1,8 @@
 """Write the results in docs/choosing-a-system.md: every system on every recorded set, default and tuned.
 
 `make choosing` reads the Parquet files in ../shared/data (ARGS="--data FOLDER" another folder), pools the ladders of
-each, tunes on the first half and judges on the second. Trials are kept in build/trials: an interrupted run goes on.
+each, tunes on the first half and judges on the second. With --cluster each
+replay is a task of a Ray cluster. Trials are kept in build/trials: an interrupted run goes on.
 """
 
 from __future__ import annotations
@@ -19,7 +20,8 @@ import numpy as np
 import pyarrow as pa
 
 import evenmatch
-from evenmatch import Backtest
+from evenmatch import Backtest, systems
+from evenmatch.cli.shared.cluster_option import workers_of
 from evenmatch.lab.backtests.findings import Variant
 from evenmatch.options import shown
 from evenmatch.tables import MatchTable, write_arrow
@@ -39,6 +41,7 @@ def main() -> None:
     parser.add_argument("--data", type=Path, default=DATA, help="folder of Parquet files")
     parser.add_argument("--seconds", type=float, default=240, help="of tuning for each file, all systems together")
     parser.add_argument("--only", default="", help="files, by name without ending, separated by commas; prints only")
+    parser.add_argument("--cluster", help="HOST:PORT of a Ray cluster's head node, or local; default: threads")
     given = parser.parse_args()
     files = sorted(given.data.glob("*.parquet"))
     if given.only:
@@ -46,11 +49,12 @@ def main() -> None:
     if not files:
         parser.error(f"no Parquet file in {given.data}")
     found: dict[str, Backtest] = {}
-    for file in files:
-        begun = time.monotonic()
-        matches = evenmatch.read(file).pooled()
-        found[file.stem] = evenmatch.backtest(matches, tune=given.seconds, trials=TRIALS)
-        print(f"{file.stem}: {time.monotonic() - begun:.0f} s", file=sys.stderr, flush=True)
+    with workers_of(given.cluster, systems.names()) as workers:
+        for file in files:
+            begun = time.monotonic()
+            matches = evenmatch.read(file).pooled()
+            found[file.stem] = evenmatch.backtest(matches, tune=given.seconds, trials=TRIALS, workers=workers)
+            print(f"{file.stem}: {time.monotonic() - begun:.0f} s", file=sys.stderr, flush=True)
     results = "\n".join(
         [*_head(given.seconds), *_summary(found), *(line for one in found.items() for line in _set(*one))]
     )

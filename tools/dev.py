@@ -293,7 +293,10 @@ def lock(*extra: str) -> None:
     """Write requirements/ from pyproject.toml, keeping versions that still fit; --upgrade takes the newest."""
     prepare(UV)
     sources = {
-        "run": ("pyproject.toml", "--extra", "plot", "--extra", "lab", "--extra", "postgresql", "--extra", "serve"),
+        "run": (
+            *("pyproject.toml", "--extra", "plot", "--extra", "lab", "--extra", "postgresql", "--extra", "serve"),
+            *("-c", "requirements/constraints.in"),
+        ),
         "build": ("--group", "build", "-c", "requirements/run.txt"),
         "test": ("--group", "test", "-c", "requirements/run.txt", "-c", "requirements/build.txt"),
         "sbom": ("--group", "sbom"),

@@ -30,7 +30,8 @@ def commands() -> str:
     parts = [
         "# Commands\n",
         "Exit codes: 0 done, 1 the contents of a file or of the ledger, 2 a wrong command, option, name or value, "
-        "3 the database cannot be opened, read or written, 130 interrupted by Ctrl-C.\n",
+        "3 the database cannot be opened, read or written, "
+        "4 a cluster cannot be reached, does not fit or lost a task too often, 130 interrupted by Ctrl-C.\n",
     ]
     listed = []
     for name in group.list_commands(typer.Context(group)):

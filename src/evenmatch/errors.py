@@ -252,5 +252,12 @@ class SecretError(StoreError):
     """The master secret is missing, too short, or not the one that the database was sealed with."""
 
 
+class ClusterError(EvenmatchError):
+    """A cluster cannot be reached, a worker of it does not fit, or was lost too often; exits with status 4.
+
+    Nothing partial passes for whole: results say that they are complete only when all tasks are done.
+    """
+
+
 class EvenmatchWarning(UserWarning):
     """A problem that was reported but did not stop the operation."""

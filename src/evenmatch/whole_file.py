@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import os
+import re
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 from evenmatch.errors import UsageError
+
+_DRAFT = re.compile(r"\..+\.[a-z0-9_]{8}")  # as mkstemp names them below
 
 
 @contextmanager
@@ -33,6 +36,13 @@ def whole_file(path: Path, *, private: bool = False) -> Iterator[Path]:
         raise UsageError(f"{path}: cannot be written: {error.strerror}") from error
     finally:
         draft.unlink(missing_ok=True)
+
+
+def remove_drafts(folder: Path) -> None:
+    """Remove the drafts below a folder that processes left there which were killed; no other may write there now."""
+    for draft in folder.rglob(".*.*"):
+        if draft.is_file() and _DRAFT.fullmatch(draft.name):
+            draft.unlink(missing_ok=True)
 
 
 def _umask() -> int:

@@ -17,6 +17,7 @@ from evenmatch.cli.shared.output import fail, note, print_json, problems_documen
 from evenmatch.errors import (
     NAMED,
     BadRowsError,
+    ClusterError,
     EvenmatchError,
     EvenmatchWarning,
     InputError,
@@ -29,7 +30,7 @@ from evenmatch.kernel_folder import copy_installed_kernels
 
 __all__ = ["app", "exit_with_errors", "main"]
 
-CODES = {UsageError: 2, StoreError: 3}  # other EvenmatchErrors: 1
+CODES = {UsageError: 2, StoreError: 3, ClusterError: 4}  # other EvenmatchErrors: 1
 INTERRUPTED = 130
 
 
@@ -37,7 +38,8 @@ def main() -> None:
     """Run the command line.
 
     Exit codes: 0 success; 1 invalid contents of a file or of the ledger; 2 wrong command, option, name or value; 3 the
-    database cannot be opened, read or written; 130 interrupted, for example by Ctrl-C.
+    database cannot be opened, read or written; 4 a cluster cannot be reached, does not fit, or lost a task too often;
+    130 interrupted, for example by Ctrl-C.
     """
     exit_with_errors(_run)
 

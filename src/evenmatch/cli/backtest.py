@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from evenmatch.cli.shared import options
+from evenmatch.cli.shared.cluster_option import OnCluster, not_partitioned, on_all_nodes, workers_of
 from evenmatch.cli.shared.output import compile_ahead, note, note_skipped, print_json, print_table, printable, working
 from evenmatch.errors import UnknownNameError, UsageError
 
@@ -71,13 +72,15 @@ def command(
     ladder: options.Ladder = None,
     pool_ladders: options.PoolLadders = False,
     skip_bad: options.SkipBad = False,
+    cluster: OnCluster = None,
     json: options.Json = False,
 ) -> None:
     """Show which rating system fits a game.
 
     Every match is predicted before it is learned from. All systems are scored on the same matches, those after the
     warm-up share. Each system is tried with its defaults, each preset and, with --tune, the best parameters found on
-    the warm-up part. An interrupted tuning run continues where it stopped when it is started again.
+    the warm-up part. An interrupted tuning run continues where it stopped when it is started again. With --cluster each
+    variant, and each set of parameters that is tried, is a task of its own.
 
     [bold]Examples[/bold]
 
@@ -98,6 +101,7 @@ def command(
     from evenmatch.tables.partitions import is_partitioned
 
     if is_partitioned(matches):
+        not_partitioned(cluster, matches)
         if tune or report is not None:
             raise UsageError(
                 f"{'--tune' if tune else '--report'} needs all matches in memory; expected one file, "
@@ -111,7 +115,7 @@ def command(
     trials_folder = (trials if trials is not None else _cache() / "trials") if tune else None
     compile_ahead([name for name in by if isinstance(name, str)], "rating systems")
     try:
-        with working("backtest", STEPS) as progress:
+        with workers_of(cluster, _names(by)) as workers, working("backtest", STEPS) as progress:
             result = backtest(
                 recorded,
                 by,
@@ -119,6 +123,7 @@ def command(
                 tune=tune,
                 trials=trials_folder,
                 progress=lambda what, share: progress(int(share * STEPS), what),
+                workers=workers,
             )
     except KeyboardInterrupt:
         if trials_folder is not None:
@@ -191,6 +196,12 @@ def _systems(listed: str, params: list[str]) -> list[str | Rules]:
         system = files.get(system.strip(), system.strip())
         given.setdefault(system, []).append(f"{name}={value}")
     return by + [options.rules_of(system, None, values) for system, values in given.items()]
+
+
+def _names(by: list[str | Rules]) -> list[str]:
+    """The systems as `systems.find` takes them; files by their whole path, which must be the same on all machines."""
+    names = [item for item in by if isinstance(item, str)]
+    return [on_all_nodes(name) for name in dict.fromkeys(names)]
 
 
 def _print(result: Backtest) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Sequence
 from math import isnan
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -14,16 +15,19 @@ from evenmatch.cli.audit import audit_entry
 from evenmatch.cli.policies import find, read_document
 from evenmatch.cli.shared import options
 from evenmatch.cli.shared.audit_tables import print_audit
+from evenmatch.cli.shared.cluster_option import OnCluster, connected
 from evenmatch.cli.shared.database_options import DATABASE, Db, OnLadder, counted, ladder_of, opened, typed
 from evenmatch.cli.shared.experiment_tables import described
-from evenmatch.cli.shared.output import compile_ahead, note, print_json, print_table, printable
+from evenmatch.cli.shared.output import compile_ahead, note, print_json, print_table, printable, working
 from evenmatch.errors import UsageError
 from evenmatch.experiment import ExperimentDesign
 from evenmatch.options import options_of, shown
 
 if TYPE_CHECKING:
+    from evenmatch.service.queries.queue_audit import QueueAudit
     from evenmatch.service.queue_experiment import QueueExperiment
     from evenmatch.service.queue_rules import QueueRules
+    from evenmatch.service.service import Service
     from evenmatch.service.stored_queues import QueueSetup
 
 app = typer.Typer(
@@ -219,12 +223,13 @@ def stop_experiment(ladder: OfLadder, name: Name, db: Db = DATABASE, json: optio
 
 @app.command()
 def audit(
-    ladder: OfLadder,
-    name: Name,
+    ladder: Annotated[str | None, typer.Argument(metavar="[LADDER]", help="The ladder's name; otherwise all.")] = None,
+    name: Annotated[str | None, typer.Argument(metavar="[NAME]", help="The queue's name; otherwise all.")] = None,
     since: Annotated[
         str | None, typer.Option("--since", metavar="TIME", help="Only matches formed at this time or later.")
     ] = None,
     until: Annotated[str | None, typer.Option("--until", metavar="TIME", help="Only matches formed before.")] = None,
+    cluster: OnCluster = None,
     db: Db = DATABASE,
     json: options.Json = False,
 ) -> None:
@@ -234,7 +239,8 @@ def audit(
     share of stomps (see the ladder's setting stomp_margin) and of matches with a quitter, by spread, wait, parties,
     percentile and version of the policy; how many parties waited less than estimated when they joined (half should)
     and less than the upper figure (nine of ten should); and the comparison of two policies that share the queue, see
-    `evenmatch queue experiment`. Times are ISO 8601 or epoch seconds.
+    `evenmatch queue experiment`. Times are ISO 8601 or epoch seconds. Without a name, all queues of the ladder are
+    compared, or of all ladders, and --json prints a list; with --cluster each queue is a task of its own.
 
     [bold]Examples[/bold]
 
@@ -242,17 +248,38 @@ def audit(
 
     evenmatch queue audit arena ranked --since 2026-11-01 --json
     """
-    from evenmatch.service.queries.ladder_queries import LadderQueries
-
     period = options.moment(since, "--since"), options.moment(until, "--until")
     with opened(db) as service:
-        of = ladder_of(service, ladder)
+        queues = _queues(service, ladder, name)
         begin, end = period[0] or 0, service.clock() if period[1] is None else period[1]
-        audited = LadderQueries(service).queue_audit(of, name, begin, end)
+        audited = _audited(service, queues, begin, end) if cluster is None else []
+    if cluster is not None:
+        from evenmatch.cluster.databases import audit_queues
+
+        with connected(cluster, ()) as nodes, working("auditing queues", len(queues)) as progress:
+            audited = audit_queues(nodes, db, queues, begin, end, progress)
     if json:
-        print_json(_plain(dataclasses.asdict(audited)))
+        documents = [_plain(dataclasses.asdict(queue_audit)) for queue_audit in audited]
+        print_json(documents if name is None else documents[0])
         return
-    print_audit(f"queue {name} of ladder {of}", audited)
+    for (of, queue), queue_audit in zip(queues, audited, strict=True):
+        print_audit(f"queue {queue} of ladder {of}", queue_audit)
+
+
+def _queues(service: Service, ladder: str | None, name: str | None) -> list[tuple[str, str]]:
+    """The queues to audit, as ladder and name."""
+    from evenmatch.service.queues.queue_service import QueueService
+
+    if ladder is not None and name is not None:
+        return [(service.ladder(ladder).name, name)]
+    ladders = service.names() if ladder is None else [service.ladder(ladder).name]
+    return [(of, queue.name) for of in ladders for queue in QueueService(service).queues(of)]
+
+
+def _audited(service: Service, queues: Sequence[tuple[str, str]], begin: int, end: int) -> list[QueueAudit]:
+    from evenmatch.service.queries.ladder_queries import LadderQueries
+
+    return [LadderQueries(service).queue_audit(ladder, queue, begin, end) for ladder, queue in queues]
 
 
 def _plain(value: object) -> object:

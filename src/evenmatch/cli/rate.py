@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from evenmatch.cli.shared import options
+from evenmatch.cli.shared.cluster_option import OnCluster, no_cluster, on_all_nodes
 from evenmatch.cli.shared.output import (
     compile_ahead,
     note,
@@ -60,6 +61,7 @@ def command(
         ),
     ] = None,
     skip_bad: options.SkipBad = False,
+    cluster: OnCluster = None,
     json: options.Json = False,
 ) -> None:
     """Rate the players of recorded matches.
@@ -75,6 +77,8 @@ def command(
     evenmatch rate season.parquet --system battlepoints --param k=40,32,24,16 --journal changes.parquet
 
     evenmatch rate s3://games/season --system even --out s3://games/ratings
+
+    evenmatch rate s3://games/season --system elo --out s3://games/ratings --cluster 10.0.0.5:6379
     """
     by = options.rules_of(system, preset, param)
     now = options.moment(as_of)
@@ -90,11 +94,19 @@ def command(
 
         selection = Selection(ladder, pool_ladders, now, skip_bad)
         rated = rate_address(
-            matches, by, out, journal, selection, StandingsOptions(placement, active_days, table), as_json=json
+            matches,
+            by,
+            out,
+            journal,
+            selection,
+            StandingsOptions(placement, active_days, table),
+            as_json=json,
+            cluster=None if cluster is None else (cluster, on_all_nodes(system)),
         )
         if not json and out is None:
             print_ladders(rated.ladders, placement)
         return
+    no_cluster(cluster, matches)
     from evenmatch.partitioned.summary import summaries
     from evenmatch.rating import rate, rateable
     from evenmatch.tables.files import texts, write_arrow

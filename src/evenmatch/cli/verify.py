@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from evenmatch.cli.shared import options
+from evenmatch.cli.shared.cluster_option import OnCluster, connected
 from evenmatch.cli.shared.database_options import DATABASE, Db, counted, opened, typed
 from evenmatch.cli.shared.output import print_json, printable, working
 from evenmatch.errors import UsageError
@@ -29,6 +30,7 @@ def command(
         str | None,
         typer.Option("--head", metavar="FILE", help="Heads kept elsewhere: a file of them, or a line or JSON as text."),
     ] = None,
+    cluster: OnCluster = None,
     db: Db = DATABASE,
     json: options.Json = False,
 ) -> None:
@@ -36,7 +38,7 @@ def command(
 
     Also compared: players' names with what was reported, merges, settings, seasons, divisions, and indexes with rows.
     The exit code is 0 if all is equal, and 1 if something differs or a rebuild is due. The output says what a rebuild
-    repairs and what only a backup repairs.
+    repairs and what only a backup repairs. With --cluster each ladder of a PostgreSQL database is a task of its own.
 
     [bold]Examples[/bold]
 
@@ -56,11 +58,20 @@ def command(
             _print_check(check)
         positions = positions_of(service)
         missing = [name for name in kept if name not in positions] if ladder is None else []
-        for name in positions if ladder is None else [ladder]:
+        names = list(positions) if ladder is None else [ladder]
+        for name in [] if cluster is not None else names:
             with working(f"verifying {name}", positions.get(name, 0)) as progress:
                 results.append(service.verify(name, progress, kept.get(name)))
             if not json:
                 _print(results[-1], db)
+    if cluster is not None:
+        from evenmatch import systems
+        from evenmatch.cluster.databases import verify_ladders
+
+        with connected(cluster, systems.names()) as nodes, working("verifying ladders", len(names)) as progress:
+            results = verify_ladders(nodes, db, names, kept, progress)
+        for result in [] if json else results:
+            _print(result, db)
     is_equal = not (check.damage or missing) and all(result.is_equal for result in results)
     if json:
         print_json(

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import time
+from contextlib import ExitStack
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from evenmatch.cli.shared.cluster_option import connected
 from evenmatch.cli.shared.output import compile_ahead, note, note_skipped, print_json, problems_document, working
 from evenmatch.errors import UsageError
 
@@ -24,8 +27,13 @@ def rate_address(
     standings: StandingsOptions,
     *,
     as_json: bool,
+    cluster: tuple[str, str] | None = None,
 ) -> RatedLadders:
-    """Rate the partitions at an address, write and note what `evenmatch rate` does; prints the document of --json."""
+    """Rate the partitions at an address, write and note what `evenmatch rate` does; prints the document of --json.
+
+    cluster  its address and the system of the rules, as `systems.find` takes it; None: in this process
+    """
+    from evenmatch.cluster.ladders import rate_ladders
     from evenmatch.partitioned import rate_partitions
     from evenmatch.tables.partitions import find_partitions
 
@@ -36,7 +44,12 @@ def rate_address(
         note(f"{by.system.name}: ladders in folders of their own are rated each alone and learn nothing from others")
     compile_ahead([by.system.name], by.system.name)
     begin, total = time.monotonic(), sum(partition.size for partition in partitions)
-    with working(f"rating with {by.system.name}", 100) as progress:
+    with ExitStack() as stack:
+        rate = rate_partitions
+        if cluster is not None:
+            address_of, system = cluster
+            rate = partial(rate_ladders, stack.enter_context(connected(address_of, [system])))
+        progress = stack.enter_context(working(f"rating with {by.system.name}", 100))
 
         def report(read: int, matches: int) -> None:
             speed = matches / max(1e-9, time.monotonic() - begin)
@@ -45,7 +58,7 @@ def rate_address(
                 f"rating with {by.system.name}: {matches:,} matches, {speed:,.0f} a second, percent",
             )
 
-        rated = rate_partitions(
+        rated = rate(
             partitions, by, out=out, journal=journal, progress=report, selection=selection, standings=standings
         )
     if rated.later:

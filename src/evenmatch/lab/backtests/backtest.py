@@ -6,10 +6,9 @@ request, with parameters tuned on the warm-up part alone. All are scored on the 
 
 from __future__ import annotations
 
-import os
 import time
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import FIRST_COMPLETED, Future, wait
 from contextlib import nullcontext
 from dataclasses import dataclass, field
 from functools import partial
@@ -21,12 +20,14 @@ import pyarrow as pa
 from evenmatch import systems
 from evenmatch.compile_notice import compile_notice, is_cached, load_kernels
 from evenmatch.errors import InputError, RowProblem, UsageError
+from evenmatch.history import Floats, History, Integers
 from evenmatch.lab.backtests import findings
 from evenmatch.lab.backtests.evaluation import rateable_history, replay_and_judge, why_not
 from evenmatch.lab.backtests.findings import Resamples, ScoredVariant, Variant
 from evenmatch.lab.backtests.match_cells import MatchCells, divide
 from evenmatch.lab.backtests.metrics import judge
 from evenmatch.lab.backtests.team_order import neutral
+from evenmatch.lab.backtests.workers import Threads, Workers
 from evenmatch.systems.system import Rules, System
 from evenmatch.tables import Frame, MatchTable, table_of
 from evenmatch.tables.display import as_html
@@ -107,7 +108,7 @@ def backtest(
     trials: Path | None = None,
     progress: Progress | None = None,
     seed: int = SEED,
-    workers: int | None = None,
+    workers: int | Workers | None = None,
 ) -> Backtest:
     """Predict recorded matches with several systems and score the predictions.
 
@@ -118,7 +119,7 @@ def backtest(
     tune      seconds of tuning on the warm-up part, shared equally by the systems; 0: none
     trials    folder for the trials of tuning, so that an interrupted run can be resumed
     progress  called with the name of a step and the share of it that is done
-    workers   threads; None: one per core
+    workers   threads, None for one per core; or what replays the matches elsewhere, such as the workers of a cluster
     Raises UnknownNameError for an unknown system, UsageError for other invalid arguments, InputError if too few
     matches remain for a ranking or no system can rate them.
     """
@@ -129,10 +130,15 @@ def backtest(
     able, left_out = _able(matches, named_systems(by))
     variants, unable = _rateable(matches, variants_of(able, by))
     left_out += unable
-    tuned, tried, notes = _tuned(matches, warm_up_matches, able, tune, trials, report, seed, workers)
-    cells = divide(matches, warm_up_matches)
-    resamples = Resamples.of(cells, seed)
-    results = _judge_all(matches, [*variants, *tuned], cells, resamples, report, workers)
+    pool = Threads(workers) if workers is None or isinstance(workers, int) else workers
+    try:
+        tuned, tried, notes = _tuned(matches, warm_up_matches, able, tune, trials, report, seed, pool)
+        cells = divide(matches, warm_up_matches)
+        resamples = Resamples.of(cells, seed)
+        results = _judge_all(matches, [*variants, *tuned], cells, resamples, report, pool)
+    finally:
+        if pool is not workers:
+            pool.shutdown(cancel_futures=True)
     return summed_up(matches, warm_up_matches, results, cells, resamples, left_out, tried, (note, *notes))
 
 
@@ -238,7 +244,7 @@ def _tuned(
     trials: Path | None,
     report: Progress,
     seed: int,
-    workers: int | None,
+    workers: Workers,
 ) -> tuple[list[Variant], list[dict[str, object]], list[str]]:
     """Tune each system that declares ranges on the warm-up part; return variants, trials and notes."""
     variants: list[Variant] = []
@@ -309,24 +315,37 @@ def _judge_all(
     cells: MatchCells,
     resamples: Resamples,
     report: Progress,
-    workers: int | None,
+    workers: Workers,
 ) -> list[ScoredVariant]:
+    """Replay the history with every variant; the results in the order of the variants."""
     _compile(matches, variants, report)
-    done = 0
+    shared = workers.share((matches.history, cells.of, len(cells)))
+    left: dict[Future[tuple[Floats, Floats, float]], int] = {
+        workers.submit(replay_variant, variant.rules, shared): index for index, variant in enumerate(variants)
+    }
+    results: dict[int, ScoredVariant] = {}
+    while left:
+        done, _ = wait(left, return_when=FIRST_COMPLETED)
+        for future in done:
+            index = left.pop(future)
+            variant = variants[index]
+            sums, bins, seconds = future.result()
+            results[index] = findings.judged(variant, sums, bins, seconds, cells, resamples)
+            report(f"judged {variant.system} {variant.variant}", len(results) / len(variants))
+    return [results[index] for index in range(len(variants))]
 
-    def run(variant: Variant) -> ScoredVariant:
-        nonlocal done
-        history = rateable_history(matches.history, variant.rules)
-        start = time.perf_counter()
-        sums, bins = replay_and_judge(variant.rules, history, cells.of, len(cells))
-        seconds = time.perf_counter() - start
-        result = findings.judged(variant, sums, bins, seconds, cells, resamples)
-        done += 1
-        report(f"judged {variant.system} {variant.variant}", done / len(variants))
-        return result
 
-    with ThreadPoolExecutor(workers or os.cpu_count()) as pool:
-        return list(pool.map(run, variants))
+def replay_variant(rules: Rules, over: tuple[History, Integers, int]) -> tuple[Floats, Floats, float]:
+    """Replay a history and score its predictions. Returns sums and bins by cell, and the seconds that it took.
+
+    over  the history, the cell of each match, and the number of cells
+    """
+    whole, cell, cells = over
+    history = rateable_history(whole, rules)
+    load_kernels(rules)
+    start = time.perf_counter()
+    sums, bins = replay_and_judge(rules, history, cell, cells)
+    return sums, bins, time.perf_counter() - start
 
 
 def _compile(matches: MatchTable, variants: Sequence[Variant], report: Progress) -> None:

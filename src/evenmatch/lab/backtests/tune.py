@@ -10,10 +10,9 @@ import hashlib
 import inspect
 import json
 import math
-import os
 import time
 from collections.abc import Callable, Mapping
-from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from concurrent.futures import FIRST_COMPLETED, Future, wait
 from dataclasses import dataclass
 from operator import itemgetter
 from pathlib import Path
@@ -22,10 +21,11 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 
 from evenmatch.errors import BadParameterError, UsageError, needing
-from evenmatch.history import History
+from evenmatch.history import History, Integers
 from evenmatch.lab.backtests import evaluation, metrics
 from evenmatch.lab.backtests.evaluation import refused_by, replay_and_judge, too_many, without
 from evenmatch.lab.backtests.metrics import LOG_LOSS, MATCHES
+from evenmatch.lab.backtests.workers import Threads, Workers
 from evenmatch.options import Number, Numbers, Option, options_of
 from evenmatch.systems.fingerprint import fingerprint
 from evenmatch.systems.system import Rules, System
@@ -61,7 +61,7 @@ def tune(
     *,
     trials: Path | None = None,
     progress: Progress | None = None,
-    workers: int | None = None,
+    workers: int | Workers | None = None,
     most: int | None = None,
     seed: int = 1,
 ) -> TuningResult:
@@ -70,41 +70,71 @@ def tune(
     seconds   budget, including trials of a resumed run. Defaults and presets are always tried; above 0, the search goes
               on beyond its budget until it has tried 20 sets of parameters
     trials    folder for the trials file; None: trials are not stored
-    workers   threads; None: one per core
+    workers   threads, None for one per core; or what replays the matches elsewhere, such as the workers of a cluster
     most      largest number of trials, also below 20; None: limited by `seconds` only
     Raises UsageError if optuna is not installed or the folder cannot be written.
     """
     search = _Search.begin(matches, system, trials, seed)
     search.compile()
-    report = progress or (lambda _what, _share: None)
     candidates: list[Values] = [{}, *(dict(preset) for preset in system.presets.values())]
     known = {json.dumps(trial["values"], sort_keys=True) for trial in search.tried}
     untried = [values for values in candidates if json.dumps(_typed(values), sort_keys=True) not in known]
+    pool = Threads(workers) if workers is None or isinstance(workers, int) else workers
+    try:
+        _search(search, pool, untried, seconds, most, progress or (lambda _what, _share: None))
+    finally:
+        if pool is not workers:
+            pool.shutdown(cancel_futures=True)
+    return search.result()
+
+
+def _search(
+    search: _Search, pool: Workers, untried: list[Values], seconds: float, most: int | None, report: Progress
+) -> None:
+    """Try the given parameters, then what the search proposes, until budget and floor are reached."""
     begun, used = time.monotonic(), search.used
     floor, ceiling = FLOOR if seconds else 0, most or np.inf
-    with ThreadPoolExecutor(workers or os.cpu_count()) as pool:
-        running: dict[Future[tuple[float, float]], tuple[int, Values, optuna.Trial | None]] = {}
-        while True:
-            elapsed = used + time.monotonic() - begun
-            while len(running) < (workers or os.cpu_count() or 1):
-                count = len(search.tried) + len(running)
-                if untried:
-                    values, trial = untried.pop(0), None
-                elif search.space and count < ceiling and (elapsed < seconds or count < floor):
-                    values, trial = search.ask()
-                else:
-                    break
-                running[pool.submit(search.loss, values)] = (search.number(), values, trial)
-            if not running:
+    shared = pool.share((search.history, search.cell))
+    running: dict[Future[tuple[float, float]], tuple[int, Values, optuna.Trial | None]] = {}
+    while True:
+        elapsed = used + time.monotonic() - begun
+        while len(running) < pool.workers:
+            count = len(search.tried) + len(running)
+            if untried:
+                values, trial = untried.pop(0), None
+            elif search.space and count < ceiling and (elapsed < seconds or count < floor):
+                values, trial = search.ask()
+            else:
                 break
-            done, _ = wait(running, return_when=FIRST_COMPLETED)
-            for future in done:
-                number, values, trial = running.pop(future)
-                loss, took = future.result()
-                search.tell(number, values, trial, loss, took, used + time.monotonic() - begun)
-            share = min(elapsed / seconds, 1.0) if seconds else 1.0
-            report(f"tuning {system.name}: {len(search.tried)} trials, best log loss {search.best[0]:.4f}", share)
-    return search.result()
+            running[pool.submit(trial_loss, search.system, values, shared)] = (search.number(), values, trial)
+        if not running:
+            return
+        done, _ = wait(running, return_when=FIRST_COMPLETED)
+        for future in done:
+            number, values, trial = running.pop(future)
+            loss, took = future.result()
+            search.tell(number, values, trial, loss, took, used + time.monotonic() - begun)
+        share = min(elapsed / seconds, 1.0) if seconds else 1.0
+        report(f"tuning {search.system.name}: {len(search.tried)} trials, best log loss {search.best[0]:.4f}", share)
+
+
+def trial_loss(system: System, values: Values, over: tuple[History, Integers]) -> tuple[float, float]:
+    """Return mean log loss with these parameters (infinite: invalid) and the seconds it took.
+
+    over  the history, and the cell of each match: 0, or -1 where it is not scored
+    """
+    start = time.perf_counter()
+    whole, cell = over
+    try:
+        rules = Rules.of(system, **values)
+    except BadParameterError:  # values that are invalid in combination
+        return np.inf, 0.0
+    refused = refused_by(rules, whole)
+    if too_many(len(refused), len(whole)):
+        return np.inf, 0.0
+    sums, _ = replay_and_judge(rules, without(whole, refused), cell, 1, with_bins=False)
+    loss = float(sums[0, LOG_LOSS] / sums[0, MATCHES])
+    return loss if np.isfinite(loss) else np.inf, time.perf_counter() - start
 
 
 def ranges_of(system: System) -> dict[str, Option]:
@@ -191,21 +221,6 @@ class _Search:
             else:
                 values[name] = trial.params[name]
         return values, trial
-
-    def loss(self, values: Values) -> tuple[float, float]:
-        """Return mean log loss with these parameters (infinite: invalid) and the seconds it took."""
-        start = time.perf_counter()
-        try:
-            rules = Rules.of(self.system, **values)
-        except BadParameterError:  # values that are invalid in combination
-            return np.inf, 0.0
-        refused = refused_by(rules, self.history)
-        if too_many(len(refused), len(self.history)):
-            return np.inf, 0.0
-        history = without(self.history, refused)
-        sums, _ = replay_and_judge(rules, history, self.cell, 1, with_bins=False)
-        loss = float(sums[0, LOG_LOSS] / sums[0, MATCHES])
-        return loss if np.isfinite(loss) else np.inf, time.perf_counter() - start
 
     def tell(
         self, number: int, values: Values, trial: optuna.Trial | None, loss: float, took: float, elapsed: float

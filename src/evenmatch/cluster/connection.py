@@ -1,0 +1,147 @@
+"""Connect to a Ray cluster, or start one of this machine's processors; compare its nodes with this machine."""
+
+from __future__ import annotations
+
+import os
+import secrets
+import shutil
+import sys
+import tempfile
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from types import ModuleType
+from typing import Any
+
+from evenmatch.cluster import worker
+from evenmatch.cluster.address import check_answers, parse_address
+from evenmatch.cluster.node_facts import differences
+from evenmatch.errors import ClusterError, UsageError, needing
+
+CHECK_SECONDS = 60.0  # for a node's first process, which imports numba
+STORE_BYTES = 256 << 20  # of shared memory on this machine, for `local`
+# Ray reads these when it is first imported. Nothing is reported, uploaded or installed.
+SETTINGS = {
+    "RAY_USAGE_STATS_ENABLED": "0",
+    "RAY_ENABLE_UV_RUN_RUNTIME_ENV": "0",  # under `uv run`, Ray would upload the folder
+    "RAY_py_gcs_connect_timeout_s": "5",
+    "RAY_gcs_rpc_server_reconnect_timeout_s": "30",
+    "RAY_task_oom_retries": "3",  # of a task that takes all memory; Ray would repeat it for ever
+}
+ONE_MACHINE = ("RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER", "0")  # Ray then listens on loopback alone
+
+
+@dataclass(frozen=True)
+class Cluster:
+    """A cluster to which this process is connected.
+
+    address   as the user named it
+    workers   tasks that run at once
+    systems   rating systems whose kernels are the same on all nodes
+    expected  the facts of every process that may do work, see `worker.facts_of`
+    """
+
+    address: str
+    workers: int
+    systems: tuple[str, ...]
+    expected: dict[str, str]
+
+
+@contextmanager
+def connect(text: str, systems: Sequence[str]) -> Iterator[Cluster]:
+    """Connect to the cluster at HOST:PORT, or start one on this machine for `local`, and check all of its nodes.
+
+    systems  the rating systems that the tasks use, as `systems.find` takes them
+    Raises MissingExtraError without Ray, UsageError for an invalid address, ClusterError where no cluster
+    answers within seconds, or a node has another version, other kernels, or another kind of processor.
+    """
+    address = parse_address(text)
+    if address is not None:
+        check_answers(address)
+    os.environ.update({name: value for name, value in SETTINGS.items() if name not in os.environ})
+    if address is None:
+        os.environ.setdefault(*ONE_MACHINE)
+    own_token = address is None and "RAY_AUTH_MODE" not in os.environ and "ray" not in sys.modules
+    if own_token:  # no other user of this machine may give work to it; where Ray is imported, it makes a token itself
+        os.environ.update(RAY_AUTH_MODE="token", RAY_AUTH_TOKEN=secrets.token_hex(32))
+    with needing("cluster", "work on a cluster"):
+        import ray
+    if ray.is_initialized():
+        raise UsageError("this process is connected to a cluster already; expected one connection at a time")
+    expected = worker.facts_of(systems)
+    folder = tempfile.mkdtemp(prefix="evenmatch-") if address is None else None
+    try:
+        _begin(ray, text, str(address) if address else None, folder)
+        yield Cluster(text, _check_nodes(ray, expected, systems), tuple(systems), expected)
+    finally:
+        ray.shutdown()
+        if own_token:
+            del os.environ["RAY_AUTH_MODE"], os.environ["RAY_AUTH_TOKEN"]
+        if folder is not None:
+            shutil.rmtree(folder, ignore_errors=True)
+
+
+def _begin(ray: ModuleType, text: str, address: str | None, folder: str | None) -> None:
+    quiet: dict[str, Any] = {"log_to_driver": False, "logging_level": "ERROR", "configure_logging": False}
+    try:
+        if address is not None:
+            ray.init(address=address, **quiet)
+            return
+        ray.init(
+            address="local",
+            num_cpus=len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count(),
+            include_dashboard=False,
+            object_store_memory=STORE_BYTES,
+            _temp_dir=folder,
+            **quiet,
+        )
+    except SystemExit:  # Ray ends the process where it cannot connect
+        raise ClusterError(f"the cluster at {text} did not answer; is it a Ray cluster that runs?") from None
+    except (OSError, RuntimeError, ValueError, ray.exceptions.RayError) as error:
+        raise ClusterError(f"the cluster at {text} refused: {_first_line(error)}") from error
+
+
+def _check_nodes(ray: ModuleType, expected: dict[str, str], systems: Sequence[str]) -> int:
+    """Ask a process of every node for its facts. Return how many tasks the nodes run at once; raises ClusterError."""
+    nodes = [node for node in ray.nodes() if node["Alive"] and node["Resources"].get("CPU", 0) >= 1]
+    if not nodes:
+        raise ClusterError("the cluster has no node with a processor for tasks")
+    asking = remote(ray, worker.facts_of, num_cpus=0, max_retries=1)
+    asked = {node["NodeID"]: asking.options(scheduling_strategy=_on(node["NodeID"])).remote(systems) for node in nodes}
+    wrong: list[str] = []
+    for node in nodes:
+        name = node["NodeManagerAddress"]
+        try:
+            facts = ray.get(asked[node["NodeID"]], timeout=CHECK_SECONDS)
+        except ray.exceptions.GetTimeoutError:
+            wrong.append(f"{name}: no process of it answers within {CHECK_SECONDS:g} s")
+        except ray.exceptions.RayError as error:
+            wrong.append(f"{name}: {_first_line(error)}")
+        else:
+            wrong += [f"{name}: {difference}" for difference in differences(facts, expected)]
+    if wrong:
+        raise ClusterError(refusal(wrong))
+    return sum(int(node["Resources"]["CPU"]) for node in nodes)
+
+
+def refusal(wrong: Sequence[str]) -> str:
+    """The message about nodes that are not like this machine."""
+    return "\n  ".join(
+        ("the cluster has workers whose results could differ; install the same on all nodes:", *dict.fromkeys(wrong))
+    )
+
+
+def remote(ray: ModuleType, function: Any, **options: Any) -> Any:  # noqa: ANN401 - Ray's own types are not exact
+    """A function of `worker` as a Ray task, sent as code: what a node has installed may be something else."""
+    ray.cloudpickle.register_pickle_by_value(worker)
+    return ray.remote(**options)(function)
+
+
+def _on(node: str) -> Any:  # noqa: ANN401
+    from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
+
+    return NodeAffinitySchedulingStrategy(node_id=node, soft=False)
+
+
+def _first_line(error: BaseException) -> str:
+    return next(iter(str(error).strip().splitlines()), type(error).__name__)

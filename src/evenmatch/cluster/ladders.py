@@ -1,0 +1,101 @@
+"""Rate the ladders of partitioned Parquet on a cluster: a task for each ladder that has a folder of its own."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from evenmatch.cluster.connection import Cluster
+from evenmatch.cluster.tasks import NamedTask, run_jobs
+from evenmatch.partitioned import RatedLadders, Results, StandingsOptions, rate_partitions, write_manifests
+from evenmatch.partitioned.rating import Progress
+from evenmatch.partitioned.results import MANIFEST
+from evenmatch.partitioned.stream import Selection, streams_of
+from evenmatch.systems.system import Rules
+from evenmatch.tables.partitions import Partition, is_url
+from evenmatch.whole_file import remove_drafts
+
+
+def rate_ladders(
+    cluster: Cluster,
+    partitions: Sequence[Partition],
+    by: Rules,
+    *,
+    out: str | None = None,
+    journal: str | None = None,
+    progress: Progress | None = None,
+    selection: Selection | None = None,
+    standings: StandingsOptions | None = None,
+) -> RatedLadders:
+    """Rate partitions as `rate_partitions` does, with the same results bit for bit, on a cluster.
+
+    cluster  connected for the system of the rules
+    Addresses, also of the results, must lead to the same files on all nodes: a shared folder, or an object store.
+    Workers write the files of their ladders; the manifests are written here when all are done. If a task fails, there
+    is none, and files of ladders that were done are removed. Raises as `rate_partitions` and `run_jobs`.
+    """
+    selection = selection or Selection()
+    done: list[RatedLadders] = []
+    sizes: dict[str, int] = {}
+
+    def count(_: int, rated: RatedLadders) -> None:
+        done.append(rated)
+        if progress is not None:
+            read = sum(sizes.get(ladder.name, 0) for part in done for ladder in part.ladders)
+            progress(read, sum(part.matches for part in done))
+
+    streams = _streams(partitions, selection)
+    for stream in streams:
+        sizes[stream[0].ladder] = sum(partition.size for partition in stream)
+    largest_first = sorted(range(len(streams)), key=lambda index: -sizes[streams[index][0].ladder])
+    jobs = [
+        NamedTask(_named(streams[index]), (streams[index], by, out, journal, selection, standings))
+        for index in largest_first
+    ]
+    places = [place for place in (out, journal) if place]
+    try:
+        for place in places:
+            Results(place).remove(MANIFEST)
+        parts = dict(zip(largest_first, run_jobs(cluster, rate_stream, jobs, count), strict=True))
+        rated = RatedLadders.joined([parts[index] for index in range(len(streams))])
+        for place in places:
+            if not is_url(place):
+                remove_drafts(Path(place))  # of workers that were lost
+        write_manifests(rated, by, out, journal)
+    except BaseException:
+        _remove(out, [entry for part in done for entry in part.ratings])
+        _remove(journal, [entry for part in done for entry in part.journal])
+        raise
+    return rated
+
+
+def rate_stream(
+    partitions: Sequence[Partition],
+    by: Rules,
+    out: str | None,
+    journal: str | None,
+    selection: Selection,
+    standings: StandingsOptions | None,
+) -> RatedLadders:
+    """Rate one ladder and write its files; each is whole or not there, so the task can be repeated."""
+    return rate_partitions(
+        partitions, by, out=out, journal=journal, selection=selection, standings=standings, manifest=False
+    )
+
+
+def _remove(place: str | None, files: list[dict[str, object]]) -> None:
+    if place:
+        results = Results(place)
+        results.written = files
+        results.remove_written()
+
+
+def _streams(partitions: Sequence[Partition], selection: Selection) -> list[list[Partition]]:
+    """Partitions that can be rated apart; all as one where ladders are selected or pooled: `rate_partitions` checks."""
+    if selection.pool or selection.ladder is not None:
+        return [list(partitions)]
+    return [list(stream) for stream in streams_of(partitions)]
+
+
+def _named(stream: Sequence[Partition]) -> str:
+    return f"ladder {stream[0].ladder!r}" if stream[0].ladder else f"{stream[0].address} and the files beside it"

@@ -1,0 +1,51 @@
+"""The functions that run on the nodes of a cluster, sent as code so that they work whatever is installed there.
+
+Only the standard library is imported at the top: a node without evenmatch, or with another version, must still be able
+to say so.
+"""
+
+from __future__ import annotations
+
+import importlib
+import pickle
+import sys
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+DONE, REFUSED, FAILED = "done", "refused", "failed"
+Outcome = tuple[str, Any]
+
+
+def facts_of(systems: Sequence[str]) -> dict[str, str]:
+    """Facts that results depend on in this process: versions, processor, and a fingerprint of each system."""
+    facts = {"Python": "{}.{}.{}".format(*sys.version_info)}
+    try:
+        facts |= importlib.import_module("evenmatch.cluster.node_facts").node_facts(systems)
+    except ImportError as error:
+        facts["evenmatch"] = f"cannot be imported ({error})"
+    except Exception as error:
+        facts["evenmatch"] = f"fails with {type(error).__name__}: {error}"
+    return facts
+
+
+def run(expected: Mapping[str, str], systems: Sequence[str], task: bytes, shared: Sequence[Any]) -> Outcome:
+    """Do one task in a worker process, unless this process is not as it must be.
+
+    task    pickled function and arguments, which only the right version can read
+    shared  references to values in the object store, which follow the arguments
+    Returns what happened and the result, the facts of this process, or the error of evenmatch.
+    """
+    facts = facts_of(systems)
+    if facts != dict(expected):
+        return REFUSED, facts
+    import ray
+
+    errors = importlib.import_module("evenmatch.errors")
+    function, arguments = pickle.loads(task)
+    try:
+        return DONE, function(*arguments, *(ray.get(list(shared)) if shared else ()))
+    except errors.EvenmatchError as error:
+        return FAILED, error
+    except OSError as error:  # a disk that is full, a file that cannot be read
+        named = f" {error.filename}:" if error.filename else ""
+        return FAILED, errors.ClusterError(f"{named} {error.strerror or error}".strip())

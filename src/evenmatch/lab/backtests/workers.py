@@ -1,0 +1,39 @@
+"""Where backtests and tuning replay histories: threads of this process, or another executor of the same shape."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from concurrent.futures import Future, ThreadPoolExecutor
+from typing import Any, Protocol, TypeVar
+
+T = TypeVar("T")
+
+
+class Workers(Protocol):
+    """Workers that call functions of evenmatch's modules.
+
+    workers  calls that run at once
+    share    a large value as the last argument of many calls
+    """
+
+    workers: int
+
+    def share(self, value: object) -> Any: ...  # noqa: ANN401, D102 - what `submit` takes in the value's place
+
+    def submit(self, fn: Callable[..., T], /, *args: Any) -> Future[T]: ...  # noqa: ANN401, D102
+
+    def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None: ...  # noqa: D102
+
+
+class Threads(ThreadPoolExecutor):
+    """Threads: the kernels release the interpreter's lock."""
+
+    def __init__(self, workers: int | None = None) -> None:
+        """Begin. workers: None for one per core."""
+        self.workers = workers or os.cpu_count() or 1
+        super().__init__(self.workers)
+
+    def share(self, value: T) -> T:
+        """The value itself."""
+        return value
