@@ -82,6 +82,7 @@ def workers(site: Site) -> list[Worker]:
     clock = site.service.clock
     return [
         ("hearing", site.queue_service.hear),
+        ("hand-over", site.hand_over.run),
         *([("clock", clock.run)] if isinstance(clock, DatabaseClock) else []),
         *(matchmaking(site) if site.options.matchmaker else ()),
     ]
@@ -107,6 +108,7 @@ async def beside(site: Site, deadline: StopDeadline) -> AsyncIterator[None]:
         threading.Thread(target=guarded, args=(name, run, stop), name=f"evenmatch-{name}", daemon=True)
         for name, run in workers(site)
     ]
+    site.hand_over.begin(asyncio.get_running_loop())
     site.ticket_notifications.begin(asyncio.get_running_loop(), site.queue_service)
     for thread in threads:
         thread.start()

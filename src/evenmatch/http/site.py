@@ -17,6 +17,7 @@ from evenmatch.http.allowed_hosts import AllowedHosts
 from evenmatch.http.body_memory import BodyMemory
 from evenmatch.http.cached_responses import CachedResponses
 from evenmatch.http.connections import Connections
+from evenmatch.http.hand_over.hand_over import HandOver
 from evenmatch.http.limited_threads import LimitedThreads
 from evenmatch.http.logs import log
 from evenmatch.http.metrics import HttpMetrics
@@ -108,6 +109,15 @@ class Site:
         start = self.threads.submit
         self.reports: GroupCommit[ReportBatch, list[Outcome]] = GroupCommit(
             self._record, start, _log_bug, len, REPORT_LIMIT
+        )
+        self.hand_over = HandOver(
+            self.service.database,
+            options,
+            self.service.clock,
+            self.reports.one,
+            REPORT_LIMIT,
+            self.kernels.ready.is_set,
+            self.stopping.is_set,
         )
         self.wishes: GroupCommit[QueueRequest, RequestResult] = GroupCommit(
             self._queue, start, _log_bug, within=REPORT_LIMIT

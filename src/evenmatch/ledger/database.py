@@ -32,6 +32,8 @@ VERSION = "0015"  # of the schema that this code reads and writes: the last scri
 UNFINISHED = "unfinished move"  # the version of a database into which a move copies: no process may open it
 SEALED = "0010"  # the version from which on the secrets of a database are sealed
 IDLE = 1.0  # seconds without use after which a connection is tested before it is used again
+CONNECTIONS = 20  # to PostgreSQL that stay open: a new one takes its server some milliseconds of work
+OVERFLOW = 12  # further connections, closed after use
 PATIENCE = 60.0  # seconds to wait for another writer
 MIGRATING = 0x6576656E  # key of the advisory lock held during a migration
 TURN = 0.002  # seconds between two attempts to become the only writer of an SQLite file
@@ -282,8 +284,8 @@ def _postgres_engine(url: URL) -> sa.Engine:
         engine = sa.create_engine(
             url,
             isolation_level="AUTOCOMMIT",  # of the driver: `_begin` begins transactions
-            pool_size=8,
-            max_overflow=24,
+            pool_size=CONNECTIONS,
+            max_overflow=OVERFLOW,
             connect_args=ALIVE,
         )
     sa.event.listen(engine, "connect", teach)

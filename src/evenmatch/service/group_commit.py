@@ -83,10 +83,7 @@ class GroupCommit(Generic[Request, Result]):
             async with asyncio.timeout(self._within):
                 return await promise
         except TimeoutError:
-            raise StoreError(
-                f"the database has not answered for {self._within:g} s; it is not known whether this was stored; "
-                "send it again"
-            ) from None
+            raise unanswered(self._within) from None
 
     def _is_first(self, ladder: str, request: Request, promise: Promise[Result]) -> bool:
         """Have a request wait; return whether no call runs for the ladder, so that the caller must begin one."""
@@ -144,6 +141,13 @@ class GroupCommit(Generic[Request, Result]):
             self._waiting[ladder].remove((request, promise))
         if promise.leads:
             self._hand_over(ladder)
+
+
+def unanswered(within: float | None) -> StoreError:
+    """The error for a request that was not answered within these seconds."""
+    return StoreError(
+        f"the database has not answered for {within:g} s; it is not known whether this was stored; send it again"
+    )
 
 
 def _resolve(promises: Sequence[Promise[Result]], outcomes: Sequence[Result | EvenmatchError]) -> None:

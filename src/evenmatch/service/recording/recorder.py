@@ -172,7 +172,7 @@ def record(
         divisions = [division.name for division in view.settings.standings.divisions]
         chosen = batch.take(new)
         added = append(store, head, plan, chosen, now, ReceiptDisplay(view.show, transaction))
-        source = RatedBlock(rules, added.block, added.rated.journal_lines(), added.names, divisions)
+        source = RatedBlock(rules.system, added.block, added.rated.journal_lines(), added.names, divisions)
         outcomes |= zip(new, receipts(head.name, chosen.ids, source), strict=True)
     if again:
         before = first_receipts(store, head, sorted({batch.ids[index] for index in again}))
@@ -260,7 +260,7 @@ def first_receipts(store: Store, head: Head, ids: Sequence[str]) -> dict[str, Ma
     receipt_of: dict[str, MatchReceipt] = {}
     for block, (match_id, generation, lines, _) in matches:
         division_names = divisions[bisect_left(changed, int(block.positions[0])) - 1]
-        rated = RatedBlock(rules_of[generation], block, [bytes(lines)], names, division_names)
+        rated = RatedBlock(rules_of[generation].system, block, [bytes(lines)], names, division_names)
         receipt_of[match_id] = receipts(head.name, [match_id], rated)[0]
     return receipt_of
 

@@ -1,0 +1,148 @@
+"""Record reports together with those of other processes: here, or by the process that records their ladder.
+
+What it must never rest on: that the other process exists, answers, or is the only one. Whoever gets no answer records
+by itself, under the lock of the ladder's row; a match that was recorded before then is the same match.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import secrets
+import shutil
+import tempfile
+import threading
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import cast
+
+import llvmlite
+import numba
+
+from evenmatch import __version__
+from evenmatch.errors import SecretError
+from evenmatch.http.hand_over.connection import NAME
+from evenmatch.http.hand_over.receiver import Receiver
+from evenmatch.http.hand_over.sender import Sender
+from evenmatch.http.logs import log
+from evenmatch.http.options import Options
+from evenmatch.ledger.database import Database
+from evenmatch.service.group_commit import unanswered
+from evenmatch.service.recording.fellow_processes import Fellow, FellowProcesses, machine
+from evenmatch.service.recording.recorder import Outcome
+from evenmatch.service.recording.report_batch import ReportBatch
+
+AGAIN = 10.0  # seconds until a process that could not listen tries again
+PURPOSE = b"hand-over of reports"
+END = 2.0  # seconds for the connections to end
+
+Record = Callable[[str, ReportBatch], Awaitable[list[Outcome]]]
+
+
+class HandOver:
+    """The hand-over of one process that serves; over an SQLite file there is none, for it has one process.
+
+    here      records reports with what this process has of its own;  within: seconds for a request
+    is_ready  whether its kernels are loaded;  is_stopping  whether it was asked to stop
+    """
+
+    def __init__(
+        self,
+        database: Database,
+        options: Options,
+        wall: Callable[[], int],
+        here: Record,
+        within: float,
+        is_ready: Callable[[], bool],
+        is_stopping: Callable[[], bool],
+    ) -> None:
+        self._database, self._options, self._wall = database, options, wall
+        self._here, self._within = here, within
+        self._is_ready, self._is_stopping = is_ready, is_stopping
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._fellows: FellowProcesses | None = None
+        self._secret = b""
+        self._senders: dict[str, Sender] = {}
+
+    async def record(self, ladder: str, reports: ReportBatch) -> list[Outcome]:
+        """Record reports of a ladder; the outcome of each. Raises StoreError if it is not known what was stored."""
+        fellows = self._fellows
+        other = None if fellows is None else fellows.recorder_of(ladder)
+        if fellows is None or other is None:
+            return await self._here(ladder, reports)
+        sender = self._senders.get(other.process)
+        if sender is None:
+            self._forget_dead(fellows)
+            sender = Sender(self._secret, fellows.own, other, lambda: fellows.is_alive(other))
+            self._senders[other.process] = sender
+        try:
+            async with asyncio.timeout(self._within):
+                return await self._by(sender, ladder, reports)
+        except TimeoutError:
+            raise unanswered(self._within) from None
+
+    async def _by(self, sender: Sender, ladder: str, reports: ReportBatch) -> list[Outcome]:
+        """Record by another process, and here what it did not record."""
+        outcomes = await sender.ask(ladder, reports)
+        if outcomes is None:
+            return await self._here(ladder, reports)
+        left = [index for index, outcome in enumerate(outcomes) if outcome is None]
+        if left:
+            again = ReportBatch.joined([reports.part(index, index + 1) for index in left])
+            for index, outcome in zip(left, await self._here(ladder, again), strict=True):
+                outcomes[index] = outcome
+        return cast("list[Outcome]", outcomes)  # there is no None left
+
+    def begin(self, loop: asyncio.AbstractEventLoop) -> None:
+        """State the event loop of the requests; call it before `run`."""
+        self._loop = loop
+
+    def run(self, stop: threading.Event) -> None:
+        """Take part until `stop` is set: a background worker, in a thread of its own."""
+        loop = self._loop
+        assert loop is not None
+        if self._database.url.get_backend_name() == "sqlite" or not self._options.hand_over:
+            return
+        folder = Path(tempfile.mkdtemp(prefix="evenmatch-"))  # only its owner can enter it
+        try:
+            self._take_part(stop, loop, folder)
+        finally:
+            shutil.rmtree(folder, ignore_errors=True)
+
+    def _take_part(self, stop: threading.Event, loop: asyncio.AbstractEventLoop, folder: Path) -> None:
+        while not stop.is_set():
+            receiver: Receiver | None = None
+            try:
+                self._secret = self._database.master.sealer().key_of(PURPOSE)
+                name, host, path = secrets.token_hex(NAME // 2), self._options.fellow_host, folder / "socket"
+                receiver = Receiver(self._secret, name, self._here)
+                listening = receiver.listen(path, host, self._options.fellow_port)
+                port = asyncio.run_coroutine_threadsafe(listening, loop).result()
+                own = Fellow(name, _kind(self._options), machine(), str(path), host, port)
+                self._fellows = FellowProcesses(self._database, own, self._wall)
+                self._fellows.run(stop, self._is_ready, self._is_stopping)
+                stop.wait()  # replies to the last requests are on their way
+            except (OSError, SecretError) as error:
+                log.warning("reports are not handed over", error=str(error))
+                stop.wait(AGAIN)
+            finally:
+                self._fellows = None
+                asyncio.run_coroutine_threadsafe(self._end(receiver), loop).result(END)
+
+    async def _end(self, receiver: Receiver | None) -> None:
+        for sender in self._senders.values():
+            sender.close()
+        self._senders = {}
+        if receiver is not None:
+            await receiver.close()
+
+    def _forget_dead(self, fellows: FellowProcesses) -> None:
+        for process, sender in list(self._senders.items()):
+            if not sender.is_alive():
+                sender.close()
+                del self._senders[process]
+
+
+def _kind(options: Options) -> str:
+    """What processes must share to record a report alike."""
+    parts = (__version__, numba.__version__, llvmlite.__version__, options.team_limit, options.player_limit)
+    return " ".join(map(str, parts))

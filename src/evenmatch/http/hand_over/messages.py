@@ -1,0 +1,246 @@
+"""What processes say to each other: the reports of a ladder, and what became of them, in MessagePack.
+
+Only what both sides can make again exactly is sent. `None` in the place of an outcome means: record it yourself, and
+you will get the same answer as everybody else, for a match that is known is recorded once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import accumulate, pairwise
+
+import msgspec
+import numpy as np
+from msgspec import Struct
+
+from evenmatch import systems
+from evenmatch.errors import (
+    BadRowsError,
+    ConflictError,
+    EvenmatchError,
+    InputError,
+    RatingRangeError,
+    RowProblem,
+    UsageError,
+)
+from evenmatch.history import Columns
+from evenmatch.ledger.block_rating import Block
+from evenmatch.service.recording.receipts import MatchReceipt, RatedBlock
+from evenmatch.service.recording.recorder import Outcome
+from evenmatch.service.recording.report_batch import ReportBatch
+from evenmatch.systems.system import System
+
+LARGEST = 32 * 2**20  # bytes of a message
+PLAIN = {kind.__name__: kind for kind in (InputError, ConflictError, RatingRangeError)}  # made of their text alone
+
+
+class Request(Struct, array_like=True, frozen=True):
+    """Reports of a ladder, in the order in which they came. number: of the request on its connection, from 1"""
+
+    number: int
+    ladder: str
+    reports: ReportBatch
+
+
+class Receipt(Struct, array_like=True, frozen=True, gc=False):
+    """What was recorded of a match. source: index of its source; told: its packed lines; empty: not rated
+
+    names  the present names of its players where they are not those of the report
+    """
+
+    source: int
+    position: int
+    told: bytes
+    names: list[str] | None
+
+
+class Problem(Struct, array_like=True, frozen=True):
+    """What is wrong with a row: the fields of RowProblem."""
+
+    line: int | None
+    match_id: str | None
+    reason: str
+    unit: str
+
+
+class Refusal(Struct, array_like=True, frozen=True):
+    """An error of a class in PLAIN by its text, or a BadRowsError by its source and problems."""
+
+    kind: str
+    text: str
+    problems: list[Problem]
+
+
+class Source(Struct, array_like=True, frozen=True):
+    """What receipts share: the name of the rating system, and the names of the divisions."""
+
+    system: str
+    divisions: list[str]
+
+
+class Reply(Struct, array_like=True, frozen=True):
+    """The outcomes of a request, by its number; of number 0, which is none, only a sign of life.
+
+    done      the request was carried out; False: nothing is known of any of its reports
+    receipts  per report; None: it is refused, or to be recorded by who asks
+    refusals  the errors of refused reports, by index
+    """
+
+    number: int
+    done: bool
+    sources: list[Source]
+    receipts: list[Receipt | None]
+    refusals: dict[int, Refusal]
+
+
+ALIVE = Reply(0, False, [], [], {})
+encode = msgspec.msgpack.Encoder().encode
+decode_request = msgspec.msgpack.Decoder(Request).decode
+decode_reply = msgspec.msgpack.Decoder(Reply).decode
+
+
+def is_consistent(reports: ReportBatch) -> bool:
+    """Whether the columns of a batch fit together."""
+    matches, teams, players = len(reports.ids), sum(reports.teams), sum(reports.sizes)
+    per_match = (reports.played_at, reports.rated, reports.duration, reports.teams)
+    per_team = (reports.place, reports.team_score, reports.sizes)
+    per_player = (reports.player, reports.score, reports.seconds, reports.performance, reports.quit, reports.keep)
+    return (
+        min(reports.teams, default=0) > 0
+        and min(reports.sizes, default=0) > 0
+        and all(len(column) == matches for column in per_match)
+        and all(len(column) == teams for column in per_team)
+        and all(len(column) == players for column in per_player)
+    )
+
+
+def reply_to(request: Request, outcomes: Sequence[Outcome]) -> Reply:
+    """The reply with the outcomes of a request."""
+    names = _names_of_matches(request.reports)
+    sources: dict[int, int] = {}  # by identity
+    listed: list[Source] = []
+    receipts: list[Receipt | None] = []
+    refusals: dict[int, Refusal] = {}
+    for index, (outcome, reported) in enumerate(zip(outcomes, names, strict=True)):
+        receipts.append(None)
+        if isinstance(outcome, EvenmatchError):
+            refusal = _refusal_of(outcome)
+            if refusal is not None:
+                refusals[index] = refusal
+        elif _is_known(outcome.source.system):
+            source = outcome.source
+            if id(source) not in sources:
+                sources[id(source)] = len(listed)
+                listed.append(Source(source.system.name, list(source.divisions)))
+            receipts[-1] = _receipt_of(outcome, sources[id(source)], reported)
+    return Reply(request.number, True, listed, receipts, refusals)
+
+
+def outcomes_of(ladder: str, reports: ReportBatch, reply: Reply) -> list[Outcome | None]:
+    """The outcome of each report of a request, None where it is to be recorded here.
+
+    Raises ValueError for a reply that does not fit the request, UsageError for an unknown rating system.
+    """
+    if len(reply.receipts) != len(reports):
+        raise ValueError("a reply of another length than its request")
+    outcomes: list[Outcome | None] = [None] * len(reports)
+    for number, source in enumerate(reply.sources):
+        chosen = [index for index, one in enumerate(reply.receipts) if one is not None and one.source == number]
+        for index, receipt in zip(chosen, _receipts(ladder, reports, reply, chosen, source), strict=True):
+            outcomes[index] = receipt
+    for index, refusal in reply.refusals.items():
+        outcomes[index] = _error_of(refusal)
+    return outcomes
+
+
+def _names_of_matches(reports: ReportBatch) -> list[list[str]]:
+    """The names of the players of each match."""
+    return [reports.player[first:end] for first, end in pairwise([0, *accumulate(reports.players())])]
+
+
+def _is_known(system: System) -> bool:
+    """Whether who reads the system's name finds the same system: not so for one that a file defines."""
+    try:
+        return systems.find(system.name) is system
+    except UsageError:
+        return False
+
+
+def _receipt_of(receipt: MatchReceipt, source: int, reported: list[str]) -> Receipt:
+    block, rated = receipt.source.block, receipt.source
+    index = int(np.searchsorted(block.positions, receipt.position))
+    told = bytes(rated.told[index])
+    if not told:
+        return Receipt(source, receipt.position, b"", None)
+    names = [rated.names[player] for player in block.ids[receipt.starts[0] : receipt.starts[-1]].tolist()]
+    return Receipt(source, receipt.position, told, None if names == reported else names)
+
+
+def _receipts(
+    ladder: str, reports: ReportBatch, reply: Reply, chosen: Sequence[int], source: Source
+) -> list[MatchReceipt]:
+    """The receipts of these matches, which share a source."""
+    kept = [reply.receipts[index] for index in chosen]
+    parts = [reports.part(index, index + 1) for index in chosen] if len(chosen) < len(reports) else [reports]
+    own = ReportBatch.joined(parts)
+    reported = _names_of_matches(own)
+    names = [name for one, said in zip(kept, reported, strict=True) if one for name in (one.names or said)]
+    if len(names) != len(own.player):
+        raise ValueError("a receipt of another length than its match")
+    team_start, slot_start = _starts(own.teams), _starts(own.sizes)
+    empty = np.empty(0)
+    columns = Columns(
+        time=np.empty(0, np.int64),
+        team_start=team_start,
+        place=np.array(own.place, np.int32),
+        team_score=empty,
+        slot_start=slot_start,
+        player=np.empty(0, np.int32),
+        score=empty,
+        seconds=empty,
+        performance=empty,
+        quit=np.empty(0, np.bool_),
+        duration=empty,
+        keep=np.empty(0, np.bool_),
+    )
+    positions = np.array([one.position for one in kept if one], np.int64)
+    block = Block(
+        positions,
+        np.array(own.played_at, np.int64),
+        columns,
+        np.arange(len(names), dtype=np.int64),
+        np.array(own.rated, np.bool_),
+    )
+    told = [one.told for one in kept if one]
+    rated = RatedBlock(systems.find(source.system), block, told, dict(enumerate(names)), source.divisions)
+    len(rated.records)  # raises ValueError for lines of another length
+    starts, teams = slot_start.tolist(), team_start.tolist()
+    return [
+        MatchReceipt(match_id, ladder, position, bool(lines), rated, tuple(starts[a : b + 1]) if lines else ())
+        for match_id, position, lines, (a, b) in zip(own.ids, positions.tolist(), told, pairwise(teams), strict=True)
+    ]
+
+
+def _starts(sizes: list[int]) -> np.ndarray[tuple[int], np.dtype[np.int32]]:
+    return np.array([0, *accumulate(sizes)], np.int32)
+
+
+def _refusal_of(error: EvenmatchError) -> Refusal | None:
+    """The error as it is sent; None if it is of a class that is not."""
+    kind = type(error)
+    if isinstance(error, BadRowsError) and error.__dict__.keys() == {"source", "problems"}:
+        problems = [Problem(one.line, one.match_id, one.reason, one.unit) for one in error.problems]
+        return Refusal(kind.__name__, error.source, problems)
+    if PLAIN.get(kind.__name__) is kind and not error.__dict__:
+        return Refusal(kind.__name__, str(error), [])
+    return None
+
+
+def _error_of(refusal: Refusal) -> EvenmatchError | None:
+    """The error that was sent; None: of a class that this version does not know."""
+    if refusal.kind == BadRowsError.__name__:
+        return BadRowsError(
+            refusal.text, [RowProblem(one.line, one.match_id, one.reason, one.unit) for one in refusal.problems]
+        )
+    kind = PLAIN.get(refusal.kind)
+    return None if kind is None else kind(refusal.text)
