@@ -43,7 +43,7 @@ from evenmatch.service.callers.sessions import Sessions
 from evenmatch.service.callers.signing import SignedRequest
 from evenmatch.service.callers.tokens import Tokens
 from evenmatch.service.database_check import DailyCheck
-from evenmatch.service.group_commit import GroupCommit
+from evenmatch.service.group_commit import Call, GroupCommit
 from evenmatch.service.jobs import Jobs
 from evenmatch.service.kernels import Kernels
 from evenmatch.service.live_matches.live_match_service import Running
@@ -53,7 +53,7 @@ from evenmatch.service.queries.visibility import Visibility
 from evenmatch.service.queues.queue_service import QueueService
 from evenmatch.service.queues.requests import QueueRequest, RequestResult
 from evenmatch.service.queues.ticket_status import Status
-from evenmatch.service.recording.recorder import Outcome
+from evenmatch.service.recording.recorder import Outcome, PreparedReports
 from evenmatch.service.recording.report_batch import ReportBatch
 from evenmatch.service.service import Service
 from evenmatch.service.webhooks.subscriptions import Webhooks
@@ -107,8 +107,8 @@ class Site:
         self.live_statuses: SharedComputation[MatchStatus] = SharedComputation(self.threads)
         self.views = ViewCache(self.service, self.threads, self.answers)
         start = self.threads.submit
-        self.reports: GroupCommit[ReportBatch, list[Outcome]] = GroupCommit(
-            self._record, start, _log_bug, len, REPORT_LIMIT
+        self.reports: GroupCommit[ReportBatch, list[Outcome]] = GroupCommit.staged(
+            self._prepare_reports, start, _log_bug, len, REPORT_LIMIT
         )
         self.hand_over = HandOver(
             self.service.database,
@@ -186,15 +186,31 @@ class Site:
         self.anonymous_threads.shutdown()
         self.threads.shutdown(wait=True)
 
-    def _record(self, ladder: str, batches: Sequence[ReportBatch]) -> list[list[Outcome]]:
+    def _prepare_reports(self, ladder: str, batches: Sequence[ReportBatch]) -> Call[list[Outcome]]:
         joined = ReportBatch.joined(batches)
-        outcomes = self.service.record_reports(ladder, joined)
+        return partial(self._record, ladder, batches, joined, self.service.prepare_reports(ladder, joined))
+
+    def _record(
+        self,
+        ladder: str,
+        batches: Sequence[ReportBatch],
+        joined: ReportBatch,
+        prepared: PreparedReports,
+        committing: Callable[[], None],
+    ) -> list[list[Outcome]]:
+        outcomes, live = self.service.write_reports(prepared, committing)
         recorded = [index for index, outcome in enumerate(outcomes) if not isinstance(outcome, EvenmatchError)]
         self.metrics.matches.labels(ladder, "recorded").inc(len(recorded))
         self.metrics.matches.labels(ladder, "refused").inc(len(joined) - len(recorded))
-        if recorded:
-            self.running.settle_reported(ladder, [joined.ids[index] for index in recorded], joined.quitters(recorded))
+        if live:
+            self._close_live(ladder, set(live), joined, recorded)
         return ReportBatch.shares(batches, outcomes)
+
+    def _close_live(self, ladder: str, live: set[str], reports: ReportBatch, recorded: Sequence[int]) -> None:
+        """Close the live matches among those that were recorded."""
+        closed = [index for index in recorded if reports.ids[index] in live]
+        if closed:
+            self.running.settle_reported(ladder, [reports.ids[index] for index in closed], reports.quitters(closed))
 
     def _queue(self, ladder: str, requests: Sequence[QueueRequest]) -> Sequence[RequestResult | EvenmatchError]:
         outcomes = self.queue_service.apply(ladder, requests)

@@ -23,7 +23,7 @@ from evenmatch.ledger.database_url import parse_url, shown_url
 from evenmatch.ledger.master_secret import MasterSecret
 from evenmatch.ledger.postgres_rows import PostgresRows
 from evenmatch.ledger.rows import Rows, SqliteRows
-from evenmatch.ledger.store import Store
+from evenmatch.ledger.store import Head, Store
 
 if TYPE_CHECKING:
     import psycopg
@@ -61,6 +61,7 @@ WRITING = {
     "statement_timeout": f"{STATEMENT_LIMIT:g}s",
 }
 WRITING_PATIENTLY = {"idle_in_transaction_session_timeout": f"{PATIENT_IDLE_LIMIT:g}s"}
+WRITES = "READ COMMITTED READ WRITE"  # the mode of a write transaction
 FAST = {"synchronous_commit": "off"}  # not durable at once
 
 
@@ -117,14 +118,27 @@ class Database:
         durable  False: if the power fails, the transaction may be lost, but only with all that were committed after it
         patient  it may compute for longer between two statements, up to PATIENT_IDLE_LIMIT, and wait for locks
         """
+        with self._writing(durable=durable) as connection:
+            if not self._sqlite:
+                limits = WRITING_PATIENTLY if patient else WRITING
+                _begin(connection, WRITES, limits if durable else limits | FAST)
+            yield Store(connection, self.rows, self.master)
+
+    @contextmanager
+    def write_ladder(self, ladder: str) -> Iterator[tuple[Store, Head]]:
+        """Begin a durable write transaction and lock a ladder, in one round trip. Raises UnknownNameError."""
+        with self._writing(durable=True) as connection:
+            store = Store(connection, self.rows, self.master)
+            yield store, store.lock(ladder, () if self._sqlite else _beginning(WRITES, WRITING))
+
+    @contextmanager
+    def _writing(self, *, durable: bool) -> Iterator[sa.Connection]:
+        """A connection for a write transaction, which SQLite begins here."""
         options = {"immediate": True, "durable": durable} if self._sqlite else {}
         with self._translated_errors(), self._write_lock, self._engine.connect() as plain:
             connection = plain.execution_options(**options) if options else plain
             with connection.begin():
-                if not self._sqlite:
-                    limits = WRITING_PATIENTLY if patient else WRITING
-                    _begin(connection, "READ COMMITTED READ WRITE", limits if durable else limits | FAST)
-                yield Store(connection, self.rows, self.master)
+                yield connection
         if self._pause:
             time.sleep(self._pause)
 
@@ -297,8 +311,12 @@ def _postgres_engine(url: URL) -> sa.Engine:
 def _begin(connection: sa.Connection, mode: str, settings: Mapping[str, str] = MappingProxyType({})) -> None:
     """Begin a transaction of PostgreSQL with these parameters of the server, in one round trip."""
     driver: Any = connection.connection.driver_connection
-    local = (f"SET LOCAL {name} = '{value}'" for name, value in settings.items())
-    driver.execute("; ".join((f"BEGIN ISOLATION LEVEL {mode}", *local)), prepare=False)
+    driver.execute("; ".join(_beginning(mode, settings)), prepare=False)
+
+
+def _beginning(mode: str, settings: Mapping[str, str]) -> tuple[str, ...]:
+    """The statements that begin a transaction of PostgreSQL."""
+    return f"BEGIN ISOLATION LEVEL {mode}", *(f"SET LOCAL {name} = '{value}'" for name, value in settings.items())
 
 
 def _note_use(_: object, record: sa.pool.ConnectionPoolEntry) -> None:

@@ -22,7 +22,7 @@ from evenmatch.service.match_limits import LARGEST
 from evenmatch.service.queries.standings import StandingsCache, View, divide, take
 from evenmatch.service.recording import imports
 from evenmatch.service.recording.receipts import MatchReceipt
-from evenmatch.service.recording.recorder import Outcome, Recorder
+from evenmatch.service.recording.recorder import Outcome, PreparedReports, RecordedReports, Recorder
 from evenmatch.service.recording.report_batch import ReportBatch
 from evenmatch.service.replay import rebuild, verification
 from evenmatch.service.replay.ledger_replay import Progress
@@ -134,9 +134,13 @@ class Service(Transacting):
             raise UsageError(f"match {other.id!r} is of ladder {other.ladder!r}; all must be of ladder {ladder!r}")
         return self._recorder.together.wait(ladder, ReportBatch.of(matches, [rated] * len(matches)))
 
-    def record_reports(self, ladder: str, reports: ReportBatch) -> list[Outcome]:
-        """Record a batch in a transaction of its own; each match states whether it is rated, all are of this ladder."""
-        return self._recorder.record(ladder, reports)
+    def prepare_reports(self, ladder: str, reports: ReportBatch) -> PreparedReports:
+        """Prepare a batch for `write_reports`; each match states whether it is rated, all are of this ladder."""
+        return self._recorder.prepare(ladder, reports)
+
+    def write_reports(self, prepared: PreparedReports, committing: Callable[[], None]) -> RecordedReports:
+        """Record a batch in a transaction of its own; `committing` is called when that is about to be committed."""
+        return self._recorder.write(prepared, committing)
 
     def import_matches(
         self,

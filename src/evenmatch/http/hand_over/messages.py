@@ -95,11 +95,19 @@ class Reply(Struct, array_like=True, frozen=True):
 
 ALIVE = Reply(0, False, [], [], {})
 encode = msgspec.msgpack.Encoder().encode
-decode_request = msgspec.msgpack.Decoder(Request).decode
+_REQUESTS = msgspec.msgpack.Decoder(Request)
 decode_reply = msgspec.msgpack.Decoder(Reply).decode
 
 
-def is_consistent(reports: ReportBatch) -> bool:
+def read_request(message: bytes) -> Request:
+    """Decode a request. Raises ValueError if it is none, or its columns do not fit together."""
+    request = _REQUESTS.decode(message)
+    if not _is_consistent(request.reports):
+        raise ValueError("reports that are not whole")
+    return request
+
+
+def _is_consistent(reports: ReportBatch) -> bool:
     """Whether the columns of a batch fit together."""
     matches, teams, players = len(reports.ids), sum(reports.teams), sum(reports.sizes)
     per_match = (reports.played_at, reports.rated, reports.duration, reports.teams)

@@ -16,9 +16,8 @@ from evenmatch.http.hand_over.messages import (
     LARGEST,
     Reply,
     Request,
-    decode_request,
     encode,
-    is_consistent,
+    read_request,
     reply_to,
 )
 from evenmatch.http.logs import log
@@ -93,9 +92,7 @@ class Receiver:
         living = asyncio.create_task(_show_life(connection, running))
         try:
             while True:
-                request = decode_request(await connection.receive())
-                if not is_consistent(request.reports):
-                    raise ValueError("reports that are not whole")
+                request = read_request(await connection.receive())
                 task = asyncio.create_task(self._carry_out(connection, request))
                 running.add(task)
                 task.add_done_callback(running.discard)
