@@ -116,6 +116,7 @@ class Site:
             self.service.clock,
             self.reports.one,
             REPORT_LIMIT,
+            lambda ladder, outcome, count: self.metrics.handed_over.labels(ladder, outcome).inc(count),
             self.kernels.ready.is_set,
             self.stopping.is_set,
         )

@@ -42,6 +42,7 @@ class HandOver:
     """The hand-over of one process that serves; over an SQLite file there is none, for it has one process.
 
     here      records reports with what this process has of its own;  within: seconds for a request
+    count     called with a ladder, what became of reports that were handed over, and how many they are
     is_ready  whether its kernels are loaded;  is_stopping  whether it was asked to stop
     """
 
@@ -52,11 +53,12 @@ class HandOver:
         wall: Callable[[], int],
         here: Record,
         within: float,
+        count: Callable[[str, str, int], None],
         is_ready: Callable[[], bool],
         is_stopping: Callable[[], bool],
     ) -> None:
         self._database, self._options, self._wall = database, options, wall
-        self._here, self._within = here, within
+        self._here, self._within, self._count = here, within, count
         self._is_ready, self._is_stopping = is_ready, is_stopping
         self._loop: asyncio.AbstractEventLoop | None = None
         self._fellows: FellowProcesses | None = None
@@ -74,6 +76,8 @@ class HandOver:
             self._forget_dead(fellows)
             sender = Sender(self._secret, fellows.own, other, lambda: fellows.is_alive(other))
             self._senders[other.process] = sender
+        if not sender.is_open():
+            return await self._here(ladder, reports)
         try:
             async with asyncio.timeout(self._within):
                 return await self._by(sender, ladder, reports)
@@ -84,8 +88,10 @@ class HandOver:
         """Record by another process, and here what it did not record."""
         outcomes = await sender.ask(ladder, reports)
         if outcomes is None:
+            self._count(ladder, "taken back", len(reports))
             return await self._here(ladder, reports)
         left = [index for index, outcome in enumerate(outcomes) if outcome is None]
+        self._count(ladder, "recorded", len(reports) - len(left))
         if left:
             again = ReportBatch.joined([reports.part(index, index + 1) for index in left])
             for index, outcome in zip(left, await self._here(ladder, again), strict=True):

@@ -31,6 +31,7 @@ from evenmatch.service.recording.report_batch import ReportBatch
 from evenmatch.systems.system import System
 
 LARGEST = 32 * 2**20  # bytes of a message
+ROWS = {"source", "problems", "all_bad"}  # the fields of a BadRowsError that no caller has changed
 PLAIN = {kind.__name__: kind for kind in (InputError, ConflictError, RatingRangeError)}  # made of their text alone
 
 
@@ -236,7 +237,7 @@ def _starts(sizes: list[int]) -> np.ndarray[tuple[int], np.dtype[np.int32]]:
 def _refusal_of(error: EvenmatchError) -> Refusal | None:
     """The error as it is sent; None if it is of a class that is not."""
     kind = type(error)
-    if isinstance(error, BadRowsError) and error.__dict__.keys() == {"source", "problems"}:
+    if isinstance(error, BadRowsError) and error.__dict__.keys() == ROWS and not error.all_bad:
         problems = [Problem(one.line, one.match_id, one.reason, one.unit) for one in error.problems]
         return Refusal(kind.__name__, error.source, problems)
     if PLAIN.get(kind.__name__) is kind and not error.__dict__:

@@ -62,19 +62,23 @@ class Sender:
         self._avoided_until = 0.0
 
     async def ask(self, ladder: str, reports: ReportBatch) -> Share:
-        """The outcomes by the other process, None where it is to be recorded here; None at all: nothing is known."""
-        connection = self._connection
-        if connection is None:
-            self._connect()
-            return None
-        if connection.unsent > UNSENT:
-            return None
+        """The outcomes by the other process, None where it is to be recorded here; None at all: nothing is known.
+
+        Call it at once when `is_open`.
+        """
         loop = asyncio.get_running_loop()
         promise: asyncio.Future[Share] = loop.create_future()
         if not self._collected:
             loop.call_soon(self._flush)
         self._collected[ladder].append(_Waiting(reports, promise))
         return await promise
+
+    def is_open(self) -> bool:
+        """Whether reports can be handed over now; if not, begin to connect."""
+        if self._connection is None:
+            self._connect()
+            return False
+        return self._connection.unsent <= UNSENT
 
     def close(self) -> None:
         """End the connection."""
