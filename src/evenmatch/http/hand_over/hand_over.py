@@ -31,7 +31,7 @@ from evenmatch.service.recording.fellow_processes import Fellow, FellowProcesses
 from evenmatch.service.recording.recorder import Outcome
 from evenmatch.service.recording.report_batch import ReportBatch
 
-AGAIN = 10.0  # seconds until a process that could not listen tries again
+AGAIN = 60.0  # seconds until a process that could not listen tries again
 PURPOSE = b"hand-over of reports"
 END = 2.0  # seconds for the connections to end
 
@@ -108,16 +108,11 @@ class HandOver:
         assert loop is not None
         if self._database.url.get_backend_name() == "sqlite" or not self._options.hand_over:
             return
-        folder = Path(tempfile.mkdtemp(prefix="evenmatch-"))  # only its owner can enter it
-        try:
-            self._take_part(stop, loop, folder)
-        finally:
-            shutil.rmtree(folder, ignore_errors=True)
-
-    def _take_part(self, stop: threading.Event, loop: asyncio.AbstractEventLoop, folder: Path) -> None:
         while not stop.is_set():
             receiver: Receiver | None = None
+            folder = None
             try:
+                folder = Path(tempfile.mkdtemp(prefix="evenmatch-"))  # only its owner can enter it
                 self._secret = self._database.master.sealer().key_of(PURPOSE)
                 name, host, path = secrets.token_hex(NAME // 2), self._options.fellow_host, folder / "socket"
                 receiver = Receiver(self._secret, name, self._here)
@@ -133,6 +128,8 @@ class HandOver:
             finally:
                 self._fellows = None
                 asyncio.run_coroutine_threadsafe(self._end(receiver), loop).result(END)
+                if folder is not None:
+                    shutil.rmtree(folder, ignore_errors=True)
 
     async def _end(self, receiver: Receiver | None) -> None:
         for sender in self._senders.values():

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable
-from contextlib import suppress
 from pathlib import Path
 
 import msgspec
@@ -107,12 +106,15 @@ class Receiver:
 
     async def _carry_out(self, connection: Connection, request: Request) -> None:
         """Record what was handed over, and reply."""
-        reply = Reply(request.number, False, [], [], {})
-        with suppress(EvenmatchError):  # who asked records by itself, and gets the error
-            reply = reply_to(request, await self._record(request.ladder, request.reports))
-        message = encode(reply)
+        message = unknown = encode(Reply(request.number, False, [], [], {}))
+        try:
+            message = encode(reply_to(request, await self._record(request.ladder, request.reports)))
+        except EvenmatchError:
+            pass  # who asked records by itself, and gets the error
+        except Exception as error:
+            log.error("bug", exc_info=error)
         if len(message) > LARGEST:
-            message = encode(Reply(request.number, False, [], [], {}))
+            message = unknown
         if connection.unsent > UNREAD:
             connection.close()
         else:
