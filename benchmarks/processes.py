@@ -16,8 +16,9 @@ import os
 import resource
 import statistics
 import time
+import urllib.request
 from collections.abc import Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import NamedTuple
 
@@ -81,7 +82,7 @@ class Cell(NamedTuple):
     @property
     def cost(self) -> float:
         """Processor milliseconds of processes and database for each match."""
-        return 1000 * (self.processes + self.database) / self.rate
+        return 1000 * (self.processes + self.database) / self.rate if self.rate else float("inf")
 
     def __str__(self) -> str:
         return (
@@ -127,7 +128,21 @@ def several(db: str, count: int, sources: str | None) -> Iterator[list[tuple[str
     """So many `evenmatch serve` over a database: address and process id of each."""
     variables = {} if sources is None else {"PYTHONPATH": sources}
     with ExitStack() as stack:
-        yield [stack.enter_context(running(db, **variables)) for _ in range(count)]
+        served = [stack.enter_context(running(db, **variables)) for _ in range(count)]
+        for address, _ in served:
+            _wait_until_ready(address)
+        yield served
+
+
+def _wait_until_ready(address: str) -> None:
+    """Until a process has loaded its kernels."""
+    end = time.monotonic() + 300
+    while time.monotonic() < end:
+        with suppress(OSError):  # urllib raises one for a status that is no success
+            urllib.request.urlopen(f"{address}/readyz").close()
+            return
+        time.sleep(0.2)
+    raise SystemExit(f"{address} is not ready after five minutes")
 
 
 def prepared(db: str) -> str:
@@ -135,6 +150,7 @@ def prepared(db: str) -> str:
     evenmatch("ladder", "create", LADDER, "--system", "wager", "--team-size", "6", "--placement", "1", db=db)
     key = made_key(db)
     with running(db) as (address, _):
+        _wait_until_ready(address)
         for number in range(LADDERS):
             settings = {"team_size": 6, "placement": 1}
             ladder = {"name": f"{LADDER}-{number}", "system": "wager", "settings": settings}

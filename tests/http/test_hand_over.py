@@ -7,12 +7,12 @@ import pytest
 
 from evenmatch import rules
 from evenmatch.errors import BadRowsError, ConflictError, SecretError
-from evenmatch.http.hand_over import messages
-from evenmatch.http.hand_over.connection import Connection
 from evenmatch.http.receipt_json import encoded, rendered
 from evenmatch.match import Match
+from evenmatch.service.hand_over import messages
+from evenmatch.service.hand_over.connection import Connection
+from evenmatch.service.hand_over.fellow_processes import PATIENCE, Fellow, FellowProcesses
 from evenmatch.service.match_limits import MatchLimits
-from evenmatch.service.recording.fellow_processes import PATIENCE, Fellow, FellowProcesses
 from evenmatch.service.recording.report_batch import ReportBatch
 from evenmatch.service.service import Service
 from ledger.sample_matches import duel
@@ -26,7 +26,7 @@ def sent_and_answered(service: Service, ladder: str, reports: ReportBatch) -> tu
     """The outcomes as the recording process has them, and as the other one reads them from the reply."""
     request = messages.read_request(messages.encode(messages.Request(7, ladder, reports)))
     assert repr(request.reports) == repr(reports)
-    own = service._recorder.record(ladder, request.reports)
+    own = service.recorder.record(ladder, request.reports)
     reply = messages.decode_reply(messages.encode(messages.reply_to(request, own)))
     assert (reply.number, reply.done) == (7, True)
     return own, messages.outcomes_of(ladder, reports, reply)
@@ -97,7 +97,7 @@ def test_torn_messages_are_refused(service):
     with pytest.raises(ValueError, match="not whole"):
         messages.read_request(messages.encode(messages.Request(1, "wager", reports)))
     whole = batch(duel(1, "ann", "bob", ladder="wager"))
-    reply = messages.reply_to(messages.Request(1, "wager", whole), service._recorder.record("wager", whole))
+    reply = messages.reply_to(messages.Request(1, "wager", whole), service.recorder.record("wager", whole))
     with pytest.raises(ValueError, match="another length"):
         messages.outcomes_of("wager", ReportBatch.joined([whole, whole]), reply)
     (receipt,) = reply.receipts

@@ -12,12 +12,12 @@ from typing import TypeVar
 
 from starlette.requests import Request
 
+from evenmatch import __version__
 from evenmatch.errors import AccessError, EvenmatchError, StoreError, UnknownNameError
 from evenmatch.http.allowed_hosts import AllowedHosts
 from evenmatch.http.body_memory import BodyMemory
 from evenmatch.http.cached_responses import CachedResponses
 from evenmatch.http.connections import Connections
-from evenmatch.http.hand_over.hand_over import HandOver
 from evenmatch.http.limited_threads import LimitedThreads
 from evenmatch.http.logs import log
 from evenmatch.http.metrics import HttpMetrics
@@ -44,6 +44,7 @@ from evenmatch.service.callers.signing import SignedRequest
 from evenmatch.service.callers.tokens import Tokens
 from evenmatch.service.database_check import DailyCheck
 from evenmatch.service.group_commit import Call, GroupCommit
+from evenmatch.service.hand_over.hand_over import HandOver, HandOverSettings
 from evenmatch.service.jobs import Jobs
 from evenmatch.service.kernels import Kernels
 from evenmatch.service.live_matches.live_match_service import Running
@@ -112,7 +113,7 @@ class Site:
         )
         self.hand_over = HandOver(
             self.service.database,
-            options,
+            _hand_over_settings(self.service, options),
             self.service.clock,
             self.reports.one,
             REPORT_LIMIT,
@@ -189,7 +190,7 @@ class Site:
 
     def _prepare_reports(self, ladder: str, batches: Sequence[ReportBatch]) -> Call[list[Outcome]]:
         joined = ReportBatch.joined(batches)
-        return partial(self._record, ladder, batches, joined, self.service.prepare_reports(ladder, joined))
+        return partial(self._record, ladder, batches, joined, self.service.recorder.prepare(ladder, joined))
 
     def _record(
         self,
@@ -199,7 +200,7 @@ class Site:
         prepared: PreparedReports,
         committing: Callable[[], None],
     ) -> list[list[Outcome]]:
-        outcomes, live = self.service.write_reports(prepared, committing)
+        outcomes, live = self.service.recorder.write(prepared, committing)
         recorded = [index for index, outcome in enumerate(outcomes) if not isinstance(outcome, EvenmatchError)]
         self.metrics.matches.labels(ladder, "recorded").inc(len(recorded))
         self.metrics.matches.labels(ladder, "refused").inc(len(joined) - len(recorded))
@@ -232,6 +233,13 @@ class Site:
 
     def _end(self, _: str, ended: Sequence[EndedRequest]) -> Sequence[None]:
         return self.idempotent_requests.end(ended)
+
+
+def _hand_over_settings(service: Service, options: Options) -> HandOverSettings:
+    """Over an SQLite file nothing is handed over, for it has one process."""
+    kind = f"{__version__} {options.team_limit} {options.player_limit}"
+    takes_part = options.hand_over and service.database.url.get_backend_name() != "sqlite"
+    return HandOverSettings(takes_part, kind, options.fellow_host, options.fellow_port)
 
 
 def _log_bug(error: BaseException) -> None:

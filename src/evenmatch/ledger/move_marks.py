@@ -15,7 +15,8 @@ import sqlalchemy as sa
 
 from evenmatch.errors import StoreError
 from evenmatch.ledger import live_schema  # noqa: F401 - its tables join the others
-from evenmatch.ledger.database import MOVED, MOVING, UNFINISHED, VERSION, Database
+from evenmatch.ledger.database import UNFINISHED, VERSION, Database
+from evenmatch.ledger.driver_errors import MOVED, MOVING
 from evenmatch.ledger.schema import METADATA, TEXT
 from evenmatch.ledger.store import Store
 

@@ -22,7 +22,7 @@ from evenmatch.service.match_limits import LARGEST
 from evenmatch.service.queries.standings import StandingsCache, View, divide, take
 from evenmatch.service.recording import imports
 from evenmatch.service.recording.receipts import MatchReceipt
-from evenmatch.service.recording.recorder import Outcome, PreparedReports, RecordedReports, Recorder
+from evenmatch.service.recording.recorder import Outcome, Recorder
 from evenmatch.service.recording.report_batch import ReportBatch
 from evenmatch.service.replay import rebuild, verification
 from evenmatch.service.replay.ledger_replay import Progress
@@ -49,7 +49,7 @@ class Service(Transacting):
         super().__init__(database, clock)
         self._boards = StandingsCache(database)
         self.match_limits = LARGEST
-        self._recorder = Recorder(database, self._boards, clock, lambda: self.match_limits)
+        self.recorder = Recorder(database, self._boards, clock, lambda: self.match_limits)
 
     @classmethod
     def open(cls, url: str = DATABASE, clock: Callable[[], int] | None = None) -> Service:
@@ -132,15 +132,7 @@ class Service(Transacting):
         other = next((match for match in matches if match.ladder != ladder), None)
         if other is not None:
             raise UsageError(f"match {other.id!r} is of ladder {other.ladder!r}; all must be of ladder {ladder!r}")
-        return self._recorder.together.wait(ladder, ReportBatch.of(matches, [rated] * len(matches)))
-
-    def prepare_reports(self, ladder: str, reports: ReportBatch) -> PreparedReports:
-        """Prepare a batch for `write_reports`; each match states whether it is rated, all are of this ladder."""
-        return self._recorder.prepare(ladder, reports)
-
-    def write_reports(self, prepared: PreparedReports, committing: Callable[[], None]) -> RecordedReports:
-        """Record a batch in a transaction of its own; `committing` is called when that is about to be committed."""
-        return self._recorder.write(prepared, committing)
+        return self.recorder.together.wait(ladder, ReportBatch.of(matches, [rated] * len(matches)))
 
     def import_matches(
         self,

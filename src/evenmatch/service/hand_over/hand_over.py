@@ -7,27 +7,24 @@ by itself, under the lock of the ladder's row; a match that was recorded before 
 from __future__ import annotations
 
 import asyncio
+import logging
 import secrets
 import shutil
 import tempfile
 import threading
 from collections.abc import Awaitable, Callable
 from pathlib import Path
-from typing import cast
+from typing import NamedTuple, cast
 
-import llvmlite
-import numba
-
-from evenmatch import __version__
+from evenmatch import systems
 from evenmatch.errors import SecretError
-from evenmatch.http.hand_over.connection import NAME
-from evenmatch.http.hand_over.receiver import Receiver
-from evenmatch.http.hand_over.sender import Sender
-from evenmatch.http.logs import log
-from evenmatch.http.options import Options
+from evenmatch.ledger.block_rating import engine_of
 from evenmatch.ledger.database import Database
 from evenmatch.service.group_commit import unanswered
-from evenmatch.service.recording.fellow_processes import Fellow, FellowProcesses, machine
+from evenmatch.service.hand_over.connection import NAME
+from evenmatch.service.hand_over.fellow_processes import Fellow, FellowProcesses, machine
+from evenmatch.service.hand_over.receiver import Receiver
+from evenmatch.service.hand_over.sender import Sender
 from evenmatch.service.recording.recorder import Outcome
 from evenmatch.service.recording.report_batch import ReportBatch
 
@@ -35,11 +32,27 @@ AGAIN = 60.0  # seconds until a process that could not listen tries again
 PURPOSE = b"hand-over of reports"
 END = 2.0  # seconds for the connections to end
 
+log = logging.getLogger(__name__)
+
 Record = Callable[[str, ReportBatch], Awaitable[list[Outcome]]]
 
 
+class HandOverSettings(NamedTuple):
+    """How a process hands reports over.
+
+    takes_part  False: it records by itself, and nothing for others
+    kind        processes with another one are left out: version and limits
+    host, port  where processes of other machines reach it; None: they do not; port 0: any free one
+    """
+
+    takes_part: bool
+    kind: str
+    host: str | None
+    port: int
+
+
 class HandOver:
-    """The hand-over of one process that serves; over an SQLite file there is none, for it has one process.
+    """The hand-over of one process that serves.
 
     here      records reports with what this process has of its own;  within: seconds for a request
     count     called with a ladder, what became of reports that were handed over, and how many they are
@@ -49,7 +62,7 @@ class HandOver:
     def __init__(
         self,
         database: Database,
-        options: Options,
+        settings: HandOverSettings,
         wall: Callable[[], int],
         here: Record,
         within: float,
@@ -57,7 +70,7 @@ class HandOver:
         is_ready: Callable[[], bool],
         is_stopping: Callable[[], bool],
     ) -> None:
-        self._database, self._options, self._wall = database, options, wall
+        self._database, self._settings, self._wall = database, settings, wall
         self._here, self._within, self._count = here, within, count
         self._is_ready, self._is_stopping = is_ready, is_stopping
         self._loop: asyncio.AbstractEventLoop | None = None
@@ -106,7 +119,7 @@ class HandOver:
         """Take part until `stop` is set: a background worker, in a thread of its own."""
         loop = self._loop
         assert loop is not None
-        if self._database.url.get_backend_name() == "sqlite" or not self._options.hand_over:
+        if not self._settings.takes_part:
             return
         while not stop.is_set():
             receiver: Receiver | None = None
@@ -114,16 +127,16 @@ class HandOver:
             try:
                 folder = Path(tempfile.mkdtemp(prefix="evenmatch-"))  # only its owner can enter it
                 self._secret = self._database.master.sealer().key_of(PURPOSE)
-                name, host, path = secrets.token_hex(NAME // 2), self._options.fellow_host, folder / "socket"
+                name, host, path = secrets.token_hex(NAME // 2), self._settings.host, folder / "socket"
                 receiver = Receiver(self._secret, name, self._here)
-                listening = receiver.listen(path, host, self._options.fellow_port)
+                listening = receiver.listen(path, host, self._settings.port)
                 port = asyncio.run_coroutine_threadsafe(listening, loop).result()
-                own = Fellow(name, _kind(self._options), machine(), str(path), host, port)
+                own = Fellow(name, _kind(self._settings), machine(), str(path), host, port)
                 self._fellows = FellowProcesses(self._database, own, self._wall)
                 self._fellows.run(stop, self._is_ready, self._is_stopping)
                 stop.wait()  # replies to the last requests are on their way
             except (OSError, SecretError) as error:
-                log.warning("reports are not handed over", error=str(error))
+                log.warning("reports are not handed over: %s", error)
                 stop.wait(AGAIN)
             finally:
                 self._fellows = None
@@ -145,7 +158,6 @@ class HandOver:
                 del self._senders[process]
 
 
-def _kind(options: Options) -> str:
-    """What processes must share to record a report alike."""
-    parts = (__version__, numba.__version__, llvmlite.__version__, options.team_limit, options.player_limit)
-    return " ".join(map(str, parts))
+def _kind(settings: HandOverSettings) -> str:
+    """What processes must share to record a report alike; the engine of one system tells compilers and machine."""
+    return f"{settings.kind} {engine_of(systems.find('elo'))}"

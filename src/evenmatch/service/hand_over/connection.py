@@ -15,8 +15,8 @@ import os
 from typing import Self
 
 from evenmatch.errors import SecretError
-from evenmatch.http.hand_over.messages import LARGEST
 from evenmatch.ledger.sealing import SealedStream
+from evenmatch.service.hand_over.messages import LARGEST
 
 PROTOCOL = b"evenmatch hand-over 1\n"
 NONCE = 32  # bytes of random numbers

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import time
 from collections import defaultdict
 from collections.abc import Callable
@@ -11,11 +12,10 @@ from typing import NamedTuple
 import msgspec
 
 from evenmatch.errors import SecretError, UsageError
-from evenmatch.http.hand_over.connection import BUFFER, Connection
-from evenmatch.http.hand_over.messages import LARGEST, Reply, Request, decode_reply, encode, outcomes_of
-from evenmatch.http.logs import log
 from evenmatch.service.group_commit import MOST
-from evenmatch.service.recording.fellow_processes import Fellow
+from evenmatch.service.hand_over.connection import BUFFER, Connection
+from evenmatch.service.hand_over.fellow_processes import Fellow
+from evenmatch.service.hand_over.messages import LARGEST, Reply, Request, decode_reply, encode, outcomes_of
 from evenmatch.service.recording.recorder import Outcome
 from evenmatch.service.recording.report_batch import ReportBatch
 
@@ -24,6 +24,8 @@ LONGEST = 9.0  # seconds until a reply must be there; the rest of a request's ti
 LOOK = 0.25  # seconds between two looks at what was handed over
 AVOIDED = 5.0  # seconds in which nothing is handed to a process that failed
 UNSENT = 16 * 2**20  # bytes that wait to be sent; then nothing more is handed over
+
+log = logging.getLogger(__name__)
 
 Share = list[Outcome | None] | None
 
@@ -110,7 +112,7 @@ class Sender:
             self._connection, self._task = None, None
             self._avoided_until = time.monotonic() + AVOIDED
             self._take_back()
-        log.info("reports are not handed over any more", to=self._other.process[:8], error=repr(failure))
+        log.info("reports are not handed over to %s any more: %r", self._other.process[:8], failure)
 
     async def _open(self) -> Connection:
         near = self._own.machine == self._other.machine

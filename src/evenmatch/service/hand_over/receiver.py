@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 
 import msgspec
 
 from evenmatch.errors import EvenmatchError, SecretError
-from evenmatch.http.hand_over.connection import BUFFER, Connection
-from evenmatch.http.hand_over.messages import (
+from evenmatch.service.hand_over.connection import BUFFER, Connection
+from evenmatch.service.hand_over.messages import (
     ALIVE,
     LARGEST,
     Reply,
@@ -19,13 +20,14 @@ from evenmatch.http.hand_over.messages import (
     read_request,
     reply_to,
 )
-from evenmatch.http.logs import log
 from evenmatch.service.recording.recorder import Outcome
 from evenmatch.service.recording.report_batch import ReportBatch
 
 SIGN_OF_LIFE = 0.5  # seconds between two signs of life while a request is carried out
 STRANGERS = 64  # connections whose other end has not proved itself yet; further ones are closed
 UNREAD = 64 * 2**20  # bytes of replies that the other side has not read; then the connection is closed
+
+log = logging.getLogger(__name__)
 
 Record = Callable[[str, ReportBatch], Awaitable[list[Outcome]]]
 
@@ -83,7 +85,7 @@ class Receiver:
         try:
             connection = await Connection.accepted(reader, writer, self._secret, self._name, encrypted=encrypted)
         except (OSError, EOFError, TimeoutError, SecretError) as error:
-            log.warning("a hand-over was refused", error=str(error) or type(error).__name__)
+            log.warning("a hand-over was refused: %s", str(error) or type(error).__name__)
             return
         finally:
             self._strangers -= 1
@@ -98,7 +100,7 @@ class Receiver:
         except (OSError, EOFError):
             pass  # the other process is gone, or does not need this one any more
         except (SecretError, ValueError, msgspec.MsgspecError) as error:
-            log.warning("a hand-over was ended", error=str(error))
+            log.warning("a hand-over was ended: %s", error)
         finally:
             living.cancel()
             for task in running:
@@ -111,8 +113,8 @@ class Receiver:
             message = encode(reply_to(request, await self._record(request.ladder, request.reports)))
         except EvenmatchError:
             pass  # who asked records by itself, and gets the error
-        except Exception as error:
-            log.error("bug", exc_info=error)
+        except Exception:
+            log.exception("bug")
         if len(message) > LARGEST:
             message = unknown
         if connection.unsent > UNREAD:
