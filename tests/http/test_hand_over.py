@@ -10,7 +10,7 @@ from evenmatch.errors import BadRowsError, ConflictError, SecretError
 from evenmatch.http.receipt_json import encoded, rendered
 from evenmatch.match import Match
 from evenmatch.service.hand_over import messages
-from evenmatch.service.hand_over.connection import Connection
+from evenmatch.service.hand_over.connection import PeerConnection
 from evenmatch.service.hand_over.fellow_processes import PATIENCE, Fellow, FellowProcesses
 from evenmatch.service.match_limits import MatchLimits
 from evenmatch.service.recording.report_batch import ReportBatch
@@ -24,7 +24,7 @@ ONE, TWO = "1" * 32, "2" * 32
 
 def sent_and_answered(service: Service, ladder: str, reports: ReportBatch) -> tuple[list, list]:
     """The outcomes as the recording process has them, and as the other one reads them from the reply."""
-    request = messages.read_request(messages.encode(messages.Request(7, ladder, reports)))
+    request = messages.read_request(messages.encode(messages.HandOverRequest(7, ladder, reports)))
     assert repr(request.reports) == repr(reports)
     own = service.recorder.record(ladder, request.reports)
     reply = messages.decode_reply(messages.encode(messages.reply_to(request, own)))
@@ -95,27 +95,27 @@ def test_torn_messages_are_refused(service):
     reports = batch(duel(1, "ann", "bob", ladder="wager"))
     reports.sizes[0] = 2
     with pytest.raises(ValueError, match="not whole"):
-        messages.read_request(messages.encode(messages.Request(1, "wager", reports)))
+        messages.read_request(messages.encode(messages.HandOverRequest(1, "wager", reports)))
     whole = batch(duel(1, "ann", "bob", ladder="wager"))
-    reply = messages.reply_to(messages.Request(1, "wager", whole), service.recorder.record("wager", whole))
+    reply = messages.reply_to(messages.HandOverRequest(1, "wager", whole), service.recorder.record("wager", whole))
     with pytest.raises(ValueError, match="another length"):
         messages.outcomes_of("wager", ReportBatch.joined([whole, whole]), reply)
     (receipt,) = reply.receipts
-    cut = messages.Receipt(receipt.source, receipt.position, receipt.told[:-1], None)
-    broken = messages.Reply(1, True, reply.sources, [cut], {})
+    cut = messages.PackedReceipt(receipt.source, receipt.position, receipt.lines[:-1], None)
+    broken = messages.HandOverReply(1, True, reply.sources, [cut], {})
     with pytest.raises(ValueError, match="buffer size"):
         messages.outcomes_of("wager", whole, broken)
 
 
 @asynccontextmanager
 async def both_ends(tmp_path, secrets, *, name=TWO, encrypted=False):
-    """What each side makes of a new connection: a Connection, or the error."""
+    """What each side makes of a new connection: a PeerConnection, or the error."""
     accepted, writers = asyncio.get_running_loop().create_future(), []
 
     async def accept(reader, writer):
         writers.append(writer)
         try:
-            accepted.set_result(await Connection.accepted(reader, writer, secrets[1], TWO, encrypted=encrypted))
+            accepted.set_result(await PeerConnection.accepted(reader, writer, secrets[1], TWO, encrypted=encrypted))
         except Exception as error:
             accepted.set_result(error)
             writer.close()
@@ -124,7 +124,7 @@ async def both_ends(tmp_path, secrets, *, name=TWO, encrypted=False):
     reader, writer = await asyncio.open_unix_connection(tmp_path / "socket")
     writers.append(writer)
     try:
-        begun = await Connection.begun(reader, writer, secrets[0], ONE, name, encrypted=encrypted)
+        begun = await PeerConnection.begun(reader, writer, secrets[0], ONE, name, encrypted=encrypted)
     except Exception as error:
         begun = error
         writer.close()

@@ -27,7 +27,7 @@ BUFFER = 2**20  # bytes that are read ahead
 LENGTH = 4  # bytes of the length before each message
 
 
-class Connection:
+class PeerConnection:
     """An open connection whose other end has proved itself. Of one event loop."""
 
     def __init__(
@@ -126,7 +126,7 @@ class Connection:
 
 
 def _said(begins: str, accepts: str, first: bytes, second: bytes, encrypted: bool) -> bytes:
-    """What both sides have said, which their proofs are of."""
+    """The statements of both sides, over which their proofs are computed."""
     parts = (PROTOCOL, begins.encode("latin-1"), accepts.encode("latin-1"), first, second, bytes([encrypted]))
     return b"".join(len(part).to_bytes(2, "big") + part for part in parts)
 

@@ -130,7 +130,7 @@ class FellowProcesses:
                 return
 
     def _note(self, rows: list[tuple[str, str, int]]) -> list[str]:
-        """Keep what was read; return the names of rows that nobody attends."""
+        """Keep what was read; return the names of rows without an owner."""
         now = self._clock()
         seen: dict[str, _Seen] = {}
         for name, owner, beat in rows:
@@ -139,7 +139,7 @@ class FellowProcesses:
             seen[name] = _Seen(owner, beat, since)
         self._seen = seen
         alive = [_fellow(row.owner) for row in seen.values() if now - row.since < PATIENCE]
-        listed = tuple(sorted(one for one in alive if one is not None and self.own.can_reach(one)))
+        listed = tuple(sorted(fellow for fellow in alive if fellow is not None and self.own.can_reach(fellow)))
         if listed != self._alive:
             self._chosen = {}
             self._alive = listed
@@ -148,7 +148,7 @@ class FellowProcesses:
 
 
 def machine() -> str:
-    """What processes share that see the same files under the same account since the machine was started."""
+    """A text that processes share which see the same files under the same account since the machine was started."""
     boot = Path("/proc/sys/kernel/random/boot_id")
     root = os.stat("/")
     parts = (boot.read_text() if boot.exists() else os.uname().nodename, root.st_dev, root.st_ino, os.getuid())

@@ -23,8 +23,8 @@ from evenmatch.ledger.database import Database
 from evenmatch.service.group_commit import unanswered
 from evenmatch.service.hand_over.connection import NAME
 from evenmatch.service.hand_over.fellow_processes import Fellow, FellowProcesses, machine
-from evenmatch.service.hand_over.receiver import Receiver
-from evenmatch.service.hand_over.sender import Sender
+from evenmatch.service.hand_over.receiver import ReportReceiver
+from evenmatch.service.hand_over.sender import ReportSender
 from evenmatch.service.recording.recorder import Outcome
 from evenmatch.service.recording.report_batch import ReportBatch
 
@@ -76,7 +76,7 @@ class HandOver:
         self._loop: asyncio.AbstractEventLoop | None = None
         self._fellows: FellowProcesses | None = None
         self._secret = b""
-        self._senders: dict[str, Sender] = {}
+        self._senders: dict[str, ReportSender] = {}
 
     async def record(self, ladder: str, reports: ReportBatch) -> list[Outcome]:
         """Record reports of a ladder; the outcome of each. Raises StoreError if it is not known what was stored."""
@@ -87,7 +87,7 @@ class HandOver:
         sender = self._senders.get(other.process)
         if sender is None:
             self._forget_dead(fellows)
-            sender = Sender(self._secret, fellows.own, other, lambda: fellows.is_alive(other))
+            sender = ReportSender(self._secret, fellows.own, other, lambda: fellows.is_alive(other))
             self._senders[other.process] = sender
         if not sender.is_open():
             return await self._here(ladder, reports)
@@ -97,7 +97,7 @@ class HandOver:
         except TimeoutError:
             raise unanswered(self._within) from None
 
-    async def _by(self, sender: Sender, ladder: str, reports: ReportBatch) -> list[Outcome]:
+    async def _by(self, sender: ReportSender, ladder: str, reports: ReportBatch) -> list[Outcome]:
         """Record by another process, and here what it did not record."""
         outcomes = await sender.ask(ladder, reports)
         if outcomes is None:
@@ -122,13 +122,13 @@ class HandOver:
         if not self._settings.takes_part:
             return
         while not stop.is_set():
-            receiver: Receiver | None = None
+            receiver: ReportReceiver | None = None
             folder = None
             try:
                 folder = Path(tempfile.mkdtemp(prefix="evenmatch-"))  # only its owner can enter it
                 self._secret = self._database.master.sealer().key_of(PURPOSE)
                 name, host, path = secrets.token_hex(NAME // 2), self._settings.host, folder / "socket"
-                receiver = Receiver(self._secret, name, self._here)
+                receiver = ReportReceiver(self._secret, name, self._here)
                 listening = receiver.listen(path, host, self._settings.port)
                 port = asyncio.run_coroutine_threadsafe(listening, loop).result()
                 own = Fellow(name, _kind(self._settings), machine(), str(path), host, port)
@@ -144,7 +144,7 @@ class HandOver:
                 if folder is not None:
                     shutil.rmtree(folder, ignore_errors=True)
 
-    async def _end(self, receiver: Receiver | None) -> None:
+    async def _end(self, receiver: ReportReceiver | None) -> None:
         for sender in self._senders.values():
             sender.close()
         self._senders = {}
@@ -159,5 +159,5 @@ class HandOver:
 
 
 def _kind(settings: HandOverSettings) -> str:
-    """What processes must share to record a report alike; the engine of one system tells compilers and machine."""
+    """A text that processes share which record a report alike; the engine of one system tells compilers and machine."""
     return f"{settings.kind} {engine_of(systems.find('elo'))}"

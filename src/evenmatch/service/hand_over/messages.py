@@ -1,4 +1,4 @@
-"""What processes say to each other: the reports of a ladder, and what became of them, in MessagePack.
+"""Messages between processes: the reports of a ladder, and what became of them, in MessagePack.
 
 Only what both sides can make again exactly is sent. `None` in the place of an outcome means: record it yourself, and
 you will get the same answer as everybody else, for a match that is known is recorded once.
@@ -35,7 +35,7 @@ ROWS = {"source", "problems", "all_bad"}  # the fields of a BadRowsError that no
 PLAIN = {kind.__name__: kind for kind in (InputError, ConflictError, RatingRangeError)}  # made of their text alone
 
 
-class Request(Struct, array_like=True, frozen=True):
+class HandOverRequest(Struct, array_like=True, frozen=True):
     """Reports of a ladder, in the order in which they came. number: of the request on its connection, from 1"""
 
     number: int
@@ -43,20 +43,20 @@ class Request(Struct, array_like=True, frozen=True):
     reports: ReportBatch
 
 
-class Receipt(Struct, array_like=True, frozen=True, gc=False):
-    """What was recorded of a match. source: index of its source; told: its packed lines; empty: not rated
+class PackedReceipt(Struct, array_like=True, frozen=True, gc=False):
+    """A recorded match. source: index of its source; lines: its packed lines; empty: not rated
 
     names  the present names of its players where they are not those of the report
     """
 
     source: int
     position: int
-    told: bytes
+    lines: bytes
     names: list[str] | None
 
 
-class Problem(Struct, array_like=True, frozen=True):
-    """What is wrong with a row: the fields of RowProblem."""
+class PackedProblem(Struct, array_like=True, frozen=True):
+    """A fault of a row: the fields of RowProblem."""
 
     line: int | None
     match_id: str | None
@@ -64,22 +64,22 @@ class Problem(Struct, array_like=True, frozen=True):
     unit: str
 
 
-class Refusal(Struct, array_like=True, frozen=True):
+class PackedRefusal(Struct, array_like=True, frozen=True):
     """An error of a class in PLAIN by its text, or a BadRowsError by its source and problems."""
 
     kind: str
     text: str
-    problems: list[Problem]
+    problems: list[PackedProblem]
 
 
-class Source(Struct, array_like=True, frozen=True):
-    """What receipts share: the name of the rating system, and the names of the divisions."""
+class ReceiptSource(Struct, array_like=True, frozen=True):
+    """The parts that receipts share: the name of the rating system, and the names of the divisions."""
 
     system: str
     divisions: list[str]
 
 
-class Reply(Struct, array_like=True, frozen=True):
+class HandOverReply(Struct, array_like=True, frozen=True):
     """The outcomes of a request, by its number; of number 0, which is none, only a sign of life.
 
     done      the request was carried out; False: nothing is known of any of its reports
@@ -89,18 +89,18 @@ class Reply(Struct, array_like=True, frozen=True):
 
     number: int
     done: bool
-    sources: list[Source]
-    receipts: list[Receipt | None]
-    refusals: dict[int, Refusal]
+    sources: list[ReceiptSource]
+    receipts: list[PackedReceipt | None]
+    refusals: dict[int, PackedRefusal]
 
 
-ALIVE = Reply(0, False, [], [], {})
+ALIVE = HandOverReply(0, False, [], [], {})
 encode = msgspec.msgpack.Encoder().encode
-_REQUESTS = msgspec.msgpack.Decoder(Request)
-decode_reply = msgspec.msgpack.Decoder(Reply).decode
+_REQUESTS = msgspec.msgpack.Decoder(HandOverRequest)
+decode_reply = msgspec.msgpack.Decoder(HandOverReply).decode
 
 
-def read_request(message: bytes) -> Request:
+def read_request(message: bytes) -> HandOverRequest:
     """Decode a request. Raises ValueError if it is none, or its columns do not fit together."""
     request = _REQUESTS.decode(message)
     if not _is_consistent(request.reports):
@@ -123,13 +123,13 @@ def _is_consistent(reports: ReportBatch) -> bool:
     )
 
 
-def reply_to(request: Request, outcomes: Sequence[Outcome]) -> Reply:
+def reply_to(request: HandOverRequest, outcomes: Sequence[Outcome]) -> HandOverReply:
     """The reply with the outcomes of a request."""
     names = _names_of_matches(request.reports)
     sources: dict[int, int] = {}  # by identity
-    listed: list[Source] = []
-    receipts: list[Receipt | None] = []
-    refusals: dict[int, Refusal] = {}
+    listed: list[ReceiptSource] = []
+    receipts: list[PackedReceipt | None] = []
+    refusals: dict[int, PackedRefusal] = {}
     for index, (outcome, reported) in enumerate(zip(outcomes, names, strict=True)):
         receipts.append(None)
         if isinstance(outcome, EvenmatchError):
@@ -140,12 +140,12 @@ def reply_to(request: Request, outcomes: Sequence[Outcome]) -> Reply:
             source = outcome.source
             if id(source) not in sources:
                 sources[id(source)] = len(listed)
-                listed.append(Source(source.system.name, list(source.divisions)))
+                listed.append(ReceiptSource(source.system.name, list(source.divisions)))
             receipts[-1] = _receipt_of(outcome, sources[id(source)], reported)
-    return Reply(request.number, True, listed, receipts, refusals)
+    return HandOverReply(request.number, True, listed, receipts, refusals)
 
 
-def outcomes_of(ladder: str, reports: ReportBatch, reply: Reply) -> list[Outcome | None]:
+def outcomes_of(ladder: str, reports: ReportBatch, reply: HandOverReply) -> list[Outcome | None]:
     """The outcome of each report of a request, None where it is to be recorded here.
 
     Raises ValueError for a reply that does not fit the request, UsageError for an unknown rating system.
@@ -154,7 +154,9 @@ def outcomes_of(ladder: str, reports: ReportBatch, reply: Reply) -> list[Outcome
         raise ValueError("a reply of another length than its request")
     outcomes: list[Outcome | None] = [None] * len(reports)
     for number, source in enumerate(reply.sources):
-        chosen = [index for index, one in enumerate(reply.receipts) if one is not None and one.source == number]
+        chosen = [
+            index for index, receipt in enumerate(reply.receipts) if receipt is not None and receipt.source == number
+        ]
         for index, receipt in zip(chosen, _receipts(ladder, reports, reply, chosen, source), strict=True):
             outcomes[index] = receipt
     for index, refusal in reply.refusals.items():
@@ -175,25 +177,30 @@ def _is_known(system: System) -> bool:
         return False
 
 
-def _receipt_of(receipt: MatchReceipt, source: int, reported: list[str]) -> Receipt:
+def _receipt_of(receipt: MatchReceipt, source: int, reported: list[str]) -> PackedReceipt:
     block, rated = receipt.source.block, receipt.source
     index = int(np.searchsorted(block.positions, receipt.position))
-    told = bytes(rated.told[index])
-    if not told:
-        return Receipt(source, receipt.position, b"", None)
+    lines = bytes(rated.told[index])
+    if not lines:
+        return PackedReceipt(source, receipt.position, b"", None)
     names = [rated.names[player] for player in block.ids[receipt.starts[0] : receipt.starts[-1]].tolist()]
-    return Receipt(source, receipt.position, told, None if names == reported else names)
+    return PackedReceipt(source, receipt.position, lines, None if names == reported else names)
 
 
 def _receipts(
-    ladder: str, reports: ReportBatch, reply: Reply, chosen: Sequence[int], source: Source
+    ladder: str, reports: ReportBatch, reply: HandOverReply, chosen: Sequence[int], source: ReceiptSource
 ) -> list[MatchReceipt]:
     """The receipts of these matches, which share a source."""
     kept = [reply.receipts[index] for index in chosen]
     parts = [reports.part(index, index + 1) for index in chosen] if len(chosen) < len(reports) else [reports]
     own = ReportBatch.joined(parts)
     reported = _names_of_matches(own)
-    names = [name for one, said in zip(kept, reported, strict=True) if one for name in (one.names or said)]
+    names = [
+        name
+        for receipt, names_sent in zip(kept, reported, strict=True)
+        if receipt
+        for name in (receipt.names or names_sent)
+    ]
     if len(names) != len(own.player):
         raise ValueError("a receipt of another length than its match")
     team_start, slot_start = _starts(own.teams), _starts(own.sizes)
@@ -212,7 +219,7 @@ def _receipts(
         duration=empty,
         keep=np.empty(0, np.bool_),
     )
-    positions = np.array([one.position for one in kept if one], np.int64)
+    positions = np.array([receipt.position for receipt in kept if receipt], np.int64)
     block = Block(
         positions,
         np.array(own.played_at, np.int64),
@@ -220,13 +227,13 @@ def _receipts(
         np.arange(len(names), dtype=np.int64),
         np.array(own.rated, np.bool_),
     )
-    told = [one.told for one in kept if one]
-    rated = RatedBlock(systems.find(source.system), block, told, dict(enumerate(names)), source.divisions)
+    lines = [receipt.lines for receipt in kept if receipt]
+    rated = RatedBlock(systems.find(source.system), block, lines, dict(enumerate(names)), source.divisions)
     len(rated.records)  # raises ValueError for lines of another length
     starts, teams = slot_start.tolist(), team_start.tolist()
     return [
-        MatchReceipt(match_id, ladder, position, bool(lines), rated, tuple(starts[a : b + 1]) if lines else ())
-        for match_id, position, lines, (a, b) in zip(own.ids, positions.tolist(), told, pairwise(teams), strict=True)
+        MatchReceipt(match_id, ladder, position, bool(packed), rated, tuple(starts[a : b + 1]) if packed else ())
+        for match_id, position, packed, (a, b) in zip(own.ids, positions.tolist(), lines, pairwise(teams), strict=True)
     ]
 
 
@@ -234,22 +241,22 @@ def _starts(sizes: list[int]) -> np.ndarray[tuple[int], np.dtype[np.int32]]:
     return np.array([0, *accumulate(sizes)], np.int32)
 
 
-def _refusal_of(error: EvenmatchError) -> Refusal | None:
+def _refusal_of(error: EvenmatchError) -> PackedRefusal | None:
     """The error as it is sent; None if it is of a class that is not."""
     kind = type(error)
     if isinstance(error, BadRowsError) and error.__dict__.keys() == ROWS and not error.all_bad:
-        problems = [Problem(one.line, one.match_id, one.reason, one.unit) for one in error.problems]
-        return Refusal(kind.__name__, error.source, problems)
+        problems = [PackedProblem(row.line, row.match_id, row.reason, row.unit) for row in error.problems]
+        return PackedRefusal(kind.__name__, error.source, problems)
     if PLAIN.get(kind.__name__) is kind and not error.__dict__:
-        return Refusal(kind.__name__, str(error), [])
+        return PackedRefusal(kind.__name__, str(error), [])
     return None
 
 
-def _error_of(refusal: Refusal) -> EvenmatchError | None:
+def _error_of(refusal: PackedRefusal) -> EvenmatchError | None:
     """The error that was sent; None: of a class that this version does not know."""
     if refusal.kind == BadRowsError.__name__:
         return BadRowsError(
-            refusal.text, [RowProblem(one.line, one.match_id, one.reason, one.unit) for one in refusal.problems]
+            refusal.text, [RowProblem(row.line, row.match_id, row.reason, row.unit) for row in refusal.problems]
         )
     kind = PLAIN.get(refusal.kind)
     return None if kind is None else kind(refusal.text)

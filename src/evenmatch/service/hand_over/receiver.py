@@ -10,12 +10,12 @@ from pathlib import Path
 import msgspec
 
 from evenmatch.errors import EvenmatchError, SecretError
-from evenmatch.service.hand_over.connection import BUFFER, Connection
+from evenmatch.service.hand_over.connection import BUFFER, PeerConnection
 from evenmatch.service.hand_over.messages import (
     ALIVE,
     LARGEST,
-    Reply,
-    Request,
+    HandOverReply,
+    HandOverRequest,
     encode,
     read_request,
     reply_to,
@@ -32,7 +32,7 @@ log = logging.getLogger(__name__)
 Record = Callable[[str, ReportBatch], Awaitable[list[Outcome]]]
 
 
-class Receiver:
+class ReportReceiver:
     """Listens on a Unix socket, and on a port if other machines are to reach this process. Of one event loop.
 
     secret  a key that all processes of the database derive;  name  of this process
@@ -52,8 +52,8 @@ class Receiver:
             return 0
         server = await asyncio.start_server(self._accept(encrypted=True), host, port, limit=BUFFER)
         self._servers.append(server)
-        found: int = server.sockets[0].getsockname()[1]
-        return found
+        bound: int = server.sockets[0].getsockname()[1]
+        return bound
 
     async def close(self) -> None:
         """End all connections; who waits for a reply records by itself."""
@@ -83,7 +83,7 @@ class Receiver:
             return
         self._strangers += 1
         try:
-            connection = await Connection.accepted(reader, writer, self._secret, self._name, encrypted=encrypted)
+            connection = await PeerConnection.accepted(reader, writer, self._secret, self._name, encrypted=encrypted)
         except (OSError, EOFError, TimeoutError, SecretError) as error:
             log.warning("a hand-over was refused: %s", str(error) or type(error).__name__)
             return
@@ -106,9 +106,9 @@ class Receiver:
             for task in running:
                 task.cancel()
 
-    async def _carry_out(self, connection: Connection, request: Request) -> None:
+    async def _carry_out(self, connection: PeerConnection, request: HandOverRequest) -> None:
         """Record what was handed over, and reply."""
-        message = unknown = encode(Reply(request.number, False, [], [], {}))
+        message = unknown = encode(HandOverReply(request.number, False, [], [], {}))
         try:
             message = encode(reply_to(request, await self._record(request.ladder, request.reports)))
         except EvenmatchError:
@@ -123,7 +123,7 @@ class Receiver:
             connection.send(message)
 
 
-async def _show_life(connection: Connection, running: set[asyncio.Task[None]]) -> None:
+async def _show_life(connection: PeerConnection, running: set[asyncio.Task[None]]) -> None:
     """Say that this process lives while it has something to do for the other one."""
     while True:
         await asyncio.sleep(SIGN_OF_LIFE)

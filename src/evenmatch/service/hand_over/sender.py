@@ -13,9 +13,16 @@ import msgspec
 
 from evenmatch.errors import SecretError, UsageError
 from evenmatch.service.group_commit import MOST
-from evenmatch.service.hand_over.connection import BUFFER, Connection
+from evenmatch.service.hand_over.connection import BUFFER, PeerConnection
 from evenmatch.service.hand_over.fellow_processes import Fellow
-from evenmatch.service.hand_over.messages import LARGEST, Reply, Request, decode_reply, encode, outcomes_of
+from evenmatch.service.hand_over.messages import (
+    LARGEST,
+    HandOverReply,
+    HandOverRequest,
+    decode_reply,
+    encode,
+    outcomes_of,
+)
 from evenmatch.service.recording.recorder import Outcome
 from evenmatch.service.recording.report_batch import ReportBatch
 
@@ -38,15 +45,15 @@ class _Waiting(NamedTuple):
 
 
 class _Sent(NamedTuple):
-    """A request on its way. at: seconds on the monotonic clock"""
+    """A request on its way. sent_at: seconds on the monotonic clock"""
 
     ladder: str
     reports: ReportBatch
     waiting: list[_Waiting]
-    at: float
+    sent_at: float
 
 
-class Sender:
+class ReportSender:
     """Hands reports over to one other process. Of one event loop.
 
     secret  a key that all processes of the database derive;  own, other: this process and that one
@@ -55,7 +62,7 @@ class Sender:
 
     def __init__(self, secret: bytes, own: Fellow, other: Fellow, is_alive: Callable[[], bool]) -> None:
         self._secret, self._own, self._other, self.is_alive = secret, own, other, is_alive
-        self._connection: Connection | None = None
+        self._connection: PeerConnection | None = None
         self._task: asyncio.Task[None] | None = None
         self._collected: dict[str, list[_Waiting]] = defaultdict(list)
         self._sent: dict[int, _Sent] = {}
@@ -114,7 +121,7 @@ class Sender:
             self._take_back()
         log.info("reports are not handed over to %s any more: %r", self._other.process[:8], failure)
 
-    async def _open(self) -> Connection:
+    async def _open(self) -> PeerConnection:
         near = self._own.machine == self._other.machine
         async with asyncio.timeout(QUIET):
             if near:
@@ -123,17 +130,17 @@ class Sender:
                 reader, writer = await asyncio.open_connection(self._other.host, self._other.port, limit=BUFFER)
         try:
             names = self._own.process, self._other.process
-            return await Connection.begun(reader, writer, self._secret, *names, encrypted=not near)
+            return await PeerConnection.begun(reader, writer, self._secret, *names, encrypted=not near)
         except BaseException:
             writer.close()
             raise
 
-    async def _watch(self, connection: Connection) -> None:
+    async def _watch(self, connection: PeerConnection) -> None:
         """End the connection if the other process is gone or does not carry out what it was handed."""
         while True:
             await asyncio.sleep(LOOK)
             now = time.monotonic()
-            oldest = min((sent.at for sent in self._sent.values()), default=now)
+            oldest = min((sent.sent_at for sent in self._sent.values()), default=now)
             silent = bool(self._sent) and now - max(self._heard, oldest) > QUIET
             if silent or now - oldest > LONGEST or not self.is_alive():
                 connection.abort()
@@ -144,18 +151,18 @@ class Sender:
         collected, self._collected = self._collected, defaultdict(list)
         for ladder, waiting in collected.items():
             part: list[_Waiting] = []
-            for one in waiting:
-                if part and sum(len(other.reports) for other in part) + len(one.reports) > MOST:
+            for request in waiting:
+                if part and sum(len(other.reports) for other in part) + len(request.reports) > MOST:
                     self._send(ladder, part)
                     part = []
-                part.append(one)
+                part.append(request)
             self._send(ladder, part)
 
     def _send(self, ladder: str, waiting: list[_Waiting]) -> None:
         self._number += 1
-        reports = ReportBatch.joined([one.reports for one in waiting])
+        reports = ReportBatch.joined([request.reports for request in waiting])
         try:
-            message = encode(Request(self._number, ladder, reports))
+            message = encode(HandOverRequest(self._number, ladder, reports))
         except (UnicodeError, OverflowError):  # what no message holds is refused here, with its reason
             message = None
         if message is None or len(message) > LARGEST or self._connection is None:
@@ -164,7 +171,7 @@ class Sender:
         self._sent[self._number] = _Sent(ladder, reports, waiting, time.monotonic())
         self._connection.send(message)
 
-    def _resolve(self, reply: Reply) -> None:
+    def _resolve(self, reply: HandOverReply) -> None:
         self._heard = time.monotonic()
         sent = self._sent.pop(reply.number, None)
         if sent is None:  # a sign of life
@@ -178,16 +185,16 @@ class Sender:
 
     def _take_back(self) -> None:
         sent, self._sent = self._sent, {}
-        for one in sent.values():
-            _answer(one.waiting, None)
+        for request in sent.values():
+            _answer(request.waiting, None)
 
 
 def _answer(waiting: list[_Waiting], outcomes: list[Outcome | None] | None) -> None:
     """Give each request its part of the outcomes."""
-    batches = [one.reports for one in waiting]
+    batches = [request.reports for request in waiting]
     shares: list[Share] = [None] * len(waiting)
     if outcomes is not None:
         shares = list(ReportBatch.shares(batches, outcomes))
-    for one, share in zip(waiting, shares, strict=True):
-        if not one.promise.done():  # otherwise the client is gone
-            one.promise.set_result(share)
+    for request, share in zip(waiting, shares, strict=True):
+        if not request.promise.done():  # otherwise the client is gone
+            request.promise.set_result(share)

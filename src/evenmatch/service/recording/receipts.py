@@ -53,7 +53,7 @@ class RatedBlock:
         kind = line_type(self.system)
         c = self.block.columns
         sizes = np.diff(c.slot_start[c.team_start]).tolist()
-        whole = b"".join(told or bytes(size * kind.itemsize) for told, size in zip(self.told, sizes, strict=True))
+        whole = b"".join(lines or bytes(size * kind.itemsize) for lines, size in zip(self.told, sizes, strict=True))
         return np.frombuffer(whole, kind)
 
     @property

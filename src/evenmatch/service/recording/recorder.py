@@ -112,8 +112,8 @@ class Recorder:
         live: list[str] = []
         for first, part in prepared.parts:
             assert prepared.view is not None
-            found = self._record(prepared.ladder, prepared.view, part, live, committing)
-            outcomes[first : first + len(found)] = found
+            recorded = self._record(prepared.ladder, prepared.view, part, live, committing)
+            outcomes[first : first + len(recorded)] = recorded
         return RecordedReports([outcome for outcome in outcomes if outcome is not None], live)
 
     def _record_each(self, ladder: str, batches: Sequence[ReportBatch]) -> list[list[Outcome]]:
@@ -131,7 +131,7 @@ class Recorder:
                 return [error]
         half = len(reports) // 2
         halves = reports.parts([(0, half), (half, len(reports))])
-        first, second = (self._record(ladder, view, _Part(one), live, committing) for one in halves)
+        first, second = (self._record(ladder, view, _Part(part), live, committing) for part in halves)
         return first + second
 
     def _try(
