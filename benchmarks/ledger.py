@@ -221,9 +221,9 @@ def table_of(season: Season) -> MatchTable:
 
 
 @contextmanager
-def postgres() -> Iterator[str]:
-    """A real server of our own, as the tests start it, with fsync on."""
+def postgres(*, durable: bool = True) -> Iterator[str]:
+    """A real server of our own, as the tests start it; durable: with fsync on."""
     sys.path.insert(0, str(ROOT / "tests"))
-    server = importlib.import_module("postgres").Postgres(durable=True)
+    server = importlib.import_module("postgres").Postgres(durable=durable)
     with server as running:
         yield running.fresh_database()

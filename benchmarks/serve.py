@@ -200,9 +200,15 @@ def served(db: str) -> Iterator[tuple[str, str, int]]:
     """`evenmatch serve` over a database with a ladder and a queue: its address, a key, and the id of the process."""
     evenmatch("ladder", "create", LADDER, "--system", "wager", "--team-size", "6", "--placement", "1", db=db)
     evenmatch("queue", "set", LADDER, "main", "--policy", "balanced", db=db)
-    key = json.loads(evenmatch("key", "create", "load", "--scope", "admin", "--json", db=db))["text"]
+    key = made_key(db)
     with running(db) as (address, pid):
         yield address, key, pid
+
+
+def made_key(db: str) -> str:
+    """A new key of scope `admin`."""
+    text: str = json.loads(evenmatch("key", "create", "load", "--scope", "admin", "--json", db=db))["text"]
+    return text
 
 
 @contextmanager

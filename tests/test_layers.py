@@ -165,7 +165,7 @@ THIRD_PARTY = {
     "lab": ["numpy", "numba", "pyarrow", "matplotlib", "optuna", "plotly", "jinja2"],
     # compilers: for their versions
     "ledger": ["numpy", "numba", "llvmlite", "sqlalchemy", "alembic", "psycopg", "cryptography", "disarm"],
-    "service": ["httpx", "jwt", "numpy", "pyarrow"],
+    "service": ["httpx", "jwt", "msgspec", "numpy", "pyarrow"],  # msgspec: what processes say to each other
     "cluster": ["llvmlite", "numba", "numpy", "ray"],  # compilers: for their versions
     "http": [
         *(

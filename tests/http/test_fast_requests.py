@@ -439,7 +439,7 @@ def test_a_database_that_fails_is_told_alike_and_without_its_words(either, site,
         raise StoreError("postgresql://secret-host/db: connection refused")
 
     with monkeypatch.context() as patch:
-        patch.setattr(site.service, "record_reports", lost)
+        patch.setattr(site.service.recorder, "prepare", lost)
         first, second, _ = either(MATCHES, match_json())
         assert first.status_code == 503
         assert "secret-host" not in first.text

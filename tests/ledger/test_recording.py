@@ -312,7 +312,7 @@ def test_who_gives_up_waiting_leaves_the_line_to_the_others(service, ladder):
         holder.start()
         assert held.wait(20)
         leader.start()
-        while "default" not in service._recorder.together._waiting:
+        while "default" not in service.recorder.together._waiting:
             time.sleep(0.01)
         alarm.start()
         with pytest.raises(GaveUpError):
@@ -333,7 +333,7 @@ def test_who_gives_up_waiting_leaves_the_line_to_the_others(service, ladder):
 
 def test_a_bug_is_raised_to_the_caller_who_leads_and_the_others_are_told_to_send_again(service, ladder):
     begun, go, told = threading.Event(), threading.Event(), {}
-    real = service._recorder.record
+    real = service.recorder.record
 
     def fail(_, sheet):
         begun.set()
@@ -347,20 +347,20 @@ def test_a_bug_is_raised_to_the_caller_who_leads_and_the_others_are_told_to_send
             told[number] = error
 
     threads = [threading.Thread(target=record, args=(number,)) for number in (1, 2, 3)]
-    service._recorder.record = fail
+    service.recorder.record = fail
     threads[0].start()
     assert begun.wait(20)
     for waiting, thread in enumerate(threads[1:], 1):
         thread.start()
-        while len(service._recorder.together._waiting["default"]) < waiting:
+        while len(service.recorder.together._waiting["default"]) < waiting:
             time.sleep(0.01)
     go.set()
     for thread in threads:
         thread.join(20)
-    service._recorder.record = real
+    service.recorder.record = real
     assert [type(told[number]) for number in (1, 2, 3)] == [KeyboardInterrupt, ZeroDivisionError, StoreError]
     assert "(ZeroDivisionError()); send it again" in str(told[3])
-    assert service._recorder.together._waiting == {}
+    assert service.recorder.together._waiting == {}
     assert service.record(duel(1, "a", "b")).position == 2
 
 
@@ -368,4 +368,4 @@ def test_ladders_that_are_not_there_leave_nothing_behind(service, ladder):
     for number in range(5):
         with pytest.raises(UnknownNameError):
             service.record(duel(1, "a", "b", ladder=f"no {number}"))
-    assert service._recorder.together._waiting == {}
+    assert service.recorder.together._waiting == {}

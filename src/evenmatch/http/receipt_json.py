@@ -46,7 +46,7 @@ def rendered(receipt: MatchReceipt) -> ReceiptOut:
 
 
 def _lines(source: RatedBlock) -> list[PlayerChange]:
-    records, system = source.records, source.rules.system
+    records, system = source.records, source.system
     factors = [_factor(factor, records["factors"][factor.name]) for factor in system.factors]
     before, after = (np.round(records[name], RATING_DECIMALS) for name in ("before", "after"))
     return list(

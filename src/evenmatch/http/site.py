@@ -12,6 +12,7 @@ from typing import TypeVar
 
 from starlette.requests import Request
 
+from evenmatch import __version__
 from evenmatch.errors import AccessError, EvenmatchError, StoreError, UnknownNameError
 from evenmatch.http.allowed_hosts import AllowedHosts
 from evenmatch.http.body_memory import BodyMemory
@@ -45,7 +46,8 @@ from evenmatch.service.callers.sessions import Sessions
 from evenmatch.service.callers.signing import SignedRequest
 from evenmatch.service.callers.tokens import Tokens
 from evenmatch.service.database_check import DailyCheck
-from evenmatch.service.group_commit import GroupCommit
+from evenmatch.service.group_commit import Call, GroupCommit
+from evenmatch.service.hand_over.hand_over import HandOver, HandOverSettings
 from evenmatch.service.jobs import Jobs
 from evenmatch.service.kernels import Kernels
 from evenmatch.service.live_matches.live_match_service import Running
@@ -55,7 +57,7 @@ from evenmatch.service.queries.visibility import Visibility
 from evenmatch.service.queues.queue_service import QueueService
 from evenmatch.service.queues.requests import QueueRequest, RequestResult
 from evenmatch.service.queues.ticket_status import Status
-from evenmatch.service.recording.recorder import Outcome
+from evenmatch.service.recording.recorder import Outcome, PreparedReports
 from evenmatch.service.recording.report_batch import ReportBatch
 from evenmatch.service.service import Service
 from evenmatch.service.webhooks.subscriptions import Webhooks
@@ -116,8 +118,18 @@ class Site:
         self.live_statuses: SharedComputation[MatchStatus] = SharedComputation(self.threads)
         self.views = ViewCache(self.service, self.threads, self.answers)
         start = self.threads.submit
-        self.reports: GroupCommit[ReportBatch, list[Outcome]] = GroupCommit(
-            self._record, start, _log_bug, len, REPORT_LIMIT
+        self.reports: GroupCommit[ReportBatch, list[Outcome]] = GroupCommit.staged(
+            self._prepare_reports, start, _log_bug, len, REPORT_LIMIT
+        )
+        self.hand_over = HandOver(
+            self.service.database,
+            _hand_over_settings(self.service, options),
+            self.service.clock,
+            self.reports.one,
+            REPORT_LIMIT,
+            lambda ladder, outcome, count: self.metrics.handed_over.labels(ladder, outcome).inc(count),
+            self.kernels.ready.is_set,
+            self.stopping.is_set,
         )
         self.wishes: GroupCommit[QueueRequest, RequestResult] = GroupCommit(
             self._queue, start, _log_bug, within=REPORT_LIMIT
@@ -199,15 +211,31 @@ class Site:
         self.anonymous_threads.shutdown()
         self.threads.shutdown(wait=True)
 
-    def _record(self, ladder: str, batches: Sequence[ReportBatch]) -> list[list[Outcome]]:
+    def _prepare_reports(self, ladder: str, batches: Sequence[ReportBatch]) -> Call[list[Outcome]]:
         joined = ReportBatch.joined(batches)
-        outcomes = self.service.record_reports(ladder, joined)
+        return partial(self._record, ladder, batches, joined, self.service.recorder.prepare(ladder, joined))
+
+    def _record(
+        self,
+        ladder: str,
+        batches: Sequence[ReportBatch],
+        joined: ReportBatch,
+        prepared: PreparedReports,
+        committing: Callable[[], None],
+    ) -> list[list[Outcome]]:
+        outcomes, live = self.service.recorder.write(prepared, committing)
         recorded = [index for index, outcome in enumerate(outcomes) if not isinstance(outcome, EvenmatchError)]
         self.metrics.matches.labels(ladder, "recorded").inc(len(recorded))
         self.metrics.matches.labels(ladder, "refused").inc(len(joined) - len(recorded))
-        if recorded:
-            self.running.settle_reported(ladder, [joined.ids[index] for index in recorded], joined.quitters(recorded))
+        if live:
+            self._close_live(ladder, set(live), joined, recorded)
         return ReportBatch.shares(batches, outcomes)
+
+    def _close_live(self, ladder: str, live: set[str], reports: ReportBatch, recorded: Sequence[int]) -> None:
+        """Close the live matches among those that were recorded."""
+        closed = [index for index in recorded if reports.ids[index] in live]
+        if closed:
+            self.running.settle_reported(ladder, [reports.ids[index] for index in closed], reports.quitters(closed))
 
     def _queue(self, ladder: str, requests: Sequence[QueueRequest]) -> Sequence[RequestResult | EvenmatchError]:
         outcomes = self.queue_service.apply(ladder, requests)
@@ -228,6 +256,13 @@ class Site:
 
     def _end(self, _: str, ended: Sequence[EndedRequest]) -> Sequence[None]:
         return self.idempotent_requests.end(ended)
+
+
+def _hand_over_settings(service: Service, options: Options) -> HandOverSettings:
+    """Over an SQLite file nothing is handed over, for it has one process."""
+    kind = f"{__version__} {options.team_limit} {options.player_limit}"
+    takes_part = options.hand_over and service.database.url.get_backend_name() != "sqlite"
+    return HandOverSettings(takes_part, kind, options.fellow_host, options.fellow_port)
 
 
 def _log_bug(error: BaseException) -> None:

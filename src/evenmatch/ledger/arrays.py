@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 if TYPE_CHECKING:
     import psycopg
@@ -36,18 +37,28 @@ class PackedByteas(bytes):
 Packed = Int8s | Float8s | PackedTexts | PackedByteas
 
 
-def pack(values: Sequence[object], kind: tuple[int, int]) -> Packed:
-    """Pack an array of one or more values of this type; None is NULL."""
+def pack(values: Sequence[object] | NDArray[Any], kind: tuple[int, int]) -> Packed:
+    """Pack an array of one or more values of this type; None is NULL.
+
+    values  a numpy array of numbers, or of bytes of one length (dtype V), is packed at once
+    """
+    if isinstance(values, np.ndarray):
+        return _pack_fixed(values, kind, values.dtype if kind == BYTEA else np.dtype(_FIXED[kind]))
     empty = None in values
     head = _HEAD.pack(1, int(empty), kind[1], len(values), 1)
     if kind in _FIXED and not empty:
-        fixed = np.empty(len(values), [("size", ">i4"), ("value", _FIXED[kind])])
-        fixed["size"], fixed["value"] = 8, values
-        return _CLASSES[kind](head + fixed.tobytes())
+        return _pack_fixed(values, kind, np.dtype(_FIXED[kind]))
     encode = _ENCODE[kind]
     encoded = [None if value is None else encode(value) for value in values]
     body = [_NULL if item is None else len(item).to_bytes(4, "big") + item for item in encoded]
     return _CLASSES[kind](b"".join([head, *body]))
+
+
+def _pack_fixed(values: Sequence[object] | NDArray[Any], kind: tuple[int, int], of: np.dtype[Any]) -> Packed:
+    """Pack values that all take the same number of bytes."""
+    fixed = np.empty(len(values), [("size", ">i4"), ("value", of)])
+    fixed["size"], fixed["value"] = of.itemsize, values
+    return _CLASSES[kind](_HEAD.pack(1, 0, kind[1], len(values), 1) + fixed.tobytes())
 
 
 _NULL = b"\xff\xff\xff\xff"

@@ -20,10 +20,11 @@ from sqlalchemy.engine import URL
 from evenmatch.errors import FollowerError, MoveError, StoreError, UsageError, needing
 from evenmatch.ledger.arrays import teach
 from evenmatch.ledger.database_url import parse_url, shown_url
+from evenmatch.ledger.driver_errors import LOCK_LIMIT, PATIENCE, STATEMENT_LIMIT, translated
 from evenmatch.ledger.master_secret import MasterSecret
 from evenmatch.ledger.postgres_rows import PostgresRows
 from evenmatch.ledger.rows import Rows, SqliteRows
-from evenmatch.ledger.store import Store
+from evenmatch.ledger.store import Head, Store
 
 if TYPE_CHECKING:
     import psycopg
@@ -32,11 +33,11 @@ VERSION = "0015"  # of the schema that this code reads and writes: the last scri
 UNFINISHED = "unfinished move"  # the version of a database into which a move copies: no process may open it
 SEALED = "0010"  # the version from which on the secrets of a database are sealed
 IDLE = 1.0  # seconds without use after which a connection is tested before it is used again
-PATIENCE = 60.0  # seconds to wait for another writer
+CONNECTIONS = 20  # to PostgreSQL that stay open: a new one takes its server some milliseconds of work
+OVERFLOW = 12  # further connections, closed after use
 MIGRATING = 0x6576656E  # key of the advisory lock held during a migration
 TURN = 0.002  # seconds between two attempts to become the only writer of an SQLite file
 YIELD = 0.005  # seconds after a write transaction in which other processes can begin theirs
-MOVING, MOVED = "the database is being moved", "the database was moved"  # begin refusals, see move_marks.py
 DURABLE = ("journal_mode=WAL", "synchronous=FULL", "wal_autocheckpoint=8192", "cache_size=-131072")
 
 # Of a client: seconds, but milliseconds for tcp_user_timeout, until a server that cannot be reached counts as lost.
@@ -50,14 +51,13 @@ ALIVE = {
 # Limits in seconds of a write transaction on PostgreSQL, so that a frozen or vanished process does not stop others.
 IDLE_LIMIT = 3.0  # it waits for its process, unless it is `patient`
 PATIENT_IDLE_LIMIT = 120.0  # it waits for its process and is `patient`
-LOCK_LIMIT = 10.0  # a statement waits for a lock
-STATEMENT_LIMIT = 60.0  # a statement runs
 WRITING = {
     "idle_in_transaction_session_timeout": f"{IDLE_LIMIT:g}s",
     "lock_timeout": f"{LOCK_LIMIT:g}s",
     "statement_timeout": f"{STATEMENT_LIMIT:g}s",
 }
 WRITING_PATIENTLY = {"idle_in_transaction_session_timeout": f"{PATIENT_IDLE_LIMIT:g}s"}
+WRITES = "READ COMMITTED READ WRITE"  # the mode of a write transaction
 FAST = {"synchronous_commit": "off"}  # not durable at once
 
 
@@ -115,16 +115,29 @@ class Database:
         durable  False: if the power fails, the transaction may be lost, but only with all that were committed after it
         patient  it may compute for longer between two statements, up to PATIENT_IDLE_LIMIT, and wait for locks
         """
+        with self._writing(durable=durable) as connection:
+            if not self._sqlite:
+                limits = WRITING_PATIENTLY if patient else WRITING
+                _begin(connection, WRITES, limits if durable else limits | FAST)
+            yield Store(connection, self.rows, self.master)
+
+    @contextmanager
+    def write_ladder(self, ladder: str) -> Iterator[tuple[Store, Head]]:
+        """Begin a durable write transaction and lock a ladder, in one round trip. Raises UnknownNameError."""
+        with self._writing(durable=True) as connection:
+            store = Store(connection, self.rows, self.master)
+            yield store, store.lock(ladder, () if self._sqlite else _beginning(WRITES, WRITING))
+
+    @contextmanager
+    def _writing(self, *, durable: bool) -> Iterator[sa.Connection]:
+        """A connection for a write transaction, which SQLite begins here."""
         if self.writes_at is not None:
             raise FollowerError(self.writes_at)
         options = {"immediate": True, "durable": durable} if self._sqlite else {}
         with self._translated_errors(), self._write_lock, self._engine.connect() as plain:
             connection = plain.execution_options(**options) if options else plain
             with connection.begin():
-                if not self._sqlite:
-                    limits = WRITING_PATIENTLY if patient else WRITING
-                    _begin(connection, "READ COMMITTED READ WRITE", limits if durable else limits | FAST)
-                yield Store(connection, self.rows, self.master)
+                yield connection
         if self._pause:
             time.sleep(self._pause)
 
@@ -138,9 +151,9 @@ class Database:
         try:
             yield
         except exc.DBAPIError as error:
-            raise _translated(self.shown, error.orig or error) from error
+            raise translated(self.shown, error.orig or error) from error
         except self._engine.dialect.loaded_dbapi.Error as error:  # of a statement executed on the driver directly
-            raise _translated(self.shown, error) from error
+            raise translated(self.shown, error) from error
         except exc.TimeoutError as error:
             raise StoreError(f"{self.shown}: all connections are in use; try again") from error
 
@@ -284,8 +297,8 @@ def _postgres_engine(url: URL) -> sa.Engine:
         engine = sa.create_engine(
             url,
             isolation_level="AUTOCOMMIT",  # of the driver: `_begin` begins transactions
-            pool_size=8,
-            max_overflow=24,
+            pool_size=CONNECTIONS,
+            max_overflow=OVERFLOW,
             connect_args=ALIVE,
         )
     sa.event.listen(engine, "connect", teach)
@@ -297,8 +310,12 @@ def _postgres_engine(url: URL) -> sa.Engine:
 def _begin(connection: sa.Connection, mode: str, settings: Mapping[str, str] = MappingProxyType({})) -> None:
     """Begin a transaction of PostgreSQL with these parameters of the server, in one round trip."""
     driver: Any = connection.connection.driver_connection
-    local = (f"SET LOCAL {name} = '{value}'" for name, value in settings.items())
-    driver.execute("; ".join((f"BEGIN ISOLATION LEVEL {mode}", *local)), prepare=False)
+    driver.execute("; ".join(_beginning(mode, settings)), prepare=False)
+
+
+def _beginning(mode: str, settings: Mapping[str, str]) -> tuple[str, ...]:
+    """The statements that begin a transaction of PostgreSQL."""
+    return f"BEGIN ISOLATION LEVEL {mode}", *(f"SET LOCAL {name} = '{value}'" for name, value in settings.items())
 
 
 def _note_use(_: object, record: sa.pool.ConnectionPoolEntry) -> None:
@@ -316,45 +333,3 @@ def _check_alive(connection: psycopg.Connection[object], record: sa.pool.Connect
         connection.rollback()
     except Error as error:
         raise exc.DisconnectionError from error
-
-
-def _translated(shown: str, error: BaseException) -> StoreError:
-    """The error for one of the driver."""
-    text = _explained(error)
-    return (MoveError if text.startswith((MOVING, MOVED)) else StoreError)(f"{shown}: {text}")
-
-
-def _explained(error: BaseException) -> str:
-    """Explain a driver error and what to do about it."""
-    message = (str(error).strip() or type(error).__name__).splitlines()[0]
-    if message.startswith((MOVING, MOVED)):  # the name of the other database may look like a cause
-        return message
-    lower = message.lower()
-    causes = {
-        ("disk is full", "no space left", "disk full", "could not extend file"): "the disk is full; nothing was "
-        "saved. Free some space and try again",
-        ("read-only transaction",): "the server takes no writes now: it is a standby, or set to read-only",
-        ("readonly", "read-only"): "the file or its folder is not writable; allow writing and try again",
-        ("database is locked",): f"another process has been writing for {PATIENCE:.0f} s; nothing was saved, try again",
-        ("not a database", "malformed"): "the file is not an evenmatch database, or it is damaged",
-        (
-            "disk i/o error",
-            "file too large",
-        ): "the disk failed, or the file reached a size limit; nothing was saved",
-        ("lock timeout",): f"another process has held a lock for {LOCK_LIMIT:g} s; nothing was saved, try again",
-        ("statement timeout",): f"a statement took longer than {STATEMENT_LIMIT:g} s; nothing was saved, try again",
-        ("unable to open",): "the file cannot be opened; expected a file in a writable folder",
-        ("authentication", "role "): "the server refused the login",
-    }
-    for words, meaning in causes.items():
-        if any(word in lower for word in words):
-            return f"{meaning} ({message})"
-    if "psycopg" in type(error).__module__ and type(error).__name__ in (
-        "OperationalError",
-        "InterfaceError",
-        "AdminShutdown",
-        "CrashShutdown",
-        "CannotConnectNow",
-    ):
-        return f"the connection was lost or refused; everything that was not acknowledged can be sent again ({message})"
-    return message

@@ -20,7 +20,8 @@ import sqlalchemy as sa
 
 from evenmatch.errors import MoveError, StoreError
 from evenmatch.ledger import live_schema, move_log  # noqa: F401 - the tables of live_schema join the others
-from evenmatch.ledger.database import MOVED, MOVING, UNFINISHED, VERSION, Database
+from evenmatch.ledger.database import UNFINISHED, VERSION, Database
+from evenmatch.ledger.driver_errors import MOVED, MOVING
 from evenmatch.ledger.move_log import is_sqlite, literal
 from evenmatch.ledger.schema import METADATA, TEXT
 from evenmatch.ledger.store import Store

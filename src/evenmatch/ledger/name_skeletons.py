@@ -56,7 +56,10 @@ def judged(name: str) -> JudgedName:
 
 def judge(names: Iterable[str]) -> None:
     """Judge names before a transaction, in which others would wait: a name of many emoji takes a millisecond."""
-    for name in names:
+    listed = list(names)
+    if "".join(listed).isascii():  # of nearly all batches
+        return
+    for name in listed:
         if not name.isascii():
             _JUDGED.find(name)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Generator, Iterator, Sequence
+from collections.abc import Generator, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from functools import cache, lru_cache
 from typing import Any
@@ -11,11 +11,12 @@ from typing import Any
 import sqlalchemy as sa
 
 from evenmatch.ledger import arrays
-from evenmatch.ledger.rows import NAMES, Row, conflict, key_of
+from evenmatch.ledger.rows import NAMES, Row, Values, conflict, key_of
 
 Statement = tuple[str, tuple[object, ...]]  # SQL with `?` placeholders, and their values
 
 AT_ONCE = 5000  # rows per array statement
+BY_COLUMN = 25_000  # the same for rows that come by column
 COLLECTED = "collected"  # statements of a connection, in its `info`
 _IDLE_LIMIT = "idle_in_transaction_session_timeout"
 _WRITES = re.compile(r"(?:INSERT INTO|UPDATE|DELETE FROM) (\w+)")
@@ -73,6 +74,23 @@ class PostgresRows:
         statement, types = _postgres_insert(table, tuple(columns), then)
         self.run(connection, statement, *map(arrays.pack, zip(*rows, strict=True), types))
 
+    def insert_columns(
+        self,
+        connection: sa.Connection,
+        table: sa.Table,
+        same: Mapping[str, object],
+        columns: Mapping[str, Values],
+        *,
+        replacing: bool = False,
+    ) -> None:
+        """Send an array for each column, and a single value for those that are the same in every row."""
+        statement, types = _postgres_insert_columns(table, tuple(same), tuple(columns), replacing)
+        count = len(next(iter(columns.values())))
+        for first in range(0, count, BY_COLUMN):
+            part = slice(first, first + BY_COLUMN)
+            packed = [arrays.pack(values[part], kind) for values, kind in zip(columns.values(), types, strict=True)]
+            self.run(connection, statement, *same.values(), *packed)
+
     def _copy(
         self, connection: sa.Connection, into: str, columns: Sequence[sa.Column[Any]], rows: Sequence[Row]
     ) -> None:
@@ -106,7 +124,9 @@ class PostgresRows:
             [name.casefold() for name in names],
         )
 
-    def lock(self, connection: sa.Connection, ladder: str, sql: str, *values: object) -> list[Row]:
+    def lock(
+        self, connection: sa.Connection, ladder: str, begin: Sequence[str], sql: str, *values: object
+    ) -> list[Row]:
         """Lock the ladder with FOR UPDATE and names with a shared advisory lock, in one round trip.
 
         Not by a pipeline: see `together`.
@@ -115,10 +135,13 @@ class PostgresRows:
 
         driver: Any = connection.connection.driver_connection
         with ClientCursor(driver) as cursor:
-            locking = "SELECT pg_advisory_xact_lock_shared(%s); SELECT 1 FROM ladder WHERE name = %s FOR UPDATE; "
-            selects = f"SELECT {self.shorten_idle_limit}; {sql}".replace("?", "%s")
-            cursor.execute(locking + selects, (NAMES, ladder, *values))
-            for _ in range(3):
+            locking = (
+                "SELECT pg_advisory_xact_lock_shared(%s)",
+                "SELECT 1 FROM ladder WHERE name = %s FOR UPDATE",
+                f"SELECT {self.shorten_idle_limit}",
+            )
+            cursor.execute("; ".join((*begin, *locking, sql.replace("?", "%s"))), (NAMES, ladder, *values))
+            for _ in range(len(begin) + len(locking)):
                 cursor.nextset()
             rows: list[Row] = cursor.fetchall()
             return rows
@@ -137,7 +160,7 @@ class PostgresRows:
         Not by a pipeline: while one is open, and after the Flush message with which psycopg ends it, the server does
         not count how long a transaction is idle, and a process that is frozen then would stop all others.
         """
-        return nullcontext() if most > AT_ONCE else _collected(connection)
+        return nullcontext() if most > BY_COLUMN else _collected(connection)
 
     def all(self, connection: sa.Connection, sql: str, *values: object) -> list[Row]:
         """Run the SELECT on the driver directly, with binary results."""
@@ -219,4 +242,17 @@ def _postgres_insert(table: sa.Table, columns: tuple[str, ...], then: str) -> tu
     """The statement that inserts rows given as one array per column, and the types of these arrays."""
     listed, values = ", ".join(columns), ", ".join("?" * len(columns))
     statement = f"INSERT INTO {table.name} ({listed}) SELECT * FROM unnest({values}) AS new ({listed}){then}"
+    return statement, [ARRAYS[type(table.c[column].type)] for column in columns]
+
+
+@cache
+def _postgres_insert_columns(
+    table: sa.Table, same: tuple[str, ...], columns: tuple[str, ...], replacing: bool
+) -> tuple[str, list[tuple[int, int]]]:
+    """The statement of `insert_columns`, and the types of its arrays."""
+    fixed = "".join(f"?::{_POSTGRES_TYPES[type(table.c[column].type)]} AS {column}, " for column in same)
+    listed, values = ", ".join(columns), ", ".join("?" * len(columns))
+    then = f" ORDER BY {key_of(table)}{conflict(table, (*same, *columns), False)}" if replacing else ""
+    head = f"INSERT INTO {table.name} ({', '.join((*same, *columns))}) SELECT {fixed}{listed}"
+    statement = f"{head} FROM unnest({values}) AS new ({listed}){then}"
     return statement, [ARRAYS[type(table.c[column].type)] for column in columns]

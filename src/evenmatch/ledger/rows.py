@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Generator, Iterable, Sequence
+from collections.abc import Generator, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from functools import cache
-from itertools import chain
+from itertools import chain, repeat
 from typing import Any, Protocol
 
+import numpy as np
 import sqlalchemy as sa
+from numpy.typing import NDArray
 
 Row = tuple[Any, ...]
+Values = Sequence[object] | NDArray[Any]  # one for each row; of bytes of one length: an array of dtype V
 
 
 class Rows(Protocol):
@@ -39,6 +42,22 @@ class Rows(Protocol):
         """Insert or replace rows by primary key; `same`: keep existing rows unchanged."""
         ...
 
+    def insert_columns(
+        self,
+        connection: sa.Connection,
+        table: sa.Table,
+        same: Mapping[str, object],
+        columns: Mapping[str, Values],
+        *,
+        replacing: bool = False,
+    ) -> None:
+        """Insert rows that are given by column.
+
+        same  columns with the same value in every row
+        replacing  replace existing rows, as `upsert` does
+        """
+        ...
+
     def among(
         self, connection: sa.Connection, sql: str, first: Sequence[object], values: Sequence[int] | Sequence[str]
     ) -> list[Row]:
@@ -52,8 +71,13 @@ class Rows(Protocol):
         """Create a player for each of these sorted names, unless another writer has just created it."""
         ...
 
-    def lock(self, connection: sa.Connection, ladder: str, sql: str, *values: object) -> list[Row]:
-        """Lock the ladder and all names against changes by others, then run a SELECT and return its rows."""
+    def lock(
+        self, connection: sa.Connection, ladder: str, begin: Sequence[str], sql: str, *values: object
+    ) -> list[Row]:
+        """Lock the ladder and all names against changes by others, then run a SELECT and return its rows.
+
+        begin  statements to be run before
+        """
         ...
 
     def hold(self, connection: sa.Connection, lock: int) -> None:
@@ -109,6 +133,21 @@ class SqliteRows:
         """Use ON CONFLICT."""
         self._insert(connection, table, columns, rows, conflict(table, tuple(columns), same))
 
+    def insert_columns(
+        self,
+        connection: sa.Connection,
+        table: sa.Table,
+        same: Mapping[str, object],
+        columns: Mapping[str, Values],
+        *,
+        replacing: bool = False,
+    ) -> None:
+        """Make rows of the columns."""
+        lists = [values.tolist() if isinstance(values, np.ndarray) else values for values in columns.values()]
+        rows = list(zip(*(repeat(value, len(lists[0])) for value in same.values()), *lists, strict=True))
+        write = self.upsert if replacing else self.insert
+        write(connection, table, [*same, *columns], rows)
+
     def _insert(
         self, connection: sa.Connection, table: sa.Table, columns: Sequence[str], rows: Sequence[Row], then: str
     ) -> None:
@@ -139,7 +178,9 @@ class SqliteRows:
         connection.exec_driver_sql("INSERT INTO player (player, name, folded) VALUES (?, ?, ?)", folded)
         connection.exec_driver_sql("INSERT INTO name (player, name) VALUES (?, ?)", rows)
 
-    def lock(self, connection: sa.Connection, ladder: str, sql: str, *values: object) -> list[Row]:
+    def lock(
+        self, connection: sa.Connection, ladder: str, begin: Sequence[str], sql: str, *values: object
+    ) -> list[Row]:
         """Lock nothing: BEGIN IMMEDIATE has locked the database."""
         return self.all(connection, sql, *values)
 

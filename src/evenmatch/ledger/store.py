@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -11,7 +11,7 @@ import sqlalchemy as sa
 
 from evenmatch.errors import UnknownNameError
 from evenmatch.ledger.master_secret import MasterSecret
-from evenmatch.ledger.rows import Row, Rows
+from evenmatch.ledger.rows import Row, Rows, Values
 
 
 class Head(NamedTuple):
@@ -85,6 +85,12 @@ class Store:
         """Insert or replace rows by primary key; `same`: keep existing rows unchanged."""
         self.rows.upsert(self.connection, table, columns, rows, same=same)
 
+    def insert_columns(
+        self, table: sa.Table, same: Mapping[str, object], columns: Mapping[str, Values], *, replacing: bool = False
+    ) -> None:
+        """Insert rows that are given by column, see Rows.insert_columns."""
+        self.rows.insert_columns(self.connection, table, same, columns, replacing=replacing)
+
     def together(self, most: int) -> AbstractContextManager[object]:
         """Collect the writes inside the block: see Rows.together."""
         return self.rows.together(self.connection, most)
@@ -97,9 +103,12 @@ class Store:
         """The head of a ladder. Raises UnknownNameError for an unknown ladder."""
         return self._head(name, self.all(f"{_HEAD} WHERE l.name = ?", name))
 
-    def lock(self, name: str) -> Head:
-        """Like `head`, and lock the ladder and names against other writers until the transaction ends."""
-        return self._head(name, self.rows.lock(self.connection, name, f"{_HEAD} WHERE l.name = ?", name))
+    def lock(self, name: str, begin: Sequence[str] = ()) -> Head:
+        """Like `head`, and lock the ladder and names against other writers until the transaction ends.
+
+        begin  statements that begin the transaction, if it has not begun yet
+        """
+        return self._head(name, self.rows.lock(self.connection, name, begin, f"{_HEAD} WHERE l.name = ?", name))
 
     def _head(self, name: str, rows: list[Row]) -> Head:
         if not rows:

@@ -7,12 +7,14 @@ import threading
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from itertools import accumulate
-from typing import Generic, TypeAlias, TypeVar
+from typing import Generic, Self, TypeAlias, TypeVar
 
 from evenmatch.errors import EvenmatchError, StoreError
 
 Request = TypeVar("Request")
 Result = TypeVar("Result")
+Outcomes: TypeAlias = Sequence[Result | EvenmatchError]
+Call: TypeAlias = Callable[[Callable[[], None]], Outcomes[Result]]
 MOST = 2000  # largest total weight of requests that share a transaction; a single heavier one has its own
 
 
@@ -53,10 +55,36 @@ class GroupCommit(Generic[Request, Result]):
         weigh: Callable[[Request], int] = lambda _: 1,
         within: float | None = None,
     ) -> None:
-        self._work, self._start, self._failed, self._weigh, self._within = work, start, failed, weigh, within
+        self._prepare: Callable[[str, Sequence[Request]], Call[Result]] = lambda ladder, requests: (
+            lambda _: work(ladder, requests)
+        )
+        self._start, self._failed, self._weigh, self._within = start, failed, weigh, within
         self._guard = threading.Lock()
         # By ladder, while a call runs or is about to: the requests that wait, each with its promise.
         self._waiting: dict[str, list[tuple[Request, Promise[Result]]]] = {}
+        self._turns: dict[str, threading.Lock] = {}  # held by the call that runs; also by ladder
+
+    @classmethod
+    def staged(
+        cls,
+        prepare: Callable[[str, Sequence[Request]], Call[Result]],
+        start: Callable[..., object],
+        failed: Callable[[BaseException], None],
+        weigh: Callable[[Request], int],
+        within: float | None,
+    ) -> Self:
+        """With work in two stages: the first one of a call runs while the second one of the call before it commits.
+
+        prepare  does what does not depend on earlier calls of the ladder, and returns the function that does the rest,
+                 whose argument it calls when it begins to commit
+        """
+
+        def whole(ladder: str, requests: Sequence[Request]) -> Outcomes[Result]:
+            return prepare(ladder, requests)(lambda: None)
+
+        made = cls(whole, start, failed, weigh, within)
+        made._prepare = prepare
+        return made
 
     def wait(self, ladder: str, request: Request) -> Result:
         """The result of a request of this thread. Raises the error that refused it."""
@@ -83,10 +111,7 @@ class GroupCommit(Generic[Request, Result]):
             async with asyncio.timeout(self._within):
                 return await promise
         except TimeoutError:
-            raise StoreError(
-                f"the database has not answered for {self._within:g} s; it is not known whether this was stored; "
-                "send it again"
-            ) from None
+            raise unanswered(self._within) from None
 
     def _is_first(self, ladder: str, request: Request, promise: Promise[Result]) -> bool:
         """Have a request wait; return whether no call runs for the ladder, so that the caller must begin one."""
@@ -101,15 +126,25 @@ class GroupCommit(Generic[Request, Result]):
     def _lead(self, ladder: str) -> None:
         """Call for those that wait, let the next leader begin, then resolve the promises."""
         with self._guard:
+            turn = self._turns.setdefault(ladder, threading.Lock())
             waiting = self._waiting[ladder]
             weights = accumulate(self._weigh(request) for request, _ in waiting)
             end = max(1, sum(weight <= MOST for weight in weights))
             batch = waiting[:end]
             del waiting[:end]
         promises = [promise for _, promise in batch]
-        outcomes: Sequence[Result | EvenmatchError]
+        outcomes: Outcomes[Result]
+        is_followed = False
+
+        def begin_next() -> None:
+            nonlocal is_followed
+            with suppress(RuntimeError):  # no thread can be started; the end of this call tries again
+                is_followed = is_followed or self._hand_over(ladder)
+
         try:
-            outcomes = self._work(ladder, [request for request, _ in batch])
+            call = self._prepare(ladder, [request for request, _ in batch])
+            with turn:
+                outcomes = call(begin_next)
         except EvenmatchError as error:
             outcomes = [error] * len(batch)
         except BaseException as error:
@@ -119,31 +154,43 @@ class GroupCommit(Generic[Request, Result]):
             if isinstance(promises[0], _Promise):
                 raise  # in this thread; the others get the StoreError
         finally:
-            self._hand_over(ladder)
+            if not is_followed:
+                self._hand_over(ladder, is_last=True)
             if isinstance(promises[0], asyncio.Future):
                 with suppress(RuntimeError):  # the event loop is closed, so none of its requests waits any more
                     promises[0].get_loop().call_soon_threadsafe(_resolve, promises, outcomes)
             else:
                 _resolve(promises, outcomes)
 
-    def _hand_over(self, ladder: str) -> None:
+    def _hand_over(self, ladder: str, *, is_last: bool = False) -> bool:
+        """Let the first that waits lead, if there is one; whether there is. is_last: this call is at its end."""
         with self._guard:
             waiting = self._waiting[ladder]
             if not waiting:
-                del self._waiting[ladder]
-                return
+                if is_last:
+                    del self._waiting[ladder]
+                    self._turns.pop(ladder, None)
+                return False
             first = waiting[0][1]
             if isinstance(first, _Promise):
                 first.leads = True
                 first.woken.release()
-                return
+                return True
         self._start(self._lead, ladder)
+        return True
 
     def _withdraw(self, ladder: str, request: Request, promise: _Promise[Result]) -> None:
         with self._guard, suppress(KeyError, ValueError):
             self._waiting[ladder].remove((request, promise))
         if promise.leads:
-            self._hand_over(ladder)
+            self._hand_over(ladder, is_last=True)
+
+
+def unanswered(within: float | None) -> StoreError:
+    """The error for a request that was not answered within these seconds."""
+    return StoreError(
+        f"the database has not answered for {within:g} s; it is not known whether this was stored; send it again"
+    )
 
 
 def _resolve(promises: Sequence[Promise[Result]], outcomes: Sequence[Result | EvenmatchError]) -> None:

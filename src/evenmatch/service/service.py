@@ -50,7 +50,7 @@ class Service(Transacting):
         super().__init__(database, clock)
         self._boards = StandingsCache(database, views)
         self.match_limits = LARGEST
-        self._recorder = Recorder(database, self._boards, clock, lambda: self.match_limits)
+        self.recorder = Recorder(database, self._boards, clock, lambda: self.match_limits)
 
     @classmethod
     def open(cls, url: str = DATABASE, clock: Callable[[], int] | None = None) -> Service:
@@ -133,11 +133,7 @@ class Service(Transacting):
         other = next((match for match in matches if match.ladder != ladder), None)
         if other is not None:
             raise UsageError(f"match {other.id!r} is of ladder {other.ladder!r}; all must be of ladder {ladder!r}")
-        return self._recorder.together.wait(ladder, ReportBatch.of(matches, [rated] * len(matches)))
-
-    def record_reports(self, ladder: str, reports: ReportBatch) -> list[Outcome]:
-        """Record a batch in a transaction of its own; each match states whether it is rated, all are of this ladder."""
-        return self._recorder.record(ladder, reports)
+        return self.recorder.together.wait(ladder, ReportBatch.of(matches, [rated] * len(matches)))
 
     def import_matches(
         self,

@@ -17,8 +17,9 @@ def insert(store: Store, ladder: int, ids: Ids, positions: Ids) -> None:
     ids, positions = ids[order], positions[order]
     once = np.ones(len(ids), np.bool_)
     once[1:] = (ids[1:] != ids[:-1]) | (positions[1:] != positions[:-1])
-    listed = zip([ladder] * int(once.sum()), ids[once].tolist(), positions[once].tolist(), strict=True)
-    store.insert(schema.appearance, ("ladder", "player", "position"), list(listed))
+    if len(ids):
+        columns = {"player": ids[once], "position": positions[once]}
+        store.insert_columns(schema.appearance, {"ladder": ladder}, columns)
 
 
 def delete(store: Store, ladder: int) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -13,14 +13,10 @@ from evenmatch.ledger import schema
 from evenmatch.ledger.block_rating import Block
 from evenmatch.ledger.codec import ID, Ids, unpack
 from evenmatch.ledger.events import Body, Correction, Event, Kind, correction_digest, write_body
-from evenmatch.ledger.rows import Row
+from evenmatch.ledger.rows import Row, Values
 from evenmatch.ledger.store import Head, Store
 
 BATCH = 20_000  # events read at a time
-MATCH_COLUMNS = (
-    *("ladder", "position", "id", "kind", "digest", "recorded_at", "played_at", "duration", "rated"),
-    *("teams", "players", "slots", "labels", "generation", "told", "seal"),
-)
 _CONTENT = "position, played_at, duration, teams, players, slots, rated"
 _MATCH = f"SELECT {_CONTENT}, id, generation, told, labels FROM event"
 
@@ -198,9 +194,13 @@ def _bounds(since: int | None, until: int | None) -> tuple[str, list[int]]:
 # writing
 
 
-def insert_matches(store: Store, rows: Sequence[Row]) -> None:
-    """Insert match events with MATCH_COLUMNS."""
-    store.insert(schema.event, MATCH_COLUMNS, rows)
+def insert_matches(store: Store, ladder: int, columns: Mapping[str, Values], recorded_at: int, generation: int) -> None:
+    """Insert matches of one generation that are recorded at the same time.
+
+    columns  position, id, digest, played_at, duration, rated, teams, players, slots, labels, told and seal
+    """
+    same = {"ladder": ladder, "kind": Kind.MATCH.value, "recorded_at": recorded_at, "generation": generation}
+    store.insert_columns(schema.event, same, columns)
 
 
 def insert_correction(

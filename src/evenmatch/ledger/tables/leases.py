@@ -47,6 +47,26 @@ def write_test(store: Store, name: str, held_at: int) -> None:
     store.run(sql, name, NOBODY, held_at)
 
 
+def attend(store: Store, name: str, owner: str, held_at: int) -> None:
+    """Increment the heartbeat of a row that only this owner writes; create it if it does not exist."""
+    sql = (
+        "INSERT INTO lease (name, owner, beat, held_at) VALUES (?, ?, 1, ?) "
+        "ON CONFLICT (name) DO UPDATE SET owner = excluded.owner, beat = lease.beat + 1, held_at = excluded.held_at"
+    )
+    store.run(sql, name, owner, held_at)
+
+
+def read_like(store: Store, prefix: str) -> list[tuple[str, str, int]]:
+    """(name, owner, heartbeat) of the leases whose names begin with this prefix, by name."""
+    sql = "SELECT name, owner, beat FROM lease WHERE name >= ? AND name < ? ORDER BY name"
+    return [(row[0], row[1], row[2]) for row in store.all(sql, prefix, f"{prefix}\U0010ffff")]
+
+
+def remove(store: Store, name: str) -> None:
+    """Delete a lease."""
+    store.run("DELETE FROM lease WHERE name = ?", name)
+
+
 def release(store: Store, name: str, owner: str) -> None:
     """Give the lease to NOBODY, if this owner has it."""
     store.run("UPDATE lease SET owner = ? WHERE name = ? AND owner = ?", NOBODY, name, owner)

@@ -12,7 +12,7 @@ from evenmatch.history import Floats
 from evenmatch.ledger import generation_rows, schema
 from evenmatch.ledger.codec import Ids
 from evenmatch.ledger.roster import TALLY, Roster, unpack_ladders
-from evenmatch.ledger.rows import Row
+from evenmatch.ledger.rows import Row, Values
 from evenmatch.ledger.store import Head, Store
 from evenmatch.standings.placement import RatingSample
 from evenmatch.systems.system import Records, Rules
@@ -72,18 +72,12 @@ def _read_others(store: Store, head: Head, roster: Roster) -> Floats:
 
 def put(store: Store, ladder: int, generation: int, roster: Roster, *, new: bool = False) -> None:
     """Insert or replace the states of all players of a roster; `new`: none of them has a state yet."""
-    columns = ("ladder", "generation", "player", "rating", *TALLY.names, "record")  # type: ignore[misc]
-    width = roster.records.dtype.itemsize
-    joined = roster.records.tobytes()
-    ratings, ids = roster.records["rating"].tolist(), roster.ids.tolist()
-    rows = [
-        (ladder, generation, player, rating, *tally, joined[index * width : (index + 1) * width])
-        for index, (player, rating, tally) in enumerate(zip(ids, ratings, roster.tally.tolist(), strict=True))
-    ]
-    if new:
-        store.insert(schema.state, columns, rows)
-    else:
-        store.upsert(schema.state, columns, rows)
+    if not len(roster.ids):
+        return
+    columns: dict[str, Values] = {"player": roster.ids, "rating": roster.records["rating"]}
+    columns |= {name: roster.tally[name] for name in TALLY.names or ()}
+    columns["record"] = np.ascontiguousarray(roster.records).view(f"V{roster.records.dtype.itemsize}")
+    store.insert_columns(schema.state, {"ladder": ladder, "generation": generation}, columns, replacing=not new)
 
 
 def count(store: Store, head: Head) -> int:

@@ -231,7 +231,7 @@ def _profiles(
     states = [verdicts.on(now, match, counted[match], bool(match_lines[match]), names) for match in range(len(block))]
     shown = [line if state == "rated" else b"" for line, (state, _) in zip(match_lines, states, strict=True)]
     ids = [row[0] for row in rows]
-    block_receipts = receipts(head.name, ids, RatedBlock(verdicts.plan.last_rules, now, shown, names, divisions))
+    block_receipts = receipts(head.name, ids, RatedBlock(verdicts.plan.last_rules.system, now, shown, names, divisions))
     slot_names = [names[player] for player in now.ids.tolist()]
     for match, (receipt, (state, reason)) in enumerate(zip(block_receipts, states, strict=True)):
         sides = _sides(now.columns, match, slot_names, rows[match][3], receipt)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from itertools import repeat
 from typing import NamedTuple
 
 import numpy as np
@@ -14,9 +13,9 @@ from numpy.typing import NDArray
 from evenmatch.history import Columns, Flags, Floats, History, Integers, Times, fill_duration
 from evenmatch.ledger.block_rating import Block, Rated, advance
 from evenmatch.ledger.codec import Ids, PackedMatches, digests, pack, pack_players
-from evenmatch.ledger.events import Kind
 from evenmatch.ledger.plan import Plan
 from evenmatch.ledger.roster import Roster
+from evenmatch.ledger.rows import Values
 from evenmatch.ledger.seals import FIRST, match_seal
 from evenmatch.ledger.store import Head, Store
 from evenmatch.ledger.tables import appearances, events, generations, ladders, player_identities, player_states
@@ -162,20 +161,25 @@ def append(
     rated = advance(roster, plan, block, names.__getitem__, lambda position: batch.ids[position - head.position - 1])
     if live is not None and len(rated.lines):
         _show(live.show, block, rated, roster)
-    lines = rated.journal_lines()
-    players = pack_players(history, ids)
     p = batch.packed
-    kind, recorded_at, generation = repeat(Kind.MATCH.value), repeat(now), repeat(head.generation)
-    event = (repeat(head.ladder), positions.tolist(), batch.ids, kind, batch.digests, recorded_at)
-    content = (p.played_at, p.duration, requested.astype(int).tolist(), p.teams, players, p.slots)
+    columns: dict[str, Values] = {
+        "played_at": p.played_at,
+        "duration": p.duration,
+        "rated": requested.astype(np.int64).tolist(),
+        "teams": p.teams,
+        "players": pack_players(history, ids),
+        "slots": p.slots,
+        "digest": batch.digests,
+    }
     seals: list[bytes] = []
     seal = head.seal or FIRST
-    for position, match_id, *fields in zip(positions.tolist(), batch.ids, *content, batch.digests, strict=True):
+    for position, match_id, *fields in zip(positions.tolist(), batch.ids, *columns.values(), strict=True):
         seal = match_seal(seal, position, match_id, now, *fields)
         seals.append(seal)
-    rows = zip(*event, *content, batch.labels, generation, lines, seals, strict=False)  # repeat has no end
+    columns |= {"position": positions, "id": batch.ids, "labels": batch.labels, "told": rated.journal_lines()}
+    columns |= {name: np.frombuffer(b"".join(of), "V16") for name, of in (("digest", batch.digests), ("seal", seals))}
     with store.together(len(slot_ids)):
-        events.insert_matches(store, list(rows))
+        events.insert_matches(store, head.ladder, columns, now, head.generation)
         appearances.insert(store, head.ladder, slot_ids, np.repeat(positions, np.diff(history.match_slots)))
         player_states.put(store, head.ladder, head.generation, roster)
         ladders.set_position(store, head.ladder, int(positions[-1]), seal)

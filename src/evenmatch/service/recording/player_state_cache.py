@@ -26,25 +26,37 @@ MOST = 200_000  # names, and players of a ladder; when there are more, the cache
 
 @dataclass(eq=False)
 class _Players:
-    """The states of a ladder's players as of a position: rows in order of first use."""
+    """The states of a ladder's players as of a position: rows in order of first use.
+
+    ids  of the players, ascending;  rows  the row of each
+    """
 
     records: Records
     tally: NDArray[np.void]
-    rows: dict[int, int] = field(default_factory=dict)
+    ids: Ids = field(default_factory=lambda: np.empty(0, np.int64))
+    rows: NDArray[np.int64] = field(default_factory=lambda: np.empty(0, np.int64))
 
     def part(self, ids: Ids) -> tuple[NDArray[np.bool_], NDArray[np.int64]]:
         """A mask of these players that are cached, and the rows of those."""
-        found_rows = np.array([self.rows.get(player, -1) for player in ids.tolist()], np.int64)
-        known = found_rows >= 0
-        return known, found_rows[known]
+        if not len(self.ids):
+            return np.zeros(len(ids), np.bool_), self.rows
+        place = np.minimum(np.searchsorted(self.ids, ids), len(self.ids) - 1)
+        known = self.ids[place] == ids
+        return known, self.rows[place[known]]
 
     def keep(self, roster: Roster) -> None:
-        """Store the states of these players."""
-        rows = self.rows
-        used = np.array([rows.setdefault(player, len(rows)) for player in roster.ids.tolist()], np.int64)
-        if len(rows) > len(self.records):
-            self.records = _longer(self.records, 2 * len(rows))
-            self.tally = _longer(self.tally, 2 * len(rows))
+        """Store the states of these players, whose ids ascend."""
+        known, rows = self.part(roster.ids)
+        used = np.empty(len(known), np.int64)
+        used[known], count = rows, len(self.rows)
+        if not known.all():
+            new = roster.ids[~known]
+            added = used[~known] = np.arange(count, count + len(new))
+            place = np.searchsorted(self.ids, new)
+            self.ids, self.rows = np.insert(self.ids, place, new), np.insert(self.rows, place, added)
+            if len(self.rows) > len(self.records):
+                self.records = _longer(self.records, 2 * len(self.rows))
+                self.tally = _longer(self.tally, 2 * len(self.rows))
         self.records[used], self.tally[used] = roster.records, roster.tally
 
 

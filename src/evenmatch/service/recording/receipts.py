@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from evenmatch.history import Floats, team_results
 from evenmatch.ledger.block_rating import Block
 from evenmatch.ledger.codec import line_type
-from evenmatch.systems.system import Change, Records, Rules
+from evenmatch.systems.system import Change, Records, System
 
 
 @dataclass(frozen=True)
@@ -41,7 +41,7 @@ class RatedBlock:
     names  of players by id;  divisions  names, by the index that lines hold
     """
 
-    rules: Rules
+    system: System
     block: Block
     told: Sequence[bytes]
     names: Mapping[int, str]
@@ -50,10 +50,10 @@ class RatedBlock:
     @cached_property
     def records(self) -> Records:
         """The line of every slot; zeros in matches that were not rated."""
-        kind = line_type(self.rules.system)
+        kind = line_type(self.system)
         c = self.block.columns
         sizes = np.diff(c.slot_start[c.team_start]).tolist()
-        whole = b"".join(told or bytes(size * kind.itemsize) for told, size in zip(self.told, sizes, strict=True))
+        whole = b"".join(lines or bytes(size * kind.itemsize) for lines, size in zip(self.told, sizes, strict=True))
         return np.frombuffer(whole, kind)
 
     @property
@@ -100,7 +100,7 @@ class RatedBlock:
             records["after"].tolist(),
             records["expected"].tolist(),
             self.result.tolist(),
-            self.rules.system.name_factors(records["factors"].tolist()),
+            self.system.name_factors(records["factors"].tolist()),
             self.percentile,
             self.division,
         )

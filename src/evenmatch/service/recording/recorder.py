@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import NamedTuple
 
 import numpy as np
 
@@ -14,7 +15,7 @@ from evenmatch.ledger.events import write_body
 from evenmatch.ledger.name_skeletons import judge
 from evenmatch.ledger.plan import Plan
 from evenmatch.ledger.store import Head, Store
-from evenmatch.ledger.tables import checkpoints, corrections, events, player_identities, player_states
+from evenmatch.ledger.tables import checkpoints, corrections, events, live_matches, player_identities, player_states
 from evenmatch.service.group_commit import GroupCommit
 from evenmatch.service.match_limits import MatchLimits
 from evenmatch.service.name_rule import NameRule
@@ -30,6 +31,34 @@ CHECKPOINT = 50_000  # events between two checkpoints at least; also at least fo
 PAIRS = 2_000_000  # pairs of teams that one transaction rates at most, unless a single match has more: about 0.3 s
 
 Outcome = MatchReceipt | EvenmatchError
+
+
+class _Part(NamedTuple):
+    """Matches that share a transaction. batch: the same, packed; None: not packed yet"""
+
+    reports: ReportBatch
+    batch: Batch | None = None
+
+
+class PreparedReports(NamedTuple):
+    """Matches that are ready to be recorded.
+
+    refused  errors by index;  parts  those that share a transaction, each with the index of its first match
+    total    number of all matches;  view  for the standing on receipts; None: there is no match
+    """
+
+    ladder: str
+    refused: Mapping[int, InputError]
+    parts: Sequence[tuple[int, _Part]]
+    total: int
+    view: View | None = None
+
+
+class RecordedReports(NamedTuple):
+    """The outcome of each match, and the ids of those that are live matches: they are to be closed."""
+
+    outcomes: list[Outcome]
+    live: list[str]
 
 
 class Recorder:
@@ -57,8 +86,12 @@ class Recorder:
         Other ladders may write between matches of many teams, which take long to rate.
         Raises UnknownNameError for an unknown ladder, StoreError if it is unknown whether the matches were stored.
         """
+        return self.write(self.prepare(ladder, reports)).outcomes
+
+    def prepare(self, ladder: str, reports: ReportBatch) -> PreparedReports:
+        """Do what needs no lock: judge names, refuse too large matches, pack the others. Raises as `record`."""
         if not len(reports):
-            return []
+            return PreparedReports(ladder, {}, [], 0)
         if ladder not in self._plans:
             self._prepare(ladder)
         judge(reports.player)
@@ -68,40 +101,58 @@ class Recorder:
         if refused:  # by settings that may be some seconds old
             view = self._boards.view(ladder, now)
             refused = _too_large(reports, self._limits().on(ladder, view.settings))
-        outcomes: list[Outcome | None] = [refused.get(index) for index in range(len(reports))]
         spans = list(_spans(reports, refused))
-        for (first, end), part in zip(spans, reports.parts(spans), strict=True):
-            outcomes[first:end] = self._record(ladder, view, part)
-        return [outcome for outcome in outcomes if outcome is not None]
+        whole = reports.parts(spans) if spans != [(0, len(reports))] else [reports]
+        parts = [(first, _Part(part, _packed(part))) for (first, _), part in zip(spans, whole, strict=True)]
+        return PreparedReports(ladder, refused, parts, len(reports), view)
+
+    def write(self, prepared: PreparedReports, committing: Callable[[], None] = lambda: None) -> RecordedReports:
+        """Record prepared matches; `committing` is called when a transaction is about to be committed."""
+        outcomes: list[Outcome | None] = [prepared.refused.get(index) for index in range(prepared.total)]
+        live: list[str] = []
+        for first, part in prepared.parts:
+            assert prepared.view is not None
+            recorded = self._record(prepared.ladder, prepared.view, part, live, committing)
+            outcomes[first : first + len(recorded)] = recorded
+        return RecordedReports([outcome for outcome in outcomes if outcome is not None], live)
 
     def _record_each(self, ladder: str, batches: Sequence[ReportBatch]) -> list[list[Outcome]]:
         return ReportBatch.shares(batches, self.record(ladder, ReportBatch.joined(batches)))
 
-    def _record(self, ladder: str, view: View, reports: ReportBatch) -> list[Outcome]:
+    def _record(
+        self, ladder: str, view: View, part: _Part, live: list[str], committing: Callable[[], None]
+    ) -> list[Outcome]:
         """Record in one transaction; if rating rejects a match, split in halves until that match is alone."""
+        reports = part.reports
         try:
-            return self._try(ladder, view, reports)
+            return self._try(ladder, view, part, live, committing)
         except InputError as error:
             if len(reports) == 1:
                 return [error]
         half = len(reports) // 2
-        first = self._record(ladder, view, reports.part(0, half))
-        return first + self._record(ladder, view, reports.part(half, len(reports)))
+        halves = reports.parts([(0, half), (half, len(reports))])
+        first, second = (self._record(ladder, view, _Part(part), live, committing) for part in halves)
+        return first + second
 
-    def _try(self, ladder: str, view: View, reports: ReportBatch) -> list[Outcome]:
+    def _try(
+        self, ladder: str, view: View, part: _Part, live: list[str], committing: Callable[[], None]
+    ) -> list[Outcome]:
         now, divided = self._clock(), False
-        with self._database.write() as store:
-            head = store.lock(ladder)
+        batch = part.batch or Batch.of_reports(part.reports)
+        with self._database.write_ladder(ladder) as (store, head):
             plan = self._plan(store, head)
             if (view.head.generation, view.head.settings) != (head.generation, head.settings):  # the view is outdated
                 self._boards.forget(ladder)
                 view = take(store, ladder, now)
             transaction = StateTransaction(self._memory, head)
-            outcomes, count = record(store, head, plan, reports, now, view, transaction)
+            outcomes, count = record(store, head, plan, batch, now, view, transaction)
+            open_matches = live_matches.ids_of_open(store, head.ladder, batch.ids)
             if now - head.divided_at > DIVIDE:
                 divided = divide(store, view, now) is not None
-            if head.position // CHECKPOINT != (head.position + len(reports)) // CHECKPOINT:
+            if head.position // CHECKPOINT != (head.position + len(batch)) // CHECKPOINT:
                 _checkpoint(store, store.head(ladder), plan)
+            committing()
+        live += open_matches
         transaction.keep(head.position + count)
         if divided:
             self._boards.divided(view, now)
@@ -121,6 +172,14 @@ class Recorder:
             plan = corrections.read_plan(store, head, head.planned)
             self._plans[head.name] = (key, plan)
         return plan
+
+
+def _packed(reports: ReportBatch) -> Batch | None:
+    """The batch of these reports; None if one of them is invalid, which is found out where they are split."""
+    try:
+        return Batch.of_reports(reports)
+    except InputError:
+        return None
 
 
 def _too_large(reports: ReportBatch, limits: MatchLimits) -> dict[int, InputError]:
@@ -153,13 +212,12 @@ def record(
     store: Store,
     head: Head,
     plan: Plan,
-    reports: ReportBatch,
+    batch: Batch,
     now: int,
     view: View,
     transaction: StateTransaction,
 ) -> tuple[list[Outcome], int]:
     """Record matches on a ladder that the caller has locked. Return their outcomes, and how many are new."""
-    batch = Batch.of_reports(reports)
     rules = plan.last_rules
     new, again, outcomes = _classify(store, head, plan, batch, now)
     if new and view.settings.archived:
@@ -172,7 +230,7 @@ def record(
         divisions = [division.name for division in view.settings.standings.divisions]
         chosen = batch.take(new)
         added = append(store, head, plan, chosen, now, ReceiptDisplay(view.show, transaction))
-        source = RatedBlock(rules, added.block, added.rated.journal_lines(), added.names, divisions)
+        source = RatedBlock(rules.system, added.block, added.rated.journal_lines(), added.names, divisions)
         outcomes |= zip(new, receipts(head.name, chosen.ids, source), strict=True)
     if again:
         before = first_receipts(store, head, sorted({batch.ids[index] for index in again}))
@@ -260,7 +318,7 @@ def first_receipts(store: Store, head: Head, ids: Sequence[str]) -> dict[str, Ma
     receipt_of: dict[str, MatchReceipt] = {}
     for block, (match_id, generation, lines, _) in matches:
         division_names = divisions[bisect_left(changed, int(block.positions[0])) - 1]
-        rated = RatedBlock(rules_of[generation], block, [bytes(lines)], names, division_names)
+        rated = RatedBlock(rules_of[generation].system, block, [bytes(lines)], names, division_names)
         receipt_of[match_id] = receipts(head.name, [match_id], rated)[0]
     return receipt_of
 

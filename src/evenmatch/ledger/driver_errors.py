@@ -1,0 +1,52 @@
+"""Errors of the database drivers as clear messages, and the time limits that some of them name."""
+
+from __future__ import annotations
+
+from evenmatch.errors import MoveError, StoreError
+
+PATIENCE = 60.0  # seconds to wait for another writer
+LOCK_LIMIT = 10.0  # a statement waits for a lock
+STATEMENT_LIMIT = 60.0  # a statement runs
+MOVING, MOVED = "the database is being moved", "the database was moved"  # begin refusals, see move_marks.py
+
+
+def translated(shown: str, error: BaseException) -> StoreError:
+    """The error for one of the driver."""
+    text = _explained(error)
+    return (MoveError if text.startswith((MOVING, MOVED)) else StoreError)(f"{shown}: {text}")
+
+
+def _explained(error: BaseException) -> str:
+    """Explain a driver error and what to do about it."""
+    message = (str(error).strip() or type(error).__name__).splitlines()[0]
+    if message.startswith((MOVING, MOVED)):  # the name of the other database may look like a cause
+        return message
+    lower = message.lower()
+    causes = {
+        ("disk is full", "no space left", "disk full", "could not extend file"): "the disk is full; nothing was "
+        "saved. Free some space and try again",
+        ("read-only transaction",): "the server takes no writes now: it is a standby, or set to read-only",
+        ("readonly", "read-only"): "the file or its folder is not writable; allow writing and try again",
+        ("database is locked",): f"another process has been writing for {PATIENCE:.0f} s; nothing was saved, try again",
+        ("not a database", "malformed"): "the file is not an evenmatch database, or it is damaged",
+        (
+            "disk i/o error",
+            "file too large",
+        ): "the disk failed, or the file reached a size limit; nothing was saved",
+        ("lock timeout",): f"another process has held a lock for {LOCK_LIMIT:g} s; nothing was saved, try again",
+        ("statement timeout",): f"a statement took longer than {STATEMENT_LIMIT:g} s; nothing was saved, try again",
+        ("unable to open",): "the file cannot be opened; expected a file in a writable folder",
+        ("authentication", "role "): "the server refused the login",
+    }
+    for words, meaning in causes.items():
+        if any(word in lower for word in words):
+            return f"{meaning} ({message})"
+    if "psycopg" in type(error).__module__ and type(error).__name__ in (
+        "OperationalError",
+        "InterfaceError",
+        "AdminShutdown",
+        "CrashShutdown",
+        "CannotConnectNow",
+    ):
+        return f"the connection was lost or refused; everything that was not acknowledged can be sent again ({message})"
+    return message
