@@ -1,7 +1,8 @@
-"""Rate the ladders of partitioned Parquet on a cluster: a task for each ladder that has a folder of its own."""
+"""Rate the ladders of partitioned Parquet on a cluster: a task for each with a folder of its own, or for several."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -14,6 +15,8 @@ from evenmatch.partitioned.stream import Selection, streams_of
 from evenmatch.systems.system import Rules
 from evenmatch.tables.partitions import Partition, is_url
 from evenmatch.whole_file import remove_drafts
+
+TASKS = 16  # for each worker, if there are so many ladders: where there are more, small ones share a task
 
 
 def rate_ladders(
@@ -46,18 +49,19 @@ def rate_ladders(
 
     streams = _streams(partitions, selection)
     for stream in streams:
-        sizes[stream[0].ladder] = sum(partition.size for partition in stream)
-    largest_first = sorted(range(len(streams)), key=lambda index: -sizes[streams[index][0].ladder])
+        sizes[stream[0].ladder] = _size(stream)
+    groups = _groups(streams, TASKS * cluster.workers)
+    largest_first = sorted(range(len(groups)), key=lambda index: -_size(groups[index]))
     jobs = [
-        NamedTask(_named(streams[index]), (streams[index], by, out, journal, selection, standings))
+        NamedTask(_named(groups[index]), (groups[index], by, out, journal, selection, standings))
         for index in largest_first
     ]
     places = [place for place in (out, journal) if place]
     try:
         for place in places:
             Results(place).remove(MANIFEST)
-        parts = dict(zip(largest_first, run_jobs(cluster, rate_stream, jobs, count), strict=True))
-        rated = RatedLadders.joined([parts[index] for index in range(len(streams))])
+        parts = dict(zip(largest_first, run_jobs(cluster, rate_group, jobs, count), strict=True))
+        rated = RatedLadders.joined([parts[index] for index in range(len(groups))])
         for place in places:
             if not is_url(place):
                 remove_drafts(Path(place))  # of workers that were lost
@@ -69,7 +73,7 @@ def rate_ladders(
     return rated
 
 
-def rate_stream(
+def rate_group(
     partitions: Sequence[Partition],
     by: Rules,
     out: str | None,
@@ -77,7 +81,7 @@ def rate_stream(
     selection: Selection,
     standings: StandingsOptions | None,
 ) -> RatedLadders:
-    """Rate one ladder and write its files; each is whole or not there, so the task can be repeated."""
+    """Rate one ladder or a few and write their files; each is whole or not there, so the task can be repeated."""
     return rate_partitions(
         partitions, by, out=out, journal=journal, selection=selection, standings=standings, manifest=False
     )
@@ -97,5 +101,26 @@ def _streams(partitions: Sequence[Partition], selection: Selection) -> list[list
     return [list(stream) for stream in streams_of(partitions)]
 
 
-def _named(stream: Sequence[Partition]) -> str:
-    return f"ladder {stream[0].ladder!r}" if stream[0].ladder else f"{stream[0].address} and the files beside it"
+def _groups(streams: Sequence[Sequence[Partition]], most: int) -> list[list[Partition]]:
+    """The partitions of streams that share a task, in order; about `most` groups of equal size if streams are small."""
+    share = sum(map(_size, streams)) / most
+    groups: list[list[Partition]] = []
+    size = math.inf
+    for stream in streams:
+        if size + _size(stream) > share:
+            groups.append([])
+            size = 0
+        groups[-1] += stream
+        size += _size(stream)
+    return groups
+
+
+def _size(partitions: Sequence[Partition]) -> int:
+    return sum(partition.size for partition in partitions)
+
+
+def _named(group: Sequence[Partition]) -> str:
+    first, last = group[0].ladder, group[-1].ladder
+    if not first:
+        return f"{group[0].address} and the files beside it"
+    return f"ladder {first!r}" if first == last else f"ladders {first!r} to {last!r}"
