@@ -47,6 +47,18 @@ def write_test(store: Store, name: str, held_at: int) -> None:
     store.run(sql, name, NOBODY, held_at)
 
 
+def read_all(store: Store, prefix: str) -> dict[str, StoredLease]:
+    """The leases whose names begin with a prefix, by name."""
+    after = prefix[:-1] + chr(ord(prefix[-1]) + 1)
+    rows = store.all("SELECT name, owner, beat, held_at FROM lease WHERE name >= ? AND name < ?", prefix, after)
+    return {row[0]: StoredLease(*row[1:]) for row in rows}
+
+
+def delete(store: Store, name: str, beat: int) -> None:
+    """Delete a lease, unless its heartbeat has gone on."""
+    store.run("DELETE FROM lease WHERE name = ? AND beat = ?", name, beat)
+
+
 def release(store: Store, name: str, owner: str) -> None:
     """Give the lease to NOBODY, if this owner has it."""
     store.run("UPDATE lease SET owner = ? WHERE name = ? AND owner = ?", NOBODY, name, owner)
