@@ -87,7 +87,7 @@ def asking(balancer, places):
 
 
 def duel(number):
-    teams = [{"players": ["ann"]}, {"players": ["bob"]}]
+    teams = [{"place": 1, "players": [{"player": "ann"}]}, {"place": 2, "players": [{"player": "bob"}]}]
     return {"id": f"m{number}", "played_at": "2026-01-01T12:00:00Z", "teams": teams}
 
 
@@ -100,8 +100,8 @@ def test_reports_and_pages_of_a_ladder_go_to_its_database(asking, ladder, place)
     other = "north" if place == "main" else "main"
     report = asking("POST", f"/v1/ladders/{ladder}/matches", place, json=duel(1))
     assert report.status_code in (200, 201), report.text
-    assert asking("GET", f"/v1/ladders/{ladder}/standings", place).json()["standings"]
-    assert "ann" in asking("GET", f"/ladders/{ladder}/standings", place).text
+    assert [one["match_id"] for one in asking("GET", f"/v1/ladders/{ladder}/matches", place).json()["items"]] == ["m1"]
+    assert "bob" in asking("GET", f"/ladders/{ladder}/matches", place).text
     refused = asking("POST", f"/v1/ladders/{ladder}/matches", other, json=duel(2))
     assert refused.status_code == 401  # the key of another database
 
@@ -109,7 +109,7 @@ def test_reports_and_pages_of_a_ladder_go_to_its_database(asking, ladder, place)
 def test_what_names_no_ladder_goes_to_the_first_database_or_by_the_name_of_its_own(asking):
     def listed(of, host=None):
         found = asking("GET", "/v1/ladders", of, host=host).json()
-        return sorted(ladder["name"] for ladder in found["ladders"])
+        return sorted(ladder["name"] for ladder in found["items"])
 
     assert listed("main") == LADDERS["main"]
     assert listed("north", "north.ranks.example") == sorted(LADDERS["north"])
@@ -124,13 +124,10 @@ def test_a_ladder_that_is_not_in_the_directory_is_asked_of_the_first_database(as
 def test_a_player_of_one_name_is_another_identity_in_each_database(asking):
     for ladder, of in (("duel", "main"), ("Duel", "north")):
         asking("POST", f"/v1/ladders/{ladder}/matches", of, json=duel(3))
-    renamed = asking("POST", "/v1/players/ann/rename", "main", json={"name": "anna"})
+    renamed = asking("POST", "/v1/players/ann/rename", "main", json={"to": "anna"})
     assert renamed.status_code == 200, renamed.text
-    assert {one["player"] for one in asking("GET", "/v1/ladders/duel/standings", "main").json()["standings"]} == {
-        "anna",
-        "bob",
-    }
-    assert "ann" in {one["player"] for one in asking("GET", "/v1/ladders/Duel/standings", "north").json()["standings"]}
+    assert asking("GET", "/v1/ladders/duel/players/ann", "main").json()["player"] == "anna"
+    assert asking("GET", "/v1/ladders/Duel/players/ann", "north").json()["player"] == "ann"
 
 
 def test_the_ladders_of_one_database_go_on_without_the_other(asking, places):
