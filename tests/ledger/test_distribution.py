@@ -16,7 +16,9 @@ DISTRIBUTED = re.findall(r"create_distributed_table\('(\w+)', 'ladder'", PAGE)
 REFERENCE = re.findall(r"create_reference_table\('(\w+)'\)", PAGE)
 SOURCES = sorted(Path(evenmatch.ledger.__file__).parent.rglob("*.py"))
 # `JOIN table alias ON condition`, up to the next join or clause
-JOIN = re.compile(r"\bJOIN (\w+)(?: (?!ON\b)(\w+))? ON (.*?)(?=\bJOIN\b|\bLEFT\b|\bWHERE\b|\bORDER\b|\bGROUP\b|$)", re.S)
+JOIN = re.compile(
+    r"\bJOIN (\w+)(?: (?!ON\b)(\w+))? ON (.*?)(?=\bJOIN\b|\bLEFT\b|\bWHERE\b|\bORDER\b|\bGROUP\b|$)", re.S
+)
 FROM = re.compile(r"\bFROM (\w+)(?: (?!JOIN\b|LEFT\b|WHERE\b|ON\b)(\w+))?")
 
 
@@ -50,7 +52,7 @@ def test_every_unique_constraint_and_key_of_a_distributed_table_contains_the_lad
 
 
 def test_distributed_tables_are_joined_by_ladder():
-    """With one another: every join to one from another compares both ladders. With reference tables any join will do."""
+    """With one another: every join to one from another compares both ladders; to reference tables any will do."""
     seen = 0
     for file, text in statements():
         places = {alias or name: name for name, alias in FROM.findall(text)}

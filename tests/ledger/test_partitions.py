@@ -1,5 +1,6 @@
 """Tables partitioned by ladder: each ladder in its own partition, all else as in whole tables."""
 
+from contextlib import contextmanager
 from dataclasses import replace
 
 import pytest
@@ -34,6 +35,11 @@ def whole_url(postgres):
     Database.open(url).close()
     execute(url, "DELETE FROM event")
     return url
+
+
+@contextmanager
+def without_progress(*_):
+    yield lambda _: None
 
 
 def execute(url, *statements):
@@ -120,13 +126,13 @@ def test_a_database_is_moved_into_partitions_and_out_of_them(url, whole_url, pos
     with Service.open(whole_url, clock) as service:
         fill(service)
         before = told(service)
-    move.move(whole_url, url, _quiet)
+    move.move(whole_url, url, without_progress)
     back = postgres.fresh_database()
     with Service.open(url, clock) as service:
         assert told(service) == before
         service.record(on(NAMES[5], duel(99, "ann", "new")))
         after = told(service)
-    move.move(url, back, _quiet)
+    move.move(url, back, without_progress)
     with Service.open(back, clock) as service:
         assert told(service) == after
 
@@ -170,16 +176,3 @@ def test_tables_with_grants_or_triggers_keep_them(postgres, statement):
     )
     with Service.open(url) as service:
         assert partitions(service) == dict.fromkeys(PARTITIONED, 0)
-
-
-class _quiet:
-    """No progress is shown."""
-
-    def __init__(self, *_):
-        pass
-
-    def __enter__(self):
-        return lambda _: None
-
-    def __exit__(self, *_):
-        pass

@@ -72,13 +72,13 @@ class Leases:
         """The leases whose names begin with a prefix, read at once, by name. Raises StoreError."""
         with self._guard:
             with self._database.read() as store:
-                found = leases.read_all(store, prefix)
+                stored_leases = leases.read_all(store, prefix)
             now = self._clock()
-            for name, stored in found.items():
+            for name, stored in stored_leases.items():
                 seen = self._seen.get(name)
                 if seen is None or seen.owner != self.owner:  # its own it knows by itself
                     self._seen[name] = _as_read(stored, now, seen)
-            return {name: self._seen[name] for name in found}
+            return {name: self._seen[name] for name in stored_leases}
 
     def is_held(self, name: str) -> bool:
         """Whether any process holds the lease. Raises StoreError."""

@@ -44,9 +44,9 @@ class MatchmakerProcesses:
         now = self._clock()
         if self._looked is not None and now - self._looked < POLL / 2:
             return
-        found = self._leases.watch_all(MATCHMAKER)
+        read = self._leases.watch_all(MATCHMAKER)
         self._looked = now
-        others = {name: lease for name, lease in found.items() if name.startswith(PROCESS) and name != self._name}
+        others = {name: lease for name, lease in read.items() if name.startswith(PROCESS) and name != self._name}
         self._living = sum(self._leases.is_alive(lease) for lease in others.values())
         for name, lease in others.items():
             if lease.looked - lease.since >= FORGET:
