@@ -95,8 +95,9 @@ def declared():
     """Lock, and a requirement that pyproject.toml says must be in it."""
     pyproject = read_pyproject()
     project = pyproject["project"]
-    extras = project["optional-dependencies"].values()
-    yield from (("run", requirement) for group in [project["dependencies"], *extras] for requirement in group)
+    extras = dict(project["optional-dependencies"])
+    yield from (("test", requirement) for requirement in extras.pop("cluster"))  # 200 MB, which the demo does not need
+    yield from (("run", requirement) for group in [project["dependencies"], *extras.values()] for requirement in group)
     yield from (("build", requirement) for requirement in pyproject["build-system"]["requires"])
     for name, group in pyproject["dependency-groups"].items():
         if name != "bench":  # is installed by hand, see docs/benchmarks.md

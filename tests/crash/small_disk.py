@@ -35,6 +35,10 @@ def full_server(folder: Path) -> Told:
     os.environ["TMPDIR"] = str(folder)
     with Postgres() as server:
         url = server.fresh_database()
+        with Service.open(url) as service:  # makes the tables and their partitions
+            with service.database.write() as store:  # room in the log for all that follows: without, the server ends
+                store.all("SELECT 1 FROM pg_switch_wal()")
+            service.create_ladder("spare", SYSTEM, rules(SYSTEM))
         ballast = folder / "ballast"
         space = os.statvfs(folder)
         ballast.write_bytes(bytes(space.f_bavail * space.f_bsize - 3_000_000))

@@ -57,7 +57,7 @@ def play_scene(scene: str, size: str, folder: Path) -> dict[str, object]:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("scene", "size"), [("full_disk", "6m"), ("full_server", "110m")])
+@pytest.mark.parametrize(("scene", "size"), [("full_disk", "6m"), ("full_server", "130m")])
 def test_a_full_disk_is_named_and_writing_goes_on_when_there_is_room(scene: str, size: str):
     """A real filesystem of that size, mounted where nobody else sees it, for SQLite and for PostgreSQL."""
     with TemporaryDirectory(dir=find_place()) as folder:  # which the server's account can enter, too

@@ -67,7 +67,8 @@ def reported(primary, follower, standby):
     """A match that the primary has recorded, and the standby has by now."""
     primary.post("/v1/ladders/duel/matches", json=report(1)).raise_for_status()
     standby.catch_up()
-    wait_for(lambda: follower.get("/v1/ladders/duel/standings").json()["players"] == 2)
+    for client in (primary, follower):  # a view that was costly is kept for a moment
+        wait_for(lambda client=client: client.get("/v1/ladders/duel/standings").json()["players"] == 2)
     return follower
 
 

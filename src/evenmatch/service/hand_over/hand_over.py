@@ -140,9 +140,19 @@ class HandOver:
                 stop.wait(AGAIN)
             finally:
                 self._fellows = None
-                asyncio.run_coroutine_threadsafe(self._end(receiver), loop).result(END)
+                self._end_in(loop, receiver)
                 if folder is not None:
                     shutil.rmtree(folder, ignore_errors=True)
+
+    def _end_in(self, loop: asyncio.AbstractEventLoop, receiver: ReportReceiver | None) -> None:
+        """End all connections, unless the event loop has ended, and they with it: after a change of the database."""
+        ending = self._end(receiver)
+        try:
+            asyncio.run_coroutine_threadsafe(ending, loop).result(END)
+        except TimeoutError:
+            log.warning("connections of the hand-over did not end within %g s", END)
+        except RuntimeError:
+            ending.close()
 
     async def _end(self, receiver: ReportReceiver | None) -> None:
         for sender in self._senders.values():
