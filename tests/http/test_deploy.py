@@ -16,6 +16,7 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from evenmatch.http.options import Options
 from evenmatch.http.server import workers
+from evenmatch.kernel_folder import INSTALLED
 from evenmatch.ledger.master_secret import FILE_VARIABLE, VARIABLE
 from evenmatch.service.callers.access import SCOPES
 from evenmatch.service.callers.keys import Keys
@@ -99,7 +100,7 @@ def test_every_alert_says_why_and_is_explained():
 
 
 def test_every_variable_of_image_and_composition_is_a_setting():
-    known = {f"EVENMATCH_{name.upper()}" for name in Options.model_fields} | {"EVENMATCH_DB", VARIABLE}
+    known = {f"EVENMATCH_{name.upper()}" for name in Options.model_fields} | {"EVENMATCH_DB", VARIABLE, INSTALLED}
     told = set(re.findall(r"EVENMATCH_\w+", IMAGE))
     for service in ("api1", "api2"):
         told |= {name for name in COMPOSE["services"][service]["environment"] if name.startswith("EVENMATCH_")}

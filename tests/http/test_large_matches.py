@@ -92,8 +92,8 @@ def test_matches_that_take_long_to_rate_do_not_share_a_transaction(service, admi
     """Otherwise other ladders of the same file would wait for all of them."""
     monkeypatch.setattr("evenmatch.service.recording.recorder.PAIRS", 12)
     begun = []
-    real = service.database.write
-    monkeypatch.setattr(service.database, "write", lambda: begun.append(1) or real())
+    real = service.database.write_ladder
+    monkeypatch.setattr(service.database, "write_ladder", lambda name: begun.append(1) or real(name))
     service.view("duel")
     begun.clear()
     batch = {"matches": [free_for_all(size, f"m-{at}") for at, size in enumerate([4, 4, 3, 6, 2])]}

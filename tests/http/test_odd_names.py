@@ -97,7 +97,7 @@ def test_names_are_judged_before_the_transaction(ladder, service, monkeypatch):
     writing, during = [False], []
 
     @contextmanager
-    def write(real=service.database.write, **options):
+    def write(real=service.database._writing, **options):
         with real(**options) as store:
             writing[0] = True
             try:
@@ -109,7 +109,7 @@ def test_names_are_judged_before_the_transaction(ladder, service, monkeypatch):
         during.append(writing[0])
         return real(text)
 
-    monkeypatch.setattr(service.database, "write", write)
+    monkeypatch.setattr(service.database, "_writing", write)
     monkeypatch.setattr(disarm, "inspect_anomalies", inspected)
     monkeypatch.setattr(name_skeletons, "_JUDGED", name_skeletons._JudgedNames())
     report(ladder, "m2", "\U0001f600" * 20, "\U0001f601" * 20)

@@ -36,7 +36,7 @@ def command(
 
     evenmatch rebuild --ladder duel --whole
 
-    evenmatch rebuild --cluster 10.0.0.5:6379 --db postgresql://user@host/name
+    evenmatch rebuild --cluster 10.0.0.5:6379 --db postgresql://league@db.example/league
     """
     results: list[dict[str, object]] = []
     for name, rebuilt in _rebuilt(db, ladder, whole) if cluster is None else _on_cluster(cluster, db, ladder, whole):

@@ -16,7 +16,7 @@ from evenmatch.systems.system import Rules
 from evenmatch.tables.partitions import Partition, is_url
 from evenmatch.whole_file import remove_drafts
 
-TASKS = 16  # for each worker, if there are so many ladders: where there are more, small ones share a task
+TASKS = 16  # for each worker at most, about: where there are more ladders, small ones share a task
 
 
 def rate_ladders(

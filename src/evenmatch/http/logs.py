@@ -46,7 +46,7 @@ def begin(options: Options, worker: int | None = None) -> None:
     structlog.configure(
         processors=[*shared, structlog.processors.format_exc_info, renderer],
         wrapper_class=structlog.make_filtering_bound_logger(level),
-        logger_factory=structlog.PrintLoggerFactory(sys.stderr),
+        logger_factory=structlog.WriteLoggerFactory(sys.stderr),  # a line in one piece: several processes may write
         cache_logger_on_first_use=False,
     )
     handler = logging.StreamHandler(sys.stderr)

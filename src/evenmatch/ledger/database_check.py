@@ -50,7 +50,9 @@ def _check_postgres(database: Database) -> DatabaseCheck:
         listed = store.all(
             "SELECT t.relname, i.relname, i.oid::bigint FROM pg_index x JOIN pg_class i ON i.oid = x.indexrelid "
             "JOIN pg_class t ON t.oid = x.indrelid JOIN pg_am a ON a.oid = i.relam "
-            "WHERE t.relname = ANY(?) AND t.relnamespace = current_schema()::regnamespace AND a.amname = 'btree' "
+            "LEFT JOIN pg_inherits h ON h.inhrelid = t.oid LEFT JOIN pg_class p ON p.oid = h.inhparent "
+            "WHERE COALESCE(p.relname, t.relname) = ANY(?) AND i.relkind = 'i' AND a.amname = 'btree' "
+            "AND t.relnamespace = current_schema()::regnamespace "
             "ORDER BY t.relname, i.relname",
             list(METADATA.tables),
         )

@@ -18,7 +18,7 @@ STILL = 15.0  # seconds of silence after which a comment is sent, so that proxie
 
 
 class Changes(NamedTuple):
-    """What is compared between polls: the ledger state of the standings, and the last change of the queues."""
+    """Values that are compared between polls: the ledger state of the standings, and the last change of the queues."""
 
     standings: str
     queue: int

@@ -11,7 +11,7 @@ from evenmatch.calibration import BINS, weigh
 from evenmatch.history import Floats, History, Integers
 from evenmatch.lab.backtests.metrics import judge
 from evenmatch.match import Appearance, Match, Team
-from evenmatch.named_rules import rules_of
+from evenmatch.rating import rules_of
 from evenmatch.systems import loop
 from evenmatch.systems.system import Rules
 from evenmatch.tables import from_matches

@@ -56,15 +56,22 @@ def attend(store: Store, name: str, owner: str, held_at: int) -> None:
     store.run(sql, name, owner, held_at)
 
 
-def read_like(store: Store, prefix: str) -> list[tuple[str, str, int]]:
-    """(name, owner, heartbeat) of the leases whose names begin with this prefix, by name."""
-    sql = "SELECT name, owner, beat FROM lease WHERE name >= ? AND name < ? ORDER BY name"
-    return [(row[0], row[1], row[2]) for row in store.all(sql, prefix, f"{prefix}\U0010ffff")]
-
-
 def remove(store: Store, name: str) -> None:
     """Delete a lease."""
     store.run("DELETE FROM lease WHERE name = ?", name)
+
+
+def read_all(store: Store, prefix: str) -> dict[str, StoredLease]:
+    """The leases whose names begin with a prefix, by name, in its order."""
+    after = prefix[:-1] + chr(ord(prefix[-1]) + 1)
+    sql = "SELECT name, owner, beat, held_at FROM lease WHERE name >= ? AND name < ? ORDER BY name"
+    rows = store.all(sql, prefix, after)
+    return {row[0]: StoredLease(*row[1:]) for row in rows}
+
+
+def delete(store: Store, name: str, beat: int) -> None:
+    """Delete a lease, unless its heartbeat has gone on."""
+    store.run("DELETE FROM lease WHERE name = ? AND beat = ?", name, beat)
 
 
 def release(store: Store, name: str, owner: str) -> None:

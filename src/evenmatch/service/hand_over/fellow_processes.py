@@ -97,7 +97,7 @@ class FellowProcesses:
         """Write the own heartbeat and read those of the others. Raises StoreError."""
         with self._database.write(durable=False) as store:
             leases.attend(store, PREFIX + self.own.process, json.dumps(self.own), self._wall())
-            rows = leases.read_like(store, PREFIX)
+            rows = [(name, lease.owner, lease.beat) for name, lease in leases.read_all(store, PREFIX).items()]
             for name in self._note(rows):
                 leases.remove(store, name)
 

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from evenmatch.ledger.database import Database
 from evenmatch.ledger.tables import leases
-from evenmatch.ledger.tables.leases import NOBODY
+from evenmatch.ledger.tables.leases import NOBODY, StoredLease
 
 BEAT = 0.75  # seconds between two heartbeats of a holder
 POLL = 0.4  # seconds between two reads of a lease held by another process
@@ -68,9 +68,32 @@ class Leases:
         with self._guard:
             return self._latest(name)
 
+    def watch_all(self, prefix: str) -> dict[str, Lease]:
+        """The leases whose names begin with a prefix, read at once, by name. Raises StoreError."""
+        with self._guard:
+            with self._database.read() as store:
+                stored_leases = leases.read_all(store, prefix)
+            now = self._clock()
+            for name, stored in stored_leases.items():
+                seen = self._seen.get(name)
+                if seen is None or seen.owner != self.owner:  # its own it knows by itself
+                    self._seen[name] = _as_read(stored, now, seen)
+            return {name: self._seen[name] for name in stored_leases}
+
     def is_held(self, name: str) -> bool:
         """Whether any process holds the lease. Raises StoreError."""
-        return self._is_alive(self.watch(name), self._clock())
+        return self.is_alive(self.watch(name))
+
+    def is_alive(self, lease: Lease) -> bool:
+        """Whether the holder of a lease that this process has read lives, as far as is known."""
+        return self._is_alive(lease, self._clock())
+
+    def delete(self, name: str, lease: Lease) -> None:
+        """Delete a lease, unless its heartbeat has gone on since it was read."""
+        with self._guard:
+            self._seen.pop(name, None)
+            with self._database.write() as store:
+                leases.delete(store, name, lease.beat)
 
     def release(self, name: str) -> None:
         """Release a lease, so that another process can take it at once."""
@@ -91,9 +114,7 @@ class Leases:
 
     def _read(self, name: str, now: float, seen: Lease | None) -> Lease:
         with self._database.read() as store:
-            owner, beat, held_at = leases.read(store, name)
-        is_same = seen is not None and (seen.owner, seen.beat) == (owner, beat)
-        return Lease(owner, beat, held_at, seen.since if is_same and seen is not None else now, now)
+            return _as_read(leases.read(store, name), now, seen)
 
     def _take(self, name: str, now: float, known: Lease) -> bool:
         """Increment the heartbeat, unless another process did since `known` was read; return whether it worked."""
@@ -105,3 +126,9 @@ class Leases:
         else:
             self._seen[name] = Lease(self.owner, beat, wall, now, now)
         return beat is not None
+
+
+def _as_read(stored: StoredLease, now: float, seen: Lease | None) -> Lease:
+    """A lease that was read now and, if ever, `seen` before."""
+    is_same = seen is not None and (seen.owner, seen.beat) == (stored.owner, stored.beat)
+    return Lease(*stored, seen.since if is_same and seen is not None else now, now)

@@ -1,4 +1,8 @@
-"""The matchmaker of all ladders: the process that holds a ladder's lease makes offers to waiting tickets."""
+"""The matchmaker of all ladders: the process that holds a ladder's lease makes offers to waiting tickets.
+
+All queues of a ladder are matched by one process, in one tick: a ticket may wait in several of them, and each change is
+written under the ladder's change lock, so that a second process would wait for the first or do its work twice.
+"""
 
 from __future__ import annotations
 
@@ -13,6 +17,7 @@ from evenmatch.ledger.tables.change_locks import advance
 from evenmatch.service import stored_queues
 from evenmatch.service.queues.join_profiles import JoinProfiles
 from evenmatch.service.queues.leases import POLL, Leases
+from evenmatch.service.queues.matchmaker_processes import MatchmakerProcesses
 from evenmatch.service.queues.parties import Level
 from evenmatch.service.queues.queue_service import QueueService, lease_of
 from evenmatch.service.queues.queue_state import QueueState
@@ -39,6 +44,8 @@ class Matchmaker:
     def __init__(self, queue_service: QueueService, leases: Leases | None = None) -> None:
         self.queue_service = queue_service
         self.leases = queue_service.leases if leases is None else leases
+        self._processes = MatchmakerProcesses(self.leases)
+        self._share: int | None = None  # of the ladders, which this process may hold; None: all
         self._since: dict[str, int] = {}  # by ladder: when this process got its lease
         self._pruned: dict[str, float] = {}
         self._followed: dict[str, float] = {}
@@ -52,7 +59,7 @@ class Matchmaker:
         queue_state = self.queue_service.queue_state(ladder)
         lease = lease_of(queue_state.ladder)
         before = self.leases.watch(lease)
-        if not self.leases.hold(lease):
+        if not self._may_hold(ladder) or not self.leases.hold(lease):
             self._since.pop(ladder, None)
             self._follow(ladder, queue_state)
             return None
@@ -66,6 +73,9 @@ class Matchmaker:
             )
         self._prune(ladder, queue_state.ladder, tick_time)
         return stepped
+
+    def _may_hold(self, ladder: str) -> bool:
+        return ladder in self._since or self._share is None or len(self._since) < self._share
 
     def _skip_pause(self, number: int, held_at: int | None, now: int) -> None:
         """Subtract the time without a matchmaker from the waiting times; held_at: when one last ran, None: never."""
@@ -104,6 +114,7 @@ class Matchmaker:
             while not stop.is_set():
                 try:
                     ticks = self._ticks()
+                    self._keep_to_share(ticks)
                     if time.monotonic() - flushed >= FLUSH:
                         flushed = time.monotonic()
                         self.queue_service.flush_seen()
@@ -122,10 +133,19 @@ class Matchmaker:
         loaded = self.queue_service.loaded
         while loaded is not None and not loaded.wait(POLL) and not stop.is_set():
             try:
-                for ladder in self._ticks():
-                    self.leases.watch(lease_of(self.queue_service.queue_state(ladder).ladder))
+                self._processes.watch()
             except EvenmatchError as error:
                 logger.warning("the matchmaker could not read its leases, next attempt in %.1f s: %s", POLL, error)
+
+    def _keep_to_share(self, ticks: Mapping[str, float]) -> None:
+        """Release the leases above this process's share, which another process then takes, and of removed queues."""
+        if len(ticks) > 1:  # one ladder cannot be shared
+            self._processes.join()
+        self._share = self._processes.share(len(ticks))
+        kept = [ladder for ladder in self._since if ladder in ticks][: self._share]
+        for ladder in self._since.keys() - set(kept):
+            self.leases.release(lease_of(self.queue_service.queue_state(ladder).ladder))
+            del self._since[ladder]
 
     def _renew_lease(self, ladder: str) -> None:
         """Renew a ladder's lease between two ticks."""
@@ -139,6 +159,8 @@ class Matchmaker:
                 break
             begin = time.monotonic()
             try:
+                if len(ticks) > 1:
+                    self._processes.join()
                 if begin < due.get(ladder, begin):
                     self._renew_lease(ladder)
                     continue
@@ -177,6 +199,10 @@ class Matchmaker:
             except EvenmatchError as error:
                 logger.warning("the lease of ladder %r could not be released and will expire: %s", ladder, error)
         self._since.clear()
+        try:
+            self._processes.leave()
+        except EvenmatchError as error:
+            logger.warning("the other matchmakers will notice in some seconds that this one has ended: %s", error)
 
 
 def _back_off(failed: int) -> float:

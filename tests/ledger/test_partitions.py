@@ -1,0 +1,178 @@
+"""Tables partitioned by ladder: each ladder in its own partition, all else as in whole tables."""
+
+from contextlib import contextmanager
+from dataclasses import replace
+
+import pytest
+import sqlalchemy as sa
+
+from evenmatch import rules
+from evenmatch.ledger.database import Database
+from evenmatch.ledger.database_check import NO_AMCHECK, check_database
+from evenmatch.service import move
+from evenmatch.service.corrections import Ban, Void
+from evenmatch.service.service import Service
+from ledger.sample_matches import duel, team_match
+from ledger.test_upgrade import migrate
+
+PARTITIONED = ("event", "appearance", "state", "journal", "checkpoint")
+NAMES = [f"ladder {number}" for number in range(6)]
+COUNT = 8
+
+
+@pytest.fixture
+def url(postgres):
+    """A new database."""
+    return postgres.fresh_database()
+
+
+@pytest.fixture
+def whole_url(postgres):
+    """A database that had rows when partitions came, and has none now."""
+    url = postgres.fresh_database()
+    migrate(url, "0015")
+    execute(url, "INSERT INTO event (ladder, position, id, kind, digest, recorded_at) VALUES (1, 1, 'a', 'b', '', 1)")
+    Database.open(url).close()
+    execute(url, "DELETE FROM event")
+    return url
+
+
+@contextmanager
+def without_progress(*_):
+    yield lambda _: None
+
+
+def execute(url, *statements):
+    engine = sa.create_engine(url)
+    with engine.begin() as connection:
+        for statement in statements:
+            connection.exec_driver_sql(statement)
+    engine.dispose()
+
+
+def partitions(service):
+    """The number of partitions of each large table."""
+    sql = "SELECT COUNT(*) FROM pg_inherits WHERE inhparent = ?::text::regclass"
+    with service.database.read() as store:
+        return {name: store.all(sql, name)[0][0] for name in PARTITIONED}
+
+
+def on(ladder, match):
+    return replace(match, ladder=ladder)
+
+
+def fill(service):
+    """Matches, corrections and a rebuild on each ladder."""
+    for number, name in enumerate(NAMES):
+        service.create_ladder(name, "elo", rules("elo"))
+        service.record_many(name, [on(name, duel(n, "ann", f"p{n % 5}")) for n in range(1, 20 + number)])
+        service.record(on(name, team_match(100, (1, "ann", "bob"), (2, "eve", "joe"))))
+        service.correct(name, Void("m3"))
+        service.correct(name, Ban("p2"))
+        service.rebuild(name, whole=True)
+
+
+def rows(service, sql):
+    with service.database.read() as store:
+        return store.all(sql)
+
+
+def told(service):
+    """Everything about ratings that is stored, without what a clock says."""
+    states = "SELECT ladder, player, rating, matches, record FROM state JOIN ladder USING (ladder, generation) "
+    lines = "SELECT ladder, j.position, LENGTH(lines) FROM journal j JOIN ladder USING (ladder, generation) "
+    appearances = "SELECT ladder, player, position FROM appearance "
+    return [rows(service, f"{sql}ORDER BY 1, 2, 3") for sql in (states, lines, appearances)]
+
+
+def test_all_is_rated_as_in_whole_tables_and_each_ladder_is_in_one_partition(url, whole_url, clock):
+    with Service.open(url, clock) as parts, Service.open(whole_url, clock) as whole:
+        for service in (parts, whole):
+            fill(service)
+        assert told(parts) == told(whole)
+        for table in PARTITIONED:
+            places = rows(parts, f"SELECT DISTINCT ladder, tableoid::regclass::text FROM {table}")
+            assert len(places) == len({ladder for ladder, _ in places})
+            assert places == [] or len({place for _, place in places}) > 1
+        assert all(parts.verify(name).is_equal for name in NAMES)
+
+
+def test_the_tables_differ_in_nothing_but_their_partitions(url, whole_url):
+    Database.open(url).close()
+    described = []
+    for each in (url, whole_url):
+        engine = sa.create_engine(each)
+        inspector = sa.inspect(engine)
+        described.append(
+            [
+                (
+                    [(c["name"], str(c["type"]), c["nullable"]) for c in inspector.get_columns(table)],
+                    inspector.get_pk_constraint(table)["constrained_columns"],
+                    inspector.get_pk_constraint(table)["name"],
+                    [(u["name"], u["column_names"]) for u in inspector.get_unique_constraints(table)],
+                )
+                for table in PARTITIONED
+            ]
+        )
+        engine.dispose()
+    assert described[0] == described[1]
+    with Service.open(url) as service:
+        assert partitions(service) == dict.fromkeys(PARTITIONED, COUNT)
+        options = rows(service, "SELECT DISTINCT reloptions[1] FROM pg_class WHERE relname ~ '^state_[0-9]+$'")
+        assert options == [("fillfactor=70",)]
+
+
+def test_a_database_is_moved_into_partitions_and_out_of_them(url, whole_url, postgres, clock):
+    with Service.open(whole_url, clock) as service:
+        fill(service)
+        before = told(service)
+    move.move(whole_url, url, without_progress)
+    back = postgres.fresh_database()
+    with Service.open(url, clock) as service:
+        assert told(service) == before
+        service.record(on(NAMES[5], duel(99, "ann", "new")))
+        after = told(service)
+    move.move(url, back, without_progress)
+    with Service.open(back, clock) as service:
+        assert told(service) == after
+
+
+def test_the_check_of_the_database_looks_at_the_indexes_of_partitions(url):
+    with Service.open(url) as service:
+        fill(service)
+        if not rows(service, "SELECT 1 FROM pg_available_extensions WHERE name = 'amcheck'"):
+            assert check_database(service.database) == ((), (NO_AMCHECK,))
+            pytest.skip("this server comes without amcheck")
+        with service.database.write() as store:
+            store.connection.exec_driver_sql("CREATE EXTENSION amcheck")
+        assert check_database(service.database) == ((), ())
+        index = "(SELECT indexrelid FROM pg_index WHERE indrelid = 'appearance_1'::regclass)"
+        switch = f"UPDATE pg_index SET indisready = {{}} WHERE indexrelid = {index}"
+        with service.database.write() as store:
+            store.connection.exec_driver_sql(switch.format("false"))
+        with service.database.write() as store:
+            ladder = store.all("SELECT ladder FROM appearance_1 LIMIT 1")[0][0]
+            store.connection.exec_driver_sql(f"INSERT INTO appearance_1 VALUES ({ladder}, 999999, 999999)")
+        with service.database.write() as store:
+            store.connection.exec_driver_sql(switch.format("true"))
+        (line,) = check_database(service.database).damage
+        assert "of table appearance_1: " in line
+
+
+def test_tables_that_have_rows_stay_whole_with_all_that_is_in_them(whole_url):
+    with Service.open(whole_url) as service:
+        assert partitions(service) == dict.fromkeys(PARTITIONED, 0)
+        assert rows(service, "SELECT id FROM event") == []  # the row that `whole_url` took out again
+
+
+@pytest.mark.parametrize("statement", ["GRANT SELECT ON state TO PUBLIC", "CREATE TRIGGER t {} FUNCTION f()"])
+def test_tables_with_grants_or_triggers_keep_them(postgres, statement):
+    url = postgres.fresh_database()
+    migrate(url, "0015")
+    execute(
+        url,
+        "CREATE FUNCTION f() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RETURN NULL; END'",
+        statement.format("AFTER INSERT ON state EXECUTE"),
+    )
+    with Service.open(url) as service:
+        assert partitions(service) == dict.fromkeys(PARTITIONED, 0)
