@@ -8,15 +8,18 @@ from __future__ import annotations
 
 import json
 import os
+import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from benchmarks.figure import Figure, Section, python
+from benchmarks.figure import ROOT, Figure, Section
 from benchmarks.game_day import GameDay
 from benchmarks.ledger import postgres, table_of
 from benchmarks.matches import Season
+from benchmarks.processes import database_processes, processor_seconds
 from benchmarks.serve import LADDER, SECRET, evenmatch, memory, running, settled
 from evenmatch.service.service import Service
 
@@ -36,7 +39,7 @@ def run() -> Section:
     broke = ""
     with game() as (address, key, pid):
         for multiple in MULTIPLES:
-            told = busiest_hour(address, key, multiple, SECONDS)
+            told = busiest_hour(address, key, pid, multiple, SECONDS)
             reasons = objections(told)
             print(f"  {multiple} times real time: {'; '.join(reasons) or 'held'}", file=sys.stderr, flush=True)
             if reasons:
@@ -52,6 +55,10 @@ def run() -> Section:
         *(_p99(kind, at, told) for kind in MOST),
         Figure(f"wait for a match, half, {at}", told["wait"]["p50"], "s", None, False, None, ""),
         Figure(f"wait for a match, 95 of 100, {at}", told["wait"]["p95"], "s", None, False, None, ""),
+        *(
+            Figure(f"cores that the {part} takes, {at}", cores, "cores", None, False, None, "")
+            for part, cores in zip(("service", "database"), told["cores"], strict=True)
+        ),
         Figure(f"memory of the service, {at}", used, "MB", None, False, None, ""),
     ]
     notes = [
@@ -99,13 +106,20 @@ def game() -> Iterator[tuple[str, str, int]]:
             yield address, key, pid
 
 
-def busiest_hour(address: str, key: str, multiple: float, seconds: float) -> dict[str, Any]:
-    """What the players of the busiest hour measured."""
+def busiest_hour(address: str, key: str, pid: int, multiple: float, seconds: float) -> dict[str, Any]:
+    """What the players of the busiest hour measured; `cores`: of the service and of the database, meanwhile."""
     warm = DAY.match_seconds / multiple + WARM
-    told: dict[str, Any] = json.loads(
-        python("-m", "benchmarks.day_crowd", address, key, str(multiple), str(warm), str(seconds), str(WAIT))
-    )
-    return told
+    numbers = map(str, (multiple, warm, seconds, WAIT))
+    command = [sys.executable, "-m", "benchmarks.day_crowd", address, key, *numbers]
+    with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True) as crowd:
+        time.sleep(warm)
+        parts = [pid], database_processes()
+        before = [processor_seconds(part) for part in parts]
+        time.sleep(seconds)
+        used = [processor_seconds(part) - start for part, start in zip(parts, before, strict=True)]
+        printed = crowd.communicate()[0]
+    told: dict[str, Any] = json.loads(printed)
+    return {**told, "cores": [one / seconds for one in used]}
 
 
 def objections(told: dict[str, Any]) -> list[str]:
@@ -127,8 +141,8 @@ def main() -> None:
     """One multiple, for five minutes."""
     if len(sys.argv) != 2:
         raise SystemExit(__doc__)
-    with game() as (address, key, _):
-        print(json.dumps(busiest_hour(address, key, float(sys.argv[1]), 300), indent=1))
+    with game() as (address, key, pid):
+        print(json.dumps(busiest_hour(address, key, pid, float(sys.argv[1]), 300), indent=1))
 
 
 if __name__ == "__main__":
