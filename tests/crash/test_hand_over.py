@@ -72,7 +72,7 @@ def test_nothing_is_lost_or_doubled_when_processes_and_the_server_are_killed(ser
         for folder in folders:
             folder.mkdir()
         options = {"EVENMATCH_LOG_LEVEL": "warning"}
-        served = [stack.enter_context(Served(url, folder, **options)) for folder in folders]
+        served = [stack.enter_context(Served(url, folder, EVENMATCH_HAND_OVER="true", **options)) for folder in folders]
         with served[0].client(key) as admin:
             request_json(admin, "POST", "/v1/ladders", {"name": "arena", "system": "elo"}, status=201)
         clients = Clients(served, key, 3, patience=PATIENCE)

@@ -95,8 +95,8 @@ class Options(BaseSettings):
         False, description="Send webhooks to loopback, private and link-local addresses too."
     )
     hand_over: bool = Field(
-        True,
-        description="With PostgreSQL: record the reports of a ladder together with those of other processes.",
+        False,
+        description="With PostgreSQL: one process records a ladder's reports, also those sent to the others.",
     )
     fellow_host: str | None = Field(
         None,
