@@ -27,7 +27,7 @@ FROZEN = 20.0 if SOAK else 6.0  # seconds of a freeze; of SQLite, whose file a f
 SHORT = 2.0
 RECOVERED = 5.0 if SOAK else 15.0  # seconds; in the suite other tests have the processors, too
 GROWTH = 1.10  # of the memory of the process that is not killed, from a third of the time on
-PATIENCE = 4.0  # seconds until a client asks the other process; longer than PostgreSQL waits for a frozen writer (3 s)
+PATIENCE = 3.0  # seconds that a client waits before it asks the other process
 
 
 def seconds_until_a_report(clients: Clients) -> float:
