@@ -49,6 +49,13 @@ def bare(tmp_path_factory):
     return run
 
 
+@pytest.fixture(scope="module")
+def sample(bare):
+    """Runs Python in a folder with the season that `evenmatch sample` makes."""
+    assert bare("-m", "evenmatch", "sample").returncode == 0
+    return bare
+
+
 NEEDS = [
     (("serve",), "the service needs structlog", "serve"),
     (("demo",), "the demo needs starlette", "serve"),
@@ -61,9 +68,8 @@ NEEDS = [
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("command", "said", "extra"), NEEDS, ids=[said for _, said, _ in NEEDS])
-def test_a_command_says_which_extra_it_needs(bare, command, said, extra):
-    bare("-m", "evenmatch", "sample")
-    told = bare("-m", "evenmatch", *command)
+def test_a_command_says_which_extra_it_needs(sample, command, said, extra):
+    told = sample("-m", "evenmatch", *command)
     assert told.returncode == 2
     assert said in told.stderr
     assert told.stderr.rstrip().endswith(f"pip install 'evenmatch[{extra}]'")

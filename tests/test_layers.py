@@ -5,6 +5,7 @@ import re
 import subprocess
 import sys
 from collections import defaultdict
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -219,21 +220,29 @@ def part_of(file):
     return file.relative_to(PACKAGE).parts[0].removesuffix(".py")
 
 
+@cache
+def tree_of(file):
+    return ast.parse(file.read_text())
+
+
+@cache
 def imports_of(file):
     """Every imported module, in full: `from evenmatch import rating` is evenmatch.rating."""
-    for node in ast.walk(ast.parse(file.read_text())):
+    imported = set()
+    for node in ast.walk(tree_of(file)):
         if isinstance(node, ast.Import):
-            yield from (alias.name for alias in node.names)
+            imported.update(alias.name for alias in node.names)
         elif isinstance(node, ast.ImportFrom):
-            assert node.level == 0, "imports are written in full"
+            assert node.level == 0, f"{file}: imports are written in full"
             if node.module == "evenmatch":
-                yield from (f"evenmatch.{alias.name}" for alias in node.names)
+                imported.update(f"evenmatch.{alias.name}" for alias in node.names)
             else:
-                yield node.module
+                imported.add(node.module)
+    return imported
 
 
-def named(files):
-    return pytest.mark.parametrize("file", files, ids=lambda file: str(file.relative_to(PACKAGE)))
+def root_of(module):
+    return module.split(".")[0]
 
 
 parts = [file for file in FILES if part_of(file) != "__init__"]
@@ -243,39 +252,51 @@ def test_every_part_has_its_place():
     assert {part_of(file) for file in FILES} - {"__init__"} == set(BELOW)
 
 
-@named(parts)
-def test_a_part_imports_only_what_is_below_it(file):
-    own = part_of(file)
-    for module in imports_of(file):
-        if module.split(".")[0] == "evenmatch":
-            other = module.split(".")[1]
-            assert other == own or other in BELOW[own], f"{own} imports {module}"
+def test_a_part_imports_only_what_is_below_it():
+    imported = [(file, module) for file in parts for module in imports_of(file) if root_of(module) == "evenmatch"]
+    assert [
+        f"{file} imports {module}"
+        for file, module in imported
+        if module.split(".")[1] not in (part_of(file), *BELOW[part_of(file)])
+    ] == []
 
 
-@named(parts)
-def test_a_part_uses_no_library_but_its_own(file):
-    roots = {module.split(".")[0] for module in imports_of(file)} - {"evenmatch"}
-    assert roots - sys.stdlib_module_names <= set(THIRD_PARTY[part_of(file)])
+def test_a_part_uses_no_library_but_its_own():
+    foreign = {file: {root_of(module) for module in imports_of(file)} - {"evenmatch"} for file in parts}
+    assert {
+        file: wrong
+        for file, roots in foreign.items()
+        if (wrong := roots - sys.stdlib_module_names - set(THIRD_PARTY[part_of(file)]))
+    } == {}
 
 
-@named([file for file in parts if part_of(file) in PURE])
-def test_the_pure_parts_have_no_clock_no_randomness_no_logging_and_no_files(file):
-    assert not WORLD & {module.split(".")[0] for module in imports_of(file)}
-    calls = [node.func for node in ast.walk(ast.parse(file.read_text())) if isinstance(node, ast.Call)]
+def world_of(file):
+    """What a file imports or calls that belongs to the world outside: the clock, chance, logs, files."""
+    calls = [node.func for node in ast.walk(tree_of(file)) if isinstance(node, ast.Call)]
     names = {call.attr if isinstance(call, ast.Attribute) else getattr(call, "id", "") for call in calls}
-    assert not WORLD_CALLS & names
+    return WORLD & {root_of(module) for module in imports_of(file)} | WORLD_CALLS & names
 
 
-@named([file for file in (PACKAGE / "systems").glob("*.py") if file.stem not in CORE])
-def test_a_rating_system_imports_nothing_of_ours_but_what_systems_share(file):
-    ours = {module for module in imports_of(file) if module.startswith("evenmatch")}
-    ours = {module for module in ours if not module.startswith("evenmatch.systems.experts")}  # the parts of even
-    assert ours <= {f"evenmatch.systems.{name}" for name in SHARED}
+def test_the_pure_parts_have_no_clock_no_randomness_no_logging_and_no_files():
+    pure = [file for file in parts if part_of(file) in PURE]
+    assert {part_of(file) for file in pure} == set(PURE)
+    assert {file: wrong for file in pure if (wrong := world_of(file))} == {}
 
 
-@named(sorted((PACKAGE / "service" / "live_matches").glob("*.py")))
-def test_queues_begin_live_matches_which_know_no_queue_service(file):
-    assert not [module for module in imports_of(file) if module.startswith("evenmatch.service.queues")]
+def test_a_rating_system_imports_nothing_of_ours_but_what_systems_share():
+    allowed = {f"evenmatch.systems.{name}" for name in SHARED}
+    for file in (PACKAGE / "systems").glob("*.py"):
+        if file.stem not in CORE:
+            ours = {module for module in imports_of(file) if module.startswith("evenmatch")}
+            ours = {module for module in ours if not module.startswith("evenmatch.systems.experts")}  # parts of even
+            assert ours <= allowed, file
+
+
+def test_queues_begin_live_matches_which_know_no_queue_service():
+    files = list((PACKAGE / "service" / "live_matches").glob("*.py"))
+    assert files
+    for file in files:
+        assert not [module for module in imports_of(file) if module.startswith("evenmatch.service.queues")], file
 
 
 TABLES = "|".join(METADATA.tables)
@@ -319,17 +340,19 @@ def calls_to_a_database(tree):
                 yield node.lineno, f"{owner}.{called}()"
 
 
-@named([file for file in parts if part_of(file) != "ledger"])
-def test_only_the_ledger_knows_sql(file):
-    tree = ast.parse(file.read_text())
-    found = [(line, text) for line, text in texts_of(tree) if STATEMENT.match(text) or FROM_TABLE.search(text)]
-    found += calls_to_a_database(tree)
-    assert not found, "\n".join(f"{file}:{line}: {what}" for line, what in sorted(found))
+def test_only_the_ledger_knows_sql():
+    found = []
+    for file in parts:
+        if part_of(file) != "ledger":
+            texts = texts_of(tree_of(file))
+            told = [(line, text) for line, text in texts if STATEMENT.match(text) or FROM_TABLE.search(text)]
+            found += [(file, *place) for place in (*told, *calls_to_a_database(tree_of(file)))]
+    assert not found, "\n".join(f"{file}:{line}: {what}" for file, line, what in sorted(found))
 
 
 def tables_written_by(file):
     """The tables that statements of a module write, or whose definitions it names, to hand them to `insert`."""
-    tree = ast.parse(file.read_text())
+    tree = tree_of(file)
     for _, text in texts_of(tree):
         yield from WRITTEN.findall(text)
     for node in ast.walk(tree):
@@ -358,17 +381,18 @@ def test_starting_up_imports_nothing_heavy(module):
     assert told.stdout.strip() == "[]"
 
 
-@pytest.mark.parametrize("name", [file.stem for file in (PACKAGE / "systems").glob("*.py") if file.stem not in CORE])
-def test_a_rating_system_is_named_nowhere_else_in_the_engine(name):
+def test_a_rating_system_is_named_nowhere_else_in_the_engine():
     """Adding a system touches one file: no list of systems is kept by hand in what loads and runs them."""
     shared = [file for part in ("tables", "systems", "standings") for file in (PACKAGE / part).glob("*.py")]
     shared += [PACKAGE / "rating.py", PACKAGE / "online.py", PACKAGE / "stakes.py"]
+    names = {file.stem for file in (PACKAGE / "systems").glob("*.py")} - CORE
+    assert names
     for file in shared:
-        if file.stem != name:
-            code = ast.dump(ast.parse(file.read_text()))
-            assert f"'{name}'" not in code, file
+        code = ast.dump(tree_of(file))
+        assert [name for name in names - {file.stem} if f"'{name}'" in code] == [], file
 
 
-@named(FILES)
-def test_no_file_comes_near_400_lines(file):
-    assert len(file.read_text().splitlines()) <= 360
+def test_no_file_comes_near_400_lines():
+    lines = {file: len(file.read_text().splitlines()) for file in FILES}
+    assert lines
+    assert {file: count for file, count in lines.items() if count > 360} == {}
