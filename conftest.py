@@ -24,7 +24,7 @@ settings.load_profile("evenmatch")
 os.environ.setdefault("EVENMATCH_SECRET", "the master secret of all databases that tests make")
 
 LONG = (
-    "README.md",  # the guides come first: in a clean clone they run from an empty kernel cache, as for a reader
+    "README.md",  # the guides come first: each page is a file whose examples stand on one another
     "docs",
     "tests/test_recorded_games",
     *(f"tests/{part}" for part in ("crash", "browser", "contract", "ledger", "matchmaking", "lab", "cli")),

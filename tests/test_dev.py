@@ -168,6 +168,49 @@ def test_only_what_changed_is_installed_and_a_failure_keeps_what_worked(made, mo
 
 
 @pytest.fixture
+def tried(dev, tmp_path, monkeypatch):
+    """A function (LINT, COMPILE): the exit code of `make test` whose lint and compiler are these shell commands.
+
+    Of the lines that they wrote to `log`, pytest's own is the last.
+    """
+
+    def run(lint, compiler, *extra):
+        monkeypatch.setattr(dev, "ROOT", tmp_path)
+        monkeypatch.setattr(dev, "BIN", tmp_path)
+        monkeypatch.setattr(dev, "prepare", lambda _: None)
+        monkeypatch.setattr(dev, "add_browser", lambda: True)
+        for tool, does in {"ruff": "true", "mypy": lint, "evenmatch": compiler, "pytest": "echo tested"}.items():
+            (tmp_path / tool).write_text(f"#!/bin/sh\n{{ {does}; }} >> log\n")
+            (tmp_path / tool).chmod(0o755)
+        try:
+            dev.test(*extra)
+        except SystemExit as ended:
+            return ended.code, (tmp_path / "log").read_text().split()
+        return 0, (tmp_path / "log").read_text().split()
+
+    return run
+
+
+def test_kernels_are_compiled_beside_lint_and_before_the_tests(tried):
+    lint_waits = "until test -e begun; do sleep 0.01; done; echo linted; touch linted"
+    compiler_waits = "touch begun; until test -e linted; do sleep 0.01; done; sleep 0.1; echo compiled"
+    assert tried(lint_waits, compiler_waits) == (0, ["linted", "compiled", "tested"])
+
+
+def test_a_choice_of_tests_compiles_what_it_needs_itself(tried):
+    assert tried("echo linted", "echo compiled", "-k", "elo") == (0, ["linted", "tested"])
+
+
+def test_kernels_that_do_not_compile_fail_the_tests(tried):
+    assert tried("echo linted", "exit 3") == (3, ["linted"])
+
+
+def test_a_failed_lint_stops_the_compiler_and_the_tests(tried):
+    code, log = tried("until test -s log; do sleep 0.01; done; exit 4", "echo begun; exec sleep 60")
+    assert (code, log) == (4, ["begun"])
+
+
+@pytest.fixture
 def asked_of_apt(dev, monkeypatch):
     """What Debian's installer is asked for; it runs nowhere, and who types is root."""
     asked = []
