@@ -1,4 +1,4 @@
-"""Databases with the schema and nothing in it, of each kind: made once, since making one takes half a second.
+"""Databases with the schema and nothing in it, of each kind: copies of one, since making it takes a third of a second.
 
 A conftest offers the fixture by the lines
 
@@ -20,17 +20,27 @@ URL = pytest.StashKey[str]()
 
 
 @pytest.fixture(params=KINDS)
-def made_url(request: pytest.FixtureRequest, tmp_path: Path, tmp_path_factory: pytest.TempPathFactory) -> str:
+def made_url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
     """An empty database of each kind, with the schema as `Database.open` makes it."""
-    if request.param == "sqlite":
-        return copy_of_file(request.config.stash, tmp_path / "evenmatch.db", tmp_path_factory)
+    return made_database(request, request.param, tmp_path)
+
+
+def made_database(request: pytest.FixtureRequest, kind: str, folder: Path) -> str:
+    """Such a database for the fixture that asks: a file in this folder, or one on the server, which goes with it."""
+    if kind == "sqlite":
+        return copy_of_file(request, folder / "evenmatch.db")
     server = request.getfixturevalue("postgres")
     assert isinstance(server, Postgres)
-    return emptied_on_server(request.config.stash, server)
+    url = copy_on_server(request.config.stash, server)
+    request.addfinalizer(lambda: server.drop(url))
+    return url
 
 
-def copy_of_file(stash: pytest.Stash, path: Path, folders: pytest.TempPathFactory) -> str:
+def copy_of_file(request: pytest.FixtureRequest, path: Path) -> str:
+    stash = request.config.stash
     if FILE not in stash:
+        folders = request.getfixturevalue("tmp_path_factory")
+        assert isinstance(folders, pytest.TempPathFactory)
         made = folders.mktemp("made") / "evenmatch.db"
         Database.open(str(made)).close()
         assert [file.name for file in made.parent.iterdir()] == [made.name]  # no log beside it that belongs to it
@@ -39,20 +49,9 @@ def copy_of_file(stash: pytest.Stash, path: Path, folders: pytest.TempPathFactor
     return str(path)
 
 
-def emptied_on_server(stash: pytest.Stash, server: Postgres) -> str:
-    """The same database again and again: whatever a test before has left there goes, and whoever."""
-    server.start()  # where a test took it down
+def copy_on_server(stash: pytest.Stash, server: Postgres) -> str:
     if URL not in stash:
-        stash[URL] = server.fresh_database()
-    database = Database.open(stash[URL])
-    with database.write() as store:
-        store.connection.exec_driver_sql(
-            "SELECT pg_terminate_backend(pid) FROM pg_stat_activity "
-            "WHERE datname = current_database() AND pid <> pg_backend_pid()"
-        )
-        tables = store.connection.exec_driver_sql(
-            "SELECT tablename FROM pg_tables WHERE schemaname = 'public' AND tablename <> 'alembic_version'"
-        ).scalars()
-        store.connection.exec_driver_sql(f"TRUNCATE {', '.join(tables)} RESTART IDENTITY")
-    database.close()
-    return stash[URL]
+        made = server.fresh_database()
+        Database.open(made).close()
+        stash[URL] = made
+    return server.fresh_database(like=stash[URL])

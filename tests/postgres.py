@@ -124,14 +124,24 @@ class Postgres:
         """What SQLAlchemy connects to; the same for the whole life of the server. Without a percent sign, as a rule."""
         return f"postgresql+psycopg://postgres@:{PORT}/{database}?host={quote(str(self.folder))}"
 
-    def fresh_database(self) -> str:
-        """URL of a new, empty database."""
+    def fresh_database(self, like: str | None = None) -> str:
+        """URL of a new database: an empty one, or a copy of another one, to which nobody is connected.
+
+        To copy files is faster than PostgreSQL's default, which writes every page into its log.
+        """
         if not self.is_up:  # the test that took it down failed; the next ones must not fail with it
             self.start()
         name = f"test_{next(self._numbers)}"
+        template = "template1" if like is None else name_in(like)
         with self._connect() as connection:
-            connection.execute(f"CREATE DATABASE {name}")
+            connection.execute(f"CREATE DATABASE {name} TEMPLATE {template} STRATEGY FILE_COPY")
         return self.url(name)
+
+    def drop(self, url: str) -> None:
+        """Remove a database, whoever is connected; nothing if the server is down, whose folder goes anyway."""
+        if self.is_up:
+            with self._connect() as connection:
+                connection.execute(f"DROP DATABASE {name_in(url)} WITH (FORCE)")
 
     def start(self) -> None:
         """Start the server on its folder as it was left, and return when it answers a query; nothing if it is up."""
@@ -229,6 +239,11 @@ class Postgres:
     def _read_log(self) -> str:
         """The last forty lines of what initdb and the server wrote."""
         return "\n".join((self.folder / "log").read_text(errors="replace").splitlines()[-40:])
+
+
+def name_in(url: str) -> str:
+    """The name of the database that a URL of `Postgres.url` leads to."""
+    return url.partition("?")[0].rpartition("/")[2]
 
 
 SHARED = pytest.StashKey[Postgres]()

@@ -5,6 +5,7 @@ import shutil
 import pytest
 
 from asgi_client import Asking
+from databases import KINDS, made_database
 from evenmatch.http.app import application
 from evenmatch.http.options import Options
 from evenmatch.http.server import site_over
@@ -54,28 +55,23 @@ def database_url(empty_file, tmp_path):
     return shutil.copy(empty_file, tmp_path / "evenmatch.db")
 
 
-@pytest.fixture(scope="module", params=["sqlite", "postgresql"])
-def shared_server(request, empty_file, tmp_path_factory):
+@pytest.fixture(scope="module", params=KINDS)
+def shared_server(request, tmp_path_factory):
     """A client that may do everything, of one process for all tests of a file; they use ladders of their own names.
 
     A player has one place over all ladders: a test that lets players wait lets them leave, too.
     """
     folder = tmp_path_factory.mktemp("shared")
-    if request.param == "sqlite":
-        url = shutil.copy(empty_file, folder / "evenmatch.db")
-    else:
-        url = request.getfixturevalue("postgres").fresh_database()
+    url = made_database(request, request.param, folder)
     made = run_command("key", "create", "operator", "--scope", "admin", "--db", url)
-    with Served(str(url), folder) as process, process.client(made.out.strip()) as admin:
+    with Served(url, folder) as process, process.client(made.out.strip()) as admin:
         yield process, admin
 
 
-@pytest.fixture(params=["sqlite", "postgresql"])
-def either_database(request, empty_file, tmp_path):
+@pytest.fixture(params=KINDS)
+def either_database(request, tmp_path):
     """A database with the schema and nothing in it, of each kind."""
-    if request.param == "sqlite":
-        return shutil.copy(empty_file, tmp_path / "evenmatch.db")
-    return request.getfixturevalue("postgres").fresh_database()
+    return made_database(request, request.param, tmp_path)
 
 
 @pytest.fixture

@@ -1,7 +1,6 @@
 """A whole database moves into another one: every table arrives, and processes that use the old one refuse writes."""
 
 import json
-import shutil
 from contextlib import contextmanager
 
 import pytest
@@ -21,12 +20,10 @@ NUMBERED = ("player", "ladder", "audit", "webhook", "delivery")  # tables whose 
 HOOK = {"url": "https://93.184.216.34/hook", "events": ["match.rated"]}
 
 
-@pytest.fixture(params=["sqlite", "postgresql"])
-def database_url(request, empty_file, tmp_path):
+@pytest.fixture
+def database_url(either_database):
     """The source, of each kind."""
-    if request.param == "sqlite":
-        return str(shutil.copy(empty_file, tmp_path / "evenmatch.db"))
-    return request.getfixturevalue("postgres").fresh_database()
+    return either_database
 
 
 @pytest.fixture(params=["sqlite", "postgresql"])

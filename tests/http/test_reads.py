@@ -1,12 +1,12 @@
 """What players and designers read, over a small league whose numbers are worked by hand."""
 
 import json
-import shutil
 from datetime import timedelta
 
 import pytest
 
 from asgi_client import Asking
+from databases import KINDS, made_database
 from evenmatch import rules
 from evenmatch.http.app import application
 from evenmatch.http.models import ladders, matches, players, standings
@@ -83,13 +83,9 @@ class League:
         self.service.close()
 
 
-@pytest.fixture(scope="module", params=["sqlite", "postgresql"])
+@pytest.fixture(scope="module", params=KINDS)
 def league(request, tmp_path_factory):
-    if request.param == "sqlite":
-        url = shutil.copy(request.getfixturevalue("empty_file"), tmp_path_factory.mktemp("league") / "evenmatch.db")
-    else:
-        url = request.getfixturevalue("postgres").fresh_database()
-    made = League(url)
+    made = League(made_database(request, request.param, tmp_path_factory.mktemp("league")))
     yield made
     made.close()
 

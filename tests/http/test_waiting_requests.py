@@ -1,7 +1,6 @@
 """Long polls and streams end with their client, with their key, token or session, and with the process."""
 
 import json
-import shutil
 import socket
 import threading
 import time
@@ -9,6 +8,7 @@ from contextlib import ExitStack, contextmanager
 
 import pytest
 
+from databases import KINDS, made_database
 from evenmatch import rules
 from evenmatch.http.waiting_requests import EACH_PLAYER
 from evenmatch.service.callers.keys import Keys
@@ -22,13 +22,10 @@ SLACK = 2.0  # seconds, on a busy machine
 TICKETS = "/v1/ladders/duel/tickets"
 
 
-@pytest.fixture(scope="module", params=["sqlite", "postgresql"])
-def served(request, empty_file, tmp_path_factory):
+@pytest.fixture(scope="module", params=KINDS)
+def served(request, tmp_path_factory):
     folder = tmp_path_factory.mktemp("waiting")
-    if request.param == "sqlite":
-        url = str(shutil.copy(empty_file, folder / "evenmatch.db"))
-    else:
-        url = request.getfixturevalue("postgres").fresh_database()
+    url = made_database(request, request.param, folder)
     with Service.open(url) as service:
         service.create_ladder("duel", "elo", rules("elo"))
         key = Keys(service.database, service.clock).create("operator", ["admin"])[1]

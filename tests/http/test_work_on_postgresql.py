@@ -5,6 +5,7 @@ import time
 
 import pytest
 
+from databases import made_database
 from evenmatch.ledger.database import Database
 from ledger.sample_matches import duel, ratings
 
@@ -13,9 +14,9 @@ SLOWEST = 30.0
 
 
 @pytest.fixture
-def database_url(request):
+def database_url(request, tmp_path):
     """PostgreSQL alone: SQLite has one lock for all ladders."""
-    return request.getfixturevalue("postgres").fresh_database()
+    return made_database(request, "postgresql", tmp_path)
 
 
 def test_voids_on_a_locked_ladder_do_not_hold_up_the_reports_of_another(admin, service, database_url):

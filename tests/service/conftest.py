@@ -1,19 +1,15 @@
 """A service over each of the two databases, with a clock that stands still until a test moves it."""
 
-import shutil
-
 import pytest
 
+from databases import KINDS, made_database
 from evenmatch import rules
-from evenmatch.ledger.database import Database
 from evenmatch.service.service import Service
 from evenmatch.service.settings import Settings
 from evenmatch.service.webhooks.subscriptions import Webhooks
 from evenmatch.standings.rules import StandingsRules
 from ledger.sample_matches import ManualClock
 from postgres import postgres  # noqa: F401
-
-DATABASES = ("sqlite", "postgresql")
 
 
 @pytest.fixture
@@ -22,48 +18,10 @@ def clock():
     return ManualClock()
 
 
-@pytest.fixture(scope="session")
-def empty_file(tmp_path_factory):
-    """An SQLite database with the schema and nothing in it."""
-    path = tmp_path_factory.mktemp("empty") / "evenmatch.db"
-    Database.open(str(path)).close()
-    return path
-
-
-@pytest.fixture(scope="session")
-def shared_url(postgres):  # noqa: F811
-    """A PostgreSQL database with the schema, for one test after another: making one takes most of a second."""
-    url = postgres.fresh_database()
-    Database.open(url).close()
-    return url
-
-
-@pytest.fixture(params=DATABASES)
+@pytest.fixture(params=KINDS)
 def store_url(request, tmp_path):
     """A database with nothing in it."""
-    if request.param == "sqlite":
-        path = tmp_path / "evenmatch.db"
-        shutil.copyfile(request.getfixturevalue("empty_file"), path)
-        return str(path)
-    request.getfixturevalue("postgres").start()  # where a test took it down
-    url = request.getfixturevalue("shared_url")
-    _empty(url)
-    return url
-
-
-def _empty(url):
-    """Take everything out, and whoever a test before has left there."""
-    database = Database.open(url)
-    with database.write() as store:
-        store.connection.exec_driver_sql(
-            "SELECT pg_terminate_backend(pid) FROM pg_stat_activity "
-            "WHERE datname = current_database() AND pid <> pg_backend_pid()"
-        )
-        tables = store.connection.exec_driver_sql(
-            "SELECT tablename FROM pg_tables WHERE schemaname = 'public' AND tablename <> 'alembic_version'"
-        ).scalars()
-        store.connection.exec_driver_sql(f"TRUNCATE {', '.join(tables)} RESTART IDENTITY")
-    database.close()
+    return made_database(request, request.param, tmp_path)
 
 
 @pytest.fixture

@@ -2,6 +2,7 @@
 
 import pytest
 
+from databases import made_database
 from evenmatch import rules
 from evenmatch.http.app import application
 from evenmatch.http.options import Options
@@ -25,8 +26,8 @@ def options():
 
 
 @pytest.fixture
-def service(tmp_path, clock):
-    with Service.open(str(tmp_path / "evenmatch.db"), clock) as opened:
+def service(request, tmp_path, clock):
+    with Service.open(made_database(request, "sqlite", tmp_path), clock) as opened:
         yield opened
 
 
