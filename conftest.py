@@ -27,7 +27,8 @@ LONG = (
     "README.md",  # the guides come first: each page is a file whose examples stand on one another
     "docs",
     "tests/test_recorded_games",
-    *(f"tests/{part}" for part in ("crash", "browser", "contract", "ledger", "matchmaking", "lab", "cli")),
+    *(f"tests/{part}" for part in ("crash", "cluster", "browser", "contract", "systems/test_against", "ledger")),
+    *(f"tests/{part}" for part in ("matchmaking", "http", "lab", "cli", "service", "client")),
 )
 
 
