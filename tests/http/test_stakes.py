@@ -1,12 +1,12 @@
 """The stakes of a line-up through a real socket: what the receipt then says, on every system."""
 
+import itertools
 from datetime import UTC, datetime, timedelta
 
 import pytest
 
 from evenmatch import systems
-from run_command import run_command
-from server_process import Served, request_json
+from server_process import request_json
 
 # A time still to come, which counts as now once a match is dated to it: no rule of time comes between two requests.
 ENDED = (datetime.now(UTC) + timedelta(hours=1)).replace(microsecond=0)
@@ -14,23 +14,18 @@ FIRST = [["ann", "bob"], ["eve", "joe", "kim"]]
 ASSUMED = {"seconds": 900, "win_score": 5, "loss_score": 1, "quit_after": 0.25, "performance": 0.5}
 
 
-@pytest.fixture
-def served(either_database, tmp_path):
-    with Served(str(either_database), tmp_path) as process:
-        yield process
+NUMBERS = itertools.count(1)  # of the ladders, since one process serves all tests of this file
 
 
 @pytest.fixture
-def client(served, either_database):
-    made = run_command("key", "create", "operator", "--scope", "admin", "--db", either_database)
-    assert made.code == 0, made.err
-    with served.client(made.out.strip()) as asking:
-        yield asking
+def client(shared_server):
+    return shared_server[1]
 
 
 def create(client, system, **fields):
-    request_json(client, "POST", "/v1/ladders", {"name": system, "system": system, **fields}, status=201)
-    return f"/v1/ladders/{system}"
+    name = f"{system}-{next(NUMBERS)}"
+    request_json(client, "POST", "/v1/ladders", {"name": name, "system": system, **fields}, status=201)
+    return f"/v1/ladders/{name}"
 
 
 def line_up(teams):
