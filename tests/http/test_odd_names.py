@@ -41,6 +41,7 @@ UNSEEN = [
     "a\u2060nn",
     "ann\U000e0041",
     "ann\u2065",
+    *("\u3164", "\u2800", "\u00a0\u2003"),  # nothing is seen of the whole name
 ]
 PLAIN = [
     *("ann", "x/y <b>", "Zo\u00eb", "\u0410\u043d\u043d\u0430", "\u30bf\u30ed\u30a6bot", "\u65e5\u672c\u8a9e\u30c6"),

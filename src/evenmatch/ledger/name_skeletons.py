@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 import disarm
 
+BRAILLE_BLANK = "\u2800"  # a pattern without dots: a letter to Unicode, a space to the eye
 ZERO_WIDTH_JOINER = "\u200d"  # part of many emoji; elsewhere disarm reports it
 HIDDEN = {"invisible", "bidi", "smuggled", "control"}  # kinds of anomalies of unseen characters
 # Default_Ignorable_Code_Point of Unicode 16, also those not assigned yet: nothing is shown for them.
@@ -101,6 +102,8 @@ def _has_unseen(name: str) -> bool:
     if any(category in ("Cc", "Cf") and character != ZERO_WIDTH_JOINER for character, category in categories.items()):
         return True
     if any(category == "Cn" and IGNORABLE.match(character) for character, category in categories.items()):
+        return True
+    if not IGNORABLE.sub("", name).replace(BRAILLE_BLANK, "").strip():
         return True
     # disarm takes time by the square of the length. A piece ends where no joiner connects it with the next one.
     pieces = PIECES.findall(name)
