@@ -277,9 +277,9 @@ def test_the_first_match_of_a_banned_player_is_found_without_reading_all_the_oth
                 head, eve = store.head("default"), player_identities.find(store, "eve")
                 driver = store.connection.connection.driver_connection
                 driver.set_progress_handler(lambda: steps.append(1), 1)
-                found = appearances.first_position(store, head.ladder, [eve, eve + 1], micros(after(2)))
+                position = appearances.first_position(store, head.ladder, [eve, eve + 1], micros(after(2)))
                 driver.set_progress_handler(None, 0)
-            assert found == 3  # after the event that creates the ladder, and the match of the first hour
+            assert position == 3  # after the event that creates the ladder, and the match of the first hour
             return len(steps)
 
         service.record_many("default", [duel(number, "eve", "dan") for number in range(1, 5)])

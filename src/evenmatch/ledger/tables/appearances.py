@@ -62,8 +62,8 @@ def first_position(store: Store, ladder: int, players: Sequence[int], since: int
         "SELECT a.position FROM appearance a JOIN event e ON e.ladder = a.ladder AND e.position = a.position "
         "WHERE a.ladder = ? AND a.player = ? AND e.played_at >= ? ORDER BY a.position LIMIT 1"
     )
-    found = (store.all(sql, ladder, player, since) for player in players)  # stops at the first match, unlike MIN
-    return min((int(rows[0][0]) for rows in found if rows), default=None)
+    first_rows = (store.all(sql, ladder, player, since) for player in players)  # stops at the first match, unlike MIN
+    return min((int(rows[0][0]) for rows in first_rows if rows), default=None)
 
 
 def read_positions(store: Store, ladder: int, players: Sequence[int]) -> set[int]:
