@@ -14,12 +14,14 @@ from crash.plain_sql import check_events
 from databases import emptied_on_server
 from evenmatch import rules
 from evenmatch.errors import StoreError
-from evenmatch.ledger.database import IDLE_LIMIT
+from evenmatch.ledger.database import IDLE_LIMIT, Database
 from evenmatch.ledger.tables import change_locks
 from evenmatch.service.service import Service
 from postgres import Postgres
 
-RECOVERY = 5.0  # seconds within which the others go on
+# Seconds within which the others go on: a game server that has waited for 3 s asks another process, which may be the
+# frozen one, and waits there for 3 s more.
+RECOVERY = 2.75
 
 
 @pytest.fixture
@@ -29,7 +31,7 @@ def url(request: pytest.FixtureRequest, postgres: Postgres) -> str:
 
 
 @pytest.mark.parametrize("writes", [False, True], ids=["locked", "written"])
-def test_others_record_within_five_seconds_while_a_writer_is_frozen(url: str, writes: bool):
+def test_others_record_before_game_servers_lose_patience_while_a_writer_is_frozen(url: str, writes: bool):
     with Service.open(url) as service:
         service.create_ladder(LADDER, "elo", rules("elo"))
         service.record(numbered_match(3))  # with kernels loaded and connections open
@@ -42,7 +44,7 @@ def test_others_record_within_five_seconds_while_a_writer_is_frozen(url: str, wr
                 took = time.monotonic() - begin
             finally:
                 os.kill(child.process.pid, signal.SIGCONT)
-            assert IDLE_LIMIT - 1.0 < took < RECOVERY  # it did wait for the frozen one, and was let through
+            assert IDLE_LIMIT - 0.5 < took < RECOVERY  # it did wait for the frozen one, and was let through
             child.pipe.send("go on")
             assert "sent again" in str(child.next())  # the one that wakes up notices
             assert child.next() == "recorded"
@@ -53,7 +55,7 @@ def test_others_record_within_five_seconds_while_a_writer_is_frozen(url: str, wr
 @pytest.mark.parametrize(
     "take", [lambda store: store.lock(LADDER), lambda store: change_locks.lock(store, 1)], ids=["ladder", "changes"]
 )
-def test_transactions_of_a_frozen_process_that_wait_for_one_lock_stop_others_for_five_seconds_in_all(url, take):
+def test_transactions_of_a_frozen_process_that_wait_for_one_lock_do_not_add_up(url, take):
     """Each gets the lock when the server ends the one before, and does no more than that: its process is frozen."""
     with Service.open(url) as service:
         service.create_ladder(LADDER, "elo", rules("elo"))
@@ -83,9 +85,21 @@ def test_transactions_of_a_frozen_process_that_wait_for_one_lock_stop_others_for
         with service.database.write() as store:
             take(store)
             took = time.monotonic() - begin
+        time.sleep(IDLE_LIMIT)  # until those that got the lock after this one, in any order, are ended, too
         over.set()
         for thread in threads:
             thread.join(30)
-        assert IDLE_LIMIT - 1.0 < took < RECOVERY
-        assert len(ended) >= 2  # those that came before this one
+        assert IDLE_LIMIT - 0.5 < took < RECOVERY
+        assert len(ended) == 3
         assert all("sent again" in text for text in ended), ended
+
+
+@pytest.mark.parametrize(("yielding", "players", "seconds"), [(False, 2, 1.5), (False, 100_000, 6.5), (True, 2, 3.0)])
+def test_a_large_batch_and_a_process_of_lower_priority_may_compute_for_longer(
+    url: str, yielding: bool, players: int, seconds: float
+):
+    with Service(Database.open(url, yielding=yielding), time.time_ns) as service:
+        service.create_ladder(LADDER, "elo", rules("elo"))
+        with service.database.write_ladder(LADDER, players) as (store, _):
+            rows = store.all("SELECT setting FROM pg_settings WHERE name = 'idle_in_transaction_session_timeout'")
+        assert 0.001 * int(str(rows[0][0])) == pytest.approx(seconds, abs=0.2)  # less the time it waited for the lock

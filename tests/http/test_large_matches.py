@@ -93,7 +93,7 @@ def test_matches_that_take_long_to_rate_do_not_share_a_transaction(service, admi
     monkeypatch.setattr("evenmatch.service.recording.recorder.PAIRS", 12)
     begun = []
     real = service.database.write_ladder
-    monkeypatch.setattr(service.database, "write_ladder", lambda name: begun.append(1) or real(name))
+    monkeypatch.setattr(service.database, "write_ladder", lambda *given: begun.append(1) or real(*given))
     service.view("duel")
     begun.clear()
     batch = {"matches": [free_for_all(size, f"m-{at}") for at, size in enumerate([4, 4, 3, 6, 2])]}

@@ -27,8 +27,22 @@ ALIKE = [  # of confusables.txt of Unicode TR 39
     ("ann", "\u202eann"),
     ("ann", "ann\u00ad"),
     ("scope", "\u0455\u0441\u043e\u0440\u0435"),  # wholly Cyrillic
+    # ignorable without being a format character: not assigned, in Khmer, in Mongolian (DerivedCoreProperties.txt)
+    *(("alice", "al\u2065ice"), ("alice", "alice\ufff0"), ("alice", "\U000e0fffalice")),
+    *(("\u1780\u1781", "\u1780\u17b4\u1781"), ("\u1820\u1821", "\u1820\u180b\u1821")),
 ]
-UNSEEN = ["a\u200bnn", "\u202eann", "ann\u00ad", "ann\u3164", "ann\ufeff", "ann\x1b", "a\u2060nn", "ann\U000e0041"]
+UNSEEN = [
+    "a\u200bnn",
+    "\u202eann",
+    "ann\u00ad",
+    "ann\u3164",
+    "ann\ufeff",
+    "ann\x1b",
+    "a\u2060nn",
+    "ann\U000e0041",
+    "ann\u2065",
+    *("\u3164", "\u2800", "\u00a0\u2003"),  # nothing is seen of the whole name
+]
 PLAIN = [
     *("ann", "x/y <b>", "Zo\u00eb", "\u0410\u043d\u043d\u0430", "\u30bf\u30ed\u30a6bot", "\u65e5\u672c\u8a9e\u30c6"),
     *("\ud55c\uad6d abc", "\U0001f469\u200d\U0001f680", "\u0639\u0644\u064a", "e\u0301mile"),

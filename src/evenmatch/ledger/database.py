@@ -48,15 +48,12 @@ ALIVE = {
     "keepalives_interval": 5,
     "keepalives_count": 3,
 }
-# Limits in seconds of a write transaction on PostgreSQL, so that a frozen or vanished process does not stop others.
-IDLE_LIMIT = 3.0  # it waits for its process, unless it is `patient`
+# Limits in seconds of a write transaction on PostgreSQL, so that a frozen or vanished process does not stop others. The
+# first one is half of the 3 s after which game servers ask another process, which may be the frozen one.
+IDLE_LIMIT = 1.5  # it waits for its process
+YIELDING_IDLE_LIMIT = 3.0  # it waits for a process of lower priority
 PATIENT_IDLE_LIMIT = 120.0  # it waits for its process and is `patient`
-WRITING = {
-    "idle_in_transaction_session_timeout": f"{IDLE_LIMIT:g}s",
-    "lock_timeout": f"{LOCK_LIMIT:g}s",
-    "statement_timeout": f"{STATEMENT_LIMIT:g}s",
-}
-WRITING_PATIENTLY = {"idle_in_transaction_session_timeout": f"{PATIENT_IDLE_LIMIT:g}s"}
+ROWS = 20_000  # players reported in one transaction for which a process may compute for a second longer
 WRITES = "READ COMMITTED READ WRITE"  # the mode of a write transaction
 FAST = {"synchronous_commit": "off"}  # not durable at once
 
@@ -65,13 +62,15 @@ class Database:
     """One SQLite file or PostgreSQL database with the ledger's schema. Safe to share between threads.
 
     master    the master secret, with which some columns are sealed; loaded when it is first needed
-    yielding  pause after every write transaction, so that the writers of other processes come first
+    yielding  for a process of lower priority: pause after every write transaction, so that the writers of other
+              processes come first, and let transactions wait for this process twice as long
     writes_at only read: writes are refused with an error that names this place; None: write, too
     """
 
     def __init__(self, url: URL, *, yielding: bool = False, writes_at: str | None = None) -> None:
         self.url, self.writes_at = url, writes_at
         self._pause = YIELD if yielding else 0.0
+        self._idle_limit = YIELDING_IDLE_LIMIT if yielding else IDLE_LIMIT
         self._sqlite = url.get_backend_name() == "sqlite"
         self.shown = str(url.database) if self._sqlite else shown_url(url)
         self.rows: Rows = SqliteRows() if self._sqlite else PostgresRows()
@@ -111,22 +110,26 @@ class Database:
     def write(self, *, durable: bool = True, patient: bool = False) -> Iterator[Store]:
         """Begin a write transaction: committed when the block ends, rolled back if it raises.
 
-        A PostgreSQL server ends it when the process keeps it waiting for IDLE_LIMIT.
+        A PostgreSQL server ends it when the process keeps it waiting for too long.
         durable  False: if the power fails, the transaction may be lost, but only with all that were committed after it
         patient  it may compute for longer between two statements, up to PATIENT_IDLE_LIMIT, and wait for locks
         """
         with self._writing(durable=durable) as connection:
             if not self._sqlite:
-                limits = WRITING_PATIENTLY if patient else WRITING
+                limits = _idle_limit(PATIENT_IDLE_LIMIT) if patient else _limits(self._idle_limit)
                 _begin(connection, WRITES, limits if durable else limits | FAST)
             yield Store(connection, self.rows, self.master)
 
     @contextmanager
-    def write_ladder(self, ladder: str) -> Iterator[tuple[Store, Head]]:
-        """Begin a durable write transaction and lock a ladder, in one round trip. Raises UnknownNameError."""
+    def write_ladder(self, ladder: str, players: int) -> Iterator[tuple[Store, Head]]:
+        """Begin a durable write transaction and lock a ladder, in one round trip. Raises UnknownNameError.
+
+        players  how many are reported in it, for which it may compute for longer
+        """
+        limits = _limits(self._idle_limit + players / ROWS)
         with self._writing(durable=True) as connection:
             store = Store(connection, self.rows, self.master)
-            yield store, store.lock(ladder, () if self._sqlite else _beginning(WRITES, WRITING))
+            yield store, store.lock(ladder, () if self._sqlite else _beginning(WRITES, limits))
 
     @contextmanager
     def _writing(self, *, durable: bool) -> Iterator[sa.Connection]:
@@ -305,6 +308,15 @@ def _postgres_engine(url: URL) -> sa.Engine:
     sa.event.listen(engine, "checkin", _note_use)
     sa.event.listen(engine, "checkout", _check_alive)
     return engine
+
+
+def _idle_limit(seconds: float) -> dict[str, str]:
+    return {"idle_in_transaction_session_timeout": f"{1000 * seconds:.0f}ms"}
+
+
+def _limits(idle: float) -> dict[str, str]:
+    """The limits of a write transaction that is not patient, which may wait for its process for `idle` seconds."""
+    return _idle_limit(idle) | {"lock_timeout": f"{LOCK_LIMIT:g}s", "statement_timeout": f"{STATEMENT_LIMIT:g}s"}
 
 
 def _begin(connection: sa.Connection, mode: str, settings: Mapping[str, str] = MappingProxyType({})) -> None:

@@ -10,8 +10,14 @@ from typing import NamedTuple
 
 import disarm
 
+BRAILLE_BLANK = "\u2800"  # a pattern without dots: a letter to Unicode, a space to the eye
 ZERO_WIDTH_JOINER = "\u200d"  # part of many emoji; elsewhere disarm reports it
 HIDDEN = {"invisible", "bidi", "smuggled", "control"}  # kinds of anomalies of unseen characters
+# Default_Ignorable_Code_Point of Unicode 16, also those not assigned yet: nothing is shown for them.
+IGNORABLE = re.compile(
+    "[\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u202a-\u202e\u2060-\u206f\u3164"
+    "\ufe00-\ufe0f\ufeff\uffa0\ufff0-\ufff8\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U000e0fff]"
+)
 PIECES = re.compile(r"(?s).{1,16}(?:(?<=\u200d).|(?=\u200d).)*")
 LONGEST_PIECE = 40  # characters
 LONGEST = 512  # characters of a skeleton; the hash of a longer one takes its place
@@ -67,9 +73,11 @@ def judge(names: Iterable[str]) -> None:
 def skeleton_of(name: str) -> str:
     """A text that is equal for names that look alike, whatever their case. Not for display.
 
-    As TR 39 has it, 0 and O, and 1, l and I are alike, and m is like rn; i is like I, its capital.
+    As TR 39 has it, 0 and O, and 1, l and I are alike, m is like rn, and ignorable characters do not count; i is like
+    I, its capital.
     """
-    skeleton = disarm.skeleton_key(name, digit_policy="tr39").replace("i", "l").replace("m", "rn") or name
+    seen = name if name.isascii() else IGNORABLE.sub("", name)
+    skeleton = disarm.skeleton_key(seen, digit_policy="tr39").replace("i", "l").replace("m", "rn") or name
     return skeleton if len(skeleton) <= LONGEST else hashlib.blake2b(skeleton.encode(errors="replace")).hexdigest()
 
 
@@ -90,8 +98,12 @@ def _is_plain(name: str) -> bool:
 
 def _has_unseen(name: str) -> bool:
     """Whether a name has unseen characters, or characters joined by ZERO_WIDTH_JOINER that are no emoji."""
-    hidden = {character for character in name if unicodedata.category(character) in ("Cc", "Cf")}
-    if hidden - {ZERO_WIDTH_JOINER}:
+    categories = {character: unicodedata.category(character) for character in name}
+    if any(category in ("Cc", "Cf") and character != ZERO_WIDTH_JOINER for character, category in categories.items()):
+        return True
+    if any(category == "Cn" and IGNORABLE.match(character) for character, category in categories.items()):
+        return True
+    if not IGNORABLE.sub("", name).replace(BRAILLE_BLANK, "").strip():
         return True
     # disarm takes time by the square of the length. A piece ends where no joiner connects it with the next one.
     pieces = PIECES.findall(name)

@@ -59,11 +59,11 @@ def has_any(store: Store, ladder: int, players: Sequence[int]) -> bool:
 def first_position(store: Store, ladder: int, players: Sequence[int], since: int) -> int | None:
     """Position of the first match of these players that ended at this time (microseconds) or later; None: no match."""
     sql = (
-        "SELECT MIN(e.position) FROM appearance a JOIN event e ON e.ladder = a.ladder AND e.position = a.position "
-        "WHERE a.ladder = ? AND e.played_at >= ? AND a.player IN ({})"
+        "SELECT a.position FROM appearance a JOIN event e ON e.ladder = a.ladder AND e.position = a.position "
+        "WHERE a.ladder = ? AND a.player = ? AND e.played_at >= ? ORDER BY a.position LIMIT 1"
     )
-    position: int | None = store.among(sql, (ladder, since), players)[0][0]
-    return position
+    first_rows = (store.all(sql, ladder, player, since) for player in players)  # stops at the first match, unlike MIN
+    return min((int(rows[0][0]) for rows in first_rows if rows), default=None)
 
 
 def read_positions(store: Store, ladder: int, players: Sequence[int]) -> set[int]:

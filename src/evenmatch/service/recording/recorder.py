@@ -139,7 +139,7 @@ class Recorder:
     ) -> list[Outcome]:
         now, divided = self._clock(), False
         batch = part.batch or Batch.of_reports(part.reports)
-        with self._database.write_ladder(ladder) as (store, head):
+        with self._database.write_ladder(ladder, len(part.reports.player)) as (store, head):
             plan = self._plan(store, head)
             if (view.head.generation, view.head.settings) != (head.generation, head.settings):  # the view is outdated
                 self._boards.forget(ladder)

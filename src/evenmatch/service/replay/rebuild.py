@@ -190,7 +190,10 @@ class RebuildRun:
         return RebuildResult(self.generation, self.since, self.tally.rated, self.changed)
 
     def write(self, progress: Progress | None) -> None:
-        """Write lines, checkpoints and states in small transactions, until at most a few new events are left."""
+        """Write lines, checkpoints and states in small transactions, until at most a few new events are left.
+
+        None of them is durable at once: the swap is, and with it all that were committed before.
+        """
         with self.database.read() as store:
             self._systems = generations.read_systems(store, self.head.ladder)
             self.roster = begin(store, self.head, self.plan, self.since)
@@ -205,7 +208,7 @@ class RebuildRun:
             self._write_to(now, progress)
         self._copy_before(progress)
         for part in _parts(self.roster):
-            with self.database.write() as store:
+            with self.database.write(durable=False) as store:
                 player_states.put(store, self.head.ladder, self.generation, part, new=True)
 
     def _write_to(self, head: Head, progress: Progress | None) -> None:
@@ -215,7 +218,7 @@ class RebuildRun:
             self._put_lines(step)
             if self.roster.position - self._kept >= max(APART, 4 * len(self.roster)):
                 self._kept = self.roster.position
-                with self.database.write() as writing:
+                with self.database.write(durable=False) as writing:
                     checkpoints.put(writing, self.head.ladder, self.generation, self.roster)
 
     def _put_lines(self, step: ReplayStep) -> None:
@@ -223,7 +226,7 @@ class RebuildRun:
         rows = self._changed_lines(step)
         self.changed += len(rows)
         for first in range(0, len(rows), AT_ONCE):
-            with self.database.write() as store:
+            with self.database.write(durable=False) as store:
                 journal_lines.insert(store, rows[first : first + AT_ONCE])
 
     def _changed_lines(self, step: ReplayStep) -> list[Row]:
@@ -241,7 +244,7 @@ class RebuildRun:
             if progress:
                 progress(self.roster.position)  # which may cancel the rebuild
             last = min(first + COPIED, self.since) - 1
-            with self.database.write() as store:
+            with self.database.write(durable=False) as store:
                 journal_lines.copy(store, self.head, self.generation, first, last)
                 checkpoints.copy(store, self.head, self.generation, first, last)
 
@@ -302,9 +305,9 @@ def _delete(database: Database, ladder: int, generation: int, *, earlier: bool) 
     for delete_some in (journal_lines.delete_some, player_states.delete_some, checkpoints.delete_some):
         left = True
         while left:
-            with database.write() as store:
+            with database.write(durable=False) as store:
                 left = delete_some(store, ladder, generation, AT_ONCE, earlier=earlier)
-    with database.write() as store:
+    with database.write(durable=False) as store:
         generations.delete_unready(store, ladder, generation, earlier=earlier)
 
 
