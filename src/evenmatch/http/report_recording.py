@@ -54,8 +54,8 @@ async def report_all(
 
 
 async def _rendered(site: Site, players: int, render: Callable[[], bytes]) -> bytes:
-    """The result of `render`, in a worker thread if there are many players."""
-    return render() if players <= AT_ONCE else await site.work(render)
+    """The result of `render`, in a thread if there are many players."""
+    return render() if players <= AT_ONCE else await site.convert(render)
 
 
 def _line(match_id: str, outcome: MatchReceipt | EvenmatchError) -> Outcome:

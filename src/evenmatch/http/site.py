@@ -46,7 +46,7 @@ from evenmatch.service.callers.sessions import Sessions
 from evenmatch.service.callers.signing import SignedRequest
 from evenmatch.service.callers.tokens import Tokens
 from evenmatch.service.database_check import DailyCheck
-from evenmatch.service.group_commit import Call, GroupCommit
+from evenmatch.service.group_commit import Call, GroupCommit, unanswered
 from evenmatch.service.hand_over.hand_over import HandOver, HandOverSettings
 from evenmatch.service.jobs import Jobs
 from evenmatch.service.kernels import Kernels
@@ -94,6 +94,7 @@ class Site:
     connections: Connections
     metrics: HttpMetrics = field(default_factory=HttpMetrics)
     threads: ThreadPoolExecutor = field(default_factory=lambda: ThreadPoolExecutor(THREADS, "evenmatch"))
+    bodies_thread: ThreadPoolExecutor = field(default_factory=lambda: ThreadPoolExecutor(1, "evenmatch-bodies"))
     ladder_threads: LimitedThreads = field(default_factory=lambda: LimitedThreads("ladder", THREADS, 2, 32))
     answers: CachedResponses = field(default_factory=CachedResponses)
     ticket_notifications: TicketNotifications = field(default_factory=TicketNotifications)
@@ -190,6 +191,19 @@ class Site:
                 f"this was not answered within {within:g} s; a change may have been made: read before you repeat it"
             ) from None
 
+    async def convert(self, function: Callable[..., T], *arguments: object) -> T:
+        """Read or write the large body of a report or a request to a queue, in the one thread for these.
+
+        Several threads would not be faster, since Python runs one at a time; each would take its share of the thread
+        that holds the lock of a ladder. Raises StoreError if it is not done within REPORT_LIMIT.
+        """
+        call = asyncio.get_running_loop().run_in_executor(self.bodies_thread, function, *arguments)
+        try:
+            async with asyncio.timeout(REPORT_LIMIT):
+                return await call
+        except TimeoutError:
+            raise unanswered(REPORT_LIMIT) from None
+
     async def identify(self, function: Callable[..., T], *arguments: object) -> T:
         """Look up a caller in a worker thread. Raises StoreError if that takes long, before anything is carried out."""
         call = asyncio.get_running_loop().run_in_executor(self.threads, function, *arguments)
@@ -209,6 +223,7 @@ class Site:
         """Wait for the calls in worker threads."""
         self.ladder_threads.shutdown()
         self.anonymous_threads.shutdown()
+        self.bodies_thread.shutdown()
         self.threads.shutdown(wait=True)
 
     def _prepare_reports(self, ladder: str, batches: Sequence[ReportBatch]) -> Call[list[Outcome]]:

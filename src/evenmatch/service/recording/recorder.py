@@ -96,7 +96,7 @@ class Recorder:
             self._prepare(ladder)
         judge(reports.player)
         now = self._clock()
-        view = self._boards.young(ladder, now) or self._boards.view(ladder, now, fresh=False)
+        view = self._boards.for_receipts(ladder, now)
         refused = _too_large(reports, self._limits().on(ladder, view.settings))
         if refused:  # by settings that may be some seconds old
             view = self._boards.view(ladder, now)
