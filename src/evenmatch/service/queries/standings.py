@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from evenmatch.errors import EvenmatchError
 from evenmatch.history import Flags, Floats
-from evenmatch.ledger.codec import ID, UNSHOWN, Ids
+from evenmatch.ledger.codec import UNSHOWN, Ids
 from evenmatch.ledger.database import Database
 from evenmatch.ledger.events import Kind
 from evenmatch.ledger.rows import Row
@@ -219,19 +219,13 @@ def _catch_up(store: Store, old: View, head: Head) -> Board | None:
         kind == Kind.DECAYED or (kind == Kind.SEASON and json.loads(body)["factor"] != 1) for kind, body, _ in later
     ):
         return None  # ratings of players without a match changed
-    packed = [players for _, _, players in later if players is not None]
-    ids = np.unique(np.frombuffer(b"".join(packed), ID).astype(np.int64))
-    board = _joined(board, _columns(player_states.read_standings(store, head, ids.tolist())))
+    ids = events.changed_players(later).tolist()
+    board = _joined(board, _columns(player_states.read_standings(store, head, ids)))
     if head.corrected != old.head.corrected:
         board = replace(board, hidden=_hidden(store, head, board.player))
     if head.divided_at != old.head.divided_at:
         board = replace(board, division=_divisions(store, head, board.player))
     return board
-
-
-def _moves_others(kind: str, body: str) -> bool:
-    """Whether an event changes ratings of players that it does not list."""
-    return kind == Kind.DECAYED or (kind == Kind.SEASON and json.loads(body)["factor"] != 1)
 
 
 def _joined(board: Board, changed: StandingsColumns) -> Board:
