@@ -12,7 +12,6 @@ from typing import TypeVar
 
 from starlette.requests import Request
 
-from evenmatch import __version__
 from evenmatch.errors import AccessError, EvenmatchError, StoreError, UnknownNameError
 from evenmatch.http.allowed_hosts import AllowedHosts
 from evenmatch.http.body_memory import BodyMemory
@@ -47,7 +46,6 @@ from evenmatch.service.callers.signing import SignedRequest
 from evenmatch.service.callers.tokens import Tokens
 from evenmatch.service.database_check import DailyCheck
 from evenmatch.service.group_commit import Call, GroupCommit, unanswered
-from evenmatch.service.hand_over.hand_over import HandOver, HandOverSettings
 from evenmatch.service.jobs import Jobs
 from evenmatch.service.kernels import Kernels
 from evenmatch.service.live_matches.live_match_service import Running
@@ -121,16 +119,6 @@ class Site:
         start = self.threads.submit
         self.reports: GroupCommit[ReportBatch, list[Outcome]] = GroupCommit.staged(
             self._prepare_reports, start, _log_bug, len, REPORT_LIMIT
-        )
-        self.hand_over = HandOver(
-            self.service.database,
-            _hand_over_settings(self.service, options),
-            self.service.clock,
-            self.reports.one,
-            REPORT_LIMIT,
-            lambda ladder, outcome, count: self.metrics.handed_over.labels(ladder, outcome).inc(count),
-            self.kernels.ready.is_set,
-            self.stopping.is_set,
         )
         self.wishes: GroupCommit[QueueRequest, RequestResult] = GroupCommit(
             self._queue, start, _log_bug, within=REPORT_LIMIT
@@ -271,13 +259,6 @@ class Site:
 
     def _end(self, _: str, ended: Sequence[EndedRequest]) -> Sequence[None]:
         return self.idempotent_requests.end(ended)
-
-
-def _hand_over_settings(service: Service, options: Options) -> HandOverSettings:
-    """Over an SQLite file nothing is handed over, for it has one process."""
-    kind = f"{__version__} {options.team_limit} {options.player_limit}"
-    takes_part = options.hand_over and service.database.url.get_backend_name() != "sqlite"
-    return HandOverSettings(takes_part, kind, options.fellow_host, options.fellow_port)
 
 
 def _log_bug(error: BaseException) -> None:
