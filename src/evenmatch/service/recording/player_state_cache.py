@@ -96,7 +96,7 @@ class PlayerStateCache:
         self._version = -1
         self._ids: dict[str, int] = {}
         self._names: dict[int, str] = {}
-        # By ladder: what the states rest on, the position as of which they are, and the states.
+        # By ladder: what the states rest on, the position that they stand for, and the states.
         self._players: dict[int, tuple[tuple[int, ...], int, _Players]] = {}
 
     def names(self, version: int, wanted: Sequence[str]) -> tuple[dict[str, int], dict[int, str]]:
