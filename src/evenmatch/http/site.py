@@ -45,7 +45,7 @@ from evenmatch.service.callers.sessions import Sessions
 from evenmatch.service.callers.signing import SignedRequest
 from evenmatch.service.callers.tokens import Tokens
 from evenmatch.service.database_check import DailyCheck
-from evenmatch.service.group_commit import Call, GroupCommit, unanswered
+from evenmatch.service.group_commit import Call, Gather, GroupCommit, unanswered
 from evenmatch.service.jobs import Jobs
 from evenmatch.service.kernels import Kernels
 from evenmatch.service.live_matches.live_match_service import Running
@@ -214,7 +214,7 @@ class Site:
         self.bodies_thread.shutdown()
         self.threads.shutdown(wait=True)
 
-    def _prepare_reports(self, ladder: str, batches: Sequence[ReportBatch]) -> Call[list[Outcome]]:
+    def _prepare_reports(self, ladder: str, batches: Sequence[ReportBatch]) -> Call[ReportBatch, list[Outcome]]:
         joined = ReportBatch.joined(batches)
         return partial(self._record, ladder, batches, joined, self.service.recorder.prepare(ladder, joined))
 
@@ -225,8 +225,17 @@ class Site:
         joined: ReportBatch,
         prepared: PreparedReports,
         committing: Callable[[], None],
+        gather: Gather[ReportBatch],
     ) -> list[list[Outcome]]:
-        outcomes, live = self.service.recorder.write(prepared, committing)
+        late: list[ReportBatch] = []
+
+        def gathered(fits: Callable[[ReportBatch], bool]) -> list[ReportBatch]:
+            late.extend(gather(fits))
+            return late
+
+        outcomes, live = self.service.recorder.write(prepared, committing, gathered)
+        if late:
+            batches, joined = [*batches, *late], ReportBatch.joined([joined, *late])
         recorded = [index for index, outcome in enumerate(outcomes) if not isinstance(outcome, EvenmatchError)]
         self.metrics.matches.labels(ladder, "recorded").inc(len(recorded))
         self.metrics.matches.labels(ladder, "refused").inc(len(joined) - len(recorded))

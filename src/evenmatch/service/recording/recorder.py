@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
@@ -16,7 +18,7 @@ from evenmatch.ledger.name_skeletons import judge
 from evenmatch.ledger.plan import Plan
 from evenmatch.ledger.store import Head, Store
 from evenmatch.ledger.tables import checkpoints, corrections, events, live_matches, player_identities, player_states
-from evenmatch.service.group_commit import GroupCommit
+from evenmatch.service.group_commit import Gather, GroupCommit
 from evenmatch.service.match_limits import MatchLimits
 from evenmatch.service.name_rule import NameRule
 from evenmatch.service.queries.standings import DIVIDE, StandingsCache, View, divide, take
@@ -30,14 +32,22 @@ CHECKPOINT = 50_000  # events between two checkpoints at least; also at least fo
 
 PAIRS = 2_000_000  # pairs of teams that one transaction rates at most, unless a single match has more: about 0.3 s
 
+FEW = 64  # teams of a match that may join others under the lock
+
 Outcome = MatchReceipt | EvenmatchError
 
 
-class _Part(NamedTuple):
+@dataclass(slots=True)
+class _Part:
     """Matches that share a transaction. batch: the same, packed; None: not packed yet"""
 
     reports: ReportBatch
     batch: Batch | None = None
+
+    def add(self, late: Sequence[ReportBatch]) -> None:
+        """Add matches that were reported after the others had been packed."""
+        if late:
+            self.reports, self.batch = ReportBatch.joined([self.reports, *late]), None
 
 
 class PreparedReports(NamedTuple):
@@ -106,13 +116,25 @@ class Recorder:
         parts = [(first, _Part(part, _packed(part))) for (first, _), part in zip(spans, whole, strict=True)]
         return PreparedReports(ladder, refused, parts, len(reports), view)
 
-    def write(self, prepared: PreparedReports, committing: Callable[[], None] = lambda: None) -> RecordedReports:
-        """Record prepared matches; `committing` is called when a transaction is about to be committed."""
+    def write(
+        self,
+        prepared: PreparedReports,
+        committing: Callable[[], None] = lambda: None,
+        gather: Gather[ReportBatch] = lambda _: [],
+    ) -> RecordedReports:
+        """Record prepared matches; `committing` is called when a transaction is about to be committed.
+
+        gather  called under the ladder's lock, for which other processes may have kept this one waiting: takes further
+                matches that meet a condition; their outcomes follow those of the others
+        """
         outcomes: list[Outcome | None] = [prepared.refused.get(index) for index in range(prepared.total)]
         live: list[str] = []
+        is_whole = len(prepared.parts) == 1 and not prepared.refused
         for first, part in prepared.parts:
             assert prepared.view is not None
-            recorded = self._record(prepared.ladder, prepared.view, part, live, committing)
+            fits = partial(_fits, self._limits().on(prepared.ladder, prepared.view.settings))
+            late = partial(gather, fits) if is_whole else list
+            recorded = self._record(prepared.ladder, prepared.view, part, live, committing, late)
             outcomes[first : first + len(recorded)] = recorded
         return RecordedReports([outcome for outcome in outcomes if outcome is not None], live)
 
@@ -120,26 +142,38 @@ class Recorder:
         return ReportBatch.shares(batches, self.record(ladder, ReportBatch.joined(batches)))
 
     def _record(
-        self, ladder: str, view: View, part: _Part, live: list[str], committing: Callable[[], None]
+        self,
+        ladder: str,
+        view: View,
+        part: _Part,
+        live: list[str],
+        committing: Callable[[], None],
+        late: Callable[[], list[ReportBatch]] = list,
     ) -> list[Outcome]:
         """Record in one transaction; if rating rejects a match, split in halves until that match is alone."""
-        reports = part.reports
         try:
-            return self._try(ladder, view, part, live, committing)
+            return self._try(ladder, view, part, live, committing, late)
         except InputError as error:
-            if len(reports) == 1:
+            if len(part.reports) == 1:
                 return [error]
-        half = len(reports) // 2
+        reports, half = part.reports, len(part.reports) // 2
         halves = reports.parts([(0, half), (half, len(reports))])
         first, second = (self._record(ladder, view, _Part(part), live, committing) for part in halves)
         return first + second
 
     def _try(
-        self, ladder: str, view: View, part: _Part, live: list[str], committing: Callable[[], None]
+        self,
+        ladder: str,
+        view: View,
+        part: _Part,
+        live: list[str],
+        committing: Callable[[], None],
+        late: Callable[[], list[ReportBatch]],
     ) -> list[Outcome]:
         now, divided = self._clock(), False
-        batch = part.batch or Batch.of_reports(part.reports)
         with self._database.write_ladder(ladder) as (store, head):
+            part.add(late())
+            batch = part.batch or Batch.of_reports(part.reports)
             plan = self._plan(store, head)
             if (view.head.generation, view.head.settings) != (head.generation, head.settings):  # the view is outdated
                 self._boards.forget(ladder)
@@ -180,6 +214,12 @@ def _packed(reports: ReportBatch) -> Batch | None:
         return Batch.of_reports(reports)
     except InputError:
         return None
+
+
+def _fits(limits: MatchLimits, reports: ReportBatch) -> bool:
+    """Whether matches may join others under the lock: none is too large, and no name takes long to judge."""
+    is_small = max(reports.teams) <= min(limits.teams, FEW) and len(reports.player) <= limits.players
+    return is_small and "".join(reports.player).isascii()
 
 
 def _too_large(reports: ReportBatch, limits: MatchLimits) -> dict[int, InputError]:
