@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-from bisect import bisect_left
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import NamedTuple
 
-import numpy as np
-
 from evenmatch.compile_notice import load_kernels
 from evenmatch.errors import BadRowsError, ConflictError, EvenmatchError, InputError, RowProblem
 from evenmatch.ledger.database import Database
-from evenmatch.ledger.events import write_body
 from evenmatch.ledger.name_skeletons import judge
 from evenmatch.ledger.plan import Plan
 from evenmatch.ledger.store import Head, Store
@@ -22,6 +18,7 @@ from evenmatch.service.group_commit import Gather, GroupCommit
 from evenmatch.service.match_limits import MatchLimits
 from evenmatch.service.name_rule import NameRule
 from evenmatch.service.queries.standings import DIVIDE, StandingsCache, View, divide, take
+from evenmatch.service.recording.first_receipts import first_receipts
 from evenmatch.service.recording.ledger_append import Batch, ReceiptDisplay, append, wrong_time
 from evenmatch.service.recording.player_state_cache import PlayerStateCache, StateTransaction
 from evenmatch.service.recording.receipts import MatchReceipt, RatedBlock, receipts
@@ -345,30 +342,6 @@ def _incomparable(match_id: str, ladder: str) -> ConflictError:
         f"match {match_id!r} is on ladder {ladder!r} already, with a player who was erased since, so it is not "
         "compared with reports any more; if you send it again, nothing is missing; for another match choose another id"
     )
-
-
-def first_receipts(store: Store, head: Head, ids: Sequence[str]) -> dict[str, MatchReceipt]:
-    """The receipts of these recorded matches, by id, as they were first returned."""
-    matches = events.read_matches(store, head.ladder, ids)
-    names = player_identities.names_of(store, np.unique(np.concatenate([block.ids for block, _ in matches])).tolist())
-    rules_of = {
-        generation: corrections.read_rules(store, head, generation) for generation in {row[1] for _, row in matches}
-    }
-    changed, divisions = _divisions(store, head)
-    receipt_of: dict[str, MatchReceipt] = {}
-    for block, (match_id, generation, lines, _) in matches:
-        division_names = divisions[bisect_left(changed, int(block.positions[0])) - 1]
-        rated = RatedBlock(rules_of[generation].system, block, [bytes(lines)], names, division_names)
-        receipt_of[match_id] = receipts(head.name, [match_id], rated)[0]
-    return receipt_of
-
-
-def _divisions(store: Store, head: Head) -> tuple[list[int], list[list[str]]]:
-    """The positions of changes of settings, ascending, and the names of the divisions since each."""
-    changes = [event for event in corrections.read(store, head, head.corrected) if "settings" in event.body]
-    settings = [Settings.read(write_body(event.body["settings"])) for event in changes]  # type: ignore[arg-type]
-    names = [[division.name for division in setting.standings.divisions] for setting in settings]
-    return [event.position for event in changes], names
 
 
 def _checkpoint(store: Store, head: Head, plan: Plan) -> None:
