@@ -166,3 +166,27 @@ def test_ladders_are_remembered_each_by_itself(service):
         service.record(duel(number, "bob", "ann", "arena"))
     check_replay(service)
     check_replay(service, "arena")
+
+
+@pytest.mark.usefixtures("ladder")
+def test_only_states_that_another_process_changed_are_read_again(service, other, seen_reads):
+    for number, names in enumerate([("ann", "bob"), ("eve", "joe")], 1):
+        service.record(duel(number, *names))
+    other.record(duel(3, "ann", "joe"))
+    seen_reads.clear()
+    service.record(team_match(4, (1, "ann", "bob"), (2, "eve", "joe")))
+    with service.database.read() as store:
+        assert sorted(player_identities.names_of(store, seen_reads).values()) == ["ann", "joe"]
+    check_replay(service)
+
+
+@pytest.mark.usefixtures("ladder")
+def test_after_many_matches_of_another_process_all_states_are_read_again(service, other, seen_reads, monkeypatch):
+    monkeypatch.setattr(player_state_cache, "FOLLOWED", 1)
+    service.record(duel(1, "ann", "bob"))
+    for number in (2, 3):
+        other.record(duel(number, "ann", "eve"))
+    seen_reads.clear()
+    service.record(duel(4, "ann", "bob"))
+    assert len(seen_reads) == 2
+    check_replay(service)

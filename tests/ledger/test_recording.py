@@ -1,5 +1,6 @@
 """Matches that are recorded: each once, whole or not at all, rated with the others and told what it did."""
 
+import itertools
 import signal
 import threading
 import time
@@ -20,6 +21,7 @@ from evenmatch.errors import (
     UsageError,
 )
 from evenmatch.service.recording.receipts import MatchReceipt
+from evenmatch.service.recording.report_batch import ReportBatch
 from evenmatch.service.service import Service
 from evenmatch.service.settings import Settings
 from evenmatch.standings.division import Division
@@ -278,6 +280,46 @@ def test_receipts_go_by_what_another_process_has_just_changed(service, made_url,
 
 
 LONG = "x" * 257
+
+
+def gathered(*late):
+    """Takes these matches, each a report of its own, under the lock, up to the first that must not join."""
+
+    def gather(fits):
+        reports = [ReportBatch.of([match], [True]) for match in late]
+        return list(itertools.takewhile(fits, reports))
+
+    return gather
+
+
+@pytest.mark.parametrize("late", [[], ["m2"], ["m2", "m3"]])
+def test_matches_that_join_under_the_lock_are_rated_after_those_that_were_prepared(service, ladder, late):
+    matches = [duel(1, "ann", "bob"), duel(2, "bob", "eve"), team_match(3, (2, "ann"), (1, "eve", "joe"))]
+    prepared = service.recorder.prepare("default", ReportBatch.of(matches[:1], [True]))
+    receipts = service.recorder.write(prepared, gather=gathered(*matches[1 : 1 + len(late)])).outcomes
+    rater = Rater(rules("elo"))
+    expected = [list(map(list, rater.rate(match).teams)) for match in matches[: 1 + len(late)]]
+    assert [[[line.change for line in team] for team in receipt.teams] for receipt in receipts] == expected
+    assert [receipt.match_id for receipt in receipts] == ["m1", *late]
+    assert service.verify("default").is_equal
+
+
+def test_an_invalid_match_that_joined_is_refused_alone(service, ladder):
+    prepared = service.recorder.prepare("default", ReportBatch.of([duel(1, "ann", "bob")], [True]))
+    gather = gathered(duel(2, "ann", "x\0"), duel(3, "bob", "eve"))
+    first, second, third = service.recorder.write(prepared, gather=gather).outcomes
+    assert isinstance(second, InputError)
+    assert (first.match_id, third.match_id) == ("m1", "m3")
+    assert ratings(service)["ann"] == 1516.0
+    assert service.verify("default").is_equal
+
+
+@pytest.mark.parametrize("names", [["eve", "kim", "zoe"], ["ève"]])
+def test_a_match_that_is_too_large_or_takes_long_to_judge_does_not_join(service, clock, names):
+    service.create_ladder("default", "elo", rules("elo"), Settings(player_limit=4))
+    prepared = service.recorder.prepare("default", ReportBatch.of([duel(1, "ann", "bob")], [True]))
+    gather = gathered(team_match(2, (1, "ann", "joe"), (2, *names)))
+    assert len(service.recorder.write(prepared, gather=gather).outcomes) == 1
 
 
 def test_a_text_that_no_database_could_find_again_is_refused_and_spares_the_others(service, ladder):

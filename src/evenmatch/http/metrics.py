@@ -36,12 +36,6 @@ class HttpMetrics:
             ("ladder", "outcome"),
             registry=self.registry,
         )
-        self.handed_over = Counter(
-            "evenmatch_handed_over",
-            "Matches of this process's requests that another process recorded, or that were taken back from it.",
-            ("ladder", "outcome"),
-            registry=self.registry,
-        )
         self.tickets = Counter(
             "evenmatch_tickets", "Queue requests by outcome.", ("ladder", "outcome"), registry=self.registry
         )

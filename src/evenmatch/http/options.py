@@ -94,16 +94,6 @@ class Options(BaseSettings):
     private_webhooks: bool = Field(
         False, description="Send webhooks to loopback, private and link-local addresses too."
     )
-    hand_over: bool = Field(
-        False,
-        description="With PostgreSQL: one process records a ladder's reports, also those sent to the others.",
-    )
-    fellow_host: str | None = Field(
-        None,
-        description="Name or address of this machine at which processes of other machines hand reports to this one, "
-        "encrypted; default: only processes of this machine do, by a Unix socket.",
-    )
-    fellow_port: int = Field(0, ge=0, le=65535, description="The port for that; 0: any free one.")
     matchmaker: bool = Field(True, description="Run matchmakers for ladders that have none in another process.")
     jobs_at_once: int = Field(
         1,

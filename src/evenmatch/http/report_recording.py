@@ -20,7 +20,7 @@ AT_ONCE = 500  # players whose lines are encoded in the event loop, within a few
 
 async def report(site: Site, ladder: str, reports: ReportBatch) -> bytes:
     """Record the only match of a batch and return its receipt as JSON. Raises the error that refused it."""
-    (outcome,) = await site.hand_over.record(ladder, reports)
+    (outcome,) = await site.reports.one(ladder, reports)
     if isinstance(outcome, EvenmatchError):
         raise outcome
     return await _rendered(site, len(reports.player), lambda: encoded(rendered(outcome)))
@@ -40,7 +40,7 @@ async def report_all(
         raise UsageError(f"{count:,} matches in one batch; the limit is {limit:,}")
     if players > PLAYERS:
         raise UsageError(f"{players:,} players in the matches of one batch; the limit is {PLAYERS:,}")
-    outcomes = await site.hand_over.record(ladder, reports) if len(reports) else []
+    outcomes = await site.reports.one(ladder, reports) if len(reports) else []
     pairs: list[tuple[str, MatchReceipt | EvenmatchError]] = list(zip(reports.ids, outcomes, strict=True))
     for index, pair in sorted((refused or {}).items()):
         pairs.insert(index, pair)
@@ -54,8 +54,8 @@ async def report_all(
 
 
 async def _rendered(site: Site, players: int, render: Callable[[], bytes]) -> bytes:
-    """The result of `render`, in a worker thread if there are many players."""
-    return render() if players <= AT_ONCE else await site.work(render)
+    """The result of `render`, in a thread if there are many players."""
+    return render() if players <= AT_ONCE else await site.convert(render)
 
 
 def _line(match_id: str, outcome: MatchReceipt | EvenmatchError) -> Outcome:

@@ -98,8 +98,7 @@ def workers(site: Site) -> list[Worker]:
     """The background workers of this process; each runs in a thread until the event is set."""
     clock, follows = site.service.clock, site.options.follower
     return [
-        # A standby has no notifications, and no writes to hand over.
-        *(() if follows else [("hearing", site.queue_service.hear), ("hand-over", site.hand_over.run)]),
+        *(() if follows else [("hearing", site.queue_service.hear)]),  # a standby has no notifications
         *([("clock", clock.run)] if isinstance(clock, DatabaseClock) else []),
         *(matchmaking(site) if site.options.matchmaker and not follows else ()),
     ]
@@ -128,7 +127,6 @@ async def beside(site: Site, deadline: StopDeadline, change: DatabaseChange | No
         threading.Thread(target=guarded, args=(name, run, stop), name=f"evenmatch-{name}", daemon=True)
         for name, run in workers(site)
     ]
-    site.hand_over.begin(asyncio.get_running_loop())
     site.ticket_notifications.begin(asyncio.get_running_loop(), site.queue_service)
     for thread in threads:
         thread.start()

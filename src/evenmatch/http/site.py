@@ -12,7 +12,6 @@ from typing import TypeVar
 
 from starlette.requests import Request
 
-from evenmatch import __version__
 from evenmatch.errors import AccessError, EvenmatchError, StoreError, UnknownNameError
 from evenmatch.http.allowed_hosts import AllowedHosts
 from evenmatch.http.body_memory import BodyMemory
@@ -46,8 +45,7 @@ from evenmatch.service.callers.sessions import Sessions
 from evenmatch.service.callers.signing import SignedRequest
 from evenmatch.service.callers.tokens import Tokens
 from evenmatch.service.database_check import DailyCheck
-from evenmatch.service.group_commit import Call, GroupCommit
-from evenmatch.service.hand_over.hand_over import HandOver, HandOverSettings
+from evenmatch.service.group_commit import Call, Gather, GroupCommit, unanswered
 from evenmatch.service.jobs import Jobs
 from evenmatch.service.kernels import Kernels
 from evenmatch.service.live_matches.live_match_service import Running
@@ -94,6 +92,7 @@ class Site:
     connections: Connections
     metrics: HttpMetrics = field(default_factory=HttpMetrics)
     threads: ThreadPoolExecutor = field(default_factory=lambda: ThreadPoolExecutor(THREADS, "evenmatch"))
+    bodies_thread: ThreadPoolExecutor = field(default_factory=lambda: ThreadPoolExecutor(1, "evenmatch-bodies"))
     ladder_threads: LimitedThreads = field(default_factory=lambda: LimitedThreads("ladder", THREADS, 2, 32))
     answers: CachedResponses = field(default_factory=CachedResponses)
     ticket_notifications: TicketNotifications = field(default_factory=TicketNotifications)
@@ -120,16 +119,6 @@ class Site:
         start = self.threads.submit
         self.reports: GroupCommit[ReportBatch, list[Outcome]] = GroupCommit.staged(
             self._prepare_reports, start, _log_bug, len, REPORT_LIMIT
-        )
-        self.hand_over = HandOver(
-            self.service.database,
-            _hand_over_settings(self.service, options),
-            self.service.clock,
-            self.reports.one,
-            REPORT_LIMIT,
-            lambda ladder, outcome, count: self.metrics.handed_over.labels(ladder, outcome).inc(count),
-            self.kernels.ready.is_set,
-            self.stopping.is_set,
         )
         self.wishes: GroupCommit[QueueRequest, RequestResult] = GroupCommit(
             self._queue, start, _log_bug, within=REPORT_LIMIT
@@ -190,6 +179,19 @@ class Site:
                 f"this was not answered within {within:g} s; a change may have been made: read before you repeat it"
             ) from None
 
+    async def convert(self, function: Callable[..., T], *arguments: object) -> T:
+        """Read or write the large body of a report or a request to a queue, in the one thread for these.
+
+        Several threads would not be faster, since Python runs one at a time; each would take its share of the thread
+        that holds the lock of a ladder. Raises StoreError if it is not done within REPORT_LIMIT.
+        """
+        call = asyncio.get_running_loop().run_in_executor(self.bodies_thread, function, *arguments)
+        try:
+            async with asyncio.timeout(REPORT_LIMIT):
+                return await call
+        except TimeoutError:
+            raise unanswered(REPORT_LIMIT) from None
+
     async def identify(self, function: Callable[..., T], *arguments: object) -> T:
         """Look up a caller in a worker thread. Raises StoreError if that takes long, before anything is carried out."""
         call = asyncio.get_running_loop().run_in_executor(self.threads, function, *arguments)
@@ -209,9 +211,10 @@ class Site:
         """Wait for the calls in worker threads."""
         self.ladder_threads.shutdown()
         self.anonymous_threads.shutdown()
+        self.bodies_thread.shutdown()
         self.threads.shutdown(wait=True)
 
-    def _prepare_reports(self, ladder: str, batches: Sequence[ReportBatch]) -> Call[list[Outcome]]:
+    def _prepare_reports(self, ladder: str, batches: Sequence[ReportBatch]) -> Call[ReportBatch, list[Outcome]]:
         joined = ReportBatch.joined(batches)
         return partial(self._record, ladder, batches, joined, self.service.recorder.prepare(ladder, joined))
 
@@ -222,8 +225,17 @@ class Site:
         joined: ReportBatch,
         prepared: PreparedReports,
         committing: Callable[[], None],
+        gather: Gather[ReportBatch],
     ) -> list[list[Outcome]]:
-        outcomes, live = self.service.recorder.write(prepared, committing)
+        late: list[ReportBatch] = []
+
+        def gathered(fits: Callable[[ReportBatch], bool]) -> list[ReportBatch]:
+            late.extend(gather(fits))
+            return late
+
+        outcomes, live = self.service.recorder.write(prepared, committing, gathered)
+        if late:
+            batches, joined = [*batches, *late], ReportBatch.joined([joined, *late])
         recorded = [index for index, outcome in enumerate(outcomes) if not isinstance(outcome, EvenmatchError)]
         self.metrics.matches.labels(ladder, "recorded").inc(len(recorded))
         self.metrics.matches.labels(ladder, "refused").inc(len(joined) - len(recorded))
@@ -256,13 +268,6 @@ class Site:
 
     def _end(self, _: str, ended: Sequence[EndedRequest]) -> Sequence[None]:
         return self.idempotent_requests.end(ended)
-
-
-def _hand_over_settings(service: Service, options: Options) -> HandOverSettings:
-    """Over an SQLite file nothing is handed over, for it has one process."""
-    kind = f"{__version__} {options.team_limit} {options.player_limit}"
-    takes_part = options.hand_over and service.database.url.get_backend_name() != "sqlite"
-    return HandOverSettings(takes_part, kind, options.fellow_host, options.fellow_port)
 
 
 def _log_bug(error: BaseException) -> None:

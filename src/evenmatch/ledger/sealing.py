@@ -10,7 +10,6 @@ from evenmatch.errors import SecretError
 FIRST = b"\x01"  # begins every sealed value: the format, should another one follow
 NONCE = 12  # bytes
 CHECK, ROW = b"evenmatch master secret check", b"evenmatch sealed value"
-PURPOSE = b"evenmatch key of a purpose"
 
 
 class Sealer:
@@ -56,10 +55,6 @@ class Sealer:
                 "another master secret than the database"
             ) from None
 
-    def key_of(self, purpose: bytes) -> bytes:
-        """A key of 32 bytes for a purpose that no sealed value has."""
-        return self._derived(b"\0".join((PURPOSE, purpose)))
-
     def _key(self, table: str, row: str | int) -> bytes:
         return self._derived(b"\0".join((ROW, table.encode(), str(row).encode())))
 
@@ -68,35 +63,3 @@ class Sealer:
         from cryptography.hazmat.primitives.kdf.hkdf import HKDF  # noqa: PLC0415
 
         return HKDF(SHA256(), 32, None, purpose).derive(self._master)
-
-
-class SealedStream:
-    """Encrypts the messages that one side of a connection sends, or decrypts them on the other side.
-
-    Each message is the AES-256-GCM ciphertext with its tag under a nonce that counts them: what is altered, repeated,
-    left out or sent in another order does not open.
-
-    key  32 bytes, of this direction of this connection alone
-    """
-
-    def __init__(self, key: bytes) -> None:
-        from cryptography.hazmat.primitives.ciphers.aead import AESGCM  # noqa: PLC0415 - few processes need it
-
-        self._cipher, self._count = AESGCM(key), 0
-
-    def seal(self, message: bytes) -> bytes:
-        """Encrypt the next message."""
-        return self._cipher.encrypt(self._nonce(), message, FIRST)
-
-    def open(self, sealed: bytes) -> bytes:
-        """Decrypt the next message. Raises SecretError if it is not the next one of the other side."""
-        from cryptography.exceptions import InvalidTag  # noqa: PLC0415
-
-        try:
-            return self._cipher.decrypt(self._nonce(), sealed, FIRST)
-        except (InvalidTag, ValueError):
-            raise SecretError("a message between processes cannot be opened: it was altered on its way") from None
-
-    def _nonce(self) -> bytes:
-        self._count += 1
-        return self._count.to_bytes(NONCE, "big")

@@ -14,7 +14,9 @@ from evenmatch.errors import EvenmatchError, StoreError
 Request = TypeVar("Request")
 Result = TypeVar("Result")
 Outcomes: TypeAlias = Sequence[Result | EvenmatchError]
-Call: TypeAlias = Callable[[Callable[[], None]], Outcomes[Result]]
+Gather: TypeAlias = Callable[[Callable[[Request], bool]], list[Request]]
+Call: TypeAlias = Callable[[Callable[[], None], Gather[Request]], Outcomes[Result]]
+LATE = 200  # largest total weight of requests that are joined by others after their call has begun
 MOST = 2000  # largest total weight of requests that share a transaction; a single heavier one has its own
 
 
@@ -55,8 +57,8 @@ class GroupCommit(Generic[Request, Result]):
         weigh: Callable[[Request], int] = lambda _: 1,
         within: float | None = None,
     ) -> None:
-        self._prepare: Callable[[str, Sequence[Request]], Call[Result]] = lambda ladder, requests: (
-            lambda _: work(ladder, requests)
+        self._prepare: Callable[[str, Sequence[Request]], Call[Request, Result]] = lambda ladder, requests: (
+            lambda _, __: work(ladder, requests)
         )
         self._start, self._failed, self._weigh, self._within = start, failed, weigh, within
         self._guard = threading.Lock()
@@ -67,7 +69,7 @@ class GroupCommit(Generic[Request, Result]):
     @classmethod
     def staged(
         cls,
-        prepare: Callable[[str, Sequence[Request]], Call[Result]],
+        prepare: Callable[[str, Sequence[Request]], Call[Request, Result]],
         start: Callable[..., object],
         failed: Callable[[BaseException], None],
         weigh: Callable[[Request], int],
@@ -75,12 +77,13 @@ class GroupCommit(Generic[Request, Result]):
     ) -> Self:
         """With work in two stages: the first one of a call runs while the second one of the call before it commits.
 
-        prepare  does what does not depend on earlier calls of the ladder, and returns the function that does the rest,
-                 whose argument it calls when it begins to commit
+        prepare  does what does not depend on earlier calls of the ladder, and returns the function that does the rest;
+                 it calls its first argument when it begins to commit; by its second argument it may take further
+                 requests that have come meanwhile and meet a condition, and returns their outcomes, too
         """
 
         def whole(ladder: str, requests: Sequence[Request]) -> Outcomes[Result]:
-            return prepare(ladder, requests)(lambda: None)
+            return prepare(ladder, requests)(lambda: None, lambda _: [])
 
         made = cls(whole, start, failed, weigh, within)
         made._prepare = prepare
@@ -133,6 +136,7 @@ class GroupCommit(Generic[Request, Result]):
             batch = waiting[:end]
             del waiting[:end]
         promises = [promise for _, promise in batch]
+        requests = [request for request, _ in batch]
         outcomes: Outcomes[Result]
         is_followed = False
 
@@ -141,16 +145,21 @@ class GroupCommit(Generic[Request, Result]):
             with suppress(RuntimeError):  # no thread can be started; the end of this call tries again
                 is_followed = is_followed or self._hand_over(ladder)
 
+        def gather(fits: Callable[[Request], bool]) -> list[Request]:
+            late = self._take_late(ladder, sum(map(self._weigh, requests)), fits)
+            promises.extend(promise for _, promise in late)
+            return [request for request, _ in late]
+
         try:
-            call = self._prepare(ladder, [request for request, _ in batch])
+            call = self._prepare(ladder, requests)
             with turn:
-                outcomes = call(begin_next)
+                outcomes = call(begin_next, gather)
         except EvenmatchError as error:
-            outcomes = [error] * len(batch)
+            outcomes = [error] * len(promises)
         except BaseException as error:
             self._failed(error)
             unknown = StoreError(f"it is not known whether this was stored ({error!r}); send it again")
-            outcomes = [unknown] * len(batch)
+            outcomes = [unknown] * len(promises)
             if isinstance(promises[0], _Promise):
                 raise  # in this thread; the others get the StoreError
         finally:
@@ -161,6 +170,22 @@ class GroupCommit(Generic[Request, Result]):
                     promises[0].get_loop().call_soon_threadsafe(_resolve, promises, outcomes)
             else:
                 _resolve(promises, outcomes)
+
+    def _take_late(
+        self, ladder: str, weight: int, fits: Callable[[Request], bool]
+    ) -> list[tuple[Request, Promise[Result]]]:
+        """Those that came since a call with this weight began, up to LATE in all, and up to the first that misfits."""
+        count = 0
+        with self._guard:
+            waiting = self._waiting[ladder]
+            for request, _ in waiting:
+                weight += self._weigh(request)
+                if weight > LATE or not fits(request):
+                    break
+                count += 1
+            late = waiting[:count]
+            del waiting[:count]
+        return late
 
     def _hand_over(self, ladder: str, *, is_last: bool = False) -> bool:
         """Let the first that waits lead, if there is one; whether there is. is_last: this call is at its end."""

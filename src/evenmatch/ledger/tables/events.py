@@ -61,6 +61,12 @@ def read_between(store: Store, ladder: int, after: int, upto: int) -> list[Row]:
     return store.all(sql, ladder, after, upto)
 
 
+def changed_players(later: Sequence[Row]) -> Ids:
+    """The players whose states these events (see `read_between`) changed, ascending."""
+    packed = [players for _, _, players in later if players is not None]
+    return np.unique(np.frombuffer(b"".join(packed), ID).astype(np.int64))
+
+
 def read_id(store: Store, ladder: int, position: int) -> str:
     """The id of the event at a position."""
     event_id: str = store.all("SELECT id FROM event WHERE ladder = ? AND position = ?", ladder, position)[0][0]

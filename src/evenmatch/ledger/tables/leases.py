@@ -47,20 +47,6 @@ def write_test(store: Store, name: str, held_at: int) -> None:
     store.run(sql, name, NOBODY, held_at)
 
 
-def attend(store: Store, name: str, owner: str, held_at: int) -> None:
-    """Increment the heartbeat of a row that only this owner writes; create it if it does not exist."""
-    sql = (
-        "INSERT INTO lease (name, owner, beat, held_at) VALUES (?, ?, 1, ?) "
-        "ON CONFLICT (name) DO UPDATE SET owner = excluded.owner, beat = lease.beat + 1, held_at = excluded.held_at"
-    )
-    store.run(sql, name, owner, held_at)
-
-
-def remove(store: Store, name: str) -> None:
-    """Delete a lease."""
-    store.run("DELETE FROM lease WHERE name = ?", name)
-
-
 def read_all(store: Store, prefix: str) -> dict[str, StoredLease]:
     """The leases whose names begin with a prefix, by name, in its order."""
     after = prefix[:-1] + chr(ord(prefix[-1]) + 1)

@@ -18,8 +18,8 @@ from evenmatch.service.live_matches.departures import move
 from evenmatch.service.live_matches.expiries import Expiries
 from evenmatch.service.live_matches.match_slots import check_on
 from evenmatch.service.live_matches.match_status import MatchStatus, status_of
+from evenmatch.service.recording.first_receipts import first_receipts
 from evenmatch.service.recording.receipts import MatchReceipt
-from evenmatch.service.recording.recorder import first_receipts
 from evenmatch.service.service import Service
 from evenmatch.service.settings import Settings
 

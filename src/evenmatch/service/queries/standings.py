@@ -14,14 +14,14 @@ from numpy.typing import NDArray
 
 from evenmatch.errors import EvenmatchError
 from evenmatch.history import Flags, Floats
-from evenmatch.ledger.codec import ID, UNSHOWN, Ids
+from evenmatch.ledger.codec import UNSHOWN, Ids
 from evenmatch.ledger.database import Database
 from evenmatch.ledger.events import Kind
 from evenmatch.ledger.rows import Row
 from evenmatch.ledger.store import Head, Store
 from evenmatch.ledger.tables import corrections, divisions, events, ladders, player_identities, player_states
 from evenmatch.service.queries.shared_views import SharedViews
-from evenmatch.service.queries.standings_view import View
+from evenmatch.service.queries.standings_view import SHARE, View
 from evenmatch.service.settings import Settings
 from evenmatch.standings.board import Board, snapshot
 from evenmatch.systems.system import timeless
@@ -30,6 +30,7 @@ __all__ = ["DIVIDE", "StandingsCache", "View", "divide", "take"]
 
 AGE = 3_650 * 86_400_000_000  # ten years in microseconds: ratings equal after that time do not change with time
 LONG = 0.02  # seconds: pages do not wait for a view that takes longer to compute
+STALE = 10.0  # seconds that a view is used for receipts at most, unless its own cost makes it last longer
 DIVIDE = 60_000_000  # microseconds between two recordings of divisions
 
 
@@ -46,6 +47,7 @@ class StandingsCache:
         self._guard = threading.Lock()
         self._refreshing: dict[str, threading.Lock] = {}
         self._background: dict[str, threading.Thread] = {}  # refreshing a view, by ladder
+        self._paid_at = 0.0  # when the views computed so far have taken their share of time; on the monotonic clock
 
     def view(self, ladder: str, now: int, *, fresh: bool = True) -> View:
         """The ladder's view as of now (microseconds); fresh=False: the cached one, which may be some seconds old.
@@ -82,6 +84,7 @@ class StandingsCache:
         if self._shared is not None:
             view = self._shared.publish(view)
         self._keep(view, forgotten)
+        self._paid_at = min(max(self._paid_at, view.taken) + view.cost / SHARE, view.taken + STALE)
         return view
 
     def _keep(self, view: View, forgotten: float) -> None:
@@ -89,6 +92,17 @@ class StandingsCache:
         with self._guard:
             if self._forgotten.get(view.head.name, 0.0) == forgotten:
                 self._views[view.head.name] = view
+
+    def for_receipts(self, ladder: str, now: int) -> View:
+        """A view for the standing on receipts. The views of all ladders together take SHARE of the time, if possible.
+
+        Each ladder's view is younger than STALE, or than the period that a view of its cost is used for.
+        Raises UnknownNameError.
+        """
+        cached, moment = self._views.get(ladder), time.monotonic()
+        if cached is not None and moment < self._paid_at and moment - cached.taken < STALE:
+            return cached
+        return self.young(ladder, now) or self.view(ladder, now, fresh=False)
 
     def young(self, ladder: str, now: int) -> View | None:
         """The cached view if it is recent enough to be shown, else None; does not read the database.
@@ -205,19 +219,13 @@ def _catch_up(store: Store, old: View, head: Head) -> Board | None:
         kind == Kind.DECAYED or (kind == Kind.SEASON and json.loads(body)["factor"] != 1) for kind, body, _ in later
     ):
         return None  # ratings of players without a match changed
-    packed = [players for _, _, players in later if players is not None]
-    ids = np.unique(np.frombuffer(b"".join(packed), ID).astype(np.int64))
-    board = _joined(board, _columns(player_states.read_standings(store, head, ids.tolist())))
+    ids = events.changed_players(later).tolist()
+    board = _joined(board, _columns(player_states.read_standings(store, head, ids)))
     if head.corrected != old.head.corrected:
         board = replace(board, hidden=_hidden(store, head, board.player))
     if head.divided_at != old.head.divided_at:
         board = replace(board, division=_divisions(store, head, board.player))
     return board
-
-
-def _moves_others(kind: str, body: str) -> bool:
-    """Whether an event changes ratings of players that it does not list."""
-    return kind == Kind.DECAYED or (kind == Kind.SEASON and json.loads(body)["factor"] != 1)
 
 
 def _joined(board: Board, changed: StandingsColumns) -> Board:

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Sequence
 import numpy as np
 
 from evenmatch.history import Floats
-from evenmatch.ledger.codec import ID, Ids
+from evenmatch.ledger.codec import Ids
 from evenmatch.ledger.database import Database
 from evenmatch.ledger.events import Kind
 from evenmatch.ledger.store import Head, Store
@@ -102,7 +102,7 @@ class LadderOdds:
             later = events.read_between(store, head.ladder, old.position, head.position)
             if any(kind == Kind.SEASON for kind, _, _ in later):
                 self._row, self._state = {}, self._state[:0]
-            for player in changed_players(later).tolist():
+            for player in events.changed_players(later).tolist():
                 self._row.pop(player, None)
         assert self._rules is not None
         self._head, self._ladders = head, player_states.read_ladders(head, self._rules)
@@ -130,9 +130,3 @@ class LadderOdds:
         first = len(self._state)
         self._state = np.concatenate((self._state, state))
         self._row |= dict(zip(ids.tolist(), range(first, first + len(ids)), strict=True))
-
-
-def changed_players(later: Sequence[tuple[object, object, bytes | None]]) -> Ids:
-    """The players whose states these events (see events.read_between) changed, ascending."""
-    packed = [players for _, _, players in later if players is not None]
-    return np.unique(np.frombuffer(b"".join(packed), ID).astype(np.int64))

@@ -1,8 +1,8 @@
 """A per-process cache of player states, which saves reading them again while no other process writes them.
 
-An entry is valid while two numbers of the database are unchanged: the position of the ladder's ledger, which every
-event advances, and the count of name changes. The recorder reads both under the ladder's lock. Only committed states
-are cached.
+The states of a ladder are as of a position of its ledger, which every event advances. The recorder reads the position
+under the ladder's lock. What other processes have recorded since makes the states of its players stale; a correction,
+and a change of names, those of all. Only committed states are cached.
 """
 
 from __future__ import annotations
@@ -15,13 +15,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from evenmatch.history import Flags
 from evenmatch.ledger.codec import Ids
+from evenmatch.ledger.events import Kind
 from evenmatch.ledger.roster import Roster
 from evenmatch.ledger.store import Head, Store
-from evenmatch.ledger.tables import player_identities, player_states
+from evenmatch.ledger.tables import events, player_identities, player_states
 from evenmatch.systems.system import Records, Rules
 
 MOST = 200_000  # names, and players of a ladder; when there are more, the cache is emptied
+FOLLOWED = 5_000  # events of other processes up to which their players are looked up; after more, all states are stale
 
 
 @dataclass(eq=False)
@@ -29,15 +32,28 @@ class _Players:
     """The states of a ladder's players as of a position: rows in order of first use.
 
     ids  of the players, ascending;  rows  the row of each
+    stale  by row: another process has changed the state
     """
 
     records: Records
     tally: NDArray[np.void]
+    stale: Flags = field(default_factory=lambda: np.zeros(0, np.bool_))
     ids: Ids = field(default_factory=lambda: np.empty(0, np.int64))
     rows: NDArray[np.int64] = field(default_factory=lambda: np.empty(0, np.int64))
 
-    def part(self, ids: Ids) -> tuple[NDArray[np.bool_], NDArray[np.int64]]:
-        """A mask of these players that are cached, and the rows of those."""
+    def part(self, ids: Ids) -> tuple[Flags, NDArray[np.int64]]:
+        """A mask of these players whose states are cached and not stale, and the rows of those."""
+        known, rows = self._find(ids)
+        valid = ~self.stale[rows]
+        known[known] = valid
+        return known, rows[valid]
+
+    def mark_stale(self, ids: Ids) -> None:
+        """Note that another process has changed the states of these players."""
+        self.stale[self._find(ids)[1]] = True
+
+    def _find(self, ids: Ids) -> tuple[Flags, NDArray[np.int64]]:
+        """A mask of these players that have a row, and the rows of those."""
         if not len(self.ids):
             return np.zeros(len(ids), np.bool_), self.rows
         place = np.minimum(np.searchsorted(self.ids, ids), len(self.ids) - 1)
@@ -46,7 +62,7 @@ class _Players:
 
     def keep(self, roster: Roster) -> None:
         """Store the states of these players, whose ids ascend."""
-        known, rows = self.part(roster.ids)
+        known, rows = self._find(roster.ids)
         used = np.empty(len(known), np.int64)
         used[known], count = rows, len(self.rows)
         if not known.all():
@@ -57,7 +73,13 @@ class _Players:
             if len(self.rows) > len(self.records):
                 self.records = _longer(self.records, 2 * len(self.rows))
                 self.tally = _longer(self.tally, 2 * len(self.rows))
-        self.records[used], self.tally[used] = roster.records, roster.tally
+                self.stale = _longer(self.stale, 2 * len(self.rows))
+        self.records[used], self.tally[used], self.stale[used] = roster.records, roster.tally, False
+
+
+def _basis(head: Head) -> tuple[int, ...]:
+    """The properties of a head whose change makes the states of all players stale."""
+    return head.generation, head.corrected, head.planned, head.names
 
 
 def _longer(array: NDArray[Any], length: int) -> NDArray[Any]:
@@ -74,8 +96,8 @@ class PlayerStateCache:
         self._version = -1
         self._ids: dict[str, int] = {}
         self._names: dict[int, str] = {}
-        # By ladder: (generation, position, version of names) for which the states are valid, and the states.
-        self._players: dict[int, tuple[tuple[int, int, int], _Players]] = {}
+        # By ladder: what the states rest on, the position that they stand for, and the states.
+        self._players: dict[int, tuple[tuple[int, ...], int, _Players]] = {}
 
     def names(self, version: int, wanted: Sequence[str]) -> tuple[dict[str, int], dict[int, str]]:
         """The ids of the names that are cached, and the current names of these players by id."""
@@ -85,10 +107,18 @@ class PlayerStateCache:
             ids = {name: self._ids[name] for name in wanted if name in self._ids}
             return ids, {player: self._names[player] for player in ids.values()}
 
-    def players(self, head: Head) -> _Players | None:
-        """The cached players of a ladder; None if they are missing or outdated."""
-        state, players = self._players.get(head.ladder, (None, None))
-        return players if state == (head.generation, head.position, head.names) else None
+    def players(self, store: Store, head: Head) -> _Players | None:
+        """The cached players of a ladder, as of this head; None if all states are missing or stale."""
+        basis, position, players = self._players.get(head.ladder, (None, 0, None))
+        if players is None or basis != _basis(head) or head.position - position > FOLLOWED:
+            return None
+        if position != head.position:
+            later = events.read_between(store, head.ladder, position, head.position)
+            if any(kind != Kind.MATCH for kind, _, _ in later):
+                return None
+            players.mark_stale(events.changed_players(later))
+            self._players[head.ladder] = _basis(head), head.position, players
+        return players
 
     def keep(self, transaction: StateTransaction, position: int) -> None:
         """Cache what a transaction committed; the ladder's ledger now ends at this position."""
@@ -100,11 +130,12 @@ class PlayerStateCache:
                 self._ids |= transaction.ids
                 self._names |= transaction.names
         if roster is not None:
-            players = self.players(head)
-            if players is None or len(players.rows) > MOST:
+            basis, read_at, players = self._players.get(head.ladder, (None, 0, None))
+            is_current = (basis, read_at) == (_basis(head), head.position)
+            if players is None or not is_current or len(players.rows) > MOST:
                 players = _Players(roster.records[:0], roster.tally[:0])
             players.keep(roster)
-            self._players[head.ladder] = (head.generation, position, head.names), players
+            self._players[head.ladder] = _basis(head), position, players
 
 
 @dataclass(eq=False)
@@ -130,7 +161,7 @@ class StateTransaction:
 
     def roster(self, store: Store, rules: Rules, ids: Ids) -> Roster:
         """The states of these players, like player_states.read_roster; the caller changes them in place."""
-        players = self.memory.players(self.head)
+        players = self.memory.players(store, self.head)
         if players is None:
             self.read = player_states.read_roster(store, self.head, rules, ids)
             return self.read

@@ -2,24 +2,23 @@
 
 from __future__ import annotations
 
-from bisect import bisect_left
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
 from typing import NamedTuple
-
-import numpy as np
 
 from evenmatch.compile_notice import load_kernels
 from evenmatch.errors import BadRowsError, ConflictError, EvenmatchError, InputError, RowProblem
 from evenmatch.ledger.database import Database
-from evenmatch.ledger.events import write_body
 from evenmatch.ledger.name_skeletons import judge
 from evenmatch.ledger.plan import Plan
 from evenmatch.ledger.store import Head, Store
 from evenmatch.ledger.tables import checkpoints, corrections, events, live_matches, player_identities, player_states
-from evenmatch.service.group_commit import GroupCommit
+from evenmatch.service.group_commit import Gather, GroupCommit
 from evenmatch.service.match_limits import MatchLimits
 from evenmatch.service.name_rule import NameRule
 from evenmatch.service.queries.standings import DIVIDE, StandingsCache, View, divide, take
+from evenmatch.service.recording.first_receipts import first_receipts
 from evenmatch.service.recording.ledger_append import Batch, ReceiptDisplay, append, wrong_time
 from evenmatch.service.recording.player_state_cache import PlayerStateCache, StateTransaction
 from evenmatch.service.recording.receipts import MatchReceipt, RatedBlock, receipts
@@ -30,14 +29,22 @@ CHECKPOINT = 50_000  # events between two checkpoints at least; also at least fo
 
 PAIRS = 2_000_000  # pairs of teams that one transaction rates at most, unless a single match has more: about 0.3 s
 
+FEW = 64  # teams of a match that may join others under the lock
+
 Outcome = MatchReceipt | EvenmatchError
 
 
-class _Part(NamedTuple):
+@dataclass(slots=True)
+class _Part:
     """Matches that share a transaction. batch: the same, packed; None: not packed yet"""
 
     reports: ReportBatch
     batch: Batch | None = None
+
+    def add(self, late: Sequence[ReportBatch]) -> None:
+        """Add matches that were reported after the others had been packed."""
+        if late:
+            self.reports, self.batch = ReportBatch.joined([self.reports, *late]), None
 
 
 class PreparedReports(NamedTuple):
@@ -96,7 +103,7 @@ class Recorder:
             self._prepare(ladder)
         judge(reports.player)
         now = self._clock()
-        view = self._boards.young(ladder, now) or self._boards.view(ladder, now, fresh=False)
+        view = self._boards.for_receipts(ladder, now)
         refused = _too_large(reports, self._limits().on(ladder, view.settings))
         if refused:  # by settings that may be some seconds old
             view = self._boards.view(ladder, now)
@@ -106,13 +113,25 @@ class Recorder:
         parts = [(first, _Part(part, _packed(part))) for (first, _), part in zip(spans, whole, strict=True)]
         return PreparedReports(ladder, refused, parts, len(reports), view)
 
-    def write(self, prepared: PreparedReports, committing: Callable[[], None] = lambda: None) -> RecordedReports:
-        """Record prepared matches; `committing` is called when a transaction is about to be committed."""
+    def write(
+        self,
+        prepared: PreparedReports,
+        committing: Callable[[], None] = lambda: None,
+        gather: Gather[ReportBatch] = lambda _: [],
+    ) -> RecordedReports:
+        """Record prepared matches; `committing` is called when a transaction is about to be committed.
+
+        gather  called under the ladder's lock, for which other processes may have kept this one waiting: takes further
+                matches that meet a condition; their outcomes follow those of the others
+        """
         outcomes: list[Outcome | None] = [prepared.refused.get(index) for index in range(prepared.total)]
         live: list[str] = []
+        is_whole = len(prepared.parts) == 1 and not prepared.refused
         for first, part in prepared.parts:
             assert prepared.view is not None
-            recorded = self._record(prepared.ladder, prepared.view, part, live, committing)
+            fits = partial(_fits, self._limits().on(prepared.ladder, prepared.view.settings))
+            late = partial(gather, fits) if is_whole else list
+            recorded = self._record(prepared.ladder, prepared.view, part, live, committing, late)
             outcomes[first : first + len(recorded)] = recorded
         return RecordedReports([outcome for outcome in outcomes if outcome is not None], live)
 
@@ -120,26 +139,38 @@ class Recorder:
         return ReportBatch.shares(batches, self.record(ladder, ReportBatch.joined(batches)))
 
     def _record(
-        self, ladder: str, view: View, part: _Part, live: list[str], committing: Callable[[], None]
+        self,
+        ladder: str,
+        view: View,
+        part: _Part,
+        live: list[str],
+        committing: Callable[[], None],
+        late: Callable[[], list[ReportBatch]] = list,
     ) -> list[Outcome]:
         """Record in one transaction; if rating rejects a match, split in halves until that match is alone."""
-        reports = part.reports
         try:
-            return self._try(ladder, view, part, live, committing)
+            return self._try(ladder, view, part, live, committing, late)
         except InputError as error:
-            if len(reports) == 1:
+            if len(part.reports) == 1:
                 return [error]
-        half = len(reports) // 2
+        reports, half = part.reports, len(part.reports) // 2
         halves = reports.parts([(0, half), (half, len(reports))])
         first, second = (self._record(ladder, view, _Part(part), live, committing) for part in halves)
         return first + second
 
     def _try(
-        self, ladder: str, view: View, part: _Part, live: list[str], committing: Callable[[], None]
+        self,
+        ladder: str,
+        view: View,
+        part: _Part,
+        live: list[str],
+        committing: Callable[[], None],
+        late: Callable[[], list[ReportBatch]],
     ) -> list[Outcome]:
         now, divided = self._clock(), False
-        batch = part.batch or Batch.of_reports(part.reports)
         with self._database.write_ladder(ladder, len(part.reports.player)) as (store, head):
+            part.add(late())
+            batch = part.batch or Batch.of_reports(part.reports)
             plan = self._plan(store, head)
             if (view.head.generation, view.head.settings) != (head.generation, head.settings):  # the view is outdated
                 self._boards.forget(ladder)
@@ -180,6 +211,12 @@ def _packed(reports: ReportBatch) -> Batch | None:
         return Batch.of_reports(reports)
     except InputError:
         return None
+
+
+def _fits(limits: MatchLimits, reports: ReportBatch) -> bool:
+    """Whether matches may join others under the lock: none is too large, and no name takes long to judge."""
+    is_small = max(reports.teams) <= min(limits.teams, FEW) and len(reports.player) <= limits.players
+    return is_small and "".join(reports.player).isascii()
 
 
 def _too_large(reports: ReportBatch, limits: MatchLimits) -> dict[int, InputError]:
@@ -305,30 +342,6 @@ def _incomparable(match_id: str, ladder: str) -> ConflictError:
         f"match {match_id!r} is on ladder {ladder!r} already, with a player who was erased since, so it is not "
         "compared with reports any more; if you send it again, nothing is missing; for another match choose another id"
     )
-
-
-def first_receipts(store: Store, head: Head, ids: Sequence[str]) -> dict[str, MatchReceipt]:
-    """The receipts of these recorded matches, by id, as they were first returned."""
-    matches = events.read_matches(store, head.ladder, ids)
-    names = player_identities.names_of(store, np.unique(np.concatenate([block.ids for block, _ in matches])).tolist())
-    rules_of = {
-        generation: corrections.read_rules(store, head, generation) for generation in {row[1] for _, row in matches}
-    }
-    changed, divisions = _divisions(store, head)
-    receipt_of: dict[str, MatchReceipt] = {}
-    for block, (match_id, generation, lines, _) in matches:
-        division_names = divisions[bisect_left(changed, int(block.positions[0])) - 1]
-        rated = RatedBlock(rules_of[generation].system, block, [bytes(lines)], names, division_names)
-        receipt_of[match_id] = receipts(head.name, [match_id], rated)[0]
-    return receipt_of
-
-
-def _divisions(store: Store, head: Head) -> tuple[list[int], list[list[str]]]:
-    """The positions of changes of settings, ascending, and the names of the divisions since each."""
-    changes = [event for event in corrections.read(store, head, head.corrected) if "settings" in event.body]
-    settings = [Settings.read(write_body(event.body["settings"])) for event in changes]  # type: ignore[arg-type]
-    names = [[division.name for division in setting.standings.divisions] for setting in settings]
-    return [event.position for event in changes], names
 
 
 def _checkpoint(store: Store, head: Head, plan: Plan) -> None:

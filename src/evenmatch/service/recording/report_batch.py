@@ -81,10 +81,6 @@ class ReportBatch:
     def __len__(self) -> int:
         return len(self.ids)
 
-    def part(self, first: int, end: int) -> ReportBatch:
-        """The matches from index `first` up to, but not including, `end`."""
-        return self.parts([(first, end)])[0]
-
     def parts(self, spans: Iterable[tuple[int, int]]) -> list[ReportBatch]:
         """For each (first, end) the matches from index `first` up to, but not including, `end`."""
         team = [0, *accumulate(self.teams)]

@@ -1,0 +1,38 @@
+"""The receipts of matches that were recorded before, as they were first returned."""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Sequence
+
+import numpy as np
+
+from evenmatch.ledger.events import write_body
+from evenmatch.ledger.store import Head, Store
+from evenmatch.ledger.tables import corrections, events, player_identities
+from evenmatch.service.recording.receipts import MatchReceipt, RatedBlock, receipts
+from evenmatch.service.settings import Settings
+
+
+def first_receipts(store: Store, head: Head, ids: Sequence[str]) -> dict[str, MatchReceipt]:
+    """The receipts of these recorded matches, by id, as they were first returned."""
+    matches = events.read_matches(store, head.ladder, ids)
+    names = player_identities.names_of(store, np.unique(np.concatenate([block.ids for block, _ in matches])).tolist())
+    rules_of = {
+        generation: corrections.read_rules(store, head, generation) for generation in {row[1] for _, row in matches}
+    }
+    changed, divisions = _divisions(store, head)
+    receipt_of: dict[str, MatchReceipt] = {}
+    for block, (match_id, generation, lines, _) in matches:
+        division_names = divisions[bisect_left(changed, int(block.positions[0])) - 1]
+        rated = RatedBlock(rules_of[generation].system, block, [bytes(lines)], names, division_names)
+        receipt_of[match_id] = receipts(head.name, [match_id], rated)[0]
+    return receipt_of
+
+
+def _divisions(store: Store, head: Head) -> tuple[list[int], list[list[str]]]:
+    """The positions of changes of settings, ascending, and the names of the divisions since each."""
+    changes = [event for event in corrections.read(store, head, head.corrected) if "settings" in event.body]
+    settings = [Settings.read(write_body(event.body["settings"])) for event in changes]  # type: ignore[arg-type]
+    names = [[division.name for division in setting.standings.divisions] for setting in settings]
+    return [event.position for event in changes], names
