@@ -76,13 +76,14 @@ def experience_of(team: Integers, state: Records) -> float:
 
 @rarely
 def age(state: Records, now: int, params: Even) -> None:
-    """Let the variances of all who have played grow until this time."""
+    """Let the variances of all who have played grow until this time, and pull their means; shown ratings stay."""
     for player in range(len(state)):
         record = state[player]
         if record.games > 0 and record.last_played < now:
             deviation = 0.0
             for expert in range(params.experts):
                 variance = variance_at(state, player, expert, now, 0.0, params)
+                record.mean[expert] = mean_of(state, player, expert, now, 0.0, params)
                 record.variance[expert] = variance
                 deviation += params.points[expert] * math.sqrt(variance)
             record.deviation = deviation / params.experts
