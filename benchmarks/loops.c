@@ -581,18 +581,18 @@ typedef struct {
 } Expert;
 typedef struct { double mean, variance, share, young; } Seen;
 
-typedef struct { double v0, step, drift, by_margin, shared, settled; bool averaged; } View;
+typedef struct { double v0, step, drift, away, by_margin, shared, settled; bool averaged; } View;
 
 static const double DAY = 86400e6;
 #define INLINE static inline __attribute__((always_inline))
 
 static const View FOUR[] = {
-    {0.64, 4e-4, 9e-6 / DAY, 0.66, 0.4, 0.03, false},
-    {0.1, 64e-4, 225e-6 / DAY, 0.97, 0.4, 0.05, false},
-    {1.0, 16e-4, 64e-6 / DAY, 0.93, 0.4, 0.06, false},
-    {1.5, 4e-4, 25e-6 / DAY, 0.0, 1.0, 0.05, true},
+    {0.64, 4e-4, 9e-6 / DAY, 0.0, 0.66, 0.4, 0.03, false},
+    {0.1, 64e-4, 225e-6 / DAY, 0.002 / DAY, 0.97, 0.4, 0.05, false},
+    {1.0, 16e-4, 64e-6 / DAY, 0.0, 0.93, 0.4, 0.06, false},
+    {1.5, 4e-4, 25e-6 / DAY, 0.002 / DAY, 0.0, 1.0, 0.05, true},
 };
-static const View ALONE[] = {{0.4, 16e-4, 64e-6 / DAY, 0.75, 0.4, 0.04, false}};
+static const View ALONE[] = {{0.4, 16e-4, 64e-6 / DAY, 0.0, 0.75, 0.4, 0.04, false}};
 static const double SLOPE = 1.6, WIDTH_OF_DRAW = 0.2;
 
 static void learn_number(Belief *b, double feature, double push, double pull, double least) {
@@ -607,6 +607,11 @@ INLINE double grown(const Watched *record, const View *views, int k, int64_t now
     return lesser(variance, 4.0 * views[k].v0);
 }
 
+INLINE double begun(const Watched *record, const View *views, int k, int64_t now, double entry) {
+    if (record->games == 0) return record->mean[k] + entry;
+    return record->mean[k] / (1.0 + views[k].away * greater((double)(now - record->last_played), 0.0));
+}
+
 INLINE Seen see(
     const History *h, int team, const View *views, int k, int64_t now, double entry, const Watched *state
 ) {
@@ -615,9 +620,9 @@ INLINE Seen see(
     for (int slot = low; slot < low + size; slot++) {
         const Watched *record = &state[h->player[slot]];
         double variance = grown(record, views, k, now);
-        s.mean += record->mean[k] + (record->games == 0 ? entry : 0.0);
+        s.mean += begun(record, views, k, now, entry);
         s.variance += variance;
-        if (record->games < 40) s.young += s.share * lesser(variance / views[k].v0, 1.0);
+        if (record->games < 25) s.young += s.share * lesser(variance / views[k].v0, 1.0);
     }
     s.mean *= s.share;
     s.variance *= s.share * s.share;
@@ -638,7 +643,7 @@ INLINE void learn_team(
     for (int slot = h->slot_start[team]; slot < h->slot_start[team + 1]; slot++) {
         Watched *record = &state[h->player[slot]];
         double before = grown(record, views, k, now), own = s.share * s.share * before;
-        record->mean[k] += (record->games == 0 ? entry : 0.0) + s.share * before * push;
+        record->mean[k] = begun(record, views, k, now, entry) + s.share * before * push;
         record->variance[k] = before * greater(0.05, 1.0 - (own + views[k].shared * (s.variance - own)) * pull);
     }
 }
@@ -698,7 +703,7 @@ INLINE void rate_with(const History *h, Watched *state, const View *views, int c
         double known = played_before(h, one, state) - played_before(h, two, state);
         double a = h->team_score[one], b = h->team_score[two];
         bool scored = !isnan(a) && !isnan(b);
-        double margin = ahead == 0 ? 0.0 : pow(fabs(root(a) - root(b)), 0.8) * (ahead > 0 ? 1.0 : -1.0);
+        double margin = ahead == 0 ? 0.0 : pow(fabs(root(a) - root(b)), 0.9) * (ahead > 0 ? 1.0 : -1.0);
         double x[ROOM], weights[ROOM], mixed = 0.0;
         for (int k = 0; k < count; k++) {
             Expert *e = &experts[k];
@@ -751,7 +756,7 @@ INLINE void rate_with(const History *h, Watched *state, const View *views, int c
         h->expected[two] = 1.0 - chance;
         doubt /= 1.0 + chance * (1.0 - chance) * mixed * mixed * doubt;
         factor = lesser(greater(factor + doubt * mixed * (score - chance), 0.5), 1.5);
-        doubt += 1e-6;
+        doubt += 3e-6;
         mix(experts, count, covariance, x, logistic(mixed), score);
         margins += scored;
         if (scored && ahead != 0) {

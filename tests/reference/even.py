@@ -9,14 +9,14 @@ from .model import SlowChange, SlowMatch, SlowPlayer, SlowTeam
 
 DAY = 86400.0
 K, EPSILON = 1.6, 0.2
-# v0, variance per match, variance per day, alpha, lambda, rho, variance of a player of many matches
+# v0, variance per match, variance per day, pull per day, alpha, lambda, rho, variance of a player of many matches
 TABLE = {
-    "steady": (0.64, 0.02**2, 0.003**2, 0.5, 0.66, 0.4, 0.03),
-    "quick": (0.1, 0.08**2, 0.015**2, 0.5, 0.97, 0.4, 0.05),
-    "wide": (1.0, 0.04**2, 0.008**2, 0.5, 0.93, 0.4, 0.06),
-    "results": (1.5, 0.02**2, 0.005**2, 1.0, 0.0, 1.0, 0.05),
-    "scores": (0.3, 0.03**2, 0.008**2, 0.4, 0.85, 0.4, 0.03),
-    "alone": (0.4, 0.04**2, 0.008**2, 0.5, 0.75, 0.4, 0.04),
+    "steady": (0.64, 0.02**2, 0.003**2, 0.0, 0.5, 0.66, 0.4, 0.03),
+    "quick": (0.1, 0.08**2, 0.015**2, 0.002, 0.5, 0.97, 0.4, 0.05),
+    "wide": (1.0, 0.04**2, 0.008**2, 0.0, 0.5, 0.93, 0.4, 0.06),
+    "results": (1.5, 0.02**2, 0.005**2, 0.002, 1.0, 0.0, 1.0, 0.05),
+    "scores": (0.3, 0.03**2, 0.008**2, 0.0, 0.4, 0.85, 0.4, 0.03),
+    "alone": (0.4, 0.04**2, 0.008**2, 0.0, 0.5, 0.75, 0.4, 0.04),
 }
 
 
@@ -48,6 +48,7 @@ class View:
     v0: float
     per_match: float
     per_day: float
+    pull: float
     alpha: float
     part: float
     rho: float
@@ -91,9 +92,10 @@ def replay(
     names = ["alone"] if single else ["steady", "quick", "wide", "results"]
     views = []
     for name in [*names, "scores"] if performance else names:
-        v0, per_match, per_day, alpha, part, rho, settled = TABLE[name]
-        scaled = (v0 * deviation**2, per_match * drift**2, per_day * idle_drift**2, alpha, part * margin, rho, settled)
-        views.append(View(*scaled))
+        v0, per_match, per_day, pull, alpha, part, rho, settled = TABLE[name]
+        days = idle_drift**2
+        by_time = per_match * drift**2, per_day * days, pull * days
+        views.append(View(v0 * deviation**2, *by_time, alpha, part * margin, rho, settled))
     slow = SlowEven(views, start, "scores" if performance else None, wins_gain, rivals)
     return [change for match in matches for change in slow.rate(match)]
 
@@ -164,8 +166,10 @@ class SlowEven:
         if name not in view.players:
             view.players[name] = [view.entry.mean, view.v0]
         else:
-            grown = view.players[name][1] + view.per_day * (time - self.last[name]) / DAY + view.per_match
-            view.players[name][1] = min(grown, 4 * view.v0)
+            idle = (time - self.last[name]) / DAY
+            mean, variance = view.players[name]
+            grown = variance + view.per_day * idle + view.per_match
+            view.players[name] = [mean / (1 + view.pull * idle), min(grown, 4 * view.v0)]
 
     def sums(self, view: View, team: SlowTeam) -> tuple[float, float, float]:
         w = len(team.players) ** -view.alpha
@@ -176,8 +180,8 @@ class SlowEven:
         return sum(math.log2(1 + self.count.get(player.name, 0)) for player in team.players) / len(team.players)
 
     def new_share(self, view: View, team: SlowTeam, w: float) -> float:
-        """c of step 3 for one team: how much those of fewer than 40 matches count."""
-        young = [player.name for player in team.players if self.count.get(player.name, 0) < 40]
+        """c of step 3 for one team: how much those of fewer than 25 matches count."""
+        young = [player.name for player in team.players if self.count.get(player.name, 0) < 25]
         return sum(w * min(view.players[name][1] / view.v0, 1) for name in young)
 
     def learn_players(
@@ -277,7 +281,7 @@ class SlowEven:
         factor = self.calibration
         factor.variance = 1 / (1 / factor.variance + curvature)
         factor.mean = min(max(factor.mean + factor.variance * gradient, 0.5), 1.5)
-        factor.variance += times * 1e-6
+        factor.variance += times * 3e-6
 
     # three teams or more
 
@@ -367,7 +371,7 @@ def margin_of(first: SlowTeam, second: SlowTeam, result: int) -> float | None:
     if first.score is None or second.score is None:
         return None
     a, b = (math.copysign(math.sqrt(abs(team.score)), team.score) for team in (first, second))
-    return result * abs(a - b) ** 0.8
+    return result * abs(a - b) ** 0.9
 
 
 def ring(teams: int, rivals: int) -> list[tuple[int, int]]:

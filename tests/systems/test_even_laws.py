@@ -1,6 +1,7 @@
 """Laws of `even`: results, margins, weights and variances, the first match by hand, bounds of large contests."""
 
 import math
+from datetime import timedelta
 
 import numpy as np
 import pytest
@@ -99,7 +100,7 @@ def test_the_first_duel_by_hand():
 
 
 FROM = ("from_steady", "from_quick", "from_wide", "from_results", "from_scores")
-PARTS = ("by_result", "by_margin", "by_scores", "by_entry")
+PARTS = ("by_result", "by_margin", "by_scores", "by_entry", "by_pause")
 
 
 @pytest.mark.parametrize(
@@ -192,3 +193,17 @@ def test_margins_count_as_far_as_they_tell_of_skill(kind, least, most):
         teams = tuple(Team.of(str(who), place=place, score=float(score)) for who, place, score in sides)
         rater.rate(Match(f"m{number}", after(number), teams, "default"))
     assert least <= rater._ladders[1]["margin_worth"] <= most
+
+
+def test_a_pause_of_500_days_halves_what_the_quick_expert_and_that_of_results_knew():
+    rater = Rater(rules("even"))
+    first = rater.rate(Match("m", after(1), (Team.of("ann", place=1), Team.of("bob", place=2)), "default"))
+    later = after(1) + timedelta(days=500)
+    ann = rater.rate(Match("n", later, (Team.of("ann", place=1), Team.of("bob", place=2)), "default")).teams[0][0]
+    begun = first.teams[0][0].factors
+    assert ann.factors["by_pause"] == pytest.approx(-(begun["from_quick"] + begun["from_results"]) / 2)
+    assert begun["by_pause"] == 0
+    soon = Rater(rules("even"))
+    for name in ("m", "n"):
+        last = soon.rate(Match(name, after(1), (Team.of("ann", place=1), Team.of("bob", place=2)), "default"))
+    assert last.teams[0][0].factors["by_pause"] == 0

@@ -58,7 +58,7 @@ def wenglin(change, p):
 
 def even(change, p):
     f = change.factors
-    parts = ("by_result", "by_margin", "by_scores", "by_entry", "by_weights")
+    parts = ("by_result", "by_margin", "by_scores", "by_entry", "by_pause", "by_weights")
     return change.before + sum(f[part] for part in parts), 1e-8
 
 

@@ -92,6 +92,7 @@ def _compile(p: EvenParameters) -> Even:
         variance=each("variance", p.deviation**2),
         step=each("step", p.drift**2),
         drift=each("drift", p.idle_drift**2 / DAY),
+        pull=each("pull", p.idle_drift**2 / DAY),
         share=each("share"),
         margin=each("margin", p.margin),
         shared=each("shared"),
@@ -138,6 +139,7 @@ FACTORS = (
     Factor("by_margin", "points by the margin of the scores, beyond the result"),
     Factor("by_scores", "points by the player's own score beside those of the others"),
     Factor("by_entry", "points by what newcomers to this ladder are like, in the first match"),
+    Factor("by_pause", "points by the time without a match, after which two experts trust less in what they knew"),
     Factor("by_weights", "points because the ladder trusts its experts otherwise than after the last match"),
     Factor("from_steady", "points of the change by the steady expert; with `single` by the only one"),
     Factor("from_quick", "points of it by the quick expert"),
@@ -157,6 +159,7 @@ def _tell(change: Change, parameters: EvenParameters) -> str:
         ("by_margin", "for the margin"),
         ("by_scores", "for the player's score"),
         ("by_entry", "for the level of newcomers"),
+        ("by_pause", "for the time away"),
         ("by_weights", "because the experts weigh otherwise"),
     )
     sentence = f"{score_text(change)}: {float(change.factors['by_result']):+.1f} for the result"

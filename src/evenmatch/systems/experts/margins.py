@@ -8,7 +8,7 @@ from evenmatch.history import Columns
 from evenmatch.systems.compiled import kernel
 from evenmatch.systems.ladder_records import LadderRecords
 
-POWER = 0.8  # of the difference of the roots of the scores
+POWER = 0.9  # of the difference of the roots of the scores
 SLOWEST = 0.0005  # the least part that a match has in the running means
 ENOUGH, HALF = 3.0, 5.0  # matches with a margin before it counts, and with which it counts half
 TELLING = 0.1  # correlation of a margin with the winner's odds from which margins count in full

@@ -13,9 +13,8 @@ from evenmatch.systems.compiled import kernel, rarely
 from evenmatch.systems.experts.records import EXPERTS, LEAST_WEIGHT, MOST_WEIGHT, Even, Record
 
 FARTHEST = 20.0  # log-odds of an expert
-FORGET = 3e-6  # variance that a match adds to each weight
+FORGET = 3e-6  # variance that a match adds to each weight and to the factor
 LEAST_CALIBRATION, MOST_CALIBRATION = 0.5, 1.5
-FORGET_CALIBRATION = 1e-6  # variance that a match adds to the factor
 TRIANGLE = EXPERTS * (EXPERTS + 1) // 2
 
 
@@ -50,7 +49,7 @@ def learn_calibration(record: Record, gradient: float, curvature: float, times: 
     variance = record.calibration_variance / (1.0 + curvature * record.calibration_variance)
     factor = record.calibration + variance * gradient
     record.calibration = min(max(factor, LEAST_CALIBRATION), MOST_CALIBRATION)
-    record.calibration_variance = variance + FORGET_CALIBRATION * times
+    record.calibration_variance = variance + FORGET * times
 
 
 @kernel

@@ -11,7 +11,7 @@ from evenmatch.systems.ladder_records import LadderRecords, Records
 
 # Columns of scratch that a slot's numbers are in: the new rating, its deviation, and, where factors are wanted, the
 # parts of their change in points. From BY_EXPERT on, a column for each expert.
-RATING, DEVIATION, OLD, ENTRY, RESULT, MARGIN, SCORES, SHARED, BY_EXPERT = range(9)
+RATING, DEVIATION, OLD, ENTRY, PAUSE, RESULT, MARGIN, SCORES, SHARED, BY_EXPERT = range(10)
 SLOT_COLUMNS = BY_EXPERT + EXPERTS
 
 
@@ -33,10 +33,12 @@ def variance_at(state: Records, player: int, expert: int, now: int, step: float,
 
 
 @kernel
-def mean_of(state: Records, player: int, expert: int, entry: float) -> float:
-    """A player's mean; a newcomer's begins at that of newcomers."""
+def mean_of(state: Records, player: int, expert: int, now: int, entry: float, params: Even) -> float:
+    """A player's mean at a time: a newcomer's begins at that of newcomers, that of others is pulled to 0 meanwhile."""
     record = state[player]
-    return record.mean[expert] + (entry if record.games == 0 else 0.0)
+    if record.games == 0:
+        return record.mean[expert] + entry
+    return record.mean[expert] / (1.0 + params.pull[expert] * max(now - record.last_played, 0))
 
 
 @kernel
@@ -57,7 +59,7 @@ def team_sums(
     """(w, w · the sum of a team's means, w² · the sum of its variances), w: what a member counts."""
     mean, variance = 0.0, 0.0
     for member in range(len(team)):
-        mean += mean_of(state, team[member], expert, entry)
+        mean += mean_of(state, team[member], expert, now, entry, params)
         variance += variance_at(state, team[member], expert, now, params.step[expert], params)
     share = share_of(len(team), expert, params)
     return share, share * mean, share * share * variance
@@ -74,13 +76,14 @@ def experience_of(team: Integers, state: Records) -> float:
 
 @rarely
 def age(state: Records, now: int, params: Even) -> None:
-    """Let the variances of all who have played grow until this time."""
+    """Let the variances of all who have played grow until this time, and pull their means; shown ratings stay."""
     for player in range(len(state)):
         record = state[player]
         if record.games > 0 and record.last_played < now:
             deviation = 0.0
             for expert in range(params.experts):
                 variance = variance_at(state, player, expert, now, 0.0, params)
+                record.mean[expert] = mean_of(state, player, expert, now, 0.0, params)
                 record.variance[expert] = variance
                 deviation += params.points[expert] * math.sqrt(variance)
             record.deviation = deviation / params.experts
@@ -127,7 +130,8 @@ def learn(
     points = weight * params.points[expert]
     moved = share * before * push
     own = share * share * before
-    mean = old + (entry if newcomer else 0.0) + moved
+    begun = mean_of(state, player, expert, now, entry, params)
+    mean = begun + moved
     factor = max(FADE, 1.0 - (own + rho * (team_variance - own)) * pull)
     record.mean[expert] = mean
     record.variance[expert] = before * factor
@@ -136,7 +140,7 @@ def learn(
     if noted:
         alone = before * max(FADE, 1.0 - own * pull)
         scratch[row, OLD] += points * old
-        scratch[row, ENTRY] += points * (entry if newcomer else 0.0)
+        scratch[row, ENTRY if newcomer else PAUSE] += points * (begun - old)
         scratch[row, RESULT] += points * share * before * result_push
         scratch[row, MARGIN] += points * share * before * (push - result_push)
         scratch[row, SHARED] += params.points[expert] * (math.sqrt(alone) - math.sqrt(before * factor))
@@ -162,6 +166,7 @@ def note_slot(state: Records, player: int, params: Even, scratch: Floats, row: i
     note.by_margin = scratch[row, MARGIN]
     note.by_scores = scratch[row, SCORES]
     note.by_entry = scratch[row, ENTRY]
+    note.by_pause = scratch[row, PAUSE]
     note.by_weights = params.start + scratch[row, OLD] - record.rating
     note.from_steady = scratch[row, BY_EXPERT]
     note.from_quick = note.from_wide = note.from_results = 0.0

@@ -13,7 +13,7 @@ EXPERTS = 5  # at most; a record has room for all of them
 SLOPE = 1.6  # log-odds per deviation of a difference of performances: the logistic curve nearest to the normal one
 DRAW = 0.2  # half the width of the differences that are draws
 POINTS = 400.0 / LOG_10  # per unit of log-odds: a lead of 400 points are odds of 10 to 1
-LEARNING = 40  # matches: players with fewer teach the newcomers' mean
+LEARNING = 25  # matches: players with fewer teach the newcomers' mean
 FADE = 0.05  # a match leaves at least this part of a variance
 LEAST_WEIGHT, MOST_WEIGHT = 0.2, 1.3  # of all experts together
 WIDEST = 4.0  # variances grow up to this many times a newcomer's
@@ -78,6 +78,7 @@ class Expert(NamedTuple):
     """One filter. The noise of a difference of performances is 1; all variances are in these units.
 
     variance  of a newcomer;  step: variance that a match adds;  drift: variance that a day adds
+    pull      a player returns after t days with 1/(1 + pull · t) of the mean
     share     α: a team of n counts n^−α times the sum of its means
     margin    λ: the part of what is learned that comes from the margin, once there were some
     shared    ρ: how much team-mates' errors count as their common one
@@ -87,6 +88,7 @@ class Expert(NamedTuple):
     variance: float
     step: float
     drift: float
+    pull: float
     share: float
     margin: float
     shared: float
@@ -94,12 +96,12 @@ class Expert(NamedTuple):
 
 
 # ../shared/even.md has the recipe: four views of the same matches, and one that reads players' scores.
-STEADY = Expert(0.64, 0.02**2, 0.003**2, 0.5, 0.66, 0.4, 0.03)
-QUICK = Expert(0.1, 0.08**2, 0.015**2, 0.5, 0.97, 0.4, 0.05)
-WIDE = Expert(1.0, 0.04**2, 0.008**2, 0.5, 0.93, 0.4, 0.06)
-RESULTS = Expert(1.5, 0.02**2, 0.005**2, 1.0, 0.0, 1.0, 0.05)
-SCORES = Expert(0.3, 0.03**2, 0.008**2, 0.4, 0.85, 0.4, 0.03)
-PLAIN = Expert(0.4, 0.04**2, 0.008**2, 0.5, 0.75, 0.4, 0.04)
+STEADY = Expert(0.64, 0.02**2, 0.003**2, 0.0, 0.5, 0.66, 0.4, 0.03)
+QUICK = Expert(0.1, 0.08**2, 0.015**2, 0.002, 0.5, 0.97, 0.4, 0.05)
+WIDE = Expert(1.0, 0.04**2, 0.008**2, 0.0, 0.5, 0.93, 0.4, 0.06)
+RESULTS = Expert(1.5, 0.02**2, 0.005**2, 0.002, 1.0, 0.0, 1.0, 0.05)
+SCORES = Expert(0.3, 0.03**2, 0.008**2, 0.0, 0.4, 0.85, 0.4, 0.03)
+PLAIN = Expert(0.4, 0.04**2, 0.008**2, 0.0, 0.5, 0.75, 0.4, 0.04)
 
 SIDE_VARIANCE = 0.003
 BODY, BODY_VARIANCE = 1.5, 1.0
@@ -111,7 +113,7 @@ SEEN_DRAWS = 2.0  # of draws seen and predicted before the first match
 
 
 class Even(NamedTuple):
-    """Parameters as the kernels read them; the tuples have a number per expert, `drift` is per microsecond.
+    """Parameters as the kernels read them; the tuples have a number per expert, `drift` and `pull` are per microsecond.
 
     experts      how many are in use
     points       points of the shown rating per unit of an expert's mean, if its weight were 1
@@ -127,6 +129,7 @@ class Even(NamedTuple):
     variance: Five
     step: Five
     drift: Five
+    pull: Five
     share: Five
     margin: Five
     shared: Five
