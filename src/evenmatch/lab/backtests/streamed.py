@@ -67,7 +67,7 @@ class _Survey:
 
 @dataclass(frozen=True)
 class BacktestPlan:
-    """What is to be judged, after all matches were counted.
+    """The variants to judge, and the matches as they were counted beforehand.
 
     variants  that can rate the matches;  left_out: others, with the reason
     """
