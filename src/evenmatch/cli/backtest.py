@@ -83,8 +83,8 @@ def command(
     Every match is predicted before it is learned from. All systems are scored on the same matches, those after the
     warm-up share. Each system is tried with its defaults, each preset and, with --tune, the best parameters found on
     the warm-up part. An interrupted tuning run continues where it stopped when it is started again. With --cluster each
-    variant, and each set of parameters that is tried, is a task of its own; tasks on partitions, each of which reads
-    all files, have several variants where there are few workers.
+    variant, and each set of parameters that is tried, is a task of its own; a task on partitions reads all files, and
+    has several variants where there are few workers.
 
     [bold]Examples[/bold]
 

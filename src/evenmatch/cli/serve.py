@@ -151,7 +151,7 @@ def serve_here(
 
 
 def _nothing() -> None:
-    """Tell nobody: it was told before."""
+    """Do nothing: the caller of `serve` was told before."""
 
 
 def _supervise(
