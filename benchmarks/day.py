@@ -11,9 +11,9 @@ import os
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, NamedTuple
 
 from benchmarks.figure import ROOT, Figure, Section
 from benchmarks.game_day import GameDay
@@ -33,9 +33,17 @@ OPEN = {"EVENMATCH_OPEN_READS": "true", "EVENMATCH_OPEN_RATE": "1000000", "EVENM
 ONE_ADDRESS = {"EVENMATCH_ADDRESS_CONNECTIONS": "15000"}  # each player who waits has an open connection
 
 
+class Rung(NamedTuple):
+    """A multiple that was held, what the players measured, and megabytes of the service."""
+
+    multiple: float
+    told: dict[str, Any]
+    memory: float
+
+
 def run() -> Section:
     """Raise the multiple until it is not held any more."""
-    held: list[tuple[int, dict[str, Any], float]] = []
+    held: list[Rung] = []
     broke = ""
     with game() as (address, key, pid):
         for multiple in MULTIPLES:
@@ -45,7 +53,12 @@ def run() -> Section:
             if reasons:
                 broke = f"At {multiple} times it was not held: {'; '.join(reasons)}."
                 break
-            held.append((multiple, told, memory(pid)))
+            held.append(Rung(multiple, told, memory(pid)))
+    return section(held, broke)
+
+
+def section(held: Sequence[Rung], broke: str) -> Section:
+    """The figures of the highest multiple that was held. broke: why the next one was not."""
     if not held:
         raise SystemExit(f"not even {MULTIPLES[0]} times real time was held. {broke}")
     multiple, told, used = held[-1]
@@ -68,7 +81,7 @@ def run() -> Section:
         f"looks at {DAY.views_each} page. The busiest hour has {DAY.busiest:g} times the mean of the day: "
         f"{rates(1)}. Every player joins, polls (20 s) until there is an offer, accepts it, and polls until there is a "
         "match; its server reports it when it ends. Matches last "
-        f"{DAY.match_seconds:g} s divided by the multiple; waiting is not made faster.",
+        f"{DAY.match_seconds:g} s divided by the multiple, {DAY.longest:g} s at the most; waiting is not made faster.",
         f"Held means: 99 of 100 requests of each kind within {MOST['join']:g} s, 95 of 100 players in a match within "
         f"{WAIT:g} s, no request refused or failed, arrivals on time; over {SECONDS} s after a warm-up. "
         f"{at.capitalize()} that were {rates(multiple)}. {broke}",
@@ -108,7 +121,7 @@ def game() -> Iterator[tuple[str, str, int]]:
 
 def busiest_hour(address: str, key: str, pid: int, multiple: float, seconds: float) -> dict[str, Any]:
     """What the players of the busiest hour measured; `cores`: of the service and of the database, meanwhile."""
-    warm = DAY.match_seconds / multiple + WARM
+    warm = DAY.match_seconds_at(multiple) + WARM
     numbers = map(str, (multiple, warm, seconds, WAIT))
     command = [sys.executable, "-m", "benchmarks.day_crowd", address, key, *numbers]
     with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True) as crowd:

@@ -156,7 +156,7 @@ class Crowd:
 
     async def _finish(self, match: dict[str, Any], name: str) -> None:
         """Play; the first player of the match also stands for its game server, which reports it."""
-        await asyncio.sleep(self._day.match_seconds / self._multiple)
+        await asyncio.sleep(self._day.match_seconds_at(self._multiple))
         teams = [[player["player"] for player in team] for team in match["teams"]]
         if name != teams[0][0]:
             return

@@ -12,6 +12,7 @@ class GameDay(NamedTuple):
     reads_each     times that the game shows each of them their standing, by the API
     views_each     pages of the web site that each of them looks at
     match_seconds  how long a match takes
+    longest        seconds that a simulated one takes at the most, so that matches end soon after a run begins
     busiest        arrivals in the busiest hour, as a multiple of the day's mean: they rise and fall with the cosine of
                    the hour, and four times as many come in the busiest hour as in the quietest
     """
@@ -22,7 +23,12 @@ class GameDay(NamedTuple):
     views_each: int = 1
     team_size: int = 6
     match_seconds: float = 900.0
+    longest: float = 100.0
     busiest: float = 1.6
+
+    def match_seconds_at(self, multiple: float) -> float:
+        """How long a simulated match takes at this multiple of real time."""
+        return min(self.match_seconds / multiple, self.longest)
 
     @property
     def joins(self) -> int:

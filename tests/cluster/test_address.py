@@ -99,12 +99,6 @@ def test_a_file_is_not_rated_on_a_cluster(tmp_path):
     assert "season.csv is one file, for one process; expected a folder or URL of partitions" in told.err
 
 
-def test_partitions_are_not_backtested_on_a_cluster(tmp_path):
-    told = run_command("backtest", tmp_path, "--cluster", "local")
-    assert told.code == 2
-    assert "is partitioned, and backtested by one process; expected one file" in told.err
-
-
 def test_workers_open_no_sqlite_file_and_no_password_is_shown():
     with pytest.raises(UsageError, match="an SQLite file is for one machine; expected a postgresql:// URL"):
         DatabaseAddress("ladders.db")

@@ -20,11 +20,13 @@ pytest.importorskip("ray", reason="Ray has no wheel for this version of Python o
 import evenmatch
 from elo_matches import duels_table
 from evenmatch import backtest, from_frame, rules, systems
+from evenmatch.cluster.backtests import backtest_on_cluster
 from evenmatch.cluster.connection import connect
 from evenmatch.cluster.databases import rebuild_ladders
 from evenmatch.cluster.ladders import rate_ladders
 from evenmatch.cluster.tasks import NamedTask, executor_of, run_jobs
 from evenmatch.errors import ClusterError, InputError, UsageError
+from evenmatch.lab.backtests.streamed import backtest_partitions
 from evenmatch.lab.backtests.tune import tune
 from evenmatch.partitioned import rate_partitions
 from evenmatch.service.queue_rules import QueueRules
@@ -154,6 +156,49 @@ def test_a_backtest_on_the_cluster_equals_that_of_threads(cluster):
         again = loss_of(matches, json.loads(trial["parameters"]))
         assert trial["log_loss"] == again, trial
     assert len(tuned.trials) == 8
+
+
+def test_partitions_are_backtested_as_on_one_machine_although_a_worker_is_killed(cluster, ray_cluster, season):
+    partitions = find_partitions(f"{season}/ladder=ladder 3")
+    alone = backtest_partitions(partitions, SYSTEMS, name="season")
+    killed, shares = [], []
+
+    def kill_a_worker(what, share):
+        shares.append((what, share))
+        while share > 0 and what.startswith("judging") and not killed:
+            for process in ray_cluster.task_processes()[:1]:
+                process.kill()
+                killed.append(process.pid)
+
+    found = backtest_on_cluster(cluster, partitions, SYSTEMS, name="season", progress=kill_a_worker)
+    assert len(killed) == 1
+    assert found.scores.num_rows > len(SYSTEMS)
+    assert found.scores.drop_columns(["seconds"]).equals(alone.scores.drop_columns(["seconds"]))
+    for table in ("segments", "reliability", "against_best", "against_best_default"):
+        assert getattr(found, table).equals(getattr(alone, table)), table
+    judging = [share for what, share in shares if what == f"judging {found.scores.num_rows} variants"]
+    assert (judging, judging[-1]) == (sorted(judging), 1.0)
+
+
+def test_a_command_backtests_partitions_on_the_cluster(address, season):
+    command = ("backtest", f"{season}/ladder=ladder 2", "--systems", "elo,wager", "--param", "elo.k=20", "--json")
+    documents = [json.loads(run_command(*command, *more).out) for more in ((), ("--cluster", address))]
+    for document in documents:
+        for score in document["scores"]:
+            del score["seconds"]
+    assert documents[0] == documents[1]
+    assert {score["variant"] for score in documents[1]["scores"] if score["system"] == "elo"} >= {"default", "given"}
+
+
+def test_a_partition_that_is_missing_when_workers_read_it_is_named(cluster, season, tmp_path):
+    folder = shutil.copytree(f"{season}/ladder=ladder 1", tmp_path / "in")
+
+    def remove_a_file(what, share):
+        if what.startswith("judging"):
+            (folder / "2.parquet").unlink(missing_ok=True)
+
+    with pytest.raises(UsageError, match=r"^(elo|glicko2|wager) [a-z]+.*: .*/2\.parquet: is missing"):
+        backtest_on_cluster(cluster, find_partitions(str(folder)), SYSTEMS, name="season", progress=remove_a_file)
 
 
 def loss_of(matches, values):

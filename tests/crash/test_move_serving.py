@@ -1,6 +1,8 @@
 """A database is moved while its service is under load: a short pause, nothing acknowledged is lost or doubled."""
 
 import json
+import os
+import signal
 import subprocess
 import sys
 import threading
@@ -8,15 +10,18 @@ import time
 from pathlib import Path
 
 import httpx
+import psutil
 import pytest
 
 from crash.clients import ON, Clients
 from crash.plain_sql import check_events, select_rows
 from crash.test_service_killed import QUEUE, check_nobody_twice
+from evenmatch.ledger.database_url import parse_url, shown_url
 from evenmatch.service.callers.keys import Keys
 from evenmatch.service.service import Service
 from postgres import Postgres
-from server_process import Served, request_json
+from protocol_server import wait_for
+from server_process import SLOWEST, Served, request_json
 
 LONGEST_PAUSE = 20.0  # seconds; a quiet machine needs about one, but other tests have the processors, too
 AROUND = 1.5  # seconds of load before and after a move
@@ -117,3 +122,54 @@ def test_a_service_under_load_goes_on_with_the_database_to_which_it_is_moved_and
         assert clients.tickets <= tickets
         with Service.open(target) as service:
             assert service.verify("arena").is_equal
+
+
+def lines_of(served: Served, event: str) -> list[dict[str, object]]:
+    """The lines of the log with this event."""
+    lines = [json.loads(line) for line in served.told().splitlines() if line.startswith("{")]
+    return [line for line in lines if line["event"] == event]
+
+
+@pytest.mark.slow
+def test_several_serving_processes_go_on_with_the_database_to_which_it_is_moved(postgres: Postgres, tmp_path: Path):
+    source, target = postgres.fresh_database(), postgres.fresh_database()
+    with Service.open(source) as service:
+        key = Keys(service.database, service.clock).create("all", ["admin"], None, None)[1]
+    with Served(source, tmp_path, EVENMATCH_NEXT_DB=target, EVENMATCH_WORKERS="2") as served:
+        wait_for(lambda: lines_of(served, "all serving processes are ready"), 3 * SLOWEST)
+        before = len(lines_of(served, "serving"))
+        assert before == 2
+        with served.client(key) as admin:
+            request_json(admin, "POST", "/v1/ladders", {"name": "arena", "system": "elo"}, status=201)
+            request_json(admin, "PUT", f"{ON}/queues/main", QUEUE)
+        clients = Clients([served], key, 7)
+        clients.begin(servers=2, players=6, readers=1)
+        reporter = Reporter(served.address, key, "move")
+        time.sleep(AROUND)
+        move(source, target)
+
+        def workers() -> list[object]:
+            """The numbers of the processes that began to serve after the move, all of them on the target."""
+            lines = lines_of(served, "serving")[before:]
+            assert {str(line["database"]) for line in lines} <= {shown_url(parse_url(target))}
+            return [line["worker"] for line in lines]
+
+        wait_for(lambda: sorted(map(str, workers())) == ["1", "2"], SLOWEST)
+        os.kill(served.process_id, signal.SIGHUP)  # successors begin with the database that was moved
+        wait_for(lambda: lines_of(served, "reloaded"), 3 * SLOWEST)
+        assert sorted(map(str, workers())) == ["1", "1", "2", "2"]
+        psutil.Process(served.process_id).children()[0].kill()
+        wait_for(lambda: len(workers()) == 5, SLOWEST)
+        seen = len(reporter.reported)
+        wait_for(lambda: len(reporter.reported) > seen + 10, SLOWEST)
+        reporter.end()
+        clients.end()
+        assert "Traceback" not in served.told()
+        assert served.stop() == 0
+    print(f"longest wait of a client {reporter.pause:.2f} s")
+    assert reporter.pause < LONGEST_PAUSE
+    check_nobody_twice(target)
+    check_events(target, {*clients.reports, *reporter.reported}, "arena")
+    assert clients.tickets <= {int(str(row[0])) for row in select_rows(target, "SELECT ticket FROM ticket")}
+    with Service.open(target) as service:
+        assert service.verify("arena").is_equal

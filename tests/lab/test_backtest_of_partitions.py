@@ -3,7 +3,7 @@
 import pytest
 
 from evenmatch import from_frame, rules
-from evenmatch.errors import UsageError
+from evenmatch.errors import InputError, UsageError
 from evenmatch.lab.backtests.backtest import backtest
 from evenmatch.lab.backtests.streamed import backtest_partitions
 from evenmatch.partitioned.stream import Selection
@@ -56,3 +56,17 @@ def test_ladders_in_folders_of_their_own_are_judged_one_by_one(tmp_path):
         write_partitions(table, tmp_path / "in" / f"ladder={ladder}")
     with pytest.raises(UsageError, match="choose one by --ladder"):
         backtest_partitions(find_partitions(str(tmp_path / "in")), BY, name="in")
+
+
+@pytest.mark.parametrize("seed", [9, 10])
+def test_files_that_change_after_they_were_counted_are_an_error(tmp_path, seed):
+    write_partitions(random_table("elo", 9, 300), tmp_path / "in")
+    write_partitions(random_table("elo", seed, 310 if seed == 9 else 290), tmp_path / "other")
+
+    def exchange(what, share):
+        if share == 1.0 and (tmp_path / "other" / "0.parquet").exists():
+            (tmp_path / "other" / "0.parquet").replace(tmp_path / "in" / "0.parquet")
+
+    partitions = find_partitions(str(tmp_path / "in"))
+    with pytest.raises(InputError, match="in: the matches are not those that were counted before"):
+        backtest_partitions(partitions, ["elo"], name="in", progress=exchange)

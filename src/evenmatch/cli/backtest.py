@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 import shlex
 import sys
+from contextlib import ExitStack
+from functools import partial
 from importlib import import_module
 from json import loads
 from pathlib import Path
@@ -13,12 +15,13 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from evenmatch.cli.shared import options
-from evenmatch.cli.shared.cluster_option import OnCluster, not_partitioned, on_all_nodes, workers_of
+from evenmatch.cli.shared.cluster_option import OnCluster, connected, on_all_nodes, workers_of
 from evenmatch.cli.shared.output import compile_ahead, note, note_skipped, print_json, print_table, printable, working
 from evenmatch.errors import UnknownNameError, UsageError
 
 if TYPE_CHECKING:
     from evenmatch.lab.backtests.backtest import Backtest
+    from evenmatch.partitioned.stream import Selection
     from evenmatch.systems.system import Rules
     from evenmatch.tables import MatchTable
 
@@ -80,7 +83,8 @@ def command(
     Every match is predicted before it is learned from. All systems are scored on the same matches, those after the
     warm-up share. Each system is tried with its defaults, each preset and, with --tune, the best parameters found on
     the warm-up part. An interrupted tuning run continues where it stopped when it is started again. With --cluster each
-    variant, and each set of parameters that is tried, is a task of its own.
+    variant, and each set of parameters that is tried, is a task of its own; a task on partitions reads all files, and
+    has several variants where there are few workers.
 
     [bold]Examples[/bold]
 
@@ -98,16 +102,17 @@ def command(
     if trials is not None and not tune:
         raise UsageError("--trials needs --tune SECONDS, whose trials it stores")
     _check_files(Path(matches), out, segments, report)
+    from evenmatch.partitioned.stream import Selection
     from evenmatch.tables.partitions import is_partitioned
 
     if is_partitioned(matches):
-        not_partitioned(cluster, matches)
         if tune or report is not None:
             raise UsageError(
                 f"{'--tune' if tune else '--report'} needs all matches in memory; expected one file, "
                 "such as a month of them"
             )
-        result = _of_partitions(matches, by, warm_up, ladder, pool_ladders, skip_bad)
+        selection = Selection(ladder, pool_ladders, skip_bad=skip_bad)
+        result = _of_partitions(matches, by, warm_up, selection, cluster)
         _show(result, out, segments, None, as_json=json)
         return
     recorded = options.matches_of(Path(matches), ladder, pool_ladders, None, skip_bad)
@@ -139,17 +144,21 @@ def command(
 
 
 def _of_partitions(
-    address: str, by: list[str | Rules], warm_up: float, ladder: str | None, pool: bool, skip_bad: bool
+    address: str, by: list[str | Rules], warm_up: float, selection: Selection, cluster: str | None
 ) -> Backtest:
+    from evenmatch.cluster.backtests import backtest_on_cluster
     from evenmatch.lab.backtests.streamed import backtest_partitions
-    from evenmatch.partitioned.stream import Selection, chosen_partitions
+    from evenmatch.partitioned.stream import chosen_partitions
     from evenmatch.tables.partitions import find_partitions
 
-    selection = Selection(ladder, pool, skip_bad=skip_bad)
     partitions = chosen_partitions(find_partitions(address), selection)
     compile_ahead([name for name in by if isinstance(name, str)], "rating systems")
-    with working("backtest", STEPS) as progress:
-        return backtest_partitions(
+    with ExitStack() as stack:
+        judge = backtest_partitions
+        if cluster is not None:
+            judge = partial(backtest_on_cluster, stack.enter_context(connected(cluster, _names(by))))
+        progress = stack.enter_context(working("backtest", STEPS))
+        return judge(
             partitions,
             by,
             name=address,

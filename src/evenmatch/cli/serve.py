@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
+from functools import partial
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -103,7 +104,7 @@ def _serve(db: str, next_db: str | None, given: dict[str, object]) -> None:
             serve_here(db, options, listening, print_address, next_db=next_db)
         else:
             logs.begin(options)
-            _supervise(db, given, options, listening, print_address)
+            _supervise(db, next_db, given, options, listening, print_address)
 
 
 def serve_here(
@@ -126,33 +127,47 @@ def serve_here(
         from evenmatch.service.move import check_served
         from evenmatch.service.next_database import NextDatabase
         from evenmatch.service.open_database import open_served
+        from evenmatch.service.queries.shared_views import SharedViews
         from evenmatch.web.app import pages
 
     views, writes_at = None if group is None else group.views, options.writes_at if options.follower else None
     shown_pages = pages if options.pages else None
     with open_served(db, views, writes_at) as service:
-        change = None if next_db is None else DatabaseChange(NextDatabase(service.database, next_db))
+        next_views = None if group is None else SharedViews(group.next_views)
+        change = None if next_db is None else DatabaseChange(NextDatabase(service.database, next_db, next_views))
         if change is None:
             check_served(service.database)
         logs.begin(options, None if group is None else group.number)
         if group is None or group.supervision.start.is_first:
             _note_missing_key(service, db, open_reads=options.open_reads)
-        moved = serve(service, options, listening, serving, pages=shown_pages, group=group, change=change)
+        begin = partial(serve, options=options, listening=listening, pages=shown_pages, group=group)
+        moved, tell = None if change is None else change.look(), serving
+        if moved is None:
+            moved, tell = begin(service, ready=serving, change=change), _nothing
         if moved is not None:
             with moved:
                 in_background(service.close)
-                serve(moved, options, listening, pages=shown_pages)
+                begin(moved, ready=tell)
+
+
+def _nothing() -> None:
+    """Do nothing: the caller of `serve` was told before."""
 
 
 def _supervise(
-    db: str, given: dict[str, object], options: Options, listening: socket.socket, serving: Callable[[], None]
+    db: str,
+    next_db: str | None,
+    given: dict[str, object],
+    options: Options,
+    listening: socket.socket,
+    serving: Callable[[], None],
 ) -> None:
     """Start and supervise several processes."""
     from evenmatch.http.processes.supervisor import StartError, Supervisor
 
     command = (sys.executable, "-m", "evenmatch.cli.serving_process")
     try:
-        Supervisor(command, db, given, options, listening).run(serving)
+        Supervisor(command, db, given, options, listening, next_db).run(serving)
     except StartError as error:
         raise SystemExit(error.status) from None  # the process has printed why
 

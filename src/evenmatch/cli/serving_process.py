@@ -25,7 +25,8 @@ def _serve() -> None:
     start = supervision.start
     with socket.socket(fileno=start.listening) as listening:
         tell = partial(supervision.tell, SERVING)
-        serve_here(start.database, read_options(start.given), listening, tell, ProcessGroup.join(supervision))
+        group = ProcessGroup.join(supervision)
+        serve_here(start.database, read_options(start.given), listening, tell, group, start.next_database)
 
 
 if __name__ == "__main__":

@@ -24,6 +24,11 @@ class DatabaseChange:
         self._next, self._problem = next_database, ""
         self.opened: Service | None = None
 
+    def look(self) -> Service | None:
+        """The service of the next database if that is open already; then `wait` is not needed."""
+        self._is_close()
+        return self.opened
+
     async def wait(self, leave: Callable[[], None]) -> None:
         """Look at the database until the next one is open, then call `leave`."""
         while self.opened is None:

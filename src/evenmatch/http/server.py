@@ -220,7 +220,7 @@ class _Server(uvicorn.Server):
         acceptor = Acceptor(sockets[0], group.memory, group.cell, make, lambda: len(self.server_state.connections))
         acceptor.start()
         self._retirement = Retirement(self._site, acceptor, self._after_retirement)
-        group.supervision.retire = self._retirement.ask
+        group.supervision.on_retirement(self._retirement.ask)
 
     def _after_retirement(self) -> None:
         self._deadline.ask()
@@ -228,7 +228,8 @@ class _Server(uvicorn.Server):
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         """Accept no more connections, and end those that are open."""
-        if self._retirement is not None:
+        if self._retirement is not None and self._site.group is not None:
+            self._site.group.supervision.on_retirement(None)
             self._retirement.acceptor.stop()
         await super().shutdown(sockets)
 
@@ -320,6 +321,8 @@ def serve(
     server = _Server(config, protocol, site, deadline)
     deadline.start()
     server.run([listening if change is None else listening.dup()])
+    if site.exchange is not None:
+        site.exchange.close()
     if not server.started:
         raise EvenmatchError("the service could not start; see the log")
     return None if change is None or deadline.is_asked else change.opened

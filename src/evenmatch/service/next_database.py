@@ -12,6 +12,7 @@ from evenmatch.ledger.store import Store
 from evenmatch.ledger.tables import events
 from evenmatch.service import master_secret
 from evenmatch.service.clock import DatabaseClock
+from evenmatch.service.queries.shared_views import SharedViews
 from evenmatch.service.service import Service
 
 
@@ -19,12 +20,13 @@ class NextDatabase:
     """The target of a move, and whether it can be served. Use `close` unless `open` has returned a service.
 
     database  the source, which is served now;  address  path or URL of the target
+    views     of the target's standings, that the processes of this machine share; None: they share none
     is_moving  whether the source was being moved, or was moved, at the last `open`
     Raises UsageError for an invalid address, StoreError for a server that cannot be reached.
     """
 
-    def __init__(self, database: Database, address: str) -> None:
-        self._database, self._target = database, Database(parse_url(address))
+    def __init__(self, database: Database, address: str, views: SharedViews | None = None) -> None:
+        self._database, self._target, self._views = database, Database(parse_url(address)), views
         self.is_moving = False
         try:
             self._version()
@@ -54,7 +56,7 @@ class NextDatabase:
             raise MoveError(f"{self._target.shown} is not the database to which {self._database.shown} was moved")
         if not master_secret.is_current(self._target):
             raise self._target.master.mismatch()
-        return Service(self._target, DatabaseClock(self._target.time))
+        return Service(self._target, DatabaseClock(self._target.time), self._views)
 
     def _version(self) -> str | None:
         url = self._target.url

@@ -36,12 +36,6 @@ def no_cluster(cluster: str | None, matches: str) -> None:
         raise UsageError(f"--cluster: {matches} is one file, for one process; expected a folder or URL of partitions")
 
 
-def not_partitioned(cluster: str | None, matches: str) -> None:
-    """Raise UsageError if partitions are to be backtested on a cluster: they stream through one process."""
-    if cluster is not None:
-        raise UsageError(f"--cluster: {matches} is partitioned, and backtested by one process; expected one file")
-
-
 @contextmanager
 def connected(address: str, systems: Sequence[str]) -> Iterator[Cluster]:
     """The cluster of --cluster, whose nodes were compared with this machine.

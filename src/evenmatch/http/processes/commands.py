@@ -21,6 +21,7 @@ class Start:
     """The first line to a process: what to serve, and its place among the others.
 
     database   URL with its password: in no list of processes
+    next_database  the same of the database to go on with once `database` was moved to it; None: it is not moved
     given      the options of the command line; the others are in the environment
     listening  file descriptor of the listening socket
     is_first   the first process of the service
@@ -34,6 +35,7 @@ class Start:
     cell: int
     folder: str
     is_first: bool
+    next_database: str | None = None
 
     def line(self) -> bytes:
         """The line that `read_start` reads."""
@@ -52,7 +54,9 @@ class Supervision:
         self._told = os.dup(1)
         os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
         self.start: Start = _START.validate_json(self._line())
-        self.retire: Callable[[], None] = lambda: None  # called when it is asked to, by another thread
+        self._lock = threading.Lock()
+        self._retire: Callable[[], None] | None = None
+        self._has_successor = False
         threading.Thread(target=self._obey, name="evenmatch-supervision", daemon=True).start()
 
     def _line(self) -> bytes:
@@ -71,9 +75,22 @@ class Supervision:
         except BrokenPipeError:
             return  # it is gone, which `follow` notices
 
+    def on_retirement(self, retire: Callable[[], None] | None) -> None:
+        """Call this, in another thread, when the supervisor asks the process to retire; now, if it has asked already.
+
+        None: call nothing until this is called again.
+        """
+        with self._lock:
+            self._retire = retire
+            if retire is not None and self._has_successor:
+                retire()
+
     def _obey(self) -> None:
         """Follow the supervisor's commands; its end is a SIGTERM, even if it was killed."""
         while line := self._line():
             if line == RETIRE:
-                self.retire()
+                with self._lock:
+                    self._has_successor = True
+                    if self._retire is not None:
+                        self._retire()
         os.kill(os.getpid(), signal.SIGTERM)

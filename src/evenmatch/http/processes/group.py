@@ -51,3 +51,8 @@ class ProcessGroup:
     def views(self) -> Path:
         """The folder of shared standings."""
         return self.folder / "views"
+
+    @property
+    def next_views(self) -> Path:
+        """The folder of those of the next database, while other processes still serve the former one."""
+        return self.folder / "next-views"

@@ -25,7 +25,7 @@ def private_folder() -> Iterator[Path]:
     try:
         fcntl.flock(handle, fcntl.LOCK_EX)
         folder = folder.rename(base / folder.name.removeprefix("."))  # locked: it cannot be taken for an abandoned one
-        for name in ("jobs", "sockets", "views"):
+        for name in ("jobs", "sockets", "views", "next-views"):
             (folder / name).mkdir(mode=0o700)
         yield folder
     finally:

@@ -37,6 +37,7 @@ class Supervisor:
 
     command   starts a process, which reads a Start
     database  URL with its password;  given  the options of the command line
+    next_database  the database to go on with once `database` was moved to it: each process does so by itself
     """
 
     def __init__(
@@ -46,8 +47,10 @@ class Supervisor:
         given: Mapping[str, object],
         options: Options,
         listening: socket.socket,
+        next_database: str | None = None,
     ) -> None:
-        self._command, self._database, self._given = command, database, dict(given)
+        self._command, self._given = command, dict(given)
+        self._database, self._next_database = database, next_database
         self._options, self._listening = options, listening
         self._processes: dict[int, ServingProcess] = {}  # the present one of each number
         self._all: set[ServingProcess] = set()  # those that retire, too
@@ -104,7 +107,7 @@ class Supervisor:
         cell = 2 * number - 2 if former is None else former.cell ^ 1
         start = Start(
             *(self._database, self._given, self._listening.fileno(), number, self._options.workers, cell),
-            *(str(self._folder), is_first),
+            *(str(self._folder), is_first, self._next_database),
         )
         process = await ServingProcess.launch(self._command, start)
         self._processes[number] = process
@@ -144,7 +147,7 @@ class Supervisor:
         self._all.discard(process)
         self._memory.connections[process.cell] = CLOSED
         leftover = [self._folder / "sockets" / f"{process.number}-{process.cell}"]
-        leftover += (self._folder / "views").glob(f"*.draft-{process.pid}")
+        leftover += self._folder.glob(f"*views/*.draft-{process.pid}")
         for path in leftover:
             path.unlink(missing_ok=True)
 

@@ -6,21 +6,14 @@ them), then to predict and learn, with as many variants at a time as their playe
 
 from __future__ import annotations
 
-import os
-import time
-from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from evenmatch.calibration import BINS
-from evenmatch.compile_notice import load_kernels
 from evenmatch.errors import InputError, UsageError
-from evenmatch.history import Floats, History, Integers
 from evenmatch.lab.backtests import findings
 from evenmatch.lab.backtests.backtest import (
     SEED,
@@ -33,20 +26,16 @@ from evenmatch.lab.backtests.backtest import (
     variants_of,
     warm_up_of,
 )
-from evenmatch.lab.backtests.evaluation import rateable_history, refused_by, why_not_of
+from evenmatch.lab.backtests.evaluation import refused_by, why_not_of
 from evenmatch.lab.backtests.findings import Resamples, ScoredVariant, Variant
 from evenmatch.lab.backtests.match_cells import CellDivision, days_of
-from evenmatch.lab.backtests.metrics import judge
-from evenmatch.lab.backtests.team_order import TELLING, order_counts, order_note, scrambled, share_of
+from evenmatch.lab.backtests.streamed_scores import Reading, StreamedScores, changed, score
+from evenmatch.lab.backtests.team_order import TELLING, order_counts, order_note, share_of
 from evenmatch.partitioned.chunk import Chunk
 from evenmatch.partitioned.preparation import prepare
-from evenmatch.partitioned.shape import count_before
 from evenmatch.partitioned.stream import Selection, stream, streams_of
-from evenmatch.systems import loop
-from evenmatch.systems.system import Records
 from evenmatch.tables.partitions import Partition
 
-Number = TypeVar("Number", bound=np.generic)
 MEMORY = 1 << 30  # bytes for the records of players, of all variants that are judged in one reading
 
 
@@ -76,37 +65,42 @@ class _Survey:
                 self.reasons.setdefault(number, next(iter(refused.values())))
 
 
-@dataclass
-class _JudgedVariant:
-    """A variant while the matches pass: its records and sums by cell, in the order in which cells appear."""
+@dataclass(frozen=True)
+class BacktestPlan:
+    """The variants to judge, and the matches as they were counted beforehand.
 
-    variant: Variant
-    state: Records
-    ladders: Records
-    sums: Floats
-    bins: Floats
-    seconds: float = 0.0
+    variants  that can rate the matches;  left_out: others, with the reason
+    """
 
-    @classmethod
-    def begin(cls, variant: Variant, survey: _Survey) -> _JudgedVariant:
-        """Begin with newcomers."""
-        rules = variant.rules
-        records = (rules.newcomers(survey.players), rules.ladders(max(1, len(survey.ladders))))
-        return cls(variant, *records, np.zeros((0, 7)), np.zeros((0, BINS, 3)))
+    source: StreamedMatches
+    warm_up: int
+    reading: Reading
+    variants: tuple[Variant, ...]
+    left_out: tuple[tuple[str, str], ...]
+    notes: tuple[str, ...]
 
-    def judge(self, history: History, cell: Integers, cells: int) -> None:
-        """Predict and learn the matches of a chunk. cells: how many there are so far."""
-        begin = time.perf_counter()
-        self.sums = _with_room(self.sums, cells)
-        self.bins = _with_room(self.bins, cells)
-        rated = rateable_history(history, self.variant.rules)
-        c = rated.columns
+    def groups(self, least: int = 1) -> list[list[Variant]]:
+        """The variants that are judged in one reading each; at least this number of groups if there are as many."""
+        most = -(-len(self.variants) // least)
+        return list(_groups(self.variants, self.reading.players, most))
 
-        def watch(start: int, stop: int, predicted: Floats) -> None:
-            judge(c.team_start, c.place, start, stop, predicted, cell, self.sums, self.bins)
-
-        loop.replay(self.variant.rules, rated, self.state, self.ladders, in_place=True, watch=watch)
-        self.seconds += time.perf_counter() - begin
+    def conclude(self, scores: Sequence[StreamedScores], *, seed: int = SEED, notes: Sequence[str] = ()) -> Backtest:
+        """The result, from the scores of all groups in their order. Raises InputError if they read other matches."""
+        kinds = scores[0].kinds
+        if any(other.kinds != kinds for other in scores):
+            raise changed(self.source.name)
+        division = self.reading.division
+        division.kinds.update((kind, number) for number, kind in enumerate(kinds))
+        cells = division.cells(division.order(), np.empty(0, np.int32))
+        resamples = Resamples.of(cells, seed)
+        scored = [each for part in scores for each in zip(part.sums, part.bins, part.seconds, strict=True)]
+        results: list[ScoredVariant] = [
+            findings.judged(variant, sums, bins, seconds, cells, resamples)
+            for variant, (sums, bins, seconds) in zip(self.variants, scored, strict=True)
+        ]
+        return summed_up(
+            self.source, self.warm_up, results, cells, resamples, self.left_out, notes=(*self.notes, *notes)
+        )
 
 
 def backtest_partitions(
@@ -126,8 +120,27 @@ def backtest_partitions(
     name        of the matches, for people
     Other arguments and errors as of `backtest` and `rate_partitions`; nothing is tuned, and there is no report.
     """
-    chosen = selection or Selection()
     report = progress or (lambda _what, _share: None)
+    plan = plan_backtest(partitions, by, name=name, warm_up=warm_up, selection=selection, progress=report)
+    groups = plan.groups()
+    scores = [
+        score(plan.reading, group, partial(_part_of, report, index, len(groups)), workers)
+        for index, group in enumerate(groups)
+    ]
+    return plan.conclude(scores, seed=seed, notes=(_reading_note(len(groups)),))
+
+
+def plan_backtest(
+    partitions: Sequence[Partition],
+    by: By,
+    *,
+    name: str,
+    warm_up: float,
+    selection: Selection | None,
+    progress: Progress,
+) -> BacktestPlan:
+    """Read all matches once, and find what can be judged on them. Arguments as of `backtest_partitions`."""
+    chosen = selection or Selection()
     streams = streams_of(partitions)
     if len(streams) > 1:
         raise UsageError(
@@ -136,31 +149,14 @@ def backtest_partitions(
         )
     variants = variants_of(named_systems(by), by)
     prepare()
-    survey, source = _survey(partitions, chosen, variants, report, name)
+    survey, source = _survey(partitions, chosen, variants, progress, name)
     early = warm_up_of(survey.matches, warm_up)
-    variants, left_out = _able(survey, variants, name)
-    for rules in {variant.system: variant.rules for variant in variants}.values():
-        load_kernels(rules)
+    able, left_out = _able(survey, variants, name)
     share = share_of(survey.order)
     division = CellDivision.of(survey.matches, early, survey.ladders, survey.days)
-    running: list[_JudgedVariant] = []
-    groups = list(_groups(variants, survey.players))
-    for index, group in enumerate(groups):
-        here = [_JudgedVariant.begin(variant, survey) for variant in group]
-        part = partial(_part_of, report, index, len(groups))
-        _judge(partitions, chosen, here, division, scramble=share >= TELLING, report=part, workers=workers)
-        for entry in here:
-            entry.state = entry.ladders = np.empty(0, entry.state.dtype)
-        running += here
-    order = division.order()
-    cells = division.cells(order, np.empty(0, np.int32))
-    resamples = Resamples.of(cells, seed)
-    results: list[ScoredVariant] = [
-        findings.judged(entry.variant, entry.sums[order], entry.bins[order], entry.seconds, cells, resamples)
-        for entry in running
-    ]
-    notes = (order_note(share) if share >= TELLING else "", _reading_note(len(groups)))
-    return summed_up(source, early, results, cells, resamples, left_out, notes=notes)
+    reading = Reading(name, tuple(partitions), chosen, division, survey.players, share >= TELLING)
+    notes = (order_note(share) if share >= TELLING else "",)
+    return BacktestPlan(source, early, reading, tuple(able), tuple(left_out), notes)
 
 
 def _survey(
@@ -200,60 +196,18 @@ def _able(survey: _Survey, variants: Sequence[Variant], name: str) -> tuple[list
     return able, left_out
 
 
-def _groups(variants: Sequence[Variant], players: int) -> Iterator[list[Variant]]:
-    """The variants that are judged in each reading."""
+def _groups(variants: Sequence[Variant], players: int, most: int) -> Iterator[list[Variant]]:
+    """The variants that are judged in each reading: as fit into memory, and this number at most."""
     group: list[Variant] = []
     held = 0
     for variant in variants:
         size = variant.rules.system.state.itemsize * players
-        if group and held + size > MEMORY:
+        if group and (held + size > MEMORY or len(group) == most):
             yield group
             group, held = [], 0
         group.append(variant)
         held += size
     yield group
-
-
-def _judge(
-    partitions: Sequence[Partition],
-    selection: Selection,
-    running: Sequence[_JudgedVariant],
-    division: CellDivision,
-    *,
-    scramble: bool,
-    report: Callable[[str, float], None],
-    workers: int | None,
-) -> None:
-    """Read all matches once, and have the variants predict and learn them."""
-    first, total = 0, max(1, sum(partition.size for partition in partitions))
-    played = np.zeros(0, np.int64)
-    with (
-        stream(partitions, selection) as source,
-        ThreadPoolExecutor(workers or os.cpu_count()) as pool,
-        source.chunks() as chunks,
-    ):
-        for chunk in chunks:
-            if not len(chunk):
-                continue
-            history = scrambled(chunk.history, first)[0] if scramble else chunk.history
-            played = _with_room(played, chunk.players)
-            fewest = np.empty(len(chunk), np.int64)
-            count_before(chunk.history.match_slots, chunk.history.columns.player, played, fewest)
-            cell = division.number(first, chunk.history, chunk.ladder, fewest)
-            judges = [pool.submit(entry.judge, history, cell, len(division.kinds)) for entry in running]
-            for done in judges:
-                done.result()
-            first += len(chunk)
-            report(f"judging {len(running)} variants", source.bytes_read / total)
-
-
-def _with_room(array: NDArray[Number], length: int) -> NDArray[Number]:
-    """The array with zeros at its end, so that it has at least this length; twice as long if it must grow."""
-    if len(array) >= length:
-        return array
-    room = np.zeros((max(length, 2 * len(array)), *array.shape[1:]), array.dtype)
-    room[: len(array)] = array
-    return room
 
 
 def _part_of(report: Progress, index: int, count: int, what: str, share: float) -> None:
