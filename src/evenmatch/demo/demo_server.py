@@ -61,12 +61,16 @@ def serve_demo(
 def _pages_with(crowd: SimulatedCrowd | None, site: Site) -> ASGIApp:
     """Create the pages of a site; start the crowd, and stop it as soon as the service is asked to stop."""
     if crowd is not None:
-        threading.Thread(target=_leave_in_time, args=(crowd, site), name="evenmatch-demo", daemon=True).start()
-        crowd.begin()
+        threading.Thread(target=_accompany, args=(crowd, site), name="evenmatch-demo", daemon=True).start()
     return pages(site)
 
 
-def _leave_in_time(crowd: SimulatedCrowd, site: Site) -> None:
+def _accompany(crowd: SimulatedCrowd, site: Site) -> None:
+    """Start the crowd once the matchmaker is compiled, which its requests would slow down, and stop it in time."""
+    while not site.stopping.is_set() and not site.kernels.matchmaker_loaded.wait(POLL):
+        pass
+    if not site.stopping.is_set():
+        crowd.begin()
     while not site.stopping.is_set():
         time.sleep(POLL)
     crowd.leave()

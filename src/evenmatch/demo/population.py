@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cache
 
 import numpy as np
 
@@ -44,13 +45,14 @@ class SimulatedPerson:
         return self.skill.get(ladder, 0.0) + HOUR_SWING * float(np.cos(away))
 
 
-def make_people(seed: int, count: int = PEOPLE) -> list[SimulatedPerson]:
+@cache
+def make_people(seed: int, count: int = PEOPLE) -> tuple[SimulatedPerson, ...]:
     """Return `count` people, reproducible by seed; each plays at least one of the games."""
     rng = np.random.default_rng([seed, 0])
     names = player_names(count, rng)
     talent = rng.normal(size=count)
     people = [_person(rng, names[index], talent[index]) for index in range(count)]
-    return [replace(person, friends=friends) for person, friends in zip(people, _friends(people), strict=True)]
+    return tuple(replace(person, friends=friends) for person, friends in zip(people, _friends(people), strict=True))
 
 
 def _friends(people: Sequence[SimulatedPerson]) -> list[tuple[str, ...]]:

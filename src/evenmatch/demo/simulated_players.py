@@ -16,7 +16,7 @@ from evenmatch.demo.ladder_creation import QUEUE
 from evenmatch.demo.population import SimulatedPerson
 from evenmatch.errors import EvenmatchError
 
-ARRIVE = 12.0  # seconds until all players have started
+ARRIVE = 6.0  # seconds until all players have started
 REST = 15.0  # seconds between two matches, on average
 PATIENCE = (120.0, 180.0)  # range of the seconds after which a party leaves the queue
 BETWEEN = (2.0, 6.0)  # range of the seconds between two requests for a ticket, to limit the load

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from evenmatch.history import Floats
-from evenmatch.matchmaking.kernel_options import INT64, compiled, lean
+from evenmatch.matchmaking.kernel_options import INT64, compiled, lean_inner
 from evenmatch.matchmaking.records import KernelRules, QueueView
 from evenmatch.matchmaking.roles import covers
 from evenmatch.matchmaking.team_swaps import assign_teams
@@ -33,7 +33,7 @@ def companions(size: int) -> NDArray[np.uint8]:
     return np.array([(mask & ((1 << half) - 1), mask >> half) for mask in masks], np.uint8)
 
 
-@lean
+@lean_inner
 def _subset_sums(values: Floats, sums: Floats) -> None:
     """The sums of all subsets of the values, indexed by the bits of the subset."""
     sums[0] = 0.0
@@ -42,7 +42,7 @@ def _subset_sums(values: Floats, sums: Floats) -> None:
             sums[mask | 1 << i] = sums[mask] + values[i]
 
 
-@lean
+@lean_inner
 def _best_of_solos(
     v: QueueView, own: Whole, table: NDArray[np.uint8], rating: Floats, sums: Floats, out: Whole
 ) -> None:
@@ -65,7 +65,7 @@ def _best_of_solos(
         out[i + 1] = 1 - (mask >> i & 1)
 
 
-@lean
+@lean_inner
 def _unlike(v: QueueView, own: Whole, inside: Whole) -> int:
     """The difference between the sizes of the largest parties of the two teams."""
     largest, other = 0, 0
@@ -77,7 +77,7 @@ def _unlike(v: QueueView, own: Whole, inside: Whole) -> int:
     return abs(largest - other)
 
 
-@lean
+@lean_inner
 def _best_of_all(
     v: QueueView, rules: KernelRules, room: Whole, own: Whole, gap_cost: float, inside: Whole, held: Whole, out: Whole
 ) -> int:

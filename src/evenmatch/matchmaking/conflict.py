@@ -6,14 +6,14 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from evenmatch.matchmaking.kernel_options import INT64, compiled, lean, merged
+from evenmatch.matchmaking.kernel_options import INT64, compiled, inner, lean, lean_inner, merged
 from evenmatch.matchmaking.records import KernelRules, QueueView
 from evenmatch.matchmaking.tickets import FOREVER, Whole
 
 SECONDS = 1e-6  # in a microsecond
 
 
-@lean
+@lean_inner
 def _seconds(met: int, now: int, rematch_wait: float, rematch_fade: float) -> float:
     if met == FOREVER:
         return float("inf")
@@ -21,7 +21,7 @@ def _seconds(met: int, now: int, rematch_wait: float, rematch_fade: float) -> fl
     return rematch_wait * min(max(fresh, 0.0), 1.0)
 
 
-@lean
+@lean_inner
 def _named_by(v: QueueView, rules: KernelRules, a: int, b: int) -> float:
     """Like `worth`, only for the players named by `a`."""
     one, other = v.t[a], v.t[b]
@@ -64,7 +64,7 @@ class Index(NamedTuple):
     row: Whole
 
 
-@lean
+@lean_inner
 def _cell(key: Whole, player: int) -> int:
     """The cell of a player in the table, or the free cell for it."""
     mask = len(key) - 1
@@ -74,7 +74,7 @@ def _cell(key: Whole, player: int) -> int:
     return int(cell)
 
 
-@compiled
+@inner
 def _index(t: Any, named: Any, count: int) -> Index:  # noqa: ANN401
     room = 2
     while room < 2 * count:
@@ -91,7 +91,7 @@ def _index(t: Any, named: Any, count: int) -> Index:  # noqa: ANN401
     return Index(key, head, then, by, row)
 
 
-@lean
+@lean_inner
 def _pairs(
     t: Any,  # noqa: ANN401
     members: Any,  # noqa: ANN401

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from evenmatch.matchmaking.kernel_options import compiled, lean
+from evenmatch.matchmaking.kernel_options import inner, lean_inner
 from evenmatch.matchmaking.pack import choose
 from evenmatch.matchmaking.records import KernelRules, QueueView
 from evenmatch.matchmaking.schedule import pick
@@ -14,7 +14,7 @@ from evenmatch.matchmaking.tickets import Whole
 COST = 60.0  # seconds: a match that costs this much more has a value e times lower
 
 
-@lean
+@lean_inner
 def _oldest_first(v: QueueView, active: Whole, count: int) -> None:
     """Order all but the first: the ticket with the widest allowed spread, then by wait; ties by place."""
     for i in range(2, count):
@@ -33,7 +33,7 @@ def _oldest_first(v: QueueView, active: Whole, count: int) -> None:
     active[1] = own
 
 
-@compiled
+@inner
 def _choose(
     v: QueueView,
     seats: int,
@@ -68,13 +68,13 @@ def _choose(
     return taken if neighbours or top - v.t[active[0]].low <= spread else 0
 
 
-@lean
+@lean_inner
 def _value(v: QueueView, s: TicketTotals, rules: KernelRules, work: CollectionBuffers) -> float:
     """The value of the collected match, 0 to 1: the wider, the lower; above all for close ones."""
     return float(np.exp(-rules.spread_cost * (s.top - v.t[work.active[0]].low) / COST))
 
 
-@compiled
+@inner
 def find(
     v: QueueView,
     search: Search,

@@ -18,8 +18,9 @@ F = TypeVar("F", bound=Callable[..., object])
 # Of a whole number that is passed to a kernel: numba compiles it again for the type of a literal.
 INT64 = cast("type[int]", np.int64)
 
-_OPTIONS: dict[str, Any] = {"cache": True, "nogil": True, "error_model": "numpy"}
+_OPTIONS: dict[str, Any] = {"cache": True, "nogil": True, "error_model": "numpy", "no_cfunc_wrapper": True}
 _LEAN: dict[str, Any] = {"_nrt": False}  # no allocation, so no reference counting: several times faster
+_INNER: dict[str, Any] = {"no_cpython_wrapper": True}  # no entry for Python, which takes long to compile
 
 
 def compiled(function: F) -> F:
@@ -30,6 +31,16 @@ def compiled(function: F) -> F:
 def lean(function: F) -> F:
     """Like `compiled`, for a kernel that allocates nothing."""
     return cast("F", njit(**_OPTIONS, **_LEAN)(_renamed(function)))
+
+
+def inner(function: F) -> F:
+    """Like `compiled`, for a kernel that kernels alone call: Python cannot call it."""
+    return cast("F", njit(**_OPTIONS, **_INNER)(_renamed(function)))
+
+
+def lean_inner(function: F) -> F:
+    """Like `inner`, for a kernel that allocates nothing."""
+    return cast("F", njit(**_OPTIONS, **_INNER, **_LEAN)(_renamed(function)))
 
 
 def merged(function: F) -> F:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from evenmatch.matchmaking.kernel_options import compiled, lean
+from evenmatch.matchmaking.kernel_options import inner, lean_inner
 from evenmatch.matchmaking.tickets import Whole
 
 
-@lean
+@lean_inner
 def _begin(fills: Whole, size: int, party: int, largest: int) -> None:
     """Initialize the fills of two teams with the parties that must be in the match."""
     fills[:] = 0
@@ -20,12 +20,12 @@ def _begin(fills: Whole, size: int, party: int, largest: int) -> None:
         fills[party + largest] = 1
 
 
-@lean
+@lean_inner
 def _has(fills: Whole, a: int, b: int) -> bool:
     return bool(fills[a] >> b & 1)
 
 
-@lean
+@lean_inner
 def _closes(counts: Whole, gap: int) -> bool:
     """Whether the parties of at most `gap` players have at least `gap` players in total."""
     seats = 0
@@ -34,14 +34,14 @@ def _closes(counts: Whole, gap: int) -> bool:
     return bool(seats >= gap)
 
 
-@lean
+@lean_inner
 def _useful(counts: Whole, size: int, party: int, largest: int, one: int) -> int:
     """The most further parties of size `one` that two teams could contain."""
     must = (one == party) + (one == largest and largest != party)
     return min(int(counts[one]) - must, 2 * (size // one))
 
 
-@lean
+@lean_inner
 def _add(fills: Whole, one: int, size: int) -> None:
     """Add the fills with one more party of size `one` in either team."""
     most = (1 << (size + 1)) - 1
@@ -53,7 +53,7 @@ def _add(fills: Whole, one: int, size: int) -> None:
             fills[a] = (word | word << one) & most
 
 
-@lean
+@lean_inner
 def two_fill(counts: Whole, size: int, party: int, largest: int, scratch: Whole) -> bool:
     """Whether two teams can be filled, with parties of sizes `party` and `largest` among them; see `pack.fills`."""
     total = 0
@@ -71,7 +71,7 @@ def two_fill(counts: Whole, size: int, party: int, largest: int, scratch: Whole)
     return _has(fills, size, size)
 
 
-@compiled
+@inner
 def fill_two(counts: Whole, size: int, party: int, largest: int, wanted: Whole) -> None:
     """Choose the number of parties of each size that fill the two teams; see `pack.choose`."""
     items = 0

@@ -6,14 +6,14 @@ import numpy as np
 
 from evenmatch.history import Flags, Floats
 from evenmatch.matchmaking.conflict import meets
-from evenmatch.matchmaking.kernel_options import compiled, lean
+from evenmatch.matchmaking.kernel_options import compiled, lean_inner
 from evenmatch.matchmaking.pack import has_room
 from evenmatch.matchmaking.records import KernelRules, QueueView
 from evenmatch.matchmaking.roles import add_party
 from evenmatch.matchmaking.tickets import Whole
 
 
-@lean
+@lean_inner
 def _add(v: QueueView, rules: KernelRules, room: Whole, counts: Whole, held: Whole, scratch: Whole, j: int) -> bool:
     """Count a ticket if seats and roles suffice; False otherwise."""
     size = v.t[j].size

@@ -4,19 +4,19 @@ from __future__ import annotations
 
 import numpy as np
 
-from evenmatch.matchmaking.kernel_options import compiled, lean
+from evenmatch.matchmaking.kernel_options import compiled, inner, lean, lean_inner
 from evenmatch.matchmaking.mixed_parties import fill_two, two_fill
 from evenmatch.matchmaking.tickets import Whole
 
 
-@lean
+@lean_inner
 def _sets(counts: Whole, teams: int, party: int, largest: int, one: int) -> int:
     """The number of sets (one party of size `one` per team), besides those that must be in the match."""
     must = (one == party) + (one == largest and largest != party)
     return int(counts[one]) // teams - must
 
 
-@lean
+@lean_inner
 def _alike(counts: Whole, teams: int, size: int, party: int, largest: int) -> bool:
     """Whether sets of equal parties, one per team, fill the teams: a subset sum in the bits of an integer."""
     must = party if party == largest else party + largest
@@ -29,7 +29,7 @@ def _alike(counts: Whole, teams: int, size: int, party: int, largest: int) -> bo
     return sums >> size & 1 == 1
 
 
-@lean
+@lean_inner
 def _first_fit(counts: Whole, teams: int, size: int, party: int, left: Whole, wanted: Whole) -> bool:
     """Fill the teams with the largest parties that fit, starting with `party`; count them in `wanted` if not empty."""
     for one in range(size + 1):
@@ -67,7 +67,7 @@ def fills(counts: Whole, teams: int, size: int, party: int, largest: int, mixed:
     return counts[largest] > 0 and _first_fit(counts, teams, size, party, scratch, scratch[:0])
 
 
-@compiled
+@inner
 def _choose_alike(counts: Whole, teams: int, size: int, party: int, largest: int, wanted: Whole) -> None:
     made = np.zeros((largest + 1, size + 1), np.bool_)  # [largest, sum]: can sets up to this size give the sum
     made[0, 0] = True

@@ -8,7 +8,7 @@ import numpy as np
 
 from evenmatch.history import Flags, Floats
 from evenmatch.matchmaking.disjoint_matches import find
-from evenmatch.matchmaking.kernel_options import INT64, compiled, lean
+from evenmatch.matchmaking.kernel_options import INT64, compiled, lean_inner
 from evenmatch.matchmaking.records import KernelRules, QueueView
 from evenmatch.matchmaking.ticket_collection import Search, TargetMatch, work_for
 from evenmatch.matchmaking.tickets import Masks, Whole
@@ -36,7 +36,7 @@ class MatchRegions(NamedTuple):
     home: Whole
 
 
-@lean
+@lean_inner
 def _widest(v: QueueView, windows: TicketWindows, left: Whole) -> tuple[bool, float, float]:
     """Whether any window is wider than chosen, the widest allowed spread, the longest wait."""
     wider, spread, waited = False, 0.0, 0.0
@@ -46,7 +46,7 @@ def _widest(v: QueueView, windows: TicketWindows, left: Whole) -> tuple[bool, fl
     return wider, spread, waited
 
 
-@lean
+@lean_inner
 def _has_size(v: QueueView, left: Whole, size: int) -> bool:
     found = False
     for j in left:
@@ -54,7 +54,7 @@ def _has_size(v: QueueView, left: Whole, size: int) -> bool:
     return found
 
 
-@lean
+@lean_inner
 def _still(taken: Flags, left: Whole) -> int:
     """Keep the places that are not taken; returns their number."""
     count = 0
@@ -65,7 +65,7 @@ def _still(taken: Flags, left: Whole) -> int:
     return count
 
 
-@lean
+@lean_inner
 def _fit(
     v: QueueView,
     rules: KernelRules,
@@ -96,7 +96,7 @@ def _fit(
     return count if enough else 0
 
 
-@lean
+@lean_inner
 def _fit_cell(
     v: QueueView,
     rules: KernelRules,
@@ -123,7 +123,7 @@ def _fit_cell(
     return count if enough else 0
 
 
-@lean
+@lean_inner
 def _can_cover(v: QueueView, rules: KernelRules, room: Whole, at: Whole) -> bool:
     """Whether enough of these players offer each role."""
     roles = 0

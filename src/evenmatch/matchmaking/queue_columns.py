@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from evenmatch.history import Flags, Floats
-from evenmatch.matchmaking.kernel_options import compiled, lean
+from evenmatch.matchmaking.kernel_options import compiled, lean, lean_inner
 from evenmatch.matchmaking.tickets import Masks, Whole
 
 
@@ -31,7 +31,7 @@ class Joining(NamedTuple):
     met: Whole
 
 
-@lean
+@lean_inner
 def bit_of(player: int) -> np.uint64:
     """Map a player to one of 64 bits with a multiplicative hash (Knuth)."""
     return np.uint64(1) << (np.uint64(player) * np.uint64(0x9E3779B97F4A7C15) >> np.uint64(58))

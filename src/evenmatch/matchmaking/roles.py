@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from evenmatch.matchmaking.kernel_options import INT64, compiled, lean
+from evenmatch.matchmaking.kernel_options import INT64, compiled, lean, lean_inner
 from evenmatch.matchmaking.records import QueueView
 from evenmatch.matchmaking.tickets import Whole
 
@@ -25,7 +25,7 @@ def add(held: Whole, room: Whole, times: int, mask: int) -> bool:
     return True
 
 
-@lean
+@lean_inner
 def take_back(held: Whole, mask: int) -> None:
     """Undo `add`."""
     for subset in range(len(held)):
@@ -45,7 +45,7 @@ def add_party(held: Whole, room: Whole, times: int, v: QueueView, j: int) -> boo
     return True
 
 
-@lean
+@lean_inner
 def covers(v: QueueView, room: Whole, own: Whole, team: Whole, number: int, held: Whole) -> bool:
     """Whether team `number` covers its roles; `team` is the team of each ticket of `own`, `held` is scratch."""
     held[:] = 0

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from evenmatch.history import Flags, Floats
-from evenmatch.matchmaking.kernel_options import compiled, lean
+from evenmatch.matchmaking.kernel_options import inner, lean_inner
 from evenmatch.matchmaking.records import KernelRules, QueueView
 from evenmatch.matchmaking.roles import assign, covers
 from evenmatch.matchmaking.tickets import Whole
@@ -13,7 +13,7 @@ from evenmatch.matchmaking.tickets import Whole
 ROUNDS = 50  # most rounds of swaps over all pairs of tickets; usually a few suffice
 
 
-@compiled
+@inner
 def _kinds(v: QueueView, rules: KernelRules, room: Whole, own: Whole) -> Whole:
     """The kind of each ticket; only tickets of one kind (size, or role of single players) are swapped."""
     kind = np.empty(len(own), np.int64)
@@ -35,7 +35,7 @@ def _kinds(v: QueueView, rules: KernelRules, room: Whole, own: Whole) -> Whole:
     return kind
 
 
-@compiled
+@inner
 def _deal_evenly(rules: KernelRules, kind: Whole, rating: Floats, team: Whole, total: Floats) -> bool:
     """Deal equal numbers of each kind to every team, the strongest to the weakest team; False if impossible."""
     largest = 0
@@ -70,7 +70,7 @@ def _deal_evenly(rules: KernelRules, kind: Whole, rating: Floats, team: Whole, t
     return True
 
 
-@lean
+@lean_inner
 def _fill_one(order: Whole, sizes: Whole, number: int, size: int, team: Whole, made: Flags) -> bool:
     """Fill one team exactly from unassigned tickets; `made` is scratch: [inspected tickets, players]."""
     begin = 0
@@ -96,7 +96,7 @@ def _fill_one(order: Whole, sizes: Whole, number: int, size: int, team: Whole, m
     return True
 
 
-@compiled
+@inner
 def _fill(v: QueueView, rules: KernelRules, own: Whole, rating: Floats, team: Whole, total: Floats) -> bool:
     """Fill the teams one by one, each starting with the largest remaining party; False if that fails."""
     team[:] = -1
@@ -116,7 +116,7 @@ def _fill(v: QueueView, rules: KernelRules, own: Whole, rating: Floats, team: Wh
     return True
 
 
-@lean
+@lean_inner
 def _all_cover(v: QueueView, rules: KernelRules, room: Whole, own: Whole, team: Whole, held: Whole) -> bool:
     good = True
     for number in range(rules.teams):
@@ -124,7 +124,7 @@ def _all_cover(v: QueueView, rules: KernelRules, room: Whole, own: Whole, team: 
     return good
 
 
-@lean
+@lean_inner
 def _swap(
     v: QueueView,
     rules: KernelRules,
@@ -157,7 +157,7 @@ def _swap(
     return swapped
 
 
-@compiled
+@inner
 def assign_teams(v: QueueView, rules: KernelRules, room: Whole, own: Whole, team: Whole) -> int:
     """Divide one match into teams: 1 if possible, else 0. `team` is the output for each ticket of `own`.
 

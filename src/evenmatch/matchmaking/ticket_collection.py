@@ -8,7 +8,7 @@ import numpy as np
 
 from evenmatch.history import Flags, Floats
 from evenmatch.matchmaking.conflict import meets, mixes
-from evenmatch.matchmaking.kernel_options import INT64, compiled, lean, merged
+from evenmatch.matchmaking.kernel_options import INT64, inner, lean_inner, merged
 from evenmatch.matchmaking.pack import fills, has_room
 from evenmatch.matchmaking.records import KernelRules, QueueView
 from evenmatch.matchmaking.roles import add_party, take_back
@@ -83,7 +83,7 @@ class CollectionBuffers(NamedTuple):
 AT_HAND, SEEN = 2, 24  # limits of collected and of inspected tickets, per seat of a match
 
 
-@compiled
+@inner
 def work_for(count: int, rules: KernelRules, room: Whole) -> CollectionBuffers:
     """Allocate the scratch arrays for a view of `count` tickets."""
     return CollectionBuffers(
@@ -97,7 +97,7 @@ def work_for(count: int, rules: KernelRules, room: Whole) -> CollectionBuffers:
     )
 
 
-@lean
+@lean_inner
 def _begin(v: QueueView, hi: Floats, work: CollectionBuffers, first: int) -> TicketTotals:
     """Start a collection with the first ticket alone."""
     t = v.t[first]
@@ -124,14 +124,14 @@ def _with(s: TicketTotals, t: Any, end: float) -> TicketTotals:  # noqa: ANN401
     )
 
 
-@lean
+@lean_inner
 def _opens(v: QueueView, work: CollectionBuffers, first: int) -> bool:
     """Count the roles of the first ticket; False if a team has no room for them."""
     work.held[:] = 0
     return add_party(work.held, work.room, INT64(1), v, first)
 
 
-@lean
+@lean_inner
 def _evict(
     v: QueueView, hi: Floats, low: float, rules: KernelRules, work: CollectionBuffers, count: int
 ) -> tuple[int, TicketTotals]:
@@ -153,7 +153,7 @@ def _evict(
     return kept, s
 
 
-@lean
+@lean_inner
 def _is_full(
     v: QueueView,
     s: TicketTotals,
@@ -182,7 +182,7 @@ def _is_full(
     return fills(work.counts, rules.teams, rules.size, party, aim.largest, aim.mixed, work.scratch)
 
 
-@lean
+@lean_inner
 def _takes_part(v: QueueView, s: TicketTotals, rules: KernelRules, work: CollectionBuffers, j: int) -> bool:
     """With roles: count a ticket if seats and roles suffice for all collected tickets; see `pack.has_room`."""
     size = v.t[j].size
@@ -219,7 +219,7 @@ def _goes(
     return not rules.roles or _takes_part(v, s, rules, work, j)
 
 
-@lean
+@lean_inner
 def collect(
     v: QueueView, search: Search, k: int, rules: KernelRules, aim: TargetMatch, work: CollectionBuffers
 ) -> tuple[int, int, bool, TicketTotals]:

@@ -31,7 +31,6 @@ from evenmatch.matchmaking import Member, Met, Opening, Policy, Queue, Ticket, b
 from evenmatch.matchmaking.balance import divide
 from evenmatch.matchmaking.conflict import keep_apart, worth
 from evenmatch.matchmaking.match_details import asked_to_play, by_team, line_ups, measure, rematch_costs
-from evenmatch.matchmaking.overdue_matches import serve_overdue
 from evenmatch.matchmaking.overdue_tickets import oldest_with
 from evenmatch.matchmaking.passes import MatchRegions, TicketWindows, make_matches
 from evenmatch.matchmaking.proposal_details import tell
@@ -44,13 +43,15 @@ from evenmatch.online import Rater
 from evenmatch.systems import forecasts, loop
 from evenmatch.systems.system import Rules
 
-SEARCH, TEAMS = "matchmaker: search", "matchmaker: teams"  # its two halves; both take about as long to compile
+# The first two take about as long to compile; the small last one is for the process that ends its own first.
+SEARCH, TEAMS, LATER = "matchmaker: search", "matchmaker: teams", "matchmaker: overdue tickets"
 MATCHMAKER: Mapping[str, tuple[object, ...]] = {  # by part: the kernels that are called from Python
     SEARCH: (make_matches,),
     TEAMS: (
-        *(join, count_arrivals, merge, fill_waiting, keep_apart, oldest_with, divide, line_ups, by_team, measure),
-        *(asked_to_play, rematch_costs, worth, add_party),
+        *(join, count_arrivals, merge, fill_waiting, keep_apart, divide, line_ups, by_team, measure),
+        *(asked_to_play, rematch_costs),
     ),
+    LATER: (oldest_with, worth, add_party),
 }
 PROCESSES = 2  # child processes at most: rarely are more than two parts missing at once
 NOW = 1000 * SECOND
@@ -83,6 +84,8 @@ def compile_part(part: str) -> None:
         _compile_search()
     elif part == TEAMS:
         _compile_teams()
+    elif part == LATER:
+        _compile_later()
     else:
         load_system(rating.rules(part))
 
@@ -317,28 +320,41 @@ def _member(player: int) -> Member:
 
 
 def _compile_search() -> None:
-    """Compile the search for matches. Its queue is empty and made by hand: other kernels are of the other half."""
+    """Compile the search for matches. Its queue is empty and made by hand: other kernels are of the other parts."""
     policy, none, floats = Policy(team_size=1), np.empty(0, np.int64), np.empty(0)
-    records = (np.empty(0, WAITING), np.empty(0, MEMBER), np.empty(0, NAMED))
-    view = QueueView(*records, none, np.zeros(1, np.int64), none, np.empty(0, np.uint64))
     windows, taken = TicketWindows(floats, floats, floats, floats), np.empty(0, np.bool_)
     rules, room = rules_of(policy, SECOND, policy.team_size), role_room(policy, policy.team_size)
+    view = _blank_view(0)
     make_matches(view, windows, MatchRegions(none, none), view.accepts, taken, rules, room)
 
 
 def _compile_teams() -> None:
-    """Compile joining, the serving of overdue tickets, the division into teams, and what is said of a match."""
-    policy, queue = Policy(team_size=1, overdue_after=0.0), Queue()
-    for number in range(4):
+    """Compile joining, the division into teams, and what is said of a match."""
+    policy, queue = Policy(team_size=1), Queue()
+    for number in range(2):
         member = Member(player=number, percentile=50.0, rating=1500.0, within=20.0, ping={"here": 20.0})
         queue.join(Ticket(id=number, queued=0, members=(member,)))
     view, expired = view_of(queue, SECOND, policy)
     tick = TickState(queue, view, SECOND, policy)
-    serve_overdue(tick)
+    tick.make(np.array([0, 2]), np.array([0, 1]), rules_of(policy, SECOND, policy.team_size))
     tell(queue, tick.view, policy, SECOND, tick.matches(), expired)
-    room = role_room(policy, policy.team_size)
-    worth(view, rules_of(policy, SECOND, policy.team_size), 0, 1)
+
+
+def _compile_later() -> None:
+    """Compile what serves overdue tickets, open seats and explanations, with a blank ticket made by hand."""
+    policy, view, windows = Policy(team_size=1), _blank_view(1), np.zeros(1)
+    rules, room = rules_of(policy, SECOND, policy.team_size), role_room(policy, policy.team_size)
+    order, free = np.zeros(1, np.int64), np.ones(1, np.bool_)
+    oldest_with(view, windows, windows, order, 0, 0, np.uint64(0), free, rules, room, np.zeros(1, np.int64), 1)
+    worth(view, rules, 0, 0)
     add_party(np.zeros(len(room), np.int64), room, 1, view, 0)
+
+
+def _blank_view(count: int) -> QueueView:
+    """A view of as many tickets without members."""
+    records = (np.zeros(count, WAITING), np.zeros(0, MEMBER), np.zeros(0, NAMED))
+    start, none = np.zeros(count + 1, np.int64), np.empty(0, np.int64)
+    return QueueView(*records, none, start, none, np.zeros(count, np.uint64))
 
 
 def main() -> None:
