@@ -11,7 +11,7 @@ from crash.child_tasks import record_around_a_freeze
 from crash.children import Child
 from crash.numbered_matches import LADDER, numbered_match
 from crash.plain_sql import check_events
-from databases import emptied_on_server
+from databases import copy_on_server
 from evenmatch import rules
 from evenmatch.errors import StoreError
 from evenmatch.ledger.database import IDLE_LIMIT, Database
@@ -27,7 +27,7 @@ RECOVERY = 2.75
 @pytest.fixture
 def url(request: pytest.FixtureRequest, postgres: Postgres) -> str:
     """SQLite has no server that could end a frozen writer's transaction; its time limits are tested over HTTP."""
-    return emptied_on_server(request.config.stash, postgres)
+    return copy_on_server(request.config.stash, postgres)
 
 
 @pytest.mark.parametrize("writes", [False, True], ids=["locked", "written"])
