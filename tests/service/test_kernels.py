@@ -14,7 +14,8 @@ from evenmatch.compile_notice import is_cached
 from evenmatch.errors import StoreError
 from evenmatch.matchmaking.passes import make_matches
 from evenmatch.service import kernels
-from evenmatch.service.kernels import MATCHMAKER, Compilation, Kernels, load_matchmaker
+from evenmatch.service.kernels import Compilation, Kernels
+from evenmatch.service.matchmaker_kernels import MATCHMAKER, load_matchmaker
 
 PATIENCE = 20.0  # seconds
 
@@ -96,7 +97,8 @@ def test_no_kernel_of_the_matchmaker_is_compiled_for_literals_too():
 COMPILED_ONCE = """
 from collections import Counter
 from numba.core import event
-from evenmatch.service.kernels import MATCHMAKER, compile_part, load_matchmaker, missing
+from evenmatch.service.kernels import compile_part, missing
+from evenmatch.service.matchmaker_kernels import MATCHMAKER, load_matchmaker
 
 class Compiled(event.Listener):
     names = Counter()

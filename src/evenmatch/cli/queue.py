@@ -94,7 +94,7 @@ def set_(
     """
     data = _policy(policy) | ({} if team_size is None else {"team_size": team_size})
     named = queue_fit.target_rules(policy, within, share) | _named(rule)
-    from evenmatch.service.kernels import MATCHMAKER
+    from evenmatch.service.matchmaker_kernels import MATCHMAKER
     from evenmatch.service.queue_rules import QueueRules
     from evenmatch.service.queues.queue_service import QueueService
 
