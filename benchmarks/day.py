@@ -15,6 +15,8 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from benchmarks.figure import ROOT, Figure, Section
 from benchmarks.game_day import GameDay
 from benchmarks.ledger import postgres, table_of
@@ -22,6 +24,7 @@ from benchmarks.matches import Season
 from benchmarks.processes import database_processes, processor_seconds
 from benchmarks.serve import LADDER, SECRET, evenmatch, memory, running, settled
 from evenmatch.service.service import Service
+from evenmatch.tables import MatchTable
 
 DAY = GameDay()
 MULTIPLES = (1, 2, 3, 4, 6, 8, 10, 12, 15, 20)
@@ -113,10 +116,18 @@ def game() -> Iterator[tuple[str, str, int]]:
         key = json.loads(evenmatch("key", "create", "game", "--scope", "admin", "--json", db=url))["text"]
         os.environ.update(SECRET)  # for this process, too
         with Service.open(url) as service:
-            service.import_matches(LADDER, table_of(Season(DAY.players // 6, DAY.players, DAY.team_size)))
+            service.import_matches(LADDER, two_rounds())
         with running(url, **OPEN, **ONE_ADDRESS) as (address, pid):
             settled(address, key)
             yield address, key, pid
+
+
+def two_rounds() -> MatchTable:
+    """The matches before the day: two for each player, but for a remainder of fewer players than a match has."""
+    slots = 2 * DAY.team_size
+    rng, matches = np.random.default_rng(1), DAY.players // slots
+    rounds = [rng.permutation(DAY.players)[: matches * slots] for _ in range(2)]
+    return table_of(Season(2 * matches, DAY.players, DAY.team_size), np.concatenate(rounds).astype(np.int32))
 
 
 def busiest_hour(address: str, key: str, pid: int, multiple: float, seconds: float) -> dict[str, Any]:

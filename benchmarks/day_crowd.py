@@ -100,6 +100,14 @@ class Crowd:
             self._tasks.add(task)
             task.add_done_callback(self._tasks.discard)
 
+    async def finish(self, seconds: float) -> None:
+        """Wait until all are out of the queue and their matches are reported, or for so many seconds.
+
+        Who is left in a match could not join in the next run over the same service.
+        """
+        if self._tasks:
+            await asyncio.wait(self._tasks, timeout=seconds)
+
     async def play(self) -> None:
         """One player queues for one match and plays it."""
         player = self._random.randrange(self._day.players)
@@ -213,7 +221,9 @@ async def measure(address: str, key: str, multiple: float, warm: float, seconds:
     crowd.times["wait"] += [math.inf] * (crowd.seeking - len(crowd.times["wait"]))
     for task in arriving:
         task.cancel()
-    figures: dict[str, Any] = {"late": crowd.late, "errors": dict(crowd.errors), "too_late": crowd.late > LATE}
+    errors = dict(crowd.errors)
+    await crowd.finish(POLL + 2 * day.match_seconds_at(multiple))
+    figures: dict[str, Any] = {"late": crowd.late, "errors": errors, "too_late": crowd.late > LATE}
     for kind, times in crowd.times.items():
         if not times:
             continue

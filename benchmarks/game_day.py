@@ -23,7 +23,7 @@ class GameDay(NamedTuple):
     views_each: int = 1
     team_size: int = 6
     match_seconds: float = 900.0
-    longest: float = 100.0
+    longest: float = 60.0
     busiest: float = 1.6
 
     def match_seconds_at(self, multiple: float) -> float:

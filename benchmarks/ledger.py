@@ -15,6 +15,7 @@ from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
+from numpy.typing import NDArray
 
 from benchmarks.figure import ROOT, Figure, Section, seconds, seconds_in_turn
 from benchmarks.matches import Season, as_table, line_ups, play
@@ -207,14 +208,16 @@ def matches_of(season: Season, ladder: str) -> list[Match]:
     ]
 
 
-def table_of(season: Season) -> MatchTable:
-    """The season as a table, as though it had been read from a file."""
+def table_of(season: Season, player: NDArray[np.int32] | None = None) -> MatchTable:
+    """The season as a table, as though it had been read from a file. player: of each slot; None: as they were drawn."""
     if season is CROWD:
         history = play(season._replace(players=season.players))
         pairs = np.random.default_rng(8).permutation(season.players).astype(np.int32)
         history = type(history)(history.columns._replace(player=pairs))
     else:
         history = play(season)
+        if player is not None:
+            history = type(history)(history.columns._replace(player=player))
     ids = pa.array([f"{season.form} {at}" for at in range(season.matches)], pa.large_string())
     names = pa.array([f"player {at}" for at in range(season.players)], pa.large_string())
     return as_table(history, ids, names)

@@ -6,6 +6,7 @@ import pytest
 
 from evenmatch import Rater, from_matches, read, rules
 from evenmatch.errors import ConflictError, InputError, UnknownNameError
+from evenmatch.ledger.tables import player_identities
 from evenmatch.service.corrections import Ban, Reinstate, Unvoid, Void
 from ledger.sample_matches import duel, dump, everybody, ratings, team_match
 
@@ -277,3 +278,19 @@ def test_a_rename_to_the_present_name_is_nothing(service, ladder):
     rows = dump(service)
     assert not service.rename("ann", "ann")
     assert dump(service) == rows
+
+
+def test_similar_names_are_looked_for_among_a_bounded_number(service, ladder):
+    service.create_ladder("other", "elo", rules("elo"))
+    names = [f"player {number}" for number in range(100, 100 + 2 * player_identities.NEAR)]
+    others = [duel(at, *names[2 * at : 2 * at + 2], ladder="other") for at in range(player_identities.NEAR)]
+    service.import_matches("other", from_matches(others))
+    service.record(duel(1, *names[:2]))
+    service.record(duel(2, *names[-2:]))
+    with service.database.read() as store:
+        here = store.head("default").ladder
+        assert player_identities.similar(store, "player 4999", here) == ["player 499"]
+        assert player_identities.similar(store, "player 4999") == ["player 499"]
+        assert set(player_identities.similar(store, "player_x", here)) == {"player 100", "player 101"}
+        assert player_identities.similar(store, "zoe", here) == []
+        assert player_identities.similar(store, "", here) == []

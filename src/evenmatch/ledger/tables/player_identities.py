@@ -22,6 +22,8 @@ from evenmatch.ledger.text import check_texts
 
 LAST = "\U0010ffff"  # sorts after every other character
 BEGINNING, SIMILAR = 3, 3  # least common prefix of similar names, and number of suggestions
+NEAR = 200  # names that are compared with an unknown one, for each length of the prefix
+ON_LADDER = "state s JOIN ladder l ON l.ladder = s.ladder AND l.generation = s.generation"
 
 
 class Identity(NamedTuple):
@@ -89,12 +91,25 @@ def find(store: Store, name: str) -> int:
 
 def similar(store: Store, name: str, ladder: int | None = None) -> list[str]:
     """Known names similar to an unknown one, the most similar first; ladder: only players of that ladder."""
-    for length in (len(name) // 2 + 1, BEGINNING):
-        beginning = name[:length]
-        known = [candidate for candidate, _ in search(store, beginning, 200, ladder, inside=False)] if beginning else []
-        if suggestions := similar_names(name, known, SIMILAR):
+    for length in (len(name) - 1, len(name) // 2 + 1, BEGINNING):
+        beginning = name[: max(0, length)]
+        if suggestions := similar_names(name, _beginning_with(store, beginning, ladder) if beginning else [], SIMILAR):
             return suggestions
     return []
+
+
+def _beginning_with(store: Store, text: str, ladder: int | None) -> list[str]:
+    """Names of the ladder, of the first NEAR that begin with this text: an unknown name costs no more."""
+    begins = text.casefold()
+    near = (
+        "SELECT player, name FROM player WHERE merged_into IS NULL AND erased_at IS NULL "
+        f"AND folded >= ? AND folded < ? ORDER BY folded LIMIT {NEAR}"
+    )
+    sql, values = f"SELECT p.name FROM ({near}) p", (begins, begins + LAST)
+    if ladder is None:
+        return [row[0] for row in store.all(sql, *values)]
+    rated = f"EXISTS (SELECT 1 FROM {ON_LADDER} WHERE l.ladder = ? AND s.player = p.player)"
+    return [row[0] for row in store.all(f"{sql} WHERE {rated}", *values, ladder)]
 
 
 def search(
@@ -123,15 +138,14 @@ def _search(
 ) -> list[tuple[str, int]]:
     """At most `limit` players, without merged and erased ones; if `few`, scan the ladder's players instead of names."""
     visible = "p.merged_into IS NULL AND p.erased_at IS NULL"
-    on = "state s JOIN ladder l ON l.ladder = s.ladder AND l.generation = s.generation"
     if ladder is None:
         sql = f"SELECT p.name, p.player FROM player p WHERE {visible} AND {where}"
     elif few:
         named = where.replace("p.folded", "p.folded || ''")  # prevents the use of the index on names
-        sql = f"SELECT p.name, p.player FROM {on} JOIN player p ON p.player = s.player WHERE l.ladder = ? AND {named}"
-        sql = f"{sql} AND {visible}"
+        rows = f"{ON_LADDER} JOIN player p ON p.player = s.player"
+        sql = f"SELECT p.name, p.player FROM {rows} WHERE l.ladder = ? AND {named} AND {visible}"
     else:
-        rated = f"EXISTS (SELECT 1 FROM {on} WHERE l.ladder = ? AND s.player = p.player)"
+        rated = f"EXISTS (SELECT 1 FROM {ON_LADDER} WHERE l.ladder = ? AND s.player = p.player)"
         sql = f"SELECT p.name, p.player FROM player p WHERE {visible} AND {rated} AND {where}"
     first = () if ladder is None else (ladder,)
     return [(row[0], row[1]) for row in store.all(f"{sql} {order} LIMIT ?", *first, *values, limit)]
