@@ -33,8 +33,8 @@ class LadderRecords(NamedTuple):
 
 
 def copy_records(records: Records) -> Records:
-    """A copy, record by record: `copy` goes through records that hold arrays field by field, twice as slowly."""
-    return records.repeat(1)
+    """A copy of whole records: `copy` goes through those that hold arrays field by field, several times as slowly."""
+    return records.view(f"V{records.itemsize}").copy().view(records.dtype)
 
 
 NO_LADDER = np.dtype([("unused", "u1")])  # of systems that learn nothing of the ladder

@@ -45,9 +45,10 @@ Three more functions, of plain Python, begin a record, show it at a time and mov
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import repeat
 from typing import NamedTuple
 
 import numpy as np
@@ -210,10 +211,10 @@ class System:
         kinds = [(f.name, "?" if f.flag else "i8" if f.labels else "f8") for f in self.factors]
         return np.dtype(kinds, align=True)
 
-    def name_factors(self, values: Iterable[tuple[float, ...]]) -> list[dict[str, FactorValue]]:
+    def name_factors(self, records: Records) -> list[dict[str, FactorValue]]:
         """The factors of slots by name, with words for those that have labels."""
         names, labelled = self._factor_names
-        listed: list[dict[str, FactorValue]] = [dict(zip(names, row, strict=False)) for row in values]
+        listed: list[dict[str, FactorValue]] = list(map(dict, map(zip, repeat(names), records.tolist())))
         for name, labels in labelled:
             for named in listed:
                 named[name] = labels[int(named[name])]
