@@ -26,6 +26,7 @@ update: Callable[..., None]
 pair_alone: Callable[..., tuple[float, float]]
 update_alone: Callable[..., None]
 near: int  # as many records as the caches hold anyway
+learns: bool  # whether there are records of ladders
 predicts: bool  # whether `update` writes the expected scores of two teams
 INT64 = cast("type[int]", np.int64)  # of a number that is passed on: numba compiles `expect_all` again for a literal
 
@@ -78,15 +79,16 @@ def loop(
                 forecasts[pair_index, 1] = draw
                 pair_index += 1
         elif end - first != 2:
-            pair_index = expect_all(h, m, state, ladder, params, expected, forecasts, pair_index)
+            pair_index = expect_all(h, m, state, ladders, params, expected, forecasts, pair_index)
         if len(before):
             for slot in range(low, high):
                 before[slot] = state[h.player[slot]].rating
         if len(saved):
             for slot in range(low, high):
                 saved[slot - low] = state[h.player[slot]]
-            saved_ladders[0] = ladders[ladder.pool]
-            saved_ladders[1] = ladders[ladder.own]
+            if learns:
+                saved_ladders[0] = ladders[ladder.pool]
+                saved_ladders[1] = ladders[ladder.own]
         update(h, m, state, ladder, params, expected, factors, scratch)
         if len(saved):
             kept = False
@@ -95,7 +97,7 @@ def loop(
                     kept = True
                 else:
                     state[h.player[slot]] = saved[slot - low]
-            if not kept:
+            if learns and not kept:
                 ladders[ladder.pool] = saved_ladders[0]
                 ladders[ladder.own] = saved_ladders[1]
         if len(after):
@@ -107,7 +109,7 @@ def expect_all(
     h: Columns,
     m: int,
     state: Records,
-    ladder: LadderRecords,
+    ladders: Records,
     params: NamedTuple,
     expected: Floats,
     forecasts: Floats,
@@ -115,6 +117,7 @@ def expect_all(
 ) -> int:
     """Expected scores of three teams or more: the mean over each team's rivals. Returns the index of the next pair."""
     first, end = h.team_start[m], h.team_start[m + 1]
+    ladder = LadderRecords(ladders, h.pool[m], h.ladder[m])
     for team in range(first, end):
         expected[team] = 0.0
     for team in range(first, end):
@@ -206,6 +209,7 @@ def engine(system: System) -> Engine:
         "near": CACHE // system.state.itemsize,
         "LadderRecords": LadderRecords,
         "predicts": system.predicts,
+        "learns": system.ladder is not None,
     }
     if system.ladder is None:
         alone: dict[str, object] = {"pair_alone": system.pair, "update_alone": system.update}
