@@ -249,9 +249,19 @@ class Rules:
         """The parameters as the kernels read them."""
         return self.system.compile(self.parameters)
 
+    @cached_property
+    def _newcomer(self) -> Records:
+        """One newcomer's record."""
+        return np.array([self.system.newcomer(self.parameters)], self.system.state)
+
+    @cached_property
+    def _new_ladder(self) -> Records:
+        """One ladder's record before its first match."""
+        return np.array([self.system.new_ladder(self.parameters)], self.system.ladder_type)
+
     def newcomers(self, count: int) -> Records:
         """The state of `count` players who have not played."""
-        return np.full(count, np.array(self.system.newcomer(self.parameters), self.system.state))
+        return self._newcomer.repeat(count)
 
     def starting(self, ratings: Floats) -> Records:
         """The state of players who begin with these shown ratings.
@@ -269,8 +279,7 @@ class Rules:
 
     def ladders(self, count: int = 1) -> Records:
         """The records of this many ladders that have had no match: that of their pool, then one for each ladder."""
-        system = self.system
-        return np.full(1 + count, np.array(system.new_ladder(self.parameters), system.ladder_type))
+        return self._new_ladder.repeat(1 + count)
 
     def values(self) -> dict[str, Value]:
         """Every parameter with its value."""
