@@ -37,4 +37,10 @@ def copy_records(records: Records) -> Records:
     return records.view(f"V{records.itemsize}").copy().view(records.dtype)
 
 
+def join_records(first: Records, second: Records) -> Records:
+    """Records of one type in one array: `concatenate` would compare and copy their fields, several times as slowly."""
+    kind = f"V{first.itemsize}"
+    return np.concatenate((first.view(kind), second.view(kind))).view(first.dtype)
+
+
 NO_LADDER = np.dtype([("unused", "u1")])  # of systems that learn nothing of the ladder
