@@ -50,9 +50,9 @@ def run() -> Section:
     notes = [
         "One match through `evenmatch.Rater(…).rate(match)`: checks, ratings, and a receipt with every player's change "
         f"and its factors. Mean over a season whose `Match` objects are made beforehand, {ROUNDS} times. "
-        "`loop.replay` rates the same match from arrays of numbers, journal and copy of the state included, without "
-        "names, checks and receipt. Elo in plain Python is ten lines that update a dict from the same `Match` objects "
-        "and tell nothing.",
+        "`loop.replay` rates the same match from arrays of numbers, journal and copies of the records included, "
+        "without names, checks and receipt. Elo in plain Python is ten lines that update a dict from the same `Match` "
+        "objects and tell nothing.",
         f"First matches: {FIRST_MATCHES} duels of two new players each, recorded one by one by a `Service` on SQLite, "
         f"every commit durable; the reference is {IN_SERVICE[0]}.",
     ]
@@ -111,9 +111,9 @@ def one_match(history: History, at: int) -> History:
 
 def replay_all(rules: Rules, histories: list[History]) -> None:
     """The compiled loop called once per match, always from newcomers."""
-    state = rules.newcomers(len(histories[0].columns.player))
+    state, ladders = rules.newcomers(len(histories[0].columns.player)), rules.ladders()
     for history in histories:
-        loop.replay(rules, history, state, journal=True)
+        loop.replay(rules, history, state, ladders, journal=True)
 
 
 def plain_elo(matches: list[Match], ratings: dict[str, float]) -> None:

@@ -210,6 +210,29 @@ def test_match_objects_become_columns():
     assert not any(column.flags.writeable for column in c)
 
 
+def test_a_match_object_becomes_columns_with_its_players_numbered_in_order():
+    first = Team((Appearance("ann", 5.0, 60.0), Appearance("bob", quit=True)), 2)
+    second = Team((Appearance("cat", seconds=90.0, keep=False),), 1, 13.0)
+    third = Team.of("dan", "eve", "fay", place=2)
+    match = made_match(7, first, second, third, ladder="other")
+    c = History.of_match(match, -1).columns
+    again = History.of_match(match, 1767225608_000000).columns
+    assert (c.time.tolist(), again.time.tolist()) == ([1767225607_000000], [1767225608_000000])
+    assert c.team_start.tolist() == [0, 3]
+    assert c.slot_start.tolist() == [0, 2, 3, 6]
+    assert c.player.tolist() == [0, 1, 2, 3, 4, 5]
+    assert c.place.tolist() == [2, 1, 2]
+    assert (c.pool.tolist(), c.ladder.tolist(), c.duration.tolist()) == ([0], [1], [90.0])
+    assert c.quit.tolist() == [False, True, False, False, False, False]
+    assert c.keep.tolist() == [True, True, False, True, True, True]
+    np.testing.assert_array_equal(c.team_score, [NAN, 13, NAN])
+    assert not any(column.flags.writeable for column in (*c, *again))
+    listed = History.of([match], lambda _, name: ["ann", "bob", "cat", "dan", "eve", "fay"].index(name)).columns
+    for column, other in zip(c, listed, strict=True):
+        assert column.dtype == other.dtype
+        np.testing.assert_array_equal(column, other)
+
+
 def test_match_objects_out_of_order_are_refused():
     teams = Team.of("ann", place=1), Team.of("bob", place=2)
     with pytest.raises(InputError, match="not in time order"):

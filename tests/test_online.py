@@ -93,6 +93,24 @@ def test_a_rating_out_of_range_is_an_error_and_changes_nothing():
     assert len(rater) == 0
 
 
+def test_a_rating_out_of_range_changes_nothing_that_was_learned_of_the_ladder(season_matches, monkeypatch):
+    rater, other = Rater("even", "6v6"), Rater("even", "6v6")
+    for match in season_matches[:20]:
+        rater.rate(match)
+        other.rate(match)
+
+    def out_of_range(*_):
+        raise RatingRangeError("out of range")
+
+    with monkeypatch.context() as patched:
+        patched.setattr("evenmatch.online.check_range", out_of_range)
+        with pytest.raises(RatingRangeError):
+            rater.rate(season_matches[20])
+    assert rater.learned == other.learned
+    assert repr(rater.rate(season_matches[21])) == repr(other.rate(season_matches[21]))  # nan equals nan in text
+    assert rater.learned == other.learned
+
+
 def test_a_late_report_counts_as_ended_with_the_latest_match():
     by = rules("scorefactor", inactivity_rot=True, start=500)
     late, prompt = Rater(by), Rater(by)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 from itertools import accumulate, pairwise
 from typing import Any, NamedTuple
 
@@ -154,43 +154,31 @@ class History:
         number      function of (ladder, player) that returns the player's index
         not_before  microseconds since the epoch; a match that ended earlier is dated to this time
         """
-        nan = np.nan
-        teams = [team for match in matches for team in match.teams]
-        slots = [slot for team in teams for slot in team.players]
         time = [match.time if not_before is None else max(match.time, not_before) for match in matches]
-        player = [
-            number(match.ladder, slot.player) for match in matches for team in match.teams for slot in team.players
-        ]
-        team_start = _running_total([len(match.teams) for match in matches])
-        slot_start = _running_total([len(team.players) for team in teams])
         ladders: dict[str, int] = {}
-        history = History._trusted(
-            Columns(
-                time=np.array(time, np.int64),
-                team_start=np.array(team_start, np.int32),
-                place=np.array([place for match in matches for place in match.places], np.int32),
-                team_score=np.array([nan if team.score is None else team.score for team in teams], np.float64),
-                slot_start=np.array(slot_start, np.int32),
-                player=np.array(player, np.int32),
-                score=np.array([nan if slot.score is None else slot.score for slot in slots], np.float64),
-                seconds=np.array([nan if slot.seconds is None else slot.seconds for slot in slots], np.float64),
-                performance=np.array([nan if s.performance is None else s.performance for s in slots], np.float64),
-                quit=np.array([slot.quit for slot in slots], np.bool_),
-                duration=np.array([_duration(match) for match in matches], np.float64),
-                keep=np.array([slot.keep for slot in slots], np.bool_),
-                pool=np.zeros(len(matches), np.int32),
-                ladder=np.array([ladders.setdefault(match.ladder, len(ladders) + 1) for match in matches], np.int32),
-            )
+        layout = _layout(
+            [len(match.teams) for match in matches],
+            [len(team.players) for match in matches for team in match.teams],
+            [number(match.ladder, slot.player) for match in matches for team in match.teams for slot in team.players],
+            [ladders.setdefault(match.ladder, len(ladders) + 1) for match in matches],
         )
+        history = History._trusted(_columns(layout, matches, time))
         if any(later < earlier for earlier, later in pairwise(time)):
             raise InputError("the matches are not in time order")
         return history
 
+    @staticmethod
+    def of_match(match: Match, not_before: int) -> History:
+        """Create a history of one match, its players numbered from 0 on in the order of the match.
+
+        not_before  microseconds since the epoch; a match that ended earlier is dated to this time
+        """
+        layout = _match_layout(tuple([len(team.players) for team in match.teams]))
+        return History._trusted(_columns(layout, (match,), [max(match.time, not_before)]))
+
     @classmethod
     def _trusted(cls, columns: Columns) -> History:
-        """Skip validation for columns that are correct by construction: it costs more than rating one match."""
-        for array in columns:
-            array.setflags(write=False)
+        """Skip validation of read-only columns, correct by construction: it costs more than rating one match."""
         history = object.__new__(cls)
         object.__setattr__(history, "columns", columns)
         return history
@@ -226,7 +214,7 @@ def team_results(team_start: Integers, place: Integers) -> Floats:
     By sorting, O(T log T): free-for-alls have thousands of teams.
     """
     if len(team_start) == 2:  # of one match, as it ends, lists are several times as fast
-        return np.array(_match_results(place.tolist()))
+        return np.array(match_results(place.tolist()))
     teams = np.diff(team_start)
     key = np.repeat(np.arange(len(teams), dtype=np.int64) << 32, teams) + place  # by match, then by place
     ordered = np.sort(key)
@@ -236,8 +224,8 @@ def team_results(team_start: Integers, place: Integers) -> Floats:
     return results
 
 
-def _match_results(place: list[int]) -> list[float]:
-    """The results of the teams of one match."""
+def match_results(place: list[int]) -> list[float]:
+    """The results of the teams of one match, as `team_results` has them."""
     ordered, rivals = sorted(place), len(place) - 1
     ends = [(bisect_left(ordered, own), bisect_right(ordered, own)) for own in place]
     return [(rivals + 1 - end + 0.5 * (end - first - 1)) / rivals for first, end in ends]
@@ -253,15 +241,62 @@ def ranges(start: NDArray[np.integer], chosen: NDArray[np.integer]) -> NDArray[n
     return members
 
 
+class _Layout(NamedTuple):
+    """The columns that follow from the numbers of players and the ladders alone, read-only."""
+
+    team_start: Integers
+    slot_start: Integers
+    player: Integers
+    pool: Integers
+    ladder: Integers
+
+
+def _layout(teams: list[int], sizes: list[int], player: list[int], ladder: list[int]) -> _Layout:
+    """The layout of matches of so many teams, of teams of so many players."""
+    lists = ([0, *accumulate(teams)], [0, *accumulate(sizes)], player, [0] * len(teams), ladder)
+    layout = _Layout(*(np.array(numbers, np.int32) for numbers in lists))
+    for array in layout:
+        array.setflags(write=False)
+    return layout
+
+
+@lru_cache(maxsize=64)
+def _match_layout(sizes: tuple[int, ...]) -> _Layout:
+    """The layout of a match of teams of these sizes, players numbered in order; live matches repeat a few of them."""
+    return _layout([len(sizes)], list(sizes), list(range(sum(sizes))), [1])
+
+
+def _columns(layout: _Layout, matches: Sequence[Match], time: list[int]) -> Columns:
+    """The columns of matches of this layout that ended at these times, read-only."""
+    nan = np.nan
+    teams = [team for match in matches for team in match.teams]
+    slots = [slot for team in teams for slot in team.players]
+    columns = Columns(
+        np.array(time, np.int64),
+        layout.team_start,
+        np.array([place for match in matches for place in match.places], np.int32),
+        np.array([nan if team.score is None else team.score for team in teams], np.float64),
+        layout.slot_start,
+        layout.player,
+        np.array([nan if slot.score is None else slot.score for slot in slots], np.float64),
+        np.array([nan if slot.seconds is None else slot.seconds for slot in slots], np.float64),
+        np.array([nan if slot.performance is None else slot.performance for slot in slots], np.float64),
+        np.array([slot.quit for slot in slots], np.bool_),
+        np.array([_duration(match) for match in matches], np.float64),
+        np.array([slot.keep for slot in slots], np.bool_),
+        layout.pool,
+        layout.ladder,
+    )
+    for array in columns:
+        array.setflags(write=False)
+    return columns
+
+
 def _duration(match: Match) -> float:
     if match.duration is not None:
         return match.duration
     seconds = [slot.seconds for team in match.teams for slot in team.players if slot.seconds is not None]
     return max(seconds, default=np.nan)
-
-
-def _running_total(sizes: list[int]) -> list[int]:
-    return [0, *accumulate(sizes)]
 
 
 def _offsets(sizes: NDArray[np.integer]) -> Integers:

@@ -18,7 +18,7 @@ from evenmatch.rating_changes import changes, check_range
 from evenmatch.stake_assumptions import StakeAssumptions
 from evenmatch.stakes import Stakes, check_players, stakes
 from evenmatch.systems import forecasts, loop
-from evenmatch.systems.ladder_records import Learned
+from evenmatch.systems.ladder_records import Learned, copy_records
 from evenmatch.systems.system import Change, Records, Rules
 
 if TYPE_CHECKING:  # pyarrow takes a tenth of the start of a process that rates one match
@@ -101,20 +101,19 @@ class Rater:
         if match.ladder != self.ladder:
             raise InputError(f"match {match.id!r} is on ladder {match.ladder!r}; expected a match of {self.ladder!r}")
         names = [slot.player for team in match.teams for slot in team.players]
-        index = {name: position for position, name in enumerate(names)}
-        history = History.of([match], lambda _, player: index[player], not_before=self._time)
+        history = History.of_match(match, self._time)
         refused = [reason for _, reason in self.rules.system.refusals(history.columns, self.rules.parameters)]
         if refused:
             raise BadRowsError("the match", [RowProblem(None, match.id, reason) for reason in refused])
-        state = self._gather(names)
-        result = loop.replay(self.rules, history, state, self._ladders, journal=True)
+        state, ladders = self._gather(names), copy_records(self._ladders)  # copies, in case a rating leaves the range
+        result = loop.replay(self.rules, history, state, ladders, journal=True, in_place=True)
         check_range(self.rules, history, state, result, names.__getitem__, lambda _: match.id)
         assert result.journal is not None
         receipt = changes(self.rules, history, result.expected, result.journal, 0, names)
         self._scatter(names, result.state)
         self._ladders = result.ladders
         self._time = int(history.columns.time[0])
-        return Receipt(match.id, tuple(tuple(team) for team in receipt))
+        return Receipt(match.id, tuple(map(tuple, receipt)))
 
     def odds(self, teams: Sequence[Sequence[str]], at: int | None = None) -> MatchOdds:
         """The odds of a line-up of two or more teams at a time in microseconds (None: that of the latest match)."""

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from evenmatch.errors import RatingRangeError
-from evenmatch.history import Floats, History, team_results
+from evenmatch.history import Floats, History, match_results
 from evenmatch.systems import loop
 from evenmatch.systems.loop import Journal, Replay
 from evenmatch.systems.system import Change, Records, Rules
@@ -40,19 +40,16 @@ def changes(
     first, end = c.team_start[match : match + 2].tolist()
     starts = c.slot_start[first : end + 1].tolist()
     slots = slice(starts[0], starts[-1])
+    players, factors = c.player[slots].tolist(), by.system.name_factors(journal.factors[slots])
     before, after = journal.before[slots].tolist(), journal.after[slots].tolist()
-    players, factors = c.player[slots].tolist(), by.system.name_factors(journal.factors[slots].tolist())
-    results = team_results(np.array([0, end - first], np.int32), c.place[first:end]).tolist()
-    predicted = expected[first:end].tolist()
-    listed: list[list[Change]] = []
-    first_slot = 0
-    for team, result in enumerate(results):
-        size = starts[team + 1] - starts[team]
-        listed.append([])
-        for slot in range(first_slot, first_slot + size):
-            change = Change(
-                names[players[slot]], team, before[slot], after[slot], predicted[team], result, factors[slot]
-            )
-            listed[team].append(change)
-        first_slot += size
+    predicted, results = expected[first:end].tolist(), match_results(c.place[first:end].tolist())
+    listed, stop = [], 0
+    for team, (score, result) in enumerate(zip(predicted, results, strict=True)):
+        start, stop = stop, starts[team + 1] - starts[0]
+        listed.append(
+            [
+                Change(names[players[slot]], team, before[slot], after[slot], score, result, factors[slot])
+                for slot in range(start, stop)
+            ]
+        )
     return listed

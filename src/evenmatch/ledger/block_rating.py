@@ -120,7 +120,7 @@ def advance(
         roster.position = border
         pass_turns(roster, plan, border)
     system = plan.last_rules.system
-    lines = np.concatenate(pieces) if pieces else np.zeros(0, line_type(system))
+    lines = np.zeros(0, line_type(system)) if not pieces else pieces[0] if len(pieces) == 1 else np.concatenate(pieces)
     ends = np.concatenate(([0], np.cumsum(np.concatenate(sizes) if sizes else np.zeros(0, np.int64))))
     return Rated(counted, wanted & ~counted, lines, ends.astype(np.int64))
 

@@ -14,6 +14,7 @@ from evenmatch.history import Columns, Flags, Floats
 from evenmatch.ledger.codec import ID, Ids, same_bits
 from evenmatch.standings.activity import NEVER
 from evenmatch.standings.placement import UNKNOWN, RatingSample, follow
+from evenmatch.systems.ladder_records import copy_records, join_records
 from evenmatch.systems.loop import Journal
 from evenmatch.systems.system import Records, Rules
 
@@ -83,8 +84,8 @@ class Roster:
             new = wanted[~present]
             order = np.argsort(np.concatenate((self.ids, new)), kind="stable")
             self.ids = np.concatenate((self.ids, new))[order]
-            self.records = np.concatenate((self.records, rules.newcomers(len(new))))[order]
-            self.tally = np.concatenate((self.tally, _blank(len(new))))[order]
+            self.records = join_records(self.records, rules.newcomers(len(new))).take(order)
+            self.tally = join_records(self.tally, _blank(len(new))).take(order)
         return np.searchsorted(self.ids, ids)
 
     def take_sample(self, position: int) -> None:
@@ -167,7 +168,7 @@ def unpack_ladders(rules: Rules, packed: bytes | None) -> Records:
     """
     if packed is None:
         return rules.ladders()
-    records: Records = np.frombuffer(packed, rules.system.ladder_type).copy()
+    records = copy_records(np.frombuffer(packed, rules.system.ladder_type))
     if len(records) != 2:
         raise ValueError("the size does not match what this system learns of a ladder")
     return records

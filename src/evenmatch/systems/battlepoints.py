@@ -145,6 +145,7 @@ def update(
     first, end = h.team_start[m], h.team_start[m + 1]
     for team in range(first, end):
         scratch[team - first, 0] = mean_rating(h.player[h.slot_start[team] : h.slot_start[team + 1]], state)
+    scratch[0, 0] += params.advantage  # as rivals of the others
     rivals = end - first - 1
     for team in range(first, end):
         low, high = h.slot_start[team], h.slot_start[team + 1]
@@ -162,8 +163,8 @@ def update(
                 if rivals == 1 and high - low == 1:
                     lead = won - expected[team]
                 else:
-                    bonus = params.advantage if team == first else -params.advantage if rival == first else 0.0
-                    lead = won - logistic((before - scratch[rival - first, 0] + bonus) * params.rate)
+                    own = before + (params.advantage if team == first else 0.0)
+                    lead = won - logistic((own - scratch[rival - first, 0]) * params.rate)
                 factor = extra if is_lopsided(h, team, rival, params) else 1.0
                 surprise += lead
                 weighted += lead * factor

@@ -33,8 +33,14 @@ class LadderRecords(NamedTuple):
 
 
 def copy_records(records: Records) -> Records:
-    """A copy, record by record: `copy` goes through records that hold arrays field by field, twice as slowly."""
-    return records.repeat(1)
+    """A copy of whole records: `copy` goes through those that hold arrays field by field, several times as slowly."""
+    return records.view(f"V{records.itemsize}").copy().view(records.dtype)
+
+
+def join_records(first: Records, second: Records) -> Records:
+    """Records of one type in one array: `concatenate` would compare and copy their fields, several times as slowly."""
+    kind = f"V{first.itemsize}"
+    return np.concatenate((first.view(kind), second.view(kind))).view(first.dtype)
 
 
 NO_LADDER = np.dtype([("unused", "u1")])  # of systems that learn nothing of the ladder

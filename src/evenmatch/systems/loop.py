@@ -5,7 +5,6 @@ from __future__ import annotations
 import types
 import warnings
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import cache
 from typing import Any, NamedTuple, cast
 
@@ -27,6 +26,7 @@ update: Callable[..., None]
 pair_alone: Callable[..., tuple[float, float]]
 update_alone: Callable[..., None]
 near: int  # as many records as the caches hold anyway
+learns: bool  # whether there are records of ladders
 predicts: bool  # whether `update` writes the expected scores of two teams
 INT64 = cast("type[int]", np.int64)  # of a number that is passed on: numba compiles `expect_all` again for a literal
 
@@ -55,7 +55,8 @@ def loop(
 
     before, after  float64 (S,), or empty where no journal is wanted; factors likewise
     saved           room for the states of one match's players, or empty where every slot has keep
-    saved_ladders   room for the records of pool and ladder, which a match without any keep leaves as they are
+    saved_ladders   room for the records of pool and ladder, which a match without any keep leaves as they are; empty
+                    where `saved` is
     forecasts       float64 (P, 2)  win and draw for each pair of teams of these matches, or empty where not wanted
     """
     far = len(state) > near
@@ -78,15 +79,16 @@ def loop(
                 forecasts[pair_index, 1] = draw
                 pair_index += 1
         elif end - first != 2:
-            pair_index = expect_all(h, m, state, ladder, params, expected, forecasts, pair_index)
+            pair_index = expect_all(h, m, state, ladders, params, expected, forecasts, pair_index)
         if len(before):
             for slot in range(low, high):
                 before[slot] = state[h.player[slot]].rating
         if len(saved):
             for slot in range(low, high):
                 saved[slot - low] = state[h.player[slot]]
-            saved_ladders[0] = ladders[ladder.pool]
-            saved_ladders[1] = ladders[ladder.own]
+            if learns:
+                saved_ladders[0] = ladders[ladder.pool]
+                saved_ladders[1] = ladders[ladder.own]
         update(h, m, state, ladder, params, expected, factors, scratch)
         if len(saved):
             kept = False
@@ -95,7 +97,7 @@ def loop(
                     kept = True
                 else:
                     state[h.player[slot]] = saved[slot - low]
-            if not kept:
+            if learns and not kept:
                 ladders[ladder.pool] = saved_ladders[0]
                 ladders[ladder.own] = saved_ladders[1]
         if len(after):
@@ -107,7 +109,7 @@ def expect_all(
     h: Columns,
     m: int,
     state: Records,
-    ladder: LadderRecords,
+    ladders: Records,
     params: NamedTuple,
     expected: Floats,
     forecasts: Floats,
@@ -115,6 +117,7 @@ def expect_all(
 ) -> int:
     """Expected scores of three teams or more: the mean over each team's rivals. Returns the index of the next pair."""
     first, end = h.team_start[m], h.team_start[m + 1]
+    ladder = LadderRecords(ladders, h.pool[m], h.ladder[m])
     for team in range(first, end):
         expected[team] = 0.0
     for team in range(first, end):
@@ -181,12 +184,15 @@ def without_ladder_update(
     update_alone(h, m, state, params, expected, factors, scratch)
 
 
-@dataclass(frozen=True)
-class Engine:
-    """A system's compiled functions: `replay` is the loop, `forecast` is its `pair` over many pairs of teams."""
+class Engine(NamedTuple):
+    """A system's compiled functions: `replay` is the loop, `forecast` is its `pair` over many pairs of teams.
+
+    nothing_saved  the empty `saved` and `saved_ladders` of the loop, where every slot has keep
+    """
 
     replay: Callable[..., None]
     forecast: Callable[..., None]
+    nothing_saved: tuple[Records, Records]
 
 
 @cache
@@ -203,13 +209,18 @@ def engine(system: System) -> Engine:
         "near": CACHE // system.state.itemsize,
         "LadderRecords": LadderRecords,
         "predicts": system.predicts,
+        "learns": system.ladder is not None,
     }
     if system.ladder is None:
         alone: dict[str, object] = {"pair_alone": system.pair, "update_alone": system.update}
         scope["pair"] = kernel(_rename(without_ladder_pair, f"pair_{tag}", alone))
         scope["update"] = kernel(_rename(without_ladder_update, f"update_{tag}", alone))
     scope["expect_all"] = njit(**_OPTIONS)(_rename(expect_all, f"expect_all_{tag}", scope))
-    return Engine(_compile(_rename(loop, f"loop_{tag}", scope)), _compile(_rename(forecast, f"forecast_{tag}", scope)))
+    return Engine(
+        _compile(_rename(loop, f"loop_{tag}", scope)),
+        _compile(_rename(forecast, f"forecast_{tag}", scope)),
+        (np.empty(0, system.state), np.empty(0, system.ladder_type)),
+    )
 
 
 def _rename(function: Callable[..., Any], name: str, scope: dict[str, object]) -> Callable[..., Any]:
@@ -232,8 +243,7 @@ def _compile(function: Callable[..., Any]) -> Callable[..., Any]:
     return compiled
 
 
-@dataclass(frozen=True)
-class Journal:
+class Journal(NamedTuple):
     """The effect of each slot's match on its player: shown rating before and after, float64 (S,), and factors (S,)."""
 
     before: Floats
@@ -241,8 +251,7 @@ class Journal:
     factors: Records
 
 
-@dataclass(frozen=True)
-class Replay:
+class Replay(NamedTuple):
     """The result of rating a history.
 
     state     a record per player
@@ -258,12 +267,21 @@ class Replay:
 
 def unsigned(h: Columns) -> Columns:
     """The same columns, indices as unsigned numbers: an index that may be negative costs a test at every access."""
-    return h._replace(
-        team_start=h.team_start.view(np.uint32),
-        slot_start=h.slot_start.view(np.uint32),
-        player=h.player.view(np.uint32),
-        pool=h.pool.view(np.uint32),
-        ladder=h.ladder.view(np.uint32),
+    return Columns(
+        h.time,
+        h.team_start.view(np.uint32),
+        h.place,
+        h.team_score,
+        h.slot_start.view(np.uint32),
+        h.player.view(np.uint32),
+        h.score,
+        h.seconds,
+        h.performance,
+        h.quit,
+        h.duration,
+        h.keep,
+        h.pool.view(np.uint32),
+        h.ladder.view(np.uint32),
     )
 
 
@@ -281,7 +299,7 @@ def replay(
     """Rate a history from this state (which stays as it was); assumes that `rules.system.refusals` names no match.
 
     ladders   what was learned of the ladders before (the records stay as they were); None: nothing
-    in_place  change the records of `state` and `ladders` themselves, where they are far more than the matches
+    in_place  change the records of `state` and `ladders` themselves: they are copies, or far more than the matches
     progress  called from time to time with the number of matches rated so far
     watch     called with (start, stop, forecasts) for one stretch of matches after the other: float64 (P, 2), the
               probabilities of a win of the first and of a draw, for each pair of teams of these matches, pairs of a
@@ -298,9 +316,10 @@ def replay(
     before, after = np.empty(slots), np.empty(slots)
     factors = np.zeros(slots, system.factor_type)
     scratch = np.empty((history.largest if system.scratch_columns else 0, system.scratch_columns))
-    saved = np.empty(0 if h.keep.all() else history.largest, system.state)
-    saved_ladders = np.empty(2, system.ladder_type)
-    params, run = rules.compiled, engine(system).replay
+    params, compiled = rules.compiled, engine(system)
+    saved, saved_ladders = compiled.nothing_saved
+    if not h.keep.all():
+        saved, saved_ladders = np.empty(history.largest, system.state), np.empty(2, system.ladder_type)
     step = max(STRETCH, len(history) // 100) if progress else max(1, len(history))
     ends = stretches(history) if watch else [*range(step, len(history), step), len(history)][: len(history)]
     forecasts = np.empty((0, 2))
@@ -311,7 +330,7 @@ def replay(
             if len(forecasts) < pairs:
                 forecasts = np.empty((pairs, 2))
         journal_room = (expected, before, after, factors, scratch, saved, saved_ladders)
-        run(h, start, stop, state, ladders, params, *journal_room, forecasts)
+        compiled.replay(h, start, stop, state, ladders, params, *journal_room, forecasts)
         if watch:
             watch(start, stop, forecasts[:pairs])
         if progress:
@@ -324,11 +343,11 @@ def load(rules: Rules) -> None:
     """Load the loop of these rules' system, or compile it the first time, by a call without matches."""
     system, none = rules.system, np.empty(0)
     empty = History(Columns(*(np.zeros(1 if name.endswith("_start") else 0, int) for name in Columns._fields)))
-    factors, saved = np.zeros(0, system.factor_type), np.empty(0, system.state)
+    compiled = engine(system)
     scratch, forecasts = np.empty((0, system.scratch_columns)), np.empty((0, 2))
-    journal = (none, none, none, factors, scratch, saved, np.empty(2, system.ladder_type))
+    journal = (none, none, none, np.zeros(0, system.factor_type), scratch, *compiled.nothing_saved)
     records = (rules.newcomers(0), rules.ladders())
-    engine(system).replay(unsigned(empty.columns), 0, 0, *records, rules.compiled, *journal, forecasts)
+    compiled.replay(unsigned(empty.columns), 0, 0, *records, rules.compiled, *journal, forecasts)
 
 
 def pair_count(history: History, start: int, stop: int) -> int:

@@ -172,7 +172,7 @@ def update(
     low, high = h.slot_start[first], h.slot_start[end]
     now, duration = h.time[m], h.duration[m]
     duel = end - first == 2 and high - low == 2
-    middle = h.slot_start[first + 1] - low  # the row of the second team's first player
+    size, middle = int(high - low), int(h.slot_start[first + 1] - low)  # the row of the second team's first player
     compared = 0
     for slot in range(low, high):
         row, record = slot - low, state[h.player[slot]]
@@ -183,23 +183,25 @@ def update(
         scratch[row, GAIN] = scratch[row, SHARE] = scratch[row, EXPECTED] = 0.0
         if part > 0.0:
             compared += 1
-    for i in range(high - low):
+    for i in range(size):
         if scratch[i, K] == 0.0:
             continue
-        for j in range(i + 1, high - low):
-            if scratch[j, K] == 0.0:
-                continue
-            share = score_share(scratch[i, RATE], scratch[j, RATE])
-            if duel:
-                share = score_of(h.place[first + 1] - h.place[first])
-            bonus = params.advantage if i < middle <= j else 0.0
-            forecast = expected_share(scratch[i, RATING] - scratch[j, RATING] + bonus)
-            scratch[i, GAIN] += gain(share, forecast, params)
-            scratch[j, GAIN] += gain(1.0 - share, 1.0 - forecast, params)
-            scratch[i, SHARE] += share
-            scratch[j, SHARE] += 1.0 - share
-            scratch[i, EXPECTED] += forecast
-            scratch[j, EXPECTED] += 1.0 - forecast
+        rivals = middle if i < middle else size  # the first row against which the advantage counts
+        for part in range(2):  # a choice of bonus within the inner loop would take a fifth more time
+            start, stop, bonus = (i + 1, rivals, 0.0) if part == 0 else (rivals, size, params.advantage)
+            for j in range(start, stop):
+                if scratch[j, K] == 0.0:
+                    continue
+                share = score_share(scratch[i, RATE], scratch[j, RATE])
+                if duel:
+                    share = score_of(h.place[first + 1] - h.place[first])
+                forecast = expected_share(scratch[i, RATING] - scratch[j, RATING] + bonus)
+                scratch[i, GAIN] += gain(share, forecast, params)
+                scratch[j, GAIN] += gain(1.0 - share, 1.0 - forecast, params)
+                scratch[i, SHARE] += share
+                scratch[j, SHARE] += 1.0 - share
+                scratch[i, EXPECTED] += forecast
+                scratch[j, EXPECTED] += 1.0 - forecast
     for slot in range(low, high):
         row, record = slot - low, state[h.player[slot]]
         counted = compared > 1 and scratch[row, K] > 0.0

@@ -45,9 +45,10 @@ Three more functions, of plain Python, begin a record, show it at a time and mov
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import repeat
 from typing import NamedTuple
 
 import numpy as np
@@ -210,10 +211,10 @@ class System:
         kinds = [(f.name, "?" if f.flag else "i8" if f.labels else "f8") for f in self.factors]
         return np.dtype(kinds, align=True)
 
-    def name_factors(self, values: Iterable[tuple[float, ...]]) -> list[dict[str, FactorValue]]:
+    def name_factors(self, records: Records) -> list[dict[str, FactorValue]]:
         """The factors of slots by name, with words for those that have labels."""
         names, labelled = self._factor_names
-        listed: list[dict[str, FactorValue]] = [dict(zip(names, row, strict=False)) for row in values]
+        listed: list[dict[str, FactorValue]] = list(map(dict, map(zip, repeat(names), records.tolist())))
         for name, labels in labelled:
             for named in listed:
                 named[name] = labels[int(named[name])]
@@ -248,9 +249,19 @@ class Rules:
         """The parameters as the kernels read them."""
         return self.system.compile(self.parameters)
 
+    @cached_property
+    def _newcomer(self) -> Records:
+        """One newcomer's record."""
+        return np.array([self.system.newcomer(self.parameters)], self.system.state)
+
+    @cached_property
+    def _new_ladder(self) -> Records:
+        """One ladder's record before its first match."""
+        return np.array([self.system.new_ladder(self.parameters)], self.system.ladder_type)
+
     def newcomers(self, count: int) -> Records:
         """The state of `count` players who have not played."""
-        return np.full(count, np.array(self.system.newcomer(self.parameters), self.system.state))
+        return self._newcomer.repeat(count)
 
     def starting(self, ratings: Floats) -> Records:
         """The state of players who begin with these shown ratings.
@@ -268,8 +279,7 @@ class Rules:
 
     def ladders(self, count: int = 1) -> Records:
         """The records of this many ladders that have had no match: that of their pool, then one for each ladder."""
-        system = self.system
-        return np.full(1 + count, np.array(system.new_ladder(self.parameters), system.ladder_type))
+        return self._new_ladder.repeat(1 + count)
 
     def values(self) -> dict[str, Value]:
         """Every parameter with its value."""

@@ -217,6 +217,6 @@ def matches_at(store: Store, head: Head, plan: Plan, player: int, positions: lis
             }
             if row["rated"]:
                 line = read_lines(system, lines[position][0])[slot - starts[match]]
-                (factors,) = system.name_factors([line["factors"].tolist()])
+                (factors,) = system.name_factors(line["factors"].reshape(1))
                 row |= {name: float(line[name]) for name in ("before", "after", "expected")} | {"factors": factors}
             yield row

@@ -21,6 +21,7 @@ from evenmatch.ledger.events import Kind
 from evenmatch.ledger.roster import Roster
 from evenmatch.ledger.store import Head, Store
 from evenmatch.ledger.tables import events, player_identities, player_states
+from evenmatch.systems.ladder_records import join_records
 from evenmatch.systems.system import Records, Rules
 
 MOST = 200_000  # names, and players of a ladder; when there are more, the cache is emptied
@@ -169,8 +170,8 @@ class StateTransaction:
         read = player_states.read_roster(store, self.head, rules, ids[~known])
         whole = np.concatenate((ids[known], read.ids))
         order = np.argsort(whole, kind="stable")
-        records = np.concatenate((players.records[rows], read.records))[order]
-        tally = np.concatenate((players.tally[rows], read.tally))[order]
+        records = join_records(players.records.take(rows), read.records).take(order)
+        tally = join_records(players.tally.take(rows), read.tally).take(order)
         self.read = replace(read, ids=whole[order], records=records, tally=tally)
         self.read.others = player_states.others_reader(store, self.head, self.read)
         return self.read

@@ -100,7 +100,7 @@ class RatedBlock:
             records["after"].tolist(),
             records["expected"].tolist(),
             self.result.tolist(),
-            self.system.name_factors(records["factors"].tolist()),
+            self.system.name_factors(records["factors"]),
             self.percentile,
             self.division,
         )
