@@ -252,7 +252,7 @@ class _Layout(NamedTuple):
 
 
 def _layout(teams: list[int], sizes: list[int], player: list[int], ladder: list[int]) -> _Layout:
-    """The layout of matches of so many teams, of teams of so many players."""
+    """The layout of matches by the number of teams of each match and of players of each team."""
     lists = ([0, *accumulate(teams)], [0, *accumulate(sizes)], player, [0] * len(teams), ladder)
     layout = _Layout(*(np.array(numbers, np.int32) for numbers in lists))
     for array in layout:

@@ -5,9 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, TypeVar, cast
 
+import numpy as np
 from llvmlite import ir
 from numba import njit, types
 from numba.extending import intrinsic
+
+from evenmatch.history import Columns
 
 F = TypeVar("F", bound=Callable[..., object])
 
@@ -49,3 +52,23 @@ prefetch: Callable[[object, int], None] = cast("Callable[[object, int], None]", 
 
 `index` is unsigned. It changes no number; where the players' records are more than the caches hold, it halves the time.
 """
+
+
+def unsigned(h: Columns) -> Columns:
+    """The same columns, indices as unsigned numbers: an index that may be negative costs a test at every access."""
+    return Columns(
+        h.time,
+        h.team_start.view(np.uint32),
+        h.place,
+        h.team_score,
+        h.slot_start.view(np.uint32),
+        h.player.view(np.uint32),
+        h.score,
+        h.seconds,
+        h.performance,
+        h.quit,
+        h.duration,
+        h.keep,
+        h.pool.view(np.uint32),
+        h.ladder.view(np.uint32),
+    )

@@ -13,7 +13,7 @@ from numba import njit
 
 from evenmatch.errors import EvenmatchWarning
 from evenmatch.history import Columns, Flags, Floats, History, Integers
-from evenmatch.systems.compiled import kernel, prefetch
+from evenmatch.systems.compiled import kernel, prefetch, unsigned
 from evenmatch.systems.fingerprint import fingerprint
 from evenmatch.systems.ladder_records import LadderRecords, copy_records
 from evenmatch.systems.system import Records, Rules, System
@@ -263,26 +263,6 @@ class Replay(NamedTuple):
     expected: Floats
     journal: Journal | None
     ladders: Records
-
-
-def unsigned(h: Columns) -> Columns:
-    """The same columns, indices as unsigned numbers: an index that may be negative costs a test at every access."""
-    return Columns(
-        h.time,
-        h.team_start.view(np.uint32),
-        h.place,
-        h.team_score,
-        h.slot_start.view(np.uint32),
-        h.player.view(np.uint32),
-        h.score,
-        h.seconds,
-        h.performance,
-        h.quit,
-        h.duration,
-        h.keep,
-        h.pool.view(np.uint32),
-        h.ladder.view(np.uint32),
-    )
 
 
 def replay(
