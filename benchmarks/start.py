@@ -43,7 +43,7 @@ def run() -> Section:
     notes = [
         f"Imports are timed inside a fresh process, {IMPORTS} times; evenmatch imports what it needs when a "
         "name is first used, so the second line is what a program pays that rates. A process is timed from start to "
-        "end: it makes two matches and rates them. First: with an empty cache of compiled kernels, {ROUNDS} "
+        f"end: it makes two matches and rates them. First: with an empty cache of compiled kernels, {ROUNDS} "
         f"times; later: with the cache that left, {WARM} times. pandas and scipy are hidden from these, for "
         "pyarrow and numba import them where they are installed (half a second), though evenmatch does not need them.",
     ]
