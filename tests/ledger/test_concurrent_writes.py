@@ -6,6 +6,7 @@ import sqlalchemy as sa
 
 from evenmatch import rules
 from evenmatch.errors import ConflictError
+from evenmatch.service.recording.turns import AT_ONCE
 from ledger.sample_matches import duel, everybody
 
 ROUNDS = 12
@@ -88,3 +89,23 @@ def test_a_merge_while_the_player_begins_on_another_ladder(service, ladder):
 def test_two_who_make_the_same_ladder(service):
     made = at_once(*(lambda: service.create_ladder("new", "elo", rules("elo")) for _ in range(4)))
     assert sorted(type(one).__name__ for one in made) == ["ConflictError"] * 3 + ["Ladder"]
+
+
+def test_a_recording_does_not_wait_long_for_others_that_compute(service, ladder):
+    taken, done = [threading.Event() for _ in range(AT_ONCE)], threading.Event()
+
+    def compute(at):
+        with service.recorder._turns.turn():
+            taken[at].set()
+            assert done.wait(60)
+
+    threads = [threading.Thread(target=compute, args=(at,), daemon=True) for at in range(AT_ONCE)]
+    for thread in threads:
+        thread.start()
+    assert all(each.wait(20) for each in taken)
+    assert service.record(duel(1, "ann", "bob")).rated  # none of them ends before this one
+    done.set()
+    for thread in threads:
+        thread.join(20)
+    assert all(service.recorder._turns._free.acquire(blocking=False) for _ in range(AT_ONCE))
+    assert not service.recorder._turns._free.acquire(blocking=False)

@@ -9,6 +9,7 @@ import sqlalchemy as sa
 from evenmatch import rules
 from evenmatch.ledger.database import Database
 from evenmatch.ledger.database_check import NO_AMCHECK, check_database
+from evenmatch.ledger.tables import events
 from evenmatch.service import move
 from evenmatch.service.corrections import Ban, Void
 from evenmatch.service.service import Service
@@ -95,6 +96,19 @@ def test_all_is_rated_as_in_whole_tables_and_each_ladder_is_in_one_partition(url
             assert len(places) == len({ladder for ladder, _ in places})
             assert places == [] or len({place for _, place in places}) > 1
         assert all(parts.verify(name).is_equal for name in NAMES)
+
+
+def test_ids_of_a_batch_are_looked_up_without_reading_the_matches_of_a_ladder(url, clock):
+    read = "SELECT SUM(seq_tup_read + idx_tup_fetch) FROM pg_stat_xact_user_tables WHERE relname LIKE 'event%'"
+    with Service.open(url, clock) as service:
+        service.create_ladder("elo", "elo", rules("elo"))
+        matches = [team_match(n, (1, "ann"), (2, f"p{n % 5}"), ladder="elo", at=1) for n in range(1, 2001)]
+        service.record_many("elo", matches)
+        with service.database.write_ladder("elo", 0) as (store, head):  # the server has not counted its rows yet
+            before = store.all(read)[0][0]
+            unknown = [f"new{n}" for n in range(500)]
+            assert set(events.find(store, head, [*unknown, "m7", "m1999"])) == {"m7", "m1999"}
+            assert store.all(read)[0][0] - before <= 10
 
 
 def test_the_tables_differ_in_nothing_but_their_partitions(url, whole_url):

@@ -56,6 +56,7 @@ PATIENT_IDLE_LIMIT = 120.0  # it waits for its process and is `patient`
 ROWS = 20_000  # players reported in one transaction for which a process may compute for a second longer
 WRITES = "READ COMMITTED READ WRITE"  # the mode of a write transaction
 FAST = {"synchronous_commit": "off"}  # not durable at once
+LOOKUPS = {"enable_seqscan": "off"}  # a plan made while a ladder has few matches must not read all when it has many
 
 
 class Database:
@@ -126,10 +127,10 @@ class Database:
 
         players  how many are reported in it, for which it may compute for longer
         """
-        limits = _limits(self._idle_limit + players / ROWS)
+        settings = _limits(self._idle_limit + players / ROWS) | LOOKUPS
         with self._writing(durable=True) as connection:
             store = Store(connection, self.rows, self.master)
-            yield store, store.lock(ladder, () if self._sqlite else _beginning(WRITES, limits))
+            yield store, store.lock(ladder, () if self._sqlite else _beginning(WRITES, settings))
 
     @contextmanager
     def _writing(self, *, durable: bool) -> Iterator[sa.Connection]:

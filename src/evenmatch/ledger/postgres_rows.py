@@ -110,6 +110,16 @@ class PostgresRows:
         kind = arrays.TEXT if isinstance(values[0], str) else arrays.INT8
         return self.all(connection, sql.replace("IN ({})", "= ANY(?)"), *first, arrays.pack(values, kind))
 
+    def by_key(self, connection: sa.Connection, sql: str, first: Sequence[object], values: Sequence[str]) -> list[Row]:
+        """Join with a subquery that LIMIT keeps apart.
+
+        While a ladder grows faster than the server counts its rows, `= ANY(?)` reads all of them: for 1,000 ids of
+        160,000 matches 90 to 170 ms, for an index lookup of each 5 ms.
+        """
+        lookup = f"{sql.replace('IN ({})', '= wanted.value')} LIMIT 1"
+        joined = f"SELECT found.* FROM unnest(?) AS wanted (value), LATERAL ({lookup}) AS found"
+        return self.all(connection, joined, arrays.pack(values, arrays.TEXT), *first) if values else []
+
     def enrol(self, connection: sa.Connection, names: Sequence[str]) -> None:
         """Insert names first: on a conflict the other writer's player wins and none is created."""
         self.run(

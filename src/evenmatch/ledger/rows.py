@@ -67,6 +67,10 @@ class Rows(Protocol):
         """
         ...
 
+    def by_key(self, connection: sa.Connection, sql: str, first: Sequence[object], values: Sequence[str]) -> list[Row]:
+        """Like `among`, where each value selects one row at most: by an index lookup for each."""
+        ...
+
     def enrol(self, connection: sa.Connection, names: Sequence[str]) -> None:
         """Create a player for each of these sorted names, unless another writer has just created it."""
         ...
@@ -169,6 +173,10 @@ class SqliteRows:
         if not values:
             return []
         return self.all(connection, sql.format("SELECT value FROM json_each(?)"), *first, json.dumps(list(values)))
+
+    def by_key(self, connection: sa.Connection, sql: str, first: Sequence[object], values: Sequence[str]) -> list[Row]:
+        """Do the same as `among`."""
+        return self.among(connection, sql, first, values)
 
     def enrol(self, connection: sa.Connection, names: Sequence[str]) -> None:
         """Assign the ids here: there is only one writing transaction at a time."""

@@ -73,6 +73,10 @@ class Store:
         """Run a SELECT with `IN ({})` for `values`, after `?` placeholders for `first`; no rows without values."""
         return self.rows.among(self.connection, sql, first, values)
 
+    def by_key(self, sql: str, first: Sequence[object], values: Sequence[str]) -> list[Row]:
+        """Like `among`, where each value selects one row at most: by an index lookup for each."""
+        return self.rows.by_key(self.connection, sql, first, values)
+
     def run(self, sql: str, *values: object) -> None:
         """Run a statement with `?` placeholders."""
         self.rows.run(self.connection, sql, *values)

@@ -38,7 +38,7 @@ class StoredMatches(NamedTuple):
 def find(store: Store, head: Head, ids: Sequence[str]) -> dict[str, tuple[int, bytes]]:
     """(position, digest) by event id, for those of these ids that exist in the ledger."""
     sql = "SELECT id, position, digest FROM event WHERE ladder = ? AND id IN ({})"
-    return {row[0]: (row[1], bytes(row[2])) for row in store.among(sql, (head.ladder,), ids)}
+    return {row[0]: (row[1], bytes(row[2])) for row in store.by_key(sql, (head.ladder,), ids)}
 
 
 def read(store: Store, head: Head) -> Iterator[list[Event]]:

@@ -23,6 +23,7 @@ from evenmatch.service.recording.ledger_append import Batch, ReceiptDisplay, app
 from evenmatch.service.recording.player_state_cache import PlayerStateCache, StateTransaction
 from evenmatch.service.recording.receipts import MatchReceipt, RatedBlock, receipts
 from evenmatch.service.recording.report_batch import ReportBatch
+from evenmatch.service.recording.turns import Turns
 from evenmatch.service.settings import Settings, archived
 
 CHECKPOINT = 50_000  # events between two checkpoints at least; also at least four times the number of players
@@ -85,6 +86,7 @@ class Recorder:
         self._database, self._boards, self._clock, self._limits = database, boards, clock, limits
         self._memory = PlayerStateCache()
         self._plans: dict[str, tuple[tuple[int, int], Plan]] = {}
+        self._turns = Turns()
         self.together: GroupCommit[ReportBatch, list[Outcome]] = GroupCommit(self._record_each, weigh=len)
 
     def record(self, ladder: str, reports: ReportBatch) -> list[Outcome]:
@@ -168,7 +170,7 @@ class Recorder:
         late: Callable[[], list[ReportBatch]],
     ) -> list[Outcome]:
         now, divided = self._clock(), False
-        with self._database.write_ladder(ladder, len(part.reports.player)) as (store, head):
+        with self._database.write_ladder(ladder, len(part.reports.player)) as (store, head), self._turns.turn():
             part.add(late())
             batch = part.batch or Batch.of_reports(part.reports)
             plan = self._plan(store, head)
