@@ -47,7 +47,11 @@ def rendered(receipt: MatchReceipt) -> ReceiptOut:
 
 def _lines(source: RatedBlock) -> list[PlayerChange]:
     records, system = source.records, source.system
-    factors = [_factor(factor, records["factors"][factor.name]) for factor in system.factors]
+    named = [(factor, records["factors"][factor.name]) for factor in system.factors]
+    numbers = [records["expected"], source.result, *(values for factor, values in named if _is_number(factor))]
+    shown = iter(shown_numbers(np.concatenate(numbers)).reshape(len(numbers), -1).tolist())  # at once: it is slow
+    expected, result = next(shown), next(shown)
+    factors = [next(shown) if _is_number(factor) else _labels(factor, values) for factor, values in named]
     before, after = (np.round(records[name], RATING_DECIMALS) for name in ("before", "after"))
     return list(
         map(
@@ -57,8 +61,8 @@ def _lines(source: RatedBlock) -> list[PlayerChange]:
             before.tolist(),
             after.tolist(),
             np.round(after - before, RATING_DECIMALS).tolist(),
-            shown_numbers(records["expected"]).tolist(),
-            shown_numbers(source.result).tolist(),
+            expected,
+            result,
             map(_factors_of(system), *factors) if factors else [Struct()] * len(records),
             source.percentile,
             source.division,
@@ -72,8 +76,11 @@ def _factors_of(system: System) -> Callable[..., Struct]:
     return msgspec.defstruct("Factors", [(factor.name, FactorValue) for factor in system.factors], gc=False)
 
 
-def _factor(factor: Factor, values: NDArray[Any]) -> Sequence[FactorValue]:
-    if factor.labels:
-        return [factor.labels[int(value)] for value in values.tolist()]
-    plain: list[FactorValue] = (values if factor.flag else shown_numbers(values)).tolist()
-    return plain
+def _is_number(factor: Factor) -> bool:
+    return not (factor.labels or factor.flag)
+
+
+def _labels(factor: Factor, values: NDArray[Any]) -> Sequence[FactorValue]:
+    """The values of a factor that is no number: names, or whether it holds."""
+    plain: list[int] = values.tolist()
+    return [factor.labels[int(value)] for value in plain] if factor.labels else plain
