@@ -1,6 +1,7 @@
 """What a process remembers of players is never older than the ledger: names and ratings, whoever wrote meanwhile."""
 
 import random
+import threading
 
 import pytest
 
@@ -9,6 +10,7 @@ from evenmatch.errors import InputError, StoreError
 from evenmatch.ledger.tables import player_identities, player_states
 from evenmatch.service.corrections import Ban, Void
 from evenmatch.service.recording import player_state_cache, recorder
+from evenmatch.service.recording.report_batch import ReportBatch
 from evenmatch.service.service import Service
 from ledger.sample_matches import duel, ratings, team_match
 
@@ -51,6 +53,31 @@ def test_who_was_rated_is_not_read_again(service, seen_reads):
         seen_reads.clear()
         service.record(duel(number, *names))
         assert len(seen_reads) == {1: 4, 3: 2}.get(number, 0)
+    check_replay(service)
+
+
+@pytest.mark.usefixtures("ladder")
+def test_a_thread_that_has_the_ladder_sees_whole_states_while_another_one_keeps_its_own(service, monkeypatch):
+    longer, told = player_state_cache._longer, []
+
+    def record():
+        batch = ReportBatch.of([team_match(3, (1, "eve"), (2, "kim"))], [True])
+        told.append(service.recorder.record("default", batch)[0])
+
+    thread = threading.Thread(target=record, daemon=True)
+
+    def grown_slowly(array, length):  # the ladder is free by then; the rows that are to come have no states yet
+        if thread.ident is None:
+            thread.start()
+            thread.join(0.5)
+        return longer(array, length)
+
+    service.record(duel(1, "ann", "bob"))
+    monkeypatch.setattr(player_state_cache, "_longer", grown_slowly)
+    first = service.record(team_match(2, (1, "eve", "joe"), (2, "kim", "sue")))
+    thread.join(20)
+    after = {player.change.player: player.change.after for team in first.teams for player in team}
+    assert [player.change.before for (player,) in told[0].teams] == [after["eve"], after["kim"]]
     check_replay(service)
 
 

@@ -90,7 +90,10 @@ def _longer(array: NDArray[Any], length: int) -> NDArray[Any]:
 
 
 class PlayerStateCache:
-    """The cached names and player states of one process. Threads may share it, under their ladder's lock."""
+    """The cached names and player states of one process. Threads may share it.
+
+    They read under their ladder's lock, and keep what they committed when another thread may already hold it.
+    """
 
     def __init__(self) -> None:
         self._guard = threading.Lock()
@@ -108,18 +111,24 @@ class PlayerStateCache:
             ids = {name: self._ids[name] for name in wanted if name in self._ids}
             return ids, {player: self._names[player] for player in ids.values()}
 
-    def players(self, store: Store, head: Head) -> _Players | None:
-        """The cached players of a ladder, as of this head; None if all states are missing or stale."""
-        basis, position, players = self._players.get(head.ladder, (None, 0, None))
-        if players is None or basis != _basis(head) or head.position - position > FOLLOWED:
+    def states(self, store: Store, head: Head, ids: Ids) -> tuple[Flags, Records, NDArray[np.void]] | None:
+        """A mask of these players whose states are cached as of this head, and copies of those; None: all are stale."""
+        with self._guard:
+            basis, position, _ = self._players.get(head.ladder, (None, 0, None))
+        if basis != _basis(head) or head.position - position > FOLLOWED:
             return None
-        if position != head.position:
-            later = events.read_between(store, head.ladder, position, head.position)
-            if any(kind != Kind.MATCH for kind, _, _ in later):
+        later = events.read_between(store, head.ladder, position, head.position) if position < head.position else []
+        if any(kind != Kind.MATCH for kind, _, _ in later):
+            return None
+        changed = events.changed_players(later)
+        with self._guard:
+            basis, read_at, players = self._players.get(head.ladder, (None, 0, None))
+            if players is None or basis != _basis(head) or read_at < position:  # `keep` came meanwhile
                 return None
-            players.mark_stale(events.changed_players(later))
-            self._players[head.ladder] = _basis(head), head.position, players
-        return players
+            players.mark_stale(changed)
+            self._players[head.ladder] = basis, head.position, players
+            known, rows = players.part(ids)
+            return known, players.records.take(rows), players.tally.take(rows)
 
     def keep(self, transaction: StateTransaction, position: int) -> None:
         """Cache what a transaction committed; the ladder's ledger now ends at this position."""
@@ -130,13 +139,19 @@ class PlayerStateCache:
             if self._version == head.names:
                 self._ids |= transaction.ids
                 self._names |= transaction.names
-        if roster is not None:
-            basis, read_at, players = self._players.get(head.ladder, (None, 0, None))
-            is_current = (basis, read_at) == (_basis(head), head.position)
-            if players is None or not is_current or len(players.rows) > MOST:
-                players = _Players(roster.records[:0], roster.tally[:0])
-            players.keep(roster)
-            self._players[head.ladder] = _basis(head), position, players
+            if roster is not None:
+                self._keep(head, roster, position)
+
+    def _keep(self, head: Head, roster: Roster, position: int) -> None:
+        """Cache states as of a position. The ladder's lock is released: others may have read or kept later ones."""
+        basis, read_at, players = self._players.get(head.ladder, (None, 0, None))
+        if basis == _basis(head) and read_at > position:
+            return
+        is_current = basis == _basis(head) and read_at in (head.position, position)
+        if players is None or not is_current or len(players.rows) > MOST:
+            players = _Players(roster.records[:0], roster.tally[:0])
+        players.keep(roster)
+        self._players[head.ladder] = _basis(head), position, players
 
 
 @dataclass(eq=False)
@@ -162,16 +177,16 @@ class StateTransaction:
 
     def roster(self, store: Store, rules: Rules, ids: Ids) -> Roster:
         """The states of these players, like player_states.read_roster; the caller changes them in place."""
-        players = self.memory.players(store, self.head)
-        if players is None:
+        states = self.memory.states(store, self.head, ids)
+        if states is None:
             self.read = player_states.read_roster(store, self.head, rules, ids)
             return self.read
-        known, rows = players.part(ids)
+        known, cached_records, cached_tally = states
         read = player_states.read_roster(store, self.head, rules, ids[~known])
         whole = np.concatenate((ids[known], read.ids))
         order = np.argsort(whole, kind="stable")
-        records = join_records(players.records.take(rows), read.records).take(order)
-        tally = join_records(players.tally.take(rows), read.tally).take(order)
+        records = join_records(cached_records, read.records).take(order)
+        tally = join_records(cached_tally, read.tally).take(order)
         self.read = replace(read, ids=whole[order], records=records, tally=tally)
         self.read.others = player_states.others_reader(store, self.head, self.read)
         return self.read
