@@ -1,7 +1,10 @@
 """A worker process ends with the service that started it, also when that is killed."""
 
 import os
+import subprocess
+import sys
 import time
+from multiprocessing.connection import Connection
 from pathlib import Path
 
 import pytest
@@ -11,6 +14,7 @@ from evenmatch import rules
 from evenmatch.service.callers.keys import Keys
 from evenmatch.service.service import Service
 from evenmatch.service.work.ladder_work import SMALL
+from evenmatch.service.work.worker import ORPHANED
 from server_process import Served, request_json
 
 SLOWEST = 60.0
@@ -49,6 +53,20 @@ def test_a_worker_ends_when_the_service_is_killed_and_the_ledger_is_whole(tmp_pa
             time.sleep(0.01)
     with Service.open(url) as service:
         assert service.verify("duel").is_equal
+
+
+def test_a_worker_whose_result_cannot_be_sent_ends_without_a_traceback(tmp_path: Path) -> None:
+    program = [sys.executable, "-m", "evenmatch.service.work.worker"]
+    with subprocess.Popen(program, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as worker:
+        assert worker.stdin is not None
+        assert worker.stdout is not None
+        assert worker.stderr is not None
+        worker.stdout.close()
+        requests = Connection(os.dup(worker.stdin.fileno()), readable=False)
+        for message in (str(tmp_path / "missing" / "evenmatch.db").encode(), b""):
+            requests.send_bytes(message)
+        assert worker.wait(SLOWEST) == ORPHANED
+        assert worker.stderr.read() == b""
 
 
 def _is_worker(process: int) -> bool:

@@ -42,7 +42,11 @@ def main() -> None:
         sys.exit(ORPHANED)
     cancelled = threading.Event()
     threading.Thread(target=_listen, args=(requests, cancelled), daemon=True).start()
-    reports.send(_outcome(url, packed, reports, cancelled))
+    outcome = _outcome(url, packed, reports, cancelled)
+    try:
+        reports.send(outcome)
+    except BrokenPipeError:  # the parent has just been killed
+        sys.exit(ORPHANED)
 
 
 def _listen(requests: Connection, cancelled: threading.Event) -> None:
