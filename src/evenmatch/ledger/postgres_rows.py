@@ -114,7 +114,7 @@ class PostgresRows:
         """Join with a subquery that LIMIT keeps apart.
 
         While a ladder grows faster than the server counts its rows, `= ANY(?)` reads all of them: for 1,000 ids of
-        160,000 matches 90 to 170 ms, for an index lookup of each 5 ms.
+        112,000 matches 77 to 120 ms, for an index lookup of each 1.5 ms.
         """
         lookup = f"{sql.replace('IN ({})', '= wanted.value')} LIMIT 1"
         joined = f"SELECT found.* FROM unnest(?) AS wanted (value), LATERAL ({lookup}) AS found"
