@@ -92,6 +92,30 @@ def test_what_another_process_recorded_is_read_anew(service, other):
 
 
 @pytest.mark.usefixtures("ladder")
+def test_a_report_waits_for_the_server_four_times_and_once_more_after_another_process(service, other, monkeypatch):
+    psycopg = pytest.importorskip("psycopg")
+    if service.database.url.get_backend_name() == "sqlite":
+        pytest.skip("SQLite has no server")
+    waits, wait = [], psycopg.Connection.wait
+
+    def waiting(connection, steps, *arguments, **more):
+        if not steps.__name__.startswith("_rollback"):  # after a commit there is nothing to roll back
+            waits.append(steps.__name__)
+        return wait(connection, steps, *arguments, **more)
+
+    for number in range(1, 4):
+        service.record(duel(number, "ann", "bob"))
+    monkeypatch.setattr(psycopg.Connection, "wait", waiting)
+    service.record(duel(4, "ann", "bob"))
+    assert len(waits) == 4  # lock, look-up, rows, commit
+    other.record(duel(5, "ann", "joe"))
+    waits.clear()
+    service.record(duel(6, "ann", "bob"))
+    assert len(waits) == 5  # the state of ann, too
+    check_replay(service)
+
+
+@pytest.mark.usefixtures("ladder")
 @pytest.mark.parametrize("who", ["service", "other"])
 def test_a_new_name_is_told_at_once(request, service, who):
     service.record(duel(1, "ann", "bob"))

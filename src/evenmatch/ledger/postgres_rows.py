@@ -6,14 +6,13 @@ import re
 from collections.abc import Generator, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from functools import cache, lru_cache
+from itertools import chain
 from typing import Any
 
 import sqlalchemy as sa
 
 from evenmatch.ledger import arrays
-from evenmatch.ledger.rows import NAMES, Row, Values, conflict, key_of
-
-Statement = tuple[str, tuple[object, ...]]  # SQL with `?` placeholders, and their values
+from evenmatch.ledger.rows import NAMES, Row, Statement, Values, conflict, key_of
 
 AT_ONCE = 5000  # rows per array statement
 BY_COLUMN = 25_000  # the same for rows that come by column
@@ -110,7 +109,7 @@ class PostgresRows:
         kind = arrays.TEXT if isinstance(values[0], str) else arrays.INT8
         return self.all(connection, sql.replace("IN ({})", "= ANY(?)"), *first, arrays.pack(values, kind))
 
-    def by_key(self, connection: sa.Connection, sql: str, first: Sequence[object], values: Sequence[str]) -> list[Row]:
+    def by_key(self, sql: str, first: Sequence[object], values: Sequence[str]) -> Statement:
         """Join with a subquery that LIMIT keeps apart.
 
         While a ladder grows faster than the server counts its rows, `= ANY(?)` reads all of them: for 1,000 ids of
@@ -118,7 +117,15 @@ class PostgresRows:
         """
         lookup = f"{sql.replace('IN ({})', '= wanted.value')} LIMIT 1"
         joined = f"SELECT found.* FROM unnest(?) AS wanted (value), LATERAL ({lookup}) AS found"
-        return self.all(connection, joined, arrays.pack(values, arrays.TEXT), *first) if values else []
+        return joined, (arrays.pack(values, arrays.TEXT), *first)
+
+    def each(self, connection: sa.Connection, statements: Sequence[Statement]) -> list[list[Row]]:
+        """Run them as one, whose rows tell by their first column of which one they are."""
+        parts = [f"SELECT {number}, part.* FROM ({sql}) AS part" for number, (sql, _) in enumerate(statements)]
+        found: list[list[Row]] = [[] for _ in statements]
+        for number, *row in self.all(connection, " UNION ALL ".join(parts), *chain(*(of for _, of in statements))):
+            found[number].append(tuple(row))
+        return found
 
     def enrol(self, connection: sa.Connection, names: Sequence[str]) -> None:
         """Insert names first: on a conflict the other writer's player wins and none is created."""

@@ -14,6 +14,7 @@ import sqlalchemy as sa
 from numpy.typing import NDArray
 
 Row = tuple[Any, ...]
+Statement = tuple[str, tuple[object, ...]]  # SQL with `?` placeholders, and their values
 Values = Sequence[object] | NDArray[Any]  # one for each row; of bytes of one length: an array of dtype V
 
 
@@ -67,8 +68,15 @@ class Rows(Protocol):
         """
         ...
 
-    def by_key(self, connection: sa.Connection, sql: str, first: Sequence[object], values: Sequence[str]) -> list[Row]:
-        """Like `among`, where each value selects one row at most: by an index lookup for each."""
+    def by_key(self, sql: str, first: Sequence[object], values: Sequence[str]) -> Statement:
+        """A statement like that of `among`, where each of one or more values selects one row at most.
+
+        It does an index lookup for each.
+        """
+        ...
+
+    def each(self, connection: sa.Connection, statements: Sequence[Statement]) -> list[list[Row]]:
+        """The rows of each of these SELECTs, whose columns have the same types: in one round trip."""
         ...
 
     def enrol(self, connection: sa.Connection, names: Sequence[str]) -> None:
@@ -174,9 +182,13 @@ class SqliteRows:
             return []
         return self.all(connection, sql.format("SELECT value FROM json_each(?)"), *first, json.dumps(list(values)))
 
-    def by_key(self, connection: sa.Connection, sql: str, first: Sequence[object], values: Sequence[str]) -> list[Row]:
-        """Do the same as `among`."""
-        return self.among(connection, sql, first, values)
+    def by_key(self, sql: str, first: Sequence[object], values: Sequence[str]) -> Statement:
+        """The statement of `among`."""
+        return sql.format("SELECT value FROM json_each(?)"), (*first, json.dumps(list(values)))
+
+    def each(self, connection: sa.Connection, statements: Sequence[Statement]) -> list[list[Row]]:
+        """Run one after the other."""
+        return [self.all(connection, sql, *values) for sql, values in statements]
 
     def enrol(self, connection: sa.Connection, names: Sequence[str]) -> None:
         """Assign the ids here: there is only one writing transaction at a time."""

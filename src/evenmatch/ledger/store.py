@@ -11,7 +11,7 @@ import sqlalchemy as sa
 
 from evenmatch.errors import UnknownNameError
 from evenmatch.ledger.master_secret import MasterSecret
-from evenmatch.ledger.rows import Row, Rows, Values
+from evenmatch.ledger.rows import Row, Rows, Statement, Values
 
 
 class Head(NamedTuple):
@@ -73,9 +73,9 @@ class Store:
         """Run a SELECT with `IN ({})` for `values`, after `?` placeholders for `first`; no rows without values."""
         return self.rows.among(self.connection, sql, first, values)
 
-    def by_key(self, sql: str, first: Sequence[object], values: Sequence[str]) -> list[Row]:
-        """Like `among`, where each value selects one row at most: by an index lookup for each."""
-        return self.rows.by_key(self.connection, sql, first, values)
+    def each(self, statements: Sequence[Statement]) -> list[list[Row]]:
+        """The rows of each of these SELECTs, whose columns have the same types: in one round trip."""
+        return self.rows.each(self.connection, statements)
 
     def run(self, sql: str, *values: object) -> None:
         """Run a statement with `?` placeholders."""

@@ -13,7 +13,7 @@ from evenmatch.ledger import schema
 from evenmatch.ledger.block_rating import Block
 from evenmatch.ledger.codec import ID, Ids, unpack
 from evenmatch.ledger.events import Body, Correction, Event, Kind, correction_digest, write_body
-from evenmatch.ledger.rows import Row, Values
+from evenmatch.ledger.rows import Row, Statement, Values
 from evenmatch.ledger.store import Head, Store
 
 BATCH = 20_000  # events read at a time
@@ -37,8 +37,18 @@ class StoredMatches(NamedTuple):
 
 def find(store: Store, head: Head, ids: Sequence[str]) -> dict[str, tuple[int, bytes]]:
     """(position, digest) by event id, for those of these ids that exist in the ledger."""
+    return digests(store.each([by_id(store, head, ids)])[0]) if ids else {}
+
+
+def by_id(store: Store, head: Head, ids: Sequence[str]) -> Statement:
+    """The statement that reads (id, position, digest) of those of these one or more ids that exist in the ledger."""
     sql = "SELECT id, position, digest FROM event WHERE ladder = ? AND id IN ({})"
-    return {row[0]: (row[1], bytes(row[2])) for row in store.by_key(sql, (head.ladder,), ids)}
+    return store.rows.by_key(sql, (head.ladder,), ids)
+
+
+def digests(rows: Sequence[Row]) -> dict[str, tuple[int, bytes]]:
+    """(position, digest) by id, of rows that the statement of `by_id` read."""
+    return {event_id: (position, bytes(digest)) for event_id, position, digest in rows}
 
 
 def read(store: Store, head: Head) -> Iterator[list[Event]]:

@@ -19,6 +19,7 @@ from evenmatch.history import Flags
 from evenmatch.ledger.codec import Ids
 from evenmatch.ledger.events import Kind
 from evenmatch.ledger.roster import Roster
+from evenmatch.ledger.rows import Row
 from evenmatch.ledger.store import Head, Store
 from evenmatch.ledger.tables import events, player_identities, player_states
 from evenmatch.systems.ladder_records import join_records
@@ -111,13 +112,19 @@ class PlayerStateCache:
             ids = {name: self._ids[name] for name in wanted if name in self._ids}
             return ids, {player: self._names[player] for player in ids.values()}
 
-    def states(self, store: Store, head: Head, ids: Ids) -> tuple[Flags, Records, NDArray[np.void]] | None:
-        """A mask of these players whose states are cached as of this head, and copies of those; None: all are stale."""
+    def position(self, head: Head) -> int | None:
+        """The position that the cached states stand for; None: they are not of this head, or too old."""
         with self._guard:
             basis, position, _ = self._players.get(head.ladder, (None, 0, None))
-        if basis != _basis(head) or head.position - position > FOLLOWED:
-            return None
-        later = events.read_between(store, head.ladder, position, head.position) if position < head.position else []
+        return None if basis != _basis(head) or head.position - position > FOLLOWED else position
+
+    def states(
+        self, head: Head, position: int, later: Sequence[Row], ids: Ids
+    ) -> tuple[Flags, Records, NDArray[np.void]] | None:
+        """A mask of these players whose states are cached as of this head, and copies of those; None: all are stale.
+
+        position  as `position` returned it;  later: the events after it, see RecordingLookup
+        """
         if any(kind != Kind.MATCH for kind, _, _ in later):
             return None
         changed = events.changed_players(later)
@@ -158,11 +165,16 @@ class PlayerStateCache:
 class StateTransaction:
     """The names and states that one transaction reads of a ladder, from the cache if possible; cached on commit.
 
-    head  as the transaction locked it;  read: the states of its players, changed in place
+    head      as the transaction locked it
+    position  that the cached states stood for then; None: they are of no use
+    later     the events after it, see RecordingLookup
+    read      the states of its players, changed in place
     """
 
     memory: PlayerStateCache
     head: Head
+    position: int | None
+    later: Sequence[Row]
     ids: dict[str, int] = field(default_factory=dict)
     names: dict[int, str] = field(default_factory=dict)
     read: Roster | None = None
@@ -177,7 +189,7 @@ class StateTransaction:
 
     def roster(self, store: Store, rules: Rules, ids: Ids) -> Roster:
         """The states of these players, like player_states.read_roster; the caller changes them in place."""
-        states = self.memory.states(store, self.head, ids)
+        states = None if self.position is None else self.memory.states(self.head, self.position, self.later, ids)
         if states is None:
             self.read = player_states.read_roster(store, self.head, rules, ids)
             return self.read

@@ -13,7 +13,8 @@ from evenmatch.ledger.database import Database
 from evenmatch.ledger.name_skeletons import judge
 from evenmatch.ledger.plan import Plan
 from evenmatch.ledger.store import Head, Store
-from evenmatch.ledger.tables import checkpoints, corrections, events, live_matches, player_identities, player_states
+from evenmatch.ledger.tables import checkpoints, corrections, events, player_identities, player_states
+from evenmatch.ledger.tables.recording_lookup import look_up
 from evenmatch.service.group_commit import Gather, GroupCommit
 from evenmatch.service.match_limits import MatchLimits
 from evenmatch.service.name_rule import NameRule
@@ -177,15 +178,16 @@ class Recorder:
             if (view.head.generation, view.head.settings) != (head.generation, head.settings):  # the view is outdated
                 self._boards.forget(ladder)
                 view = take(store, ladder, now)
-            transaction = StateTransaction(self._memory, head)
-            outcomes, count = record(store, head, plan, batch, now, view, transaction)
-            open_matches = live_matches.ids_of_open(store, head.ladder, batch.ids)
+            position = self._memory.position(head)
+            found = look_up(store, head, batch.ids, head.position if position is None else position)
+            transaction = StateTransaction(self._memory, head, position, found.later)
+            outcomes, count = record(store, head, plan, batch, found.known, now, view, transaction)
             if now - head.divided_at > DIVIDE:
                 divided = divide(store, view, now) is not None
             if head.position // CHECKPOINT != (head.position + len(batch)) // CHECKPOINT:
                 _checkpoint(store, store.head(ladder), plan)
             committing()
-        live += open_matches
+        live += found.live
         transaction.keep(head.position + count)
         if divided:
             self._boards.divided(view, now)
@@ -252,13 +254,17 @@ def record(
     head: Head,
     plan: Plan,
     batch: Batch,
+    known: Mapping[str, tuple[int, bytes]],
     now: int,
     view: View,
     transaction: StateTransaction,
 ) -> tuple[list[Outcome], int]:
-    """Record matches on a ladder that the caller has locked. Return their outcomes, and how many are new."""
+    """Record matches on a ladder that the caller has locked. Return their outcomes, and how many are new.
+
+    known  (position, digest) by id, of those that are in the ledger already
+    """
     rules = plan.last_rules
-    new, again, outcomes = _classify(store, head, plan, batch, now)
+    new, again, outcomes = _classify(store, head, plan, batch, known, now)
     if new and view.settings.archived:
         outcomes |= dict.fromkeys(new, archived(head.name))
         new = []
@@ -278,10 +284,9 @@ def record(
 
 
 def _classify(
-    store: Store, head: Head, plan: Plan, batch: Batch, now: int
+    store: Store, head: Head, plan: Plan, batch: Batch, known: Mapping[str, tuple[int, bytes]], now: int
 ) -> tuple[list[int], list[int], dict[int, Outcome]]:
     """Indices of new matches, indices of repeated ones with the same content, and errors of rejected ones by index."""
-    known = events.find(store, head, batch.ids)
     scrubbed = _with_erased(store, head, list(known))
     refused: dict[int, str] = {}
     for number, reason in plan.last_rules.system.refusals(batch.history.columns, plan.last_rules.parameters):

@@ -1,0 +1,38 @@
+"""What a transaction that records matches reads of several tables first, in one round trip."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from evenmatch.ledger.rows import Row
+from evenmatch.ledger.store import Head, Store
+from evenmatch.ledger.tables import events
+from evenmatch.ledger.tables.live_matches import OPEN
+
+
+class RecordingLookup(NamedTuple):
+    """What is stored about reported matches, and what was recorded lately.
+
+    known  (position, digest) by event id, of those of the ids that exist in the ledger
+    live   those of the ids that are live matches
+    later  (kind, position, players) of the events after a position, in no particular order
+    """
+
+    known: dict[str, tuple[int, bytes]]
+    live: list[str]
+    later: Sequence[Row]
+
+
+def look_up(store: Store, head: Head, ids: Sequence[str], after: int) -> RecordingLookup:
+    """Look up one or more match ids, and the events after a position."""
+    live = (
+        "SELECT match_id, CAST(NULL AS bigint), CAST(NULL AS bytea) FROM live "
+        "WHERE ladder = ? AND state = ? AND match_id IN ({})"
+    )
+    statements = [events.by_id(store, head, ids), store.rows.by_key(live, (head.ladder, OPEN), ids)]
+    if after < head.position:
+        later = "SELECT kind, position, players FROM event WHERE ladder = ? AND position > ? AND position <= ?"
+        statements.append((later, (head.ladder, after, head.position)))
+    known, open_matches, *others = store.each(statements)
+    return RecordingLookup(events.digests(known), [row[0] for row in open_matches], others[0] if others else ())
