@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from functools import cache
 
 import numpy as np
+from numpy.typing import NDArray
 
 from evenmatch.demo.games import GAMES
 from evenmatch.demo.names import player_names
@@ -14,6 +15,7 @@ from evenmatch.demo.names import player_names
 PEOPLE = 960
 LIVES = {"eu": 0.6, "us": 0.28, "asia": 0.12}  # shares of the population by region
 OWN_SHARE = 0.6  # weight of the skill in one game, against the talent for all games
+WITHIN = (5.0, 10.0, 20.0)  # the opponent filters of tickets, equally frequent
 FRIENDS = 3
 HOUR_SWING = 0.25  # added to the skill at a player's best hour
 
@@ -41,8 +43,13 @@ class SimulatedPerson:
 
     def skill_at(self, ladder: str, hour: float) -> float:
         """Return the skill at an hour of the day, 0..24."""
-        away = (hour - self.best_hour) / 24 * 2 * np.pi
-        return self.skill.get(ladder, 0.0) + HOUR_SWING * float(np.cos(away))
+        return self.skill.get(ladder, 0.0) + float(swing(hour, np.array(self.best_hour)))
+
+
+def swing(hour: float, best_hour: NDArray[np.float64]) -> NDArray[np.float64]:
+    """What is added to the skill of people at an hour of the day, 0..24."""
+    swung: NDArray[np.float64] = HOUR_SWING * np.cos((hour - best_hour) / 24 * 2 * np.pi)
+    return swung
 
 
 @cache
@@ -51,7 +58,9 @@ def make_people(seed: int, count: int = PEOPLE) -> tuple[SimulatedPerson, ...]:
     rng = np.random.default_rng([seed, 0])
     names = player_names(count, rng)
     talent = rng.normal(size=count)
-    people = [_person(rng, names[index], talent[index]) for index in range(count)]
+    regions = rng.choice(list(LIVES), count, p=list(LIVES.values())).tolist()
+    within = rng.choice(WITHIN, count).tolist()
+    people = [_person(rng, *drawn) for drawn in zip(names, talent.tolist(), regions, within, strict=True)]
     return tuple(replace(person, friends=friends) for person, friends in zip(people, _friends(people), strict=True))
 
 
@@ -66,12 +75,11 @@ def _friends(people: Sequence[SimulatedPerson]) -> list[tuple[str, ...]]:
     return [tuple(people[other].name for other in row) for row in nearest]
 
 
-def _person(rng: np.random.Generator, name: str, talent: float) -> SimulatedPerson:
+def _person(rng: np.random.Generator, name: str, talent: float, region: str, within: float) -> SimulatedPerson:
     ladders = [game.ladder for game in GAMES if rng.random() < game.share]
     if not ladders:
         ladders = [GAMES[int(rng.integers(len(GAMES)))].ladder]
     own = rng.normal(size=len(GAMES))
-    region = str(rng.choice(list(LIVES), p=list(LIVES.values())))
     ping = {name: float(rng.integers(15, 60) if name == region else rng.integers(80, 170)) for name in LIVES}
     return SimulatedPerson(
         name=name,
@@ -84,7 +92,7 @@ def _person(rng: np.random.Generator, name: str, talent: float) -> SimulatedPers
         best_hour=float(rng.uniform(0, 24)),
         region=region,
         ping=ping,
-        within=float(rng.choice([5, 10, 20])),
+        within=within,
         loose=bool(rng.random() < 0.95),
         ladders=tuple(ladders),
     )
