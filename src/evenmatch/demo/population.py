@@ -47,7 +47,7 @@ class SimulatedPerson:
 
 
 def swing(hour: float, best_hour: NDArray[np.float64]) -> NDArray[np.float64]:
-    """What is added to the skill of people at an hour of the day, 0..24."""
+    """The deviation of people's skill from their average at an hour of the day, 0..24."""
     swung: NDArray[np.float64] = HOUR_SWING * np.cos((hour - best_hour) / 24 * 2 * np.pi)
     return swung
 

@@ -120,12 +120,12 @@ class PostgresRows:
         return joined, (arrays.pack(values, arrays.TEXT), *first)
 
     def each(self, connection: sa.Connection, statements: Sequence[Statement]) -> list[list[Row]]:
-        """Run them as one, whose rows tell by their first column of which one they are."""
+        """Run them as one statement, whose first column is the number of the SELECT."""
         parts = [f"SELECT {number}, part.* FROM ({sql}) AS part" for number, (sql, _) in enumerate(statements)]
-        found: list[list[Row]] = [[] for _ in statements]
+        rows_of: list[list[Row]] = [[] for _ in statements]
         for number, *row in self.all(connection, " UNION ALL ".join(parts), *chain(*(of for _, of in statements))):
-            found[number].append(tuple(row))
-        return found
+            rows_of[number].append(tuple(row))
+        return rows_of
 
     def enrol(self, connection: sa.Connection, names: Sequence[str]) -> None:
         """Insert names first: on a conflict the other writer's player wins and none is created."""

@@ -1,4 +1,4 @@
-"""What a transaction that records matches reads of several tables first, in one round trip."""
+"""The first read of a transaction that records matches: several tables in one round trip."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from evenmatch.ledger.tables.live_matches import OPEN
 
 
 class RecordingLookup(NamedTuple):
-    """What is stored about reported matches, and what was recorded lately.
+    """The stored state of reported matches, and later events of their ladder.
 
     known  (position, digest) by event id, of those of the ids that exist in the ledger
     live   those of the ids that are live matches

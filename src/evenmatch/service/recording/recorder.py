@@ -179,15 +179,15 @@ class Recorder:
                 self._boards.forget(ladder)
                 view = take(store, ladder, now)
             position = self._memory.position(head)
-            found = look_up(store, head, batch.ids, head.position if position is None else position)
-            transaction = StateTransaction(self._memory, head, position, found.later)
-            outcomes, count = record(store, head, plan, batch, found.known, now, view, transaction)
+            lookup = look_up(store, head, batch.ids, head.position if position is None else position)
+            transaction = StateTransaction(self._memory, head, position, lookup.later)
+            outcomes, count = record(store, head, plan, batch, lookup.known, now, view, transaction)
             if now - head.divided_at > DIVIDE:
                 divided = divide(store, view, now) is not None
             if head.position // CHECKPOINT != (head.position + len(batch)) // CHECKPOINT:
                 _checkpoint(store, store.head(ladder), plan)
             committing()
-        live += found.live
+        live += lookup.live
         transaction.keep(head.position + count)
         if divided:
             self._boards.divided(view, now)
