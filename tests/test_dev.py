@@ -201,6 +201,18 @@ def test_a_choice_of_tests_compiles_what_it_needs_itself(tried):
     assert tried("echo linted", "echo compiled", "-k", "elo") == (0, ["linted", "tested"])
 
 
+def test_all_tests_but_the_slow_ones_run_unless_some_are_chosen(tried, dev, tmp_path):
+    def arguments(command, *extra):
+        (tmp_path / "pytest").write_text('#!/bin/sh\nprintf "%s\\n" "$@" > asked\n')
+        command(*extra)
+        return (tmp_path / "asked").read_text().splitlines()[2:]
+
+    assert tried("true", "true") == (0, ["tested"])
+    assert arguments(dev.test) == ["-m", "not slow"]
+    assert arguments(dev.test, "-k", "elo") == ["-k", "elo"]
+    assert arguments(dev.slow) == ["-m", "slow"]
+
+
 def test_kernels_that_do_not_compile_fail_the_tests(tried):
     assert tried("echo linted", "exit 3") == (3, ["linted"])
 

@@ -36,6 +36,7 @@ NO_TRACES = ("--no-emit-index-url", "--no-header", "--no-annotate")  # of the ma
 SETTINGS = {"PIP_DISABLE_PIP_VERSION_CHECK": "1", "UV_PYTHON_DOWNLOADS": "never", "UV_SYSTEM_CERTS": "true"}
 SOURCES = ("src", "tests", "tools", "benchmarks", "docs")
 CHROMIUMS = ("chromium", "chromium-browser", "google-chrome")
+WORKERS = ("-n", "3")  # on two cores: many tests wait for servers and processes
 SOAK = (
     "tests/crash",
     "tests/contract/test_ledger_laws.py",
@@ -271,12 +272,19 @@ def compiling() -> Iterator[None]:
 
 
 def test(*extra: str) -> None:
-    """Check style, types and behaviour; arguments go to pytest."""
+    """Check style, types and behaviour, all but slow tests; arguments go to pytest."""
     prepare(TEST)
     add_browser()
     with nullcontext() if extra else compiling():  # a choice of tests may need few kernels
         lint()
-    check(("pytest", "-n", "2", *extra))
+    check(("pytest", *WORKERS, *(extra or ("-m", "not slow"))))
+
+
+def slow(*extra: str) -> None:
+    """Run the tests that take more than ten seconds; CI runs them, too."""
+    prepare(TEST)
+    add_browser()
+    check(("pytest", *WORKERS, "-m", "slow", *extra))
 
 
 def screenshots(*extra: str) -> None:
@@ -345,7 +353,7 @@ def clean(*_: str) -> None:
         shutil.rmtree(folder, ignore_errors=True)
 
 
-COMMANDS = {f.__name__: f for f in (demo, test, screenshots, soak, bench, choosing, lock, lint, dist, clean)}
+COMMANDS = {f.__name__: f for f in (demo, test, slow, screenshots, soak, bench, choosing, lock, lint, dist, clean)}
 
 
 def main(name: str = "help", *extra: str) -> None:
