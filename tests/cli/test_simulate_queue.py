@@ -354,6 +354,7 @@ def test_waits_in_the_document_are_those_of_a_player_each(run):
     assert found["wait_p50"] == pytest.approx(np.median(waits))
 
 
+@pytest.mark.slow
 def test_the_first_policy_is_fitted_to_the_players_of_the_scenario(run):
     few = ("simulate-queue", "--team-size", "1", "--arrivals", "3", "--minutes", "1", "--strict", "0")
     told = run(*few, "--within", "15", "--share", "0.8")

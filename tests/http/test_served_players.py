@@ -52,6 +52,7 @@ def match(number, teams, played_at, places=(1, 2)):
     return {"id": f"m-{number}", "played_at": played_at, "duration": 600, "teams": listed}
 
 
+@pytest.mark.slow
 def test_the_odds_of_an_offer_are_those_of_the_system_at_far_levels(admin):
     """Three players of far levels in parties that cannot be split evenly, on a new ladder and after some play."""
     for system in systems.names():
