@@ -12,6 +12,7 @@ from server_process import Served
 
 ON = "/v1/ladders/arena"
 PATIENCE = 60.0  # seconds until somebody must have answered
+AVOIDED = 2.0  # seconds for which nobody asks a process that did not answer, as deploy/upstream.conf has it
 Answer = dict[str, object]
 
 
@@ -31,6 +32,7 @@ class Clients:
         self.cut = 0
         self.faults: list[BaseException] = []
         self._served, self._key, self._seed, self._patience = served, key, seed, patience
+        self._avoided: dict[Served, float] = {}  # until when
         self._stop = threading.Event()
         self._threads: list[threading.Thread] = []
 
@@ -74,19 +76,19 @@ class Clients:
         self, client: httpx.Client, chance: Random, method: str, path: str, body: object = None, *also: int
     ) -> httpx.Response:
         """The answer of any process; another one is asked where the connection is cut or refused."""
-        at, deadline = chance.randrange(len(self._served)), time.monotonic() + PATIENCE
+        deadline = time.monotonic() + PATIENCE
         while True:
-            address = self._served[at % len(self._served)].address
+            now = time.monotonic()
+            chosen = chance.choice([one for one in self._served if self._avoided.get(one, 0) <= now] or self._served)
             try:
-                told = client.request(method, f"{address}{ON}{path}", json=body)
+                told = client.request(method, f"{chosen.address}{ON}{path}", json=body)
             except httpx.TransportError:
                 self.cut += 1
-                at += 1
+                self._avoided[chosen] = time.monotonic() + AVOIDED
                 assert time.monotonic() < deadline, "nobody answers"
                 time.sleep(0.05)
                 continue
             if told.status_code == 503:  # the database does not answer in time: send it again
-                at += 1
                 assert time.monotonic() < deadline, told.text
                 time.sleep(0.2)
                 continue

@@ -92,8 +92,9 @@ def test_mixed_load_goes_on_through_kills_and_freezes(url: str, tmp_path: Path):
         check_kept(url, clients, steady, key)
         assert {"match-voided", "player-banned"} <= set(check_events(url, set(clients.reports), "arena"))
         worst = {what: max(seconds, default=0.0) for what, seconds in took.items()}
-        print(f"{len(clients.reports)} reports; slowest recoveries {worst}; memory in MB {[round(x) for x in memory]}")
-        assert max(worst.values()) <= RECOVERED, took
+        print(f"{len(clients.reports)} reports; memory in MB {[round(x) for x in memory]}; recoveries in s:")
+        print({what: [round(seconds, 2) for seconds in listed] for what, listed in took.items()})
+        assert max(worst.values()) <= RECOVERED
         settled = memory[len(memory) // 3 :]
         assert max(settled) <= GROWTH * settled[0], memory
         for process in (steady, killed):
