@@ -10,6 +10,7 @@ from evenmatch import rules
 from evenmatch.ledger.database import Database
 from evenmatch.ledger.database_check import NO_AMCHECK, check_database
 from evenmatch.ledger.tables import events
+from evenmatch.ledger.tables.recording_lookup import look_up
 from evenmatch.service import move
 from evenmatch.service.corrections import Ban, Void
 from evenmatch.service.service import Service
@@ -108,7 +109,9 @@ def test_ids_of_a_batch_are_looked_up_without_reading_the_matches_of_a_ladder(ur
             before = store.all(read)[0][0]
             unknown = [f"new{n}" for n in range(500)]
             assert set(events.find(store, head, [*unknown, "m7", "m1999"])) == {"m7", "m1999"}
-            assert store.all(read)[0][0] - before <= 10
+            lookup = look_up(store, head, [*unknown, "m8"], head.position - 3)
+            assert (set(lookup.known), len(lookup.later)) == ({"m8"}, 3)
+            assert store.all(read)[0][0] - before <= 20
 
 
 def test_the_tables_differ_in_nothing_but_their_partitions(url, whole_url):
