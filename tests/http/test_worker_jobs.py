@@ -11,6 +11,8 @@ from pathlib import Path
 
 import pytest
 
+from evenmatch.errors import JobCancelledError
+from evenmatch.service.work.worker_process import WorkerLostError
 from ledger.sample_matches import duel, ratings
 
 LADDER = "/v1/ladders/duel"
@@ -120,6 +122,50 @@ def test_a_job_whose_worker_is_killed_fails_and_can_be_asked_for_again(admin, se
         assert answers[0].status_code == 503
     assert service.verify("duel").is_equal
     assert result(admin, admin.post(f"{LADDER}/bans", json={"player": "ann"}))["told"].startswith("player 'ann'")
+
+
+def test_a_job_whose_worker_is_frozen_ends_soon_after_it_is_cancelled_and_changes_nothing(admin, service, played):
+    before = ratings(service, "duel")
+    answers = []
+    thread = threading.Thread(
+        target=lambda: answers.append(admin.post(f"{LADDER}/voids", json={"match_id": "m1"})), daemon=True
+    )
+    thread.start()
+    wait_until(workers)
+    for worker in workers():
+        os.kill(worker, signal.SIGSTOP)
+    thread.join(SLOWEST)
+    begun = time.monotonic()
+    assert admin.delete(answers[0].headers["location"]).status_code == 202
+    assert ended(admin, answers[0])["state"] == "cancelled"
+    assert time.monotonic() - begun < 20
+    assert workers() == []
+    assert ratings(service, "duel") == before
+
+
+def test_a_frozen_worker_is_killed_and_its_job_fails(admin, service, monkeypatch, played):
+    monkeypatch.setattr("evenmatch.service.work.worker_process.SILENT", 3.0)
+    answers = []
+    thread = threading.Thread(target=lambda: answers.append(admin.post(f"{LADDER}/verify")), daemon=True)
+    thread.start()
+    wait_until(workers)
+    for worker in workers():
+        os.kill(worker, signal.SIGSTOP)
+    thread.join(SLOWEST)
+    job = ended(admin, answers[0])
+    assert job["state"] == "failed"
+    assert "did not answer for 3 seconds and was killed" in job["told"]
+    assert workers() == []
+
+
+def test_a_correction_whose_worker_is_lost_after_it_was_stored_is_done(admin, service, monkeypatch, played):
+    def lost(_, task, progress):
+        task.run(service, progress)
+        raise WorkerLostError("did not answer for 5 seconds and was killed") from JobCancelledError("cancelled")
+
+    monkeypatch.setattr("evenmatch.service.work.ladder_work.run_in_process", lost)
+    assert result(admin, admin.post(f"{LADDER}/voids", json={"match_id": "m1"}))["there_already"]
+    assert ratings(service, "duel") == {"eve": 1516.0, "ann": 1484.0}
 
 
 def test_an_error_of_a_worker_is_that_of_the_task(admin, service, site, played):

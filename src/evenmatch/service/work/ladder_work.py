@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from evenmatch.errors import ConflictError
+from evenmatch.errors import ConflictError, JobCancelledError
 from evenmatch.service.callers.audit_entry import AuditEntry
 from evenmatch.service.jobs import Job, Jobs, Work
 from evenmatch.service.replay.ledger_replay import Progress
 from evenmatch.service.service import Service
-from evenmatch.service.work.tasks import Outline, Task
-from evenmatch.service.work.worker_process import run_in_process
+from evenmatch.service.work.tasks import Outline, Task, is_recorded, named
+from evenmatch.service.work.worker_process import WorkerLostError, run_in_process
 
 SMALL = 5000  # events to replay and states to write, for which a worker process is not worth its start
 
@@ -29,6 +29,7 @@ class LadderWork:
 
         Raises what the task raises for a wrong request, BusyError if too many jobs wait.
         """
+        task = named(task)
         outline = self._outline(task)
         if outline.size <= self.small:
             return task.run(self._service, _no_progress)
@@ -39,6 +40,7 @@ class LadderWork:
 
         alone  raise ConflictError instead of returning another job of this kind
         """
+        task = named(task)
         job, begun = self._begin(task, self._outline(task), audit_entry)
         if alone and not begun:
             message = f"{job.job} is changing the {task.kind} of ladder {task.ladder!r}; try again when it has ended"
@@ -62,10 +64,21 @@ class LadderWork:
         def elsewhere(progress: Progress) -> Mapping[str, object]:
             try:
                 return run_in_process(self._service.database.address, task, progress)
+            except WorkerLostError as lost:
+                if self._is_recorded(task):
+                    return task.run(self._service, _no_progress)
+                if isinstance(lost.__cause__, JobCancelledError):
+                    raise lost.__cause__ from None
+                raise
             finally:
                 self._service.forget(task.ladder)
 
         return here if outline.size <= self.small else elsewhere
+
+    def _is_recorded(self, task: Task) -> bool:
+        """Whether a task whose worker was lost was done; waits for the end of what the worker was storing."""
+        with self._service.database.write() as store:
+            return is_recorded(task, store, store.lock(task.ladder))
 
 
 def _no_progress(_: int) -> None:

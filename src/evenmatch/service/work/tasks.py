@@ -6,12 +6,12 @@ import hashlib
 import json
 import secrets
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar, NamedTuple, Protocol
 
 from evenmatch.ledger.events import write_body
 from evenmatch.ledger.store import Head, Store
-from evenmatch.ledger.tables import checkpoints, player_states
+from evenmatch.ledger.tables import checkpoints, events, player_states
 from evenmatch.service.callers.audit_entry import AuditEntry, Correcting
 from evenmatch.service.ladders import ChangeRules, is_done
 from evenmatch.service.replay.ledger_replay import Progress
@@ -72,8 +72,7 @@ class CorrectionTask:
     def outline(self, store: Store, head: Head) -> Outline:
         """The events to replay; requests with the same id are equal."""
         size = _size(store, head, self.correction, self.event_id)
-        name = secrets.token_hex(8) if self.event_id is None else self.event_id
-        return Outline(size, _digest(store, head, self.correction, name))
+        return Outline(size, _digest(store, head, self.correction, self.event_id))
 
     def run(self, service: Service, progress: Progress) -> Mapping[str, object]:
         """Apply the correction; the result is that of the endpoint."""
@@ -146,9 +145,8 @@ class SeasonTask:
 
     def outline(self, store: Store, head: Head) -> Outline:
         """The standings to store, and the replay that is due; requests with the same id are equal."""
-        name = secrets.token_hex(8) if self.event_id is None else self.event_id
         replayed = 0 if head.due is None else head.position - checkpoints.last_position(store, head, before=head.due)
-        return Outline(replayed + player_states.count(store, head), name)
+        return Outline(replayed + player_states.count(store, head), self.event_id or "")
 
     def run(self, service: Service, progress: Progress) -> Mapping[str, object]:
         """Open the season; the result is that of the endpoint."""
@@ -221,6 +219,20 @@ class VerifyTask:
             "rebuild_due_from": verification.due,
             "same_engine": verification.same_engine,
         }
+
+
+def named(task: Task) -> Task:
+    """The task with an id of its own for the event that it adds, if the caller chose none."""
+    if isinstance(task, CorrectionTask | RulesTask | SeasonTask) and task.event_id is None:
+        return replace(task, event_id=f"{task.kind}:{secrets.token_hex(8)}")
+    return task
+
+
+def is_recorded(task: Task, store: Store, head: Head) -> bool:
+    """Whether the ledger has the event that the task adds."""
+    if not isinstance(task, CorrectionTask | RulesTask | SeasonTask) or task.event_id is None:
+        return False
+    return task.event_id in events.find(store, head, [task.event_id])
 
 
 def rebuilt_result(rebuilt: RebuildResult | None) -> dict[str, object]:

@@ -1,8 +1,8 @@
 """A worker process: it does one task for the service and ends. Run as a program by `worker_process`.
 
 It reads one message from standard input: the URL of the database and the task. Then it sends messages: the positions
-that it reaches, and at last the result or the error. Another message from the parent asks it to stop; the end of
-standard input ends it at once, so it never outlives its parent, even if that is killed.
+that it reaches, a heartbeat each second, and at last the result or the error. Another message from the parent asks it
+to stop; the end of standard input ends it at once, so it never outlives its parent, even if that is killed.
 """
 
 from __future__ import annotations
@@ -12,7 +12,9 @@ import os
 import signal
 import sys
 import threading
+import time
 import traceback
+from collections.abc import Callable
 from contextlib import suppress
 from multiprocessing.connection import Connection
 from typing import TYPE_CHECKING
@@ -23,6 +25,7 @@ if TYPE_CHECKING:
     from evenmatch.service.work.tasks import Task
 
 NICE = 5  # requests that the service answers come first
+BEAT = 1.0  # seconds between two heartbeats
 ORPHANED = 3  # exit status after the end of standard input
 CANCELLED = "the job was cancelled; nothing was changed"
 
@@ -42,9 +45,16 @@ def main() -> None:
         sys.exit(ORPHANED)
     cancelled = threading.Event()
     threading.Thread(target=_listen, args=(requests, cancelled), daemon=True).start()
-    outcome = _outcome(url, packed, reports, cancelled)
+    sending = threading.Lock()
+
+    def send(kind: str, content: object) -> None:
+        with sending:
+            reports.send((kind, content))
+
+    threading.Thread(target=_beat, args=(send,), daemon=True).start()
+    kind, content = _outcome(url, packed, send, cancelled)
     try:
-        reports.send(outcome)
+        send(kind, content)
     except BrokenPipeError:  # the parent has just been killed
         sys.exit(ORPHANED)
 
@@ -59,14 +69,24 @@ def _listen(requests: Connection, cancelled: threading.Event) -> None:
         cancelled.set()
 
 
-def _outcome(url: str, packed: bytes, reports: Connection, cancelled: threading.Event) -> tuple[str, object]:
+def _beat(send: Callable[[str, object], None]) -> None:
+    """Tell the parent again and again that this process goes on."""
+    with suppress(OSError):  # the parent has ended
+        while True:
+            send("beat", None)
+            time.sleep(BEAT)
+
+
+def _outcome(
+    url: str, packed: bytes, send: Callable[[str, object], None], cancelled: threading.Event
+) -> tuple[str, object]:
     """Do the task: ("done", result), ("failed", error) or ("bug", traceback)."""
     import pickle  # noqa: PLC0415 - of the parent's own values
 
     def progress(position: int) -> None:
         if cancelled.is_set():
             raise JobCancelledError(CANCELLED)
-        reports.send(("progress", position))
+        send("progress", position)
 
     try:
         from evenmatch.ledger.database import Database  # noqa: PLC0415 - after the watch over the parent has begun

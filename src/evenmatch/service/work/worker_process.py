@@ -19,6 +19,18 @@ from evenmatch.service.work.tasks import Task
 COMMAND = (sys.executable, "-m", "evenmatch.service.work.worker")
 LOOK = 0.1  # seconds between two checks whether the task shall go on
 GRACE = 4.0  # seconds that a worker has to end by itself when the service stops
+SILENT = 30.0  # seconds without a heartbeat after which a worker is killed
+UNANSWERED = 5.0  # the same after it was asked to stop
+
+
+class WorkerLostError(StoreError):
+    """A worker process died, or was killed since it did not answer; its cause: why it had been asked to stop."""
+
+    def __init__(self, what: str) -> None:
+        super().__init__(
+            f"the worker process {what}; the list of corrections shows whether the job was done: if it was not, "
+            "request it again"
+        )
 
 
 def run_in_process(url: str, task: Task, progress: Progress) -> Mapping[str, object]:
@@ -26,8 +38,8 @@ def run_in_process(url: str, task: Task, progress: Progress) -> Mapping[str, obj
 
     url       of the database, with its password: it is sent through a pipe, so it is in no list of processes
     progress  called with the position reached, also without news; what it raises stops the task
-    Raises what the task raises, or what `progress` raises unless the task was done by then; StoreError if the worker
-    dies, which leaves the ledger as it was or with the whole correction.
+    Raises what the task raises, or what `progress` raises unless the task was done by then; WorkerLostError if the
+    worker dies or is silent for too long, which leaves the ledger as it was or with the whole correction.
     """
     with subprocess.Popen(COMMAND, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as child:
         assert child.stdin is not None
@@ -53,41 +65,35 @@ def _followed(
     with suppress(OSError):  # it has died: told below
         requests.send_bytes(url.encode())
         requests.send_bytes(pickle.dumps(task))
-    position = 0
+    position, silence = 0, 0.0  # of looks only, so that a pause of this process does not count
+    asked: EvenmatchError | None = None
+    until = math.inf
     while True:
-        try:
-            progress(position)
-        except EvenmatchError as error:
-            # Killed while it stores the result, it would leave unknown what it did: a cancelled one is waited for.
-            result = _stopped(child, requests, reports, math.inf if isinstance(error, JobCancelledError) else GRACE)
-            if result is None:
-                raise
-            return result
+        if asked is None:
+            try:
+                progress(position)
+            except EvenmatchError as error:
+                asked, silence = error, 0.0
+                # Killed while it stores the result, it would leave unknown what it did: a cancelled one is waited for.
+                until = math.inf if isinstance(error, JobCancelledError) else time.monotonic() + GRACE
+                with suppress(OSError):
+                    requests.send_bytes(b"stop")
+        if asked is not None and time.monotonic() >= until:
+            raise asked
         if not reports.poll(LOOK):
+            silence += LOOK
+            longest = SILENT if asked is None else UNANSWERED
+            if silence > longest:
+                raise WorkerLostError(f"did not answer for {longest:g} seconds and was killed") from asked
             continue
+        silence = 0.0
         kind, content = _received(child, reports)
         if kind == "progress":
             position = int(str(content))
-        else:
+        elif kind != "beat":
+            if asked is not None and kind != "done":
+                raise asked
             return _result(kind, content)
-
-
-def _stopped(
-    child: subprocess.Popen[bytes], requests: Connection, reports: Connection, grace: float
-) -> Mapping[str, object] | None:
-    """Ask a worker to stop; the result if it has ended its task nevertheless. grace: seconds to wait for it."""
-    until = time.monotonic() + grace
-    with suppress(OSError):
-        requests.send_bytes(b"stop")
-    while time.monotonic() < until:
-        if not reports.poll(LOOK):
-            continue
-        kind, content = _received(child, reports)
-        if kind == "done":
-            return _result(kind, content)
-        if kind != "progress":
-            return None
-    return None
 
 
 def _received(child: subprocess.Popen[bytes], reports: Connection) -> tuple[str, object]:
@@ -95,10 +101,7 @@ def _received(child: subprocess.Popen[bytes], reports: Connection) -> tuple[str,
         kind, content = reports.recv()
     except (EOFError, OSError):
         status = child.wait()
-        raise StoreError(
-            f"the worker process ended unexpectedly (status {status}); the list of corrections shows whether the job "
-            "was done: if it was not, request it again"
-        ) from None
+        raise WorkerLostError(f"ended unexpectedly (status {status})") from None
     return kind, content
 
 
