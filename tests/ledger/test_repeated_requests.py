@@ -62,6 +62,38 @@ def test_a_season_that_is_opened_again_is_the_same_one(played_service):
     assert played_service.open_season("default", reset="soft", factor=0.5, event_id="winter").number == 2
 
 
+def test_a_season_is_opened_again_whatever_was_set_on_the_ladder_since(played_service):
+    first = played_service.open_season("default", title="Winter", event_id="winter")
+    played_service.change_settings("default", {"reset": "soft", "factor": 0.25, "archived": True})
+    assert played_service.open_season("default", title="Winter", event_id="winter") == first
+    assert played_service.open_season("default", event_id="winter") == first
+    with pytest.raises(ConflictError, match="'winter' is on ladder 'default' already"):
+        played_service.open_season("default", title="Spring", event_id="winter")
+    with pytest.raises(ConflictError, match="'m1' is on ladder 'default' already"):
+        played_service.open_season("default", event_id="m1")
+
+
+def test_a_correction_is_done_already_after_a_name_in_its_reason_was_erased(played_service):
+    wish = Void("m2", "c and b agreed on it, says c")
+    played_service.correct("default", wish, event_id="c1")
+    played_service.erase("c")
+    assert played_service.correct("default", wish, event_id="c1") is None
+    for reason in ("c and b agreed on it", "c and a agreed on it, says c", " and b agreed on it, says c", None):
+        with pytest.raises(ConflictError, match="'c1' is on ladder 'default' already"):
+            played_service.correct("default", Void("m2", reason), event_id="c1")
+
+
+def test_a_ban_is_done_already_after_it_was_lifted_and_the_player_merged(played_service):
+    played_service.record(duel(6, "d", "a"))
+    played_service.correct("default", Ban("d", reason="two accounts"), event_id="c1")
+    played_service.correct("default", Reinstate("d"), event_id="c2")
+    played_service.merge("d", "b")
+    assert played_service.correct("default", Ban("d", reason="two accounts"), event_id="c1") is None
+    assert played_service.correct("default", Reinstate("d"), event_id="c2") is None
+    with pytest.raises(ConflictError, match="'c1' is on ladder 'default' already"):
+        played_service.correct("default", Ban("a", reason="two accounts"), event_id="c1")
+
+
 def test_starting_ratings_that_are_sent_again_are_given_once(played_service):
     assert played_service.start_ratings("default", {"zed": 1700.0}, event_id="old ladder") == 1
     played_service.record(duel(9, "zed", "a"))

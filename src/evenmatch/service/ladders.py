@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -28,6 +29,8 @@ from evenmatch.ledger.tables import (
 from evenmatch.ledger.text import check_text
 from evenmatch.service.settings import Settings
 from evenmatch.systems.system import Rules
+
+PSEUDONYM = re.compile("erased-[0-9a-f]{12}")  # in reasons, in place of the names of an erased player
 
 
 @dataclass(frozen=True)
@@ -90,7 +93,7 @@ def correct(
     known = events.find(store, head, [event_id])
     if known:
         if known[event_id][1] != digest:
-            raise _taken(event_id, head)
+            raise taken(event_id, head)
         return None
     position = corrections.append(store, head, kind, event_id, digest, write_body(body), now, ids, ratings)
     if since is not None:
@@ -138,12 +141,53 @@ def is_done(store: Store, head: Head, wish: CorrectionRequest, event_id: str) ->
     known = events.find(store, head, [event_id])
     if not known:
         return False
-    if known[event_id][1] != correction_digest(wish.kind, wish.body(store, head), NO_IDS, NO_RATINGS):
-        raise _taken(event_id, head)
+    sent = wish.body(store, head)
+    if known[event_id][1] == correction_digest(wish.kind, sent, NO_IDS, NO_RATINGS):
+        return True
+    stored = stored_body(store, head, wish.kind, event_id)
+    changed = {name for name in (stored or {}).keys() | sent.keys() if (stored or {}).get(name) != sent.get(name)}
+    if stored is None or changed - {"player", "reason", "settings"}:
+        raise taken(event_id, head)
+    if "player" in changed and stored["player"] not in player_identities.identities(store, int(str(sent["player"]))):
+        raise taken(event_id, head)
+    if "reason" in changed and not _was_scrubbed(stored["reason"], sent["reason"]):
+        raise taken(event_id, head)
     return True
 
 
-def _taken(event_id: str, head: Head) -> ConflictError:
+def stored_body(store: Store, head: Head, kind: Kind, event_id: str) -> Body | None:
+    """The content of the correction of this kind with this id; None if there is none. Raises ConflictError: see taken.
+
+    The id of a match or of a correction of another kind is taken.
+    """
+    known = events.find(store, head, [event_id])
+    if not known:
+        return None
+    position = known[event_id][0]
+    last = corrections.read(store, head, position)[-1]
+    if (last.position, last.kind) != (position, kind):
+        raise taken(event_id, head)
+    return last.body
+
+
+def _was_scrubbed(stored: object, sent: object) -> bool:
+    """Whether a stored reason is the sent one, with pseudonyms in place of names that have been erased since."""
+    if not isinstance(stored, str) or not isinstance(sent, str):
+        return False
+    first, *parts = PSEUDONYM.split(stored)
+    if not parts or not sent.startswith(first) or not sent.endswith(parts[-1]):
+        return False
+    end = len(first)
+    for part in parts[:-1]:
+        begin = sent.find(part, end + 1)  # a name has one character or more
+        if begin < 0:
+            return False
+        end = begin + len(part)
+    return end < len(sent) - len(parts[-1])
+
+
+def taken(event_id: str, head: Head) -> ConflictError:
+    """The error for an id that is already used with other content."""
     return ConflictError(f"{event_id!r} is on ladder {head.name!r} already, with other content; choose another id")
 
 

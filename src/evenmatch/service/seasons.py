@@ -25,10 +25,11 @@ from evenmatch.ledger.tables import (
 from evenmatch.ledger.tables.final_standings import FinalOrder, FinalRow
 from evenmatch.ledger.tables.seasons import Season
 from evenmatch.service.corrections import Preview, RatingMove
-from evenmatch.service.ladders import correct
+from evenmatch.service.ladders import correct, stored_body, taken
 from evenmatch.service.queries.standings import View
+from evenmatch.service.settings import RESETS
 
-__all__ = ["FinalOrder", "FinalStanding", "Season", "finals", "finals_from", "open_season", "preview"]
+__all__ = ["FinalOrder", "FinalStanding", "Season", "finals", "finals_from", "open_season", "opened_before", "preview"]
 
 DIGEST = "standings"  # in the body of a season's event: the digest of the final standings of the season before
 
@@ -48,25 +49,39 @@ class FinalStanding(NamedTuple):
     completed: int
 
 
+def opened_before(
+    store: Store, head: Head, title: str | None, reset: str | None, factor: float | None, event_id: str
+) -> Season | None:
+    """The season that the event of this id opened; None if there is no such event.
+
+    What the request left to the ladder's settings is not compared, since these may have changed since.
+    Raises ConflictError if the id is already used with other content.
+    """
+    body = stored_body(store, head, Kind.SEASON, event_id)
+    if body is None:
+        return None
+    shares: list[object]
+    if reset in RESETS:
+        shares = [RESETS[reset]]
+    elif factor is not None:
+        shares = [factor] if reset == "soft" else [factor, *RESETS.values()]
+    else:
+        shares = [body["factor"]]
+    if body["factor"] not in shares or title not in (None, body["title"]):
+        raise taken(event_id, head)
+    position = events.find(store, head, [event_id])[event_id][0]
+    return next(season for season in seasons.read(store, head.ladder) if season.position == position)
+
+
 def open_season(
     store: Store, head: Head, view: View, title: str | None, factor: float, event_id: str, now: int
 ) -> Season:
-    """Close the current season and open the next; if an event of this id did so before, return that season.
+    """Close the current season and open the next.
 
-    head    locked, with no rebuild due;  view  as of now, in this transaction
+    head    locked, with no rebuild due, without an event of this id;  view  as of now, in this transaction
     factor  the share of each player's distance from the mean that remains: 0 resets all ratings, 1 changes none
     """
-    all_seasons = seasons.read(store, head.ladder)
-    if known := events.find(store, head, [event_id]):
-        opened = next((season for season in all_seasons if season.position == known[event_id][0]), None)
-        body: dict[str, object] = {}
-        if opened is not None:
-            body = {"title": title or opened.title, "season": opened.number, "factor": factor}
-            body |= _recorded_digest(store, head, opened.position)
-        correct(store, head, Kind.SEASON, body, event_id, now, since=None)  # raises if the content differs
-        assert opened is not None
-        return opened
-    current = all_seasons[-1]
+    current = seasons.read(store, head.ladder)[-1]
     number = current.number + 1
     new_title = title or f"Season {number}"
     _keep_standings(store, head, current.number, view)
@@ -99,12 +114,6 @@ def standings_damage(store: Store, head: Head) -> list[str]:
         for ended, event in enumerate(openings, 1)
         if DIGEST in event.body and event.body[DIGEST] != final_standings.digest(store, head.ladder, ended)
     ]
-
-
-def _recorded_digest(store: Store, head: Head, position: int) -> dict[str, object]:
-    """The part of the body of a season's event that holds the digest; empty for events of an earlier version."""
-    body = corrections.read(store, head, position)[-1].body
-    return {DIGEST: body[DIGEST]} if DIGEST in body else {}
 
 
 def preview(store: Store, head: Head, title: str | None, factor: float) -> Preview:

@@ -268,6 +268,9 @@ class Service(Transacting):
         """
         season_id = event_id or _id("season")
         with self.settled(ladder) as (store, head):
+            before = seasons.opened_before(store, head, title, reset, factor, season_id)
+            if before is not None:
+                return before
             settings = Settings.read(head.settings)
             settings.check_open(ladder)
             share, now = _reset_factor(settings, reset, factor), self.clock()
