@@ -58,6 +58,32 @@ def test_rules_wait_for_other_rules_to_end(admin, site, played_ladder):
     assert first.job in refused.json()["detail"]
 
 
+def test_rules_that_are_sent_again_with_their_id_join_their_job(admin, site, service, played_ladder):
+    go, site.ladder_work.small = threading.Event(), -1
+    site.jobs.begin("rebuild", "duel", lambda _: go.wait(20) and {})
+    sent = {"parameters": {"k": 20}, "id": "calmer"}
+    first = admin.put("/v1/ladders/duel/rules", json=sent)
+    admin.patch("/v1/ladders/duel", json={"title": "Duels"})
+    again = admin.put("/v1/ladders/duel/rules", json=sent)
+    other = admin.put("/v1/ladders/duel/rules", json={"parameters": {"k": 20}, "id": "other"})
+    admin.delete(first.headers["location"])
+    go.set()
+    assert (first.status_code, again.status_code, other.status_code) == (202, 202, 409)
+    assert again.json()["job"] == first.json()["job"]
+    assert first.json()["job"] in other.json()["detail"]
+
+
+def test_seasons_of_the_same_id_share_a_job_only_if_they_are_equal(admin, site, service, played_ladder):
+    go, site.ladder_work.small = threading.Event(), -1
+    site.jobs.begin("rebuild", "duel", lambda _: go.wait(20) and {})
+    sent = [{"title": title, "id": "s2"} for title in ("Winter", "Winter", "Spring")]
+    first, again, other = (admin.post("/v1/ladders/duel/seasons", json=one) for one in sent)
+    for answer in (first, other):
+        admin.delete(answer.headers["location"])
+    go.set()
+    assert again.json()["job"] == first.json()["job"] != other.json()["job"]
+
+
 def test_how_far_it_is_is_told_while_it_works(admin, site, played_ladder):
     go = threading.Event()
 

@@ -28,6 +28,7 @@ from evenmatch.ledger.tables.jobs import CANCELLING, LIVE, RUNNING, JobRow
 from evenmatch.service.callers.audit_entry import AuditEntry
 from evenmatch.service.replay.ledger_replay import Progress
 from evenmatch.service.work.job_line import JobLine
+from evenmatch.service.work.job_request import JobRequest
 from evenmatch.service.work.job_slots import JobSlots
 
 SORTS = ("operators", "lab")  # each has a line of its own
@@ -66,19 +67,6 @@ class Job(NamedTuple):
     result: Mapping[str, object] | None = None
     problems: tuple[tuple[str, str], ...] = ()
     ahead: int = 0
-
-
-class JobRequest(NamedTuple):
-    """A requested job; one that does the same already is joined instead.
-
-    request  equal for equal requests of a kind on a ladder; empty: all requests of the kind are equal
-    as_of    what the result depends on: a finished job with the same value is reused; None: none is
-    """
-
-    kind: str
-    ladder: str
-    request: str = ""
-    as_of: str | None = None
 
 
 @dataclass
@@ -126,18 +114,20 @@ class Jobs:
         sort: str = "operators",
         request: str = "",
         as_of: str | None = None,
+        alone: bool = False,
     ) -> tuple[Job, bool]:
         """Start a job on a ladder and return it with True, or return the job that does the same with False.
 
         work     called with a function that reports the position reached; returns the result as JSON values
         sort     of SORTS: jobs of the lab do not delay those of operators
         request, as_of  see JobRequest
+        alone    raise ConflictError if the kind has another job on the ladder, with another request
         Raises UnknownNameError for an unknown ladder, BusyError if too many jobs wait.
         """
         now, wanted = self._clock(), JobRequest(kind, ladder, request, as_of)
         with self._database.write() as store:
             head = store.lock(ladder)  # so that only one such job starts
-            same = self._same(store, wanted)
+            same = self._same(store, wanted, alone=alone)
             if same is not None:
                 return same, False
             self._lines[sort].check(ladder)
@@ -151,7 +141,7 @@ class Jobs:
         self._start(_Running(row.job, head.position, sort, about), ladder, work)
         return self._job(row), True
 
-    def _same(self, store: Store, wanted: JobRequest) -> Job | None:
+    def _same(self, store: Store, wanted: JobRequest, *, alone: bool) -> Job | None:
         """The job that does what is wanted: one that runs, or one whose result still holds."""
         for row in jobs.read_running(store, wanted.ladder, wanted.kind):
             content, job = json.loads(row.content), self._job(row)
@@ -159,6 +149,9 @@ class Jobs:
             is_current = content.get("as_of") == wanted.as_of or not self._has_begun(job.job)
             if job.state == RUNNING and row.state != CANCELLING and is_same and is_current:
                 return job
+            if alone and job.state == RUNNING and row.state != CANCELLING and not is_same:
+                what = f"the {wanted.kind} of ladder {wanted.ladder!r}"
+                raise ConflictError(f"{row.job} is changing {what}; try again when it has ended")
         if wanted.as_of is not None:
             for row in jobs.read_done(store, wanted.ladder, wanted.kind, REUSED):
                 content = json.loads(row.content)

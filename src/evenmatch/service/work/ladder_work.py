@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from evenmatch.errors import ConflictError, JobCancelledError
+from evenmatch.errors import JobCancelledError
 from evenmatch.service.callers.audit_entry import AuditEntry
 from evenmatch.service.jobs import Job, Jobs, Work
 from evenmatch.service.replay.ledger_replay import Progress
@@ -38,23 +38,21 @@ class LadderWork:
     def begin(self, task: Task, audit_entry: AuditEntry | None = None, *, alone: bool = False) -> tuple[Job, bool]:
         """Start a job for a task of any size and return it with True, or the job that does the same with False.
 
-        alone  raise ConflictError instead of returning another job of this kind
+        alone  see Jobs.begin
         """
         task = named(task)
-        job, begun = self._begin(task, self._outline(task), audit_entry)
-        if alone and not begun:
-            message = f"{job.job} is changing the {task.kind} of ladder {task.ladder!r}; try again when it has ended"
-            raise ConflictError(message)
-        return job, begun
+        return self._begin(task, self._outline(task), audit_entry, alone=alone)
 
     def _outline(self, task: Task) -> Outline:
         with self._service.reading(task.ladder) as (store, head):
             return task.outline(store, head)
 
-    def _begin(self, task: Task, outline: Outline, audit_entry: AuditEntry | None) -> tuple[Job, bool]:
+    def _begin(
+        self, task: Task, outline: Outline, audit_entry: AuditEntry | None, *, alone: bool = False
+    ) -> tuple[Job, bool]:
         work = self._work(task, outline)
         return self._jobs.begin(
-            *(task.kind, task.ladder, work, audit_entry), request=outline.request, as_of=outline.as_of
+            *(task.kind, task.ladder, work, audit_entry), request=outline.request, as_of=outline.as_of, alone=alone
         )
 
     def _work(self, task: Task, outline: Outline) -> Work:

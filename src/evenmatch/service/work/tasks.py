@@ -5,11 +5,11 @@ from __future__ import annotations
 import hashlib
 import json
 import secrets
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import ClassVar, NamedTuple, Protocol
 
-from evenmatch.ledger.events import write_body
+from evenmatch.ledger.events import NO_IDS, NO_RATINGS, correction_digest
 from evenmatch.ledger.store import Head, Store
 from evenmatch.ledger.tables import checkpoints, events, player_states
 from evenmatch.service.callers.audit_entry import AuditEntry, Correcting
@@ -114,8 +114,9 @@ class RulesTask:
     kind: ClassVar[str] = "rules"
 
     def outline(self, store: Store, head: Head) -> Outline:
-        """The events to replay."""
-        return Outline(_size(store, head, self.change, self.event_id))
+        """The events to replay; requests with the same id are equal."""
+        size = _size(store, head, self.change, self.event_id)
+        return Outline(size, _digest(store, head, self.change, self.event_id))
 
     def run(self, service: Service, progress: Progress) -> Mapping[str, object]:
         """Change the rules."""
@@ -144,9 +145,10 @@ class SeasonTask:
     kind: ClassVar[str] = "season"
 
     def outline(self, store: Store, head: Head) -> Outline:
-        """The standings to store, and the replay that is due; requests with the same id are equal."""
+        """The standings to store, and the replay that is due; equal requests have the same id."""
         replayed = 0 if head.due is None else head.position - checkpoints.last_position(store, head, before=head.due)
-        return Outline(replayed + player_states.count(store, head), self.event_id or "")
+        sent = [self.event_id, self.title, self.reset, self.factor]
+        return Outline(replayed + player_states.count(store, head), _text_digest(sent))
 
     def run(self, service: Service, progress: Progress) -> Mapping[str, object]:
         """Open the season; the result is that of the endpoint."""
@@ -259,6 +261,11 @@ def _size(store: Store, head: Head, correction: Correcting, event_id: str | None
 
 
 def _digest(store: Store, head: Head, correction: Correcting, name: str | None) -> str:
-    """A digest of the content of a correction and of the name of its event."""
-    content = json.dumps([correction.kind.value, write_body(correction.body(store, head)), name])
-    return hashlib.sha256(content.encode()).hexdigest()[:32]
+    """A digest of what was requested and of the name of its event; settings that apply meanwhile are left out."""
+    return _text_digest(
+        [correction_digest(correction.kind, correction.body(store, head), NO_IDS, NO_RATINGS).hex(), name]
+    )
+
+
+def _text_digest(values: Sequence[object]) -> str:
+    return hashlib.sha256(json.dumps(values).encode()).hexdigest()[:32]
