@@ -113,13 +113,18 @@ def test_a_job_whose_process_is_silent_for_a_minute_has_failed_and_can_be_asked_
         service.database.rows.run(
             store.connection, f"INSERT INTO job ({columns}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)", *row
         )
-    clock.move(seconds=60)
-    assert admin.get("/v1/jobs/job_lost").json()["state"] == "running"
+    clock.move(seconds=5)
     assert admin.post("/v1/ladders/duel/rebuild").json()["job"] == "job_lost"
+    clock.move(seconds=1)
+    assert ended(admin, admin.post("/v1/ladders/duel/rebuild"))["state"] == "done"
+    clock.move(seconds=54)
+    assert admin.get("/v1/jobs/job_lost").json()["state"] == "running"
     clock.move(seconds=1)
     lost = admin.get("/v1/jobs/job_lost").json()
     assert (lost["state"], lost["told"]) == ("failed", "the process that ran this job has ended; request it again")
     assert ended(admin, admin.post("/v1/ladders/duel/rebuild"))["state"] == "done"
+    with service.database.read() as store:
+        assert store.all("SELECT state FROM job WHERE job = 'job_lost'") == [("failed",)]
 
 
 def test_a_process_that_stops_ends_its_jobs_and_says_so(site, service, played_ladder):

@@ -34,7 +34,8 @@ from evenmatch.service.work.job_slots import JobSlots
 SORTS = ("operators", "lab")  # each has a line of its own
 LONGEST, OF_LADDER = 64, 16  # jobs that may wait in a line, of all ladders and of one
 TICK = 0.5  # seconds between two writes of progress
-BEAT = 10.0  # seconds between two heartbeats of a job whose progress does not change
+BEAT = 2.0  # seconds between two heartbeats of a job whose progress does not change
+JOINED = 5_000_000  # microseconds without a heartbeat after which another process's job is no longer joined
 SILENT = 60_000_000  # microseconds without a heartbeat after which the process counts as dead
 SHOWN = 100  # matches that are listed at most when some cannot be rated
 STOPPED = "the process that ran this job was stopped; request the job again"
@@ -145,11 +146,16 @@ class Jobs:
         """The job that does what is wanted: one that runs, or one whose result still holds."""
         for row in jobs.read_running(store, wanted.ladder, wanted.kind):
             content, job = json.loads(row.content), self._job(row)
+            if job.state != RUNNING:
+                ended = _text({**content, "told": ENDED})
+                jobs.set_end(store, row.job, state="failed", done=row.done, content=ended, now=row.changed_at)
+                continue
+            is_heard = row.job in self._running or self._clock() - row.changed_at <= JOINED
             is_same = content.get("request", "") == wanted.request
             is_current = content.get("as_of") == wanted.as_of or not self._has_begun(job.job)
-            if job.state == RUNNING and row.state != CANCELLING and is_same and is_current:
+            if row.state != CANCELLING and is_same and is_current and is_heard:
                 return job
-            if alone and job.state == RUNNING and row.state != CANCELLING and not is_same:
+            if alone and row.state != CANCELLING and not is_same:
                 what = f"the {wanted.kind} of ladder {wanted.ladder!r}"
                 raise ConflictError(f"{row.job} is changing {what}; try again when it has ended")
         if wanted.as_of is not None:
