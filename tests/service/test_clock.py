@@ -7,12 +7,14 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from databases import made_url  # noqa: F401
-from evenmatch import Appearance, Match, Team, rules
+from evenmatch import Appearance, Match, Team, from_matches, rules
 from evenmatch.durations import DAY, HOUR, SECOND
-from evenmatch.errors import InputError
+from evenmatch.errors import InputError, StoreError
 from evenmatch.ledger.database import Database
 from evenmatch.service.clock import DatabaseClock
+from evenmatch.service.corrections import Void
 from evenmatch.service.service import Service
+from ledger.sample_matches import START, ManualClock
 from postgres import postgres  # noqa: F401
 
 DUEL = (Team((Appearance("ann"),), 1), Team((Appearance("bob"),), 2))
@@ -84,6 +86,26 @@ def test_times_before_1800_are_refused(made_url: str):  # noqa: F811
             else:
                 with pytest.raises(InputError, match="expected a time from 1800-01-01T00:00:00Z on"):
                     service.record(match)
+
+
+def test_a_ladder_whose_last_match_is_after_the_clock_takes_no_match_until_that_one_is_void(
+    service: Service, ladder: str, clock: ManualClock
+):
+    def played(name: str, day: float) -> Match:
+        return Match(name, START + timedelta(days=day), DUEL, ladder=ladder)
+
+    service.record(played("early", 10))
+    clock.move(days=400)
+    receipt = service.record(played("future", 410))
+    clock.move(days=-398)
+    with pytest.raises(StoreError, match="ladder 'duel' ended at 2027-02-15T00:00:00Z, but the clock says 2026-01-13T"):
+        service.record(played("now", 12))
+    with pytest.raises(StoreError, match="the clock says 2026-01-13T"):
+        service.import_matches(ladder, from_matches([played("past", 11)]))
+    assert service.record(played("future", 410)) == receipt
+    service.correct(ladder, Void("future"))
+    assert service.record(played("now", 12)).rated
+    assert service.verify(ladder).is_equal
 
 
 def test_the_time_of_a_database(made_url: str):  # noqa: F811

@@ -10,6 +10,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from evenmatch.errors import StoreError
 from evenmatch.history import Columns, Flags, Floats, History, Integers, Times, fill_duration
 from evenmatch.ledger.block_rating import Block, Rated, advance
 from evenmatch.ledger.codec import Ids, PackedMatches, digests, pack, pack_players
@@ -138,9 +139,11 @@ def append(
 
     plan   of the live generation
     live   None in an import: receipts show no standing
+    Raises StoreError if the ladder's last match is more than AHEAD after `now`, see _check_clock.
     A match in which two names belong to one player is stored as unrated, whatever the report requested.
     Raises RatingRangeError if a rating leaves the range of its system; the caller must then roll back.
     """
+    _check_clock(head, now)
     history = batch.history
     present = np.unique(history.columns.player)
     reported = [batch.names[number] for number in present.tolist()]
@@ -188,6 +191,18 @@ def append(
         if roster.sample is not before:
             generations.set_sample(store, head.ladder, head.generation, roster.sample.pack())
     return AppendedBatch(block, rated, names)
+
+
+def _check_clock(head: Head, now: int) -> None:
+    """Raise StoreError if a ladder's last match could not have been recorded by now: the clock is wrong, or once was.
+
+    A match recorded now would count as ended at that later time.
+    """
+    if head.time is not None and head.time > now + AHEAD:
+        raise StoreError(
+            f"the last match of ladder {head.name!r} ended at {datetime_text(head.time)}, but the clock says "
+            f"{datetime_text(now)}; if that is wrong, put the clock right, otherwise void the matches that ended later"
+        )
 
 
 def _starts(sizes: list[int]) -> Integers:
