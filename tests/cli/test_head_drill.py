@@ -11,6 +11,8 @@ from pathlib import Path
 import pytest
 
 from evenmatch.ledger import sqlite_copy
+from evenmatch.service.master_secret import confirm
+from evenmatch.service.service import Service
 
 LAST = 12  # position of the last event of the league
 
@@ -228,3 +230,58 @@ def test_a_drill_leaves_the_backup_and_the_live_database_as_they_are(run, backup
     assert run("drill", "backups", "--live", league).code == 0
     assert (backups / "new.db").read_bytes() == before
     assert [file.name for file in backups.iterdir() if file.name not in ("old.db", "new.db")] == []
+
+
+@pytest.mark.parametrize("content", [b"", b"x" * 5000, b"SQLite format 3\0" + b"x" * 5000])
+def test_a_drill_of_a_folder_takes_the_newest_file_also_if_it_is_torn(run, backups, content):
+    (backups / "torn.db").write_bytes(content)
+    later = time.time() + 5
+    for name in ("new.db-wal", "new.db-shm", "new.db.secret", ".torn.db"):
+        (backups / name).write_bytes(b"x")
+        os.utime(backups / name, (later, later))
+    ended = run("drill", "backups")
+    assert ended.code == 1
+    assert ended.out.startswith("backups/torn.db: cannot be relied on")
+
+
+def test_a_drill_fails_for_a_backup_whose_time_is_in_the_future(run, backups):
+    tomorrow = time.time() + 86400
+    os.utime("backups/new.db", (tomorrow, tomorrow))
+    ended = run("drill", "backups", "--max-age", "26")
+    assert ended.code == 1
+    assert "backups/new.db: its time is 24.0 hours in the future" in ended.out
+
+
+def test_a_drill_sees_the_age_of_an_old_backup_that_was_copied_again(run, backups, league):
+    shutil.copyfile("backups/old.db", "backups/again.db")
+    assert run("drill", "backups", "--live", league, "--max-age", "1").code == 0
+    run_sql(league, "UPDATE event SET recorded_at = recorded_at - 7200000000")
+    ended = run("drill", "backups", "--live", league, "--max-age", "1")
+    assert ended.code == 1
+    assert "it is 2.0 hours old; expected at most 1" in ended.out
+    assert "  its last event was recorded at 20" in ended.out
+    assert run("drill", "backups", "--max-age", "1").code == 0
+
+
+def test_a_drill_compares_the_master_secret_with_the_one_that_the_backup_is_sealed_with(run, league, monkeypatch):
+    monkeypatch.delenv("EVENMATCH_SECRET", raising=False)
+    with Service.open(str(league)) as service:
+        confirm(service.database)
+    assert run("backup", "copy.db").code == 0
+    assert "its master secret was not checked" in run("drill", "copy.db").out
+    ended = run("drill", "copy.db", "--live", league)
+    assert ended.code == 0
+    assert "secret" not in ended.out
+    secret = Path(f"{league}.secret")
+    monkeypatch.setenv("EVENMATCH_SECRET", secret.read_text(encoding="utf-8").strip())
+    assert "secret" not in run("drill", "copy.db").out
+    monkeypatch.setenv("EVENMATCH_SECRET", "another secret of more than 32 characters")
+    for arguments in ((), ("--live", league)):
+        ended = run("drill", "copy.db", *arguments)
+        assert ended.code == 1
+        assert "copy.db: is sealed with another master secret than that of EVENMATCH_SECRET" in ended.out
+    monkeypatch.delenv("EVENMATCH_SECRET")
+    secret.unlink()
+    ended = run("drill", "copy.db", "--live", league)
+    assert ended.code == 1
+    assert "copy.db is sealed with a master secret, which is missing" in ended.out
