@@ -285,3 +285,27 @@ def test_a_drill_compares_the_master_secret_with_the_one_that_the_backup_is_seal
     ended = run("drill", "copy.db", "--live", league)
     assert ended.code == 1
     assert "copy.db is sealed with a master secret, which is missing" in ended.out
+
+
+NO_LADDER = ("ladder", "event", "generation", "correction", "state", "journal", "checkpoint", "appearance", "season")
+
+
+def test_a_drill_misses_a_ladder_that_is_in_the_live_database_but_not_in_the_backup(run, backups, league):
+    run_sql(backups / "new.db", *(f"DELETE FROM {table}" for table in NO_LADDER))
+    ended = run("drill", "backups", "--live", league)
+    assert ended.code == 1
+    assert "ladder duel: is in the live database since 20" in ended.out
+
+
+def test_a_drill_knows_that_a_ladder_may_be_newer_than_the_backup(run, backups, league):
+    assert run("ladder", "create", "later", "--system", "elo").code == 0
+    assert run("drill", "backups", "--live", league).code == 0
+
+
+def test_a_drill_says_that_there_is_no_ladder_in_a_backup_of_an_empty_database(run, tmp_path):
+    live = str(tmp_path / "live.db")
+    Service.open(live).close()
+    assert run("backup", tmp_path / "empty.db", "--db", live).code == 0
+    ended = run("drill", tmp_path / "empty.db", "--live", live)
+    assert ended.code == 0
+    assert "  there is no ladder in it\n" in ended.out

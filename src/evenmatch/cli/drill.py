@@ -68,6 +68,8 @@ def _print(result: Drill, live: str | None) -> None:
         print(printable(f"  ladder {ladder.ladder}: {state}"))
         for line in findings[:SHOWN]:
             print(printable(f"    {line}"))
+    if not (result.ladders or result.problems):
+        print("  there is no ladder in it")
     if result.recorded is not None:
         print(printable(f"  its last event was recorded at {result.recorded}"))
     for line in result.notes:

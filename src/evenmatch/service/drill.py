@@ -5,7 +5,7 @@ from __future__ import annotations
 import shutil
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Set
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
@@ -20,6 +20,7 @@ from evenmatch.ledger.tables import events, secret_checks
 from evenmatch.service.ladder_heads import LadderHead, cut_of, positions_of, present_head
 from evenmatch.service.replay.verification import Verification
 from evenmatch.service.service import Service
+from evenmatch.service.times import iso_time
 
 MAGIC = b"SQLite format 3\0"
 COMPANIONS = ("-wal", "-shm", "-journal", SUFFIX)  # ends of the names of files that stand beside a database
@@ -108,7 +109,8 @@ def drill(place: Path, live: str | None = None, starting: Callable[[str, int], N
         except EvenmatchError as error:
             problems.append(str(error).replace(str(restored), str(file)))
     if live is not None and not problems:
-        problems, age = _compare(live, heads, age)
+        damaged = {ladder.ladder for ladder in ladders if ladder.damage}
+        problems, age = _compare(live, heads, damaged, written, age)
     recorded = max((head.time for head in heads), key=datetime.fromisoformat, default=None)
     seconds = time.perf_counter() - begin
     return Drill(file, age, recorded, seconds, tuple(ladders), tuple(heads), tuple(problems), tuple(notes))
@@ -155,8 +157,14 @@ def _check_secret(file: Path, restored: Path, live: str | None) -> tuple[list[st
     return [f"{file}: is sealed with another master secret than that of {master.place}; expected the one of then"], []
 
 
-def _compare(live: str, heads: list[LadderHead], age: float) -> tuple[list[str], float]:
-    """Problems: the events of the live database do not go on from those of the backup; and the age, see Drill."""
+def _compare(
+    live: str, heads: list[LadderHead], damaged: Set[str], written: float, age: float
+) -> tuple[list[str], float]:
+    """Problems: the events of the live database do not go on from those of the backup; and the age, see Drill.
+
+    damaged  ladders of the backup that have no head, which are not compared
+    written  when the backup was written, seconds since the epoch
+    """
     database = Database(parse_url(live))  # which is not upgraded for a trial
     try:
         version = database.version()
@@ -164,8 +172,8 @@ def _compare(live: str, heads: list[LadderHead], age: float) -> tuple[list[str],
             raise StoreError(f"{database.shown}: its schema is {version}; expected {VERSION}, that of this evenmatch")
         now = database.time()
         with database.read() as store:
-            problems = list(_cuts(store, heads))
-            lacking = [] if problems else list(_times_lacking(store, heads))
+            problems = [*_cuts(store, heads), *_lost_ladders(store, damaged | {head.ladder for head in heads}, written)]
+            lacking = [] if problems or damaged else list(_times_lacking(store, heads))
         return problems, max([age, *((now - recorded_at) / 1e6 for recorded_at in lacking)])
     finally:
         database.close()
@@ -182,6 +190,23 @@ def _cuts(store: Store, heads: list[LadderHead]) -> Iterator[str]:
             finding = str(error)
         if finding is not None:
             yield f"ladder {kept.ladder}: {finding}"
+
+
+def _lost_ladders(store: Store, kept: Set[str], written: float) -> Iterator[str]:
+    """Sentences about ladders of the live database that the backup lacks, although it was written after their start."""
+    for head in store.heads():
+        if head.name in kept:
+            continue
+        try:
+            start = events.read_seal(store, head.ladder, 1)[1]
+        except StoreError as error:
+            yield f"ladder {head.name}: {error}"
+            continue
+        if start < written * 1e6:
+            yield (
+                f"ladder {head.name}: is in the live database since {iso_time(start)}, but not in the backup, which "
+                f"was written at {iso_time(int(written * 1e6))}"
+            )
 
 
 def _times_lacking(store: Store, heads: list[LadderHead]) -> Iterator[int]:
