@@ -81,6 +81,22 @@ def test_a_head_of_a_ladder_that_is_gone_is_a_finding(run, league):
     assert "ladder other: is not in the database" in ended.out
 
 
+def test_a_ladder_without_a_head_is_named_and_is_a_finding_if_it_was_asked_for(run, league):
+    heads = run("head").out
+    assert run("ladder", "create", "later", "--system", "elo").code == 0
+    ended = run("verify", "--head", heads)
+    assert ended.code == 0
+    assert "ladder later: not compared with any head; expected one in --head" in ended.out
+    told = json.loads(run("verify", "--head", heads, "--json").out)
+    assert (told["equal"], told["without_head"]) == (True, ["later"])
+    assert run("verify", "--head", heads, "--ladder", "duel").code == 0
+    ended = run("verify", "--head", heads, "--ladder", "later")
+    assert ended.code == 1
+    assert "ladder later: not compared with any head" in ended.out
+    assert json.loads(run("verify", "--head", heads, "--ladder", "later", "--json").out)["equal"] is False
+    assert json.loads(run("verify", "--json").out)["without_head"] == []
+
+
 @pytest.mark.parametrize("text", ["duel 12", "duel x 00 now", "{", "[1]", "", f"duel 0 {'0' * 32} now"])
 def test_a_text_that_is_no_head_is_refused_with_what_is_expected(run, league, text):
     ended = run("verify", "--head", text)
