@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from evenmatch.ledger import sqlite_copy
+from evenmatch.service.ladder_heads import LadderHead, parse_heads
 from evenmatch.service.master_secret import confirm
 from evenmatch.service.service import Service
 
@@ -325,3 +326,30 @@ def test_a_drill_says_that_there_is_no_ladder_in_a_backup_of_an_empty_database(r
     ended = run("drill", tmp_path / "empty.db", "--live", live)
     assert ended.code == 0
     assert "  there is no ladder in it\n" in ended.out
+
+
+@pytest.mark.parametrize("name", ["du\u200bel", "{x", "[1]", '"q"', " two  words ", "line\u2028end", "a\nb"])
+def test_a_head_of_a_ladder_with_any_name_can_be_read_back(name):
+    head = LadderHead(name, 3, "0" * 32, "2026-01-01T00:00:00Z")
+    assert head.line().isprintable()
+    assert parse_heads(head.line()) == [head]
+    assert parse_heads(f"{head.line()}\n{head.line()}\n") == [head, head]
+
+
+@pytest.mark.parametrize("name", ["du\u200bel", "{x", " two  words "])
+def test_verify_reads_what_head_printed_of_a_ladder_with_an_odd_name(run, league, name):
+    assert run("ladder", "create", name, "--system", "elo").code == 0
+    ended = run("verify", "--head", run("head").out)
+    assert (ended.code, "not compared" in ended.out) == (0, False)
+
+
+def test_a_head_that_an_earlier_version_printed_of_a_name_like_json_is_read():
+    (head,) = parse_heads(f"{{x 3 {'0' * 32} 2026-01-01T00:00:00Z")
+    assert head.ladder == "{x"
+
+
+@pytest.mark.parametrize("name", ["a\nb", "a\x1bb", "a\u2028b"])
+def test_a_new_ladder_cannot_have_a_name_with_control_characters(run, league, name):
+    ended = run("ladder", "create", name, "--system", "elo")
+    assert ended.code != 0
+    assert "contains a control character; expected" in ended.err
