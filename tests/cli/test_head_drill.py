@@ -11,6 +11,9 @@ from pathlib import Path
 import pytest
 
 from evenmatch.ledger import sqlite_copy
+from evenmatch.service.ladder_heads import LadderHead, parse_heads
+from evenmatch.service.master_secret import confirm
+from evenmatch.service.service import Service
 
 LAST = 12  # position of the last event of the league
 
@@ -77,6 +80,22 @@ def test_a_head_of_a_ladder_that_is_gone_is_a_finding(run, league):
     ended = run("verify", "--head", f"other 3 {'0' * 32} 2026-01-01T00:00:00Z")
     assert ended.code == 1
     assert "ladder other: is not in the database" in ended.out
+
+
+def test_a_ladder_without_a_head_is_named_and_is_a_finding_if_it_was_asked_for(run, league):
+    heads = run("head").out
+    assert run("ladder", "create", "later", "--system", "elo").code == 0
+    ended = run("verify", "--head", heads)
+    assert ended.code == 0
+    assert "ladder later: not compared with any head; expected one in --head" in ended.out
+    told = json.loads(run("verify", "--head", heads, "--json").out)
+    assert (told["equal"], told["without_head"]) == (True, ["later"])
+    assert run("verify", "--head", heads, "--ladder", "duel").code == 0
+    ended = run("verify", "--head", heads, "--ladder", "later")
+    assert ended.code == 1
+    assert "ladder later: not compared with any head" in ended.out
+    assert json.loads(run("verify", "--head", heads, "--ladder", "later", "--json").out)["equal"] is False
+    assert json.loads(run("verify", "--json").out)["without_head"] == []
 
 
 @pytest.mark.parametrize("text", ["duel 12", "duel x 00 now", "{", "[1]", "", f"duel 0 {'0' * 32} now"])
@@ -228,3 +247,109 @@ def test_a_drill_leaves_the_backup_and_the_live_database_as_they_are(run, backup
     assert run("drill", "backups", "--live", league).code == 0
     assert (backups / "new.db").read_bytes() == before
     assert [file.name for file in backups.iterdir() if file.name not in ("old.db", "new.db")] == []
+
+
+@pytest.mark.parametrize("content", [b"", b"x" * 5000, b"SQLite format 3\0" + b"x" * 5000])
+def test_a_drill_of_a_folder_takes_the_newest_file_also_if_it_is_torn(run, backups, content):
+    (backups / "torn.db").write_bytes(content)
+    later = time.time() + 5
+    for name in ("new.db-wal", "new.db-shm", "new.db.secret", ".torn.db"):
+        (backups / name).write_bytes(b"x")
+        os.utime(backups / name, (later, later))
+    ended = run("drill", "backups")
+    assert ended.code == 1
+    assert ended.out.startswith("backups/torn.db: cannot be relied on")
+
+
+def test_a_drill_fails_for_a_backup_whose_time_is_in_the_future(run, backups):
+    tomorrow = time.time() + 86400
+    os.utime("backups/new.db", (tomorrow, tomorrow))
+    ended = run("drill", "backups", "--max-age", "26")
+    assert ended.code == 1
+    assert "backups/new.db: its time is 24.0 hours in the future" in ended.out
+
+
+def test_a_drill_sees_the_age_of_an_old_backup_that_was_copied_again(run, backups, league):
+    shutil.copyfile("backups/old.db", "backups/again.db")
+    assert run("drill", "backups", "--live", league, "--max-age", "1").code == 0
+    run_sql(league, "UPDATE event SET recorded_at = recorded_at - 7200000000")
+    ended = run("drill", "backups", "--live", league, "--max-age", "1")
+    assert ended.code == 1
+    assert "it is 2.0 hours old; expected at most 1" in ended.out
+    assert "  its last event was recorded at 20" in ended.out
+    assert run("drill", "backups", "--max-age", "1").code == 0
+
+
+def test_a_drill_compares_the_master_secret_with_the_one_that_the_backup_is_sealed_with(run, league, monkeypatch):
+    monkeypatch.delenv("EVENMATCH_SECRET", raising=False)
+    with Service.open(str(league)) as service:
+        confirm(service.database)
+    assert run("backup", "copy.db").code == 0
+    assert "its master secret was not checked" in run("drill", "copy.db").out
+    ended = run("drill", "copy.db", "--live", league)
+    assert ended.code == 0
+    assert "secret" not in ended.out
+    secret = Path(f"{league}.secret")
+    monkeypatch.setenv("EVENMATCH_SECRET", secret.read_text(encoding="utf-8").strip())
+    assert "secret" not in run("drill", "copy.db").out
+    monkeypatch.setenv("EVENMATCH_SECRET", "another secret of more than 32 characters")
+    for arguments in ((), ("--live", league)):
+        ended = run("drill", "copy.db", *arguments)
+        assert ended.code == 1
+        assert "copy.db: is sealed with another master secret than that of EVENMATCH_SECRET" in ended.out
+    monkeypatch.delenv("EVENMATCH_SECRET")
+    secret.unlink()
+    ended = run("drill", "copy.db", "--live", league)
+    assert ended.code == 1
+    assert "copy.db is sealed with a master secret, which is missing" in ended.out
+
+
+NO_LADDER = ("ladder", "event", "generation", "correction", "state", "journal", "checkpoint", "appearance", "season")
+
+
+def test_a_drill_misses_a_ladder_that_is_in_the_live_database_but_not_in_the_backup(run, backups, league):
+    run_sql(backups / "new.db", *(f"DELETE FROM {table}" for table in NO_LADDER))
+    ended = run("drill", "backups", "--live", league)
+    assert ended.code == 1
+    assert "ladder duel: is in the live database since 20" in ended.out
+
+
+def test_a_drill_knows_that_a_ladder_may_be_newer_than_the_backup(run, backups, league):
+    assert run("ladder", "create", "later", "--system", "elo").code == 0
+    assert run("drill", "backups", "--live", league).code == 0
+
+
+def test_a_drill_says_that_there_is_no_ladder_in_a_backup_of_an_empty_database(run, tmp_path):
+    live = str(tmp_path / "live.db")
+    Service.open(live).close()
+    assert run("backup", tmp_path / "empty.db", "--db", live).code == 0
+    ended = run("drill", tmp_path / "empty.db", "--live", live)
+    assert ended.code == 0
+    assert "  there is no ladder in it\n" in ended.out
+
+
+@pytest.mark.parametrize("name", ["du\u200bel", "{x", "[1]", '"q"', " two  words ", "line\u2028end", "a\nb"])
+def test_a_head_of_a_ladder_with_any_name_can_be_read_back(name):
+    head = LadderHead(name, 3, "0" * 32, "2026-01-01T00:00:00Z")
+    assert head.line().isprintable()
+    assert parse_heads(head.line()) == [head]
+    assert parse_heads(f"{head.line()}\n{head.line()}\n") == [head, head]
+
+
+@pytest.mark.parametrize("name", ["du\u200bel", "{x", " two  words "])
+def test_verify_reads_what_head_printed_of_a_ladder_with_an_odd_name(run, league, name):
+    assert run("ladder", "create", name, "--system", "elo").code == 0
+    ended = run("verify", "--head", run("head").out)
+    assert (ended.code, "not compared" in ended.out) == (0, False)
+
+
+def test_a_head_that_an_earlier_version_printed_of_a_name_like_json_is_read():
+    (head,) = parse_heads(f"{{x 3 {'0' * 32} 2026-01-01T00:00:00Z")
+    assert head.ladder == "{x"
+
+
+@pytest.mark.parametrize("name", ["a\nb", "a\x1bb", "a\u2028b"])
+def test_a_new_ladder_cannot_have_a_name_with_control_characters(run, league, name):
+    ended = run("ladder", "create", name, "--system", "elo")
+    assert ended.code != 0
+    assert "contains a control character; expected" in ended.err

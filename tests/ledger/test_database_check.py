@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from evenmatch.durations import DAY
+from evenmatch.ledger import move_log
 from evenmatch.ledger.database_check import NO_AMCHECK, check_database
 from evenmatch.service.database_check import DailyCheck
 from evenmatch.service.queues.leases import Leases
@@ -45,6 +46,38 @@ def test_a_damaged_page_of_sqlite_is_found_by_both_checks(store_file):
     with Service.open(store_file) as service:
         for quick in (True, False):
             assert check_database(service.database, quick=quick).damage
+
+
+SCHEMA_CHANGES = {
+    "DROP TABLE webhook": "table webhook is missing",
+    "DROP INDEX ix_player_folded": "index ix_player_folded of table player is missing",
+    "ALTER TABLE player DROP COLUMN erased_at": "column erased_at of table player is missing",
+    "ALTER TABLE player ADD COLUMN more INTEGER": "table player has a column more that evenmatch did not make",
+}
+
+
+@pytest.mark.parametrize("statement", SCHEMA_CHANGES)
+def test_a_changed_schema_is_found(filled, statement):
+    with filled.database.write() as store:
+        store.run(statement)
+    assert check_database(filled.database).damage == (f"{filled.database.shown}: {SCHEMA_CHANGES[statement]}",)
+
+
+def test_a_trigger_that_evenmatch_did_not_make_is_found(filled):
+    with filled.database.write() as store:
+        if filled.database.url.get_backend_name() == "sqlite":
+            store.run("CREATE TRIGGER evil AFTER INSERT ON event BEGIN UPDATE state SET rating = 9999; END")
+        else:
+            store.run("CREATE FUNCTION evil() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RETURN NEW; END'")
+            store.run("CREATE TRIGGER evil BEFORE INSERT ON player FOR EACH ROW EXECUTE FUNCTION evil()")
+    (line,) = check_database(filled.database).damage
+    assert ": trigger evil of table " in line
+
+
+def test_the_triggers_of_a_move_are_known(filled):
+    with filled.database.write() as store:
+        move_log.begin(store)
+    assert check_database(filled.database).damage == ()
 
 
 @pytest.fixture

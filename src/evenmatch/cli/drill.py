@@ -17,7 +17,7 @@ SHOWN = 20
 
 
 def command(
-    backup: Annotated[Path, typer.Argument(metavar="BACKUP", help="A backup, or a folder: its newest backup.")],
+    backup: Annotated[Path, typer.Argument(metavar="BACKUP", help="A backup, or a folder: its newest file.")],
     live: Annotated[
         str | None,
         typer.Option("--live", metavar="URL", help="The database that the backup is of; it is only read."),
@@ -29,8 +29,9 @@ def command(
 ) -> None:
     """Restore a backup into a temporary folder, check its file, and replay and verify every ladder in it.
 
-    With --live, the events of the backup must be the beginning of those in that database. The exit code is 0 if all is
-    well and 1 otherwise, so that a timer can run this. The temporary folder is TMPDIR, and needs room for the backup.
+    With --live, the events of the backup must be the beginning of those in that database, --max-age also counts from
+    the first event that the backup lacks, and the master secret must be that of the backup. The exit code is 0 if all
+    is well and 1 otherwise, so that a timer can run this. The folder is TMPDIR, and needs room for the backup.
 
     [bold]Examples[/bold]
 
@@ -67,6 +68,12 @@ def _print(result: Drill, live: str | None) -> None:
         print(printable(f"  ladder {ladder.ladder}: {state}"))
         for line in findings[:SHOWN]:
             print(printable(f"    {line}"))
+    if not (result.ladders or result.problems):
+        print("  there is no ladder in it")
+    if result.recorded is not None:
+        print(printable(f"  its last event was recorded at {result.recorded}"))
+    for line in result.notes:
+        print(printable(f"  {line}"))
     if live is not None and result.is_sound:
         print("  the live database goes on from it")
 
@@ -75,8 +82,10 @@ def _document(result: Drill) -> dict[str, object]:
     return {
         "file": str(result.file),
         "age_seconds": round(result.age, 1),
+        "recorded": result.recorded,
         "seconds": round(result.seconds, 3),
         "problems": list(result.problems),
+        "notes": list(result.notes),
         "ladders": [
             {
                 "ladder": ladder.ladder,

@@ -8,7 +8,7 @@ import typer
 
 from evenmatch.cli.shared import options
 from evenmatch.cli.shared.database_options import DATABASE, Db, opened
-from evenmatch.cli.shared.output import print_json, printable
+from evenmatch.cli.shared.output import print_json
 
 
 def command(
@@ -35,4 +35,4 @@ def command(
         print_json({"heads": [head.document() for head in heads]})
     else:
         for head in heads:
-            print(printable(head.line()))
+            print(head.line())

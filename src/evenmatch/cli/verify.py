@@ -39,6 +39,7 @@ def command(
     Also compared: players' names with what was reported, merges, settings, seasons, divisions, and indexes with rows.
     The exit code is 0 if all is equal, and 1 if something differs or a rebuild is due. The output says what a rebuild
     repairs and what only a backup repairs. With --cluster each ladder of a PostgreSQL database is a task of its own.
+    With --head, ladders without a head are named; the exit code is 1 if --ladder is one of them.
 
     [bold]Examples[/bold]
 
@@ -59,6 +60,7 @@ def command(
         positions = positions_of(service)
         missing = [name for name in kept if name not in positions] if ladder is None else []
         names = list(positions) if ladder is None else [ladder]
+        without_head = [] if head is None else [name for name in names if name not in kept]
         for name in [] if cluster is not None else names:
             with working(f"verifying {name}", positions.get(name, 0)) as progress:
                 results.append(service.verify(name, progress, kept.get(name)))
@@ -72,19 +74,23 @@ def command(
             results = verify_ladders(nodes, db, names, kept, progress)
         for result in [] if json else results:
             _print(result, db)
-    is_equal = not (check.damage or missing) and all(result.is_equal for result in results)
+    is_compared = ladder is None or not without_head
+    is_equal = is_compared and not (check.damage or missing) and all(result.is_equal for result in results)
     if json:
         print_json(
             {
                 "equal": is_equal,
                 "database": {"damage": list(check.damage), "unchecked": list(check.unchecked)},
                 "missing_ladders": missing,
+                "without_head": without_head,
                 "ladders": [_document(result) for result in results],
             }
         )
     else:
         for name in missing:
             print(printable(f"ladder {name}: is not in the database, but there is a head of it; restore a backup"))
+        for name in without_head:
+            print(printable(f"ladder {name}: not compared with any head; expected one in --head"))
         if not results:
             print("there is no ladder to verify")
     if not is_equal:

@@ -1,11 +1,14 @@
-"""The database's own check of its files: pages, and indexes against the rows of their tables."""
+"""Checks of a database: its pages, indexes against the rows of their tables, and its schema."""
 
 from __future__ import annotations
 
 from typing import NamedTuple
 
+import sqlalchemy as sa
+
 from evenmatch.errors import StoreError
-from evenmatch.ledger.database import Database
+from evenmatch.ledger import live_schema  # noqa: F401 - its tables join the others
+from evenmatch.ledger.database import VERSION, Database
 from evenmatch.ledger.schema import METADATA
 
 MOST = 20  # findings that SQLite lists
@@ -13,6 +16,14 @@ NO_AMCHECK = (
     "PostgreSQL's pages and indexes were not checked: expected the extension amcheck, which a superuser adds by "
     "CREATE EXTENSION amcheck"
 )
+
+
+OF_A_MOVE = ("log_move", "refuse_moved")  # beginnings of the names of triggers, see move_log.py and move_marks.py
+_TRIGGERS = {
+    "sqlite": "SELECT name, tbl_name FROM sqlite_schema WHERE type = 'trigger' ORDER BY 1",
+    "postgresql": "SELECT t.tgname, c.relname FROM pg_trigger t JOIN pg_class c ON c.oid = t.tgrelid "
+    "WHERE NOT t.tgisinternal AND c.relnamespace = current_schema()::regnamespace ORDER BY 1, 2",
+}
 
 
 class DatabaseCheck(NamedTuple):
@@ -23,14 +34,42 @@ class DatabaseCheck(NamedTuple):
 
 
 def check_database(database: Database, *, quick: bool = False) -> DatabaseCheck:
-    """Check all pages of the database, and its indexes against the rows.
+    """Check all pages of the database, its indexes against the rows, and its schema.
 
     quick  without the comparison of SQLite's indexes with rows, which takes most of the time
     Other processes may read and write meanwhile.
     """
     if database.url.get_backend_name() == "sqlite":
-        return DatabaseCheck(_check_sqlite(database, "quick_check" if quick else "integrity_check"))
-    return _check_postgres(database)
+        check = DatabaseCheck(_check_sqlite(database, "quick_check" if quick else "integrity_check"))
+    else:
+        check = _check_postgres(database)
+    return check if check.damage else DatabaseCheck(_check_schema(database), check.unchecked)
+
+
+def _check_schema(database: Database) -> tuple[str, ...]:
+    """Compare tables, columns, indexes and triggers with those that evenmatch makes; not before an upgrade."""
+    if database.version() != VERSION:
+        return ()
+    with database.read() as store:
+        inspector = sa.inspect(store.connection)
+        present = set(inspector.get_table_names())
+        lines = []
+        for table in METADATA.sorted_tables:
+            if table.name not in present:
+                lines.append(f"table {table.name} is missing")
+                continue
+            columns = {column["name"] for column in inspector.get_columns(table.name)}
+            known = set(table.columns.keys())
+            lines += [f"column {name} of table {table.name} is missing" for name in sorted(known - columns)]
+            more = sorted(columns - known)
+            lines += [f"table {table.name} has a column {name} that evenmatch did not make" for name in more]
+            indexes = {index["name"] for index in inspector.get_indexes(table.name)}
+            lost = sorted({str(index.name) for index in table.indexes} - indexes)
+            lines += [f"index {name} of table {table.name} is missing" for name in lost]
+        for name, table_name in store.all(_TRIGGERS[database.url.get_backend_name()]):
+            if not name.startswith(OF_A_MOVE):
+                lines.append(f"trigger {name} of table {table_name} was not made by evenmatch")
+    return tuple(f"{database.shown}: {line}" for line in lines)
 
 
 def _check_sqlite(database: Database, pragma: str) -> tuple[str, ...]:

@@ -5,36 +5,48 @@ from __future__ import annotations
 import shutil
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Set
 from dataclasses import dataclass
+from datetime import datetime
 from pathlib import Path
 
-from evenmatch.errors import EvenmatchError, StoreError, UnknownNameError, UsageError
-from evenmatch.ledger.database import VERSION, Database
+from evenmatch.errors import EvenmatchError, SecretError, StoreError, UnknownNameError, UsageError
+from evenmatch.ledger.database import SEALED, VERSION, Database
 from evenmatch.ledger.database_check import check_database
 from evenmatch.ledger.database_url import parse_url
+from evenmatch.ledger.master_secret import SUFFIX, MasterSecret
+from evenmatch.ledger.store import Store
+from evenmatch.ledger.tables import events, secret_checks
 from evenmatch.service.ladder_heads import LadderHead, cut_of, positions_of, present_head
 from evenmatch.service.replay.verification import Verification
 from evenmatch.service.service import Service
+from evenmatch.service.times import iso_time
 
 MAGIC = b"SQLite format 3\0"
+COMPANIONS = ("-wal", "-shm", "-journal", SUFFIX)  # ends of the names of files that stand beside a database
+AHEAD = 60.0  # seconds that the clock of a file server may be ahead
 
 
 @dataclass(frozen=True)
 class Drill:
     """The result of restoring a backup for a trial.
 
-    file      the backup;  age, seconds  of the file, and for all of this
+    file      the backup;  seconds  for all of this
+    age       seconds since the file was written or, if longer, since the first event of the live database that it lacks
+    recorded  when its last event was recorded, ISO 8601; None: there is no event that can be relied on
     ladders   the verification of each;  heads  of those that are whole
     problems  sentences: what is wrong with the file, or does not agree with the live database
+    notes     sentences: what was not checked, and why
     """
 
     file: Path
     age: float
+    recorded: str | None
     seconds: float
     ladders: tuple[Verification, ...]
     heads: tuple[LadderHead, ...]
     problems: tuple[str, ...]
+    notes: tuple[str, ...]
 
     @property
     def is_sound(self) -> bool:
@@ -48,20 +60,19 @@ def _is_only_old(result: Verification) -> bool:
 
 
 def latest_backup(place: Path) -> Path:
-    """The backup at a path: the file, or the newest SQLite file in a folder. Raises UsageError if there is none."""
+    """The backup at a path: the file, or the newest file in a folder, also a torn one. Raises UsageError without one.
+
+    Left out are hidden files and those that stand beside a database: its logs and its master secret.
+    """
     if place.is_file():
         return place
     if not place.is_dir():
         raise UsageError(f"{place}: there is no such file or folder; expected a backup, or a folder of backups")
-    files = [file for file in place.iterdir() if not file.name.startswith(".") and file.is_file() and _is_sqlite(file)]
+    visible = [file for file in place.iterdir() if not file.name.startswith(".") and file.is_file()]
+    files = [file for file in visible if not file.name.endswith(COMPANIONS)]
     if not files:
         raise UsageError(f"{place}: there is no backup in the folder; expected files written by evenmatch backup")
     return max(files, key=lambda file: (file.stat().st_mtime, file.name))
-
-
-def _is_sqlite(file: Path) -> bool:
-    with file.open("rb") as opened:
-        return opened.read(len(MAGIC)) == MAGIC
 
 
 def drill(place: Path, live: str | None = None, starting: Callable[[str, int], None] = lambda _, __: None) -> Drill:
@@ -72,33 +83,44 @@ def drill(place: Path, live: str | None = None, starting: Callable[[str, int], N
     Raises UsageError if there is no backup, StoreError if the live database cannot be read.
     """
     begin, file = time.perf_counter(), latest_backup(place)
-    age = time.time() - file.stat().st_mtime
+    written = file.stat().st_mtime
+    age = time.time() - written
     problems: list[str] = []
+    notes: list[str] = []
     ladders: list[Verification] = []
     heads: list[LadderHead] = []
+    if age < -AHEAD:
+        problems.append(f"{file}: its time is {-age / 3600:,.1f} hours in the future; expected when it was written")
     with tempfile.TemporaryDirectory(prefix="evenmatch-drill-") as folder:
         restored = Path(folder, "restored.db")
         shutil.copyfile(file, restored)
         try:
-            problems += _damage(file, restored)
-            if not problems:
+            damage = _damage(file, restored)
+            problems += damage
+            if not damage:
+                secret_problems, notes = _check_secret(file, restored, live)
+                problems += secret_problems
                 with Service.open(str(restored)) as service:
-                    for ladder, events in positions_of(service).items():
-                        starting(ladder, events)
+                    for ladder, count in positions_of(service).items():
+                        starting(ladder, count)
                         ladders.append(service.verify(ladder))
                         if not ladders[-1].damage:
                             heads.append(present_head(service, ladder))
         except EvenmatchError as error:
             problems.append(str(error).replace(str(restored), str(file)))
     if live is not None and not problems:
-        problems += _compare(live, heads)
-    return Drill(file, age, time.perf_counter() - begin, tuple(ladders), tuple(heads), tuple(problems))
+        damaged = {ladder.ladder for ladder in ladders if ladder.damage}
+        problems, age = _compare(live, heads, damaged, written, age)
+    recorded = max((head.time for head in heads), key=datetime.fromisoformat, default=None)
+    seconds = time.perf_counter() - begin
+    return Drill(file, age, recorded, seconds, tuple(ladders), tuple(heads), tuple(problems), tuple(notes))
 
 
 def _damage(file: Path, restored: Path) -> list[str]:
     """Sentences: faults of the restored file itself, under the name of the backup."""
-    if not _is_sqlite(restored):
-        return [f"{file}: is not an SQLite file, or its beginning is lost"]
+    with restored.open("rb") as opened:
+        if opened.read(len(MAGIC)) != MAGIC:
+            return [f"{file}: is not an SQLite file, or its beginning is lost"]
     database = Database(parse_url(str(restored)))
     try:
         if database.version() is None:
@@ -108,22 +130,89 @@ def _damage(file: Path, restored: Path) -> list[str]:
         database.close()
 
 
-def _compare(live: str, heads: list[LadderHead]) -> Iterator[str]:
-    """Sentences about ladders whose events in the live database do not go on from those of the backup."""
+def _check_secret(file: Path, restored: Path, live: str | None) -> tuple[list[str], list[str]]:
+    """Problems and notes: whether the master secret at hand opens what is sealed in the backup.
+
+    Expected is that of the live database, or else one in the environment or in a file beside the backup.
+    """
+    database = Database(parse_url(str(restored)))
+    try:
+        if (database.version() or "") < SEALED:
+            return [], []
+        with database.read() as store:
+            stored = secret_checks.read(store)
+    finally:
+        database.close()
+    if stored is None:
+        return [], []
+    url = parse_url(str(file) if live is None else live)
+    master = MasterSecret(url, str(file))
+    if live is None and master.place == str(master.file) and not Path(master.place).exists():
+        return [], [f"its master secret was not checked; expected --live, a variable with it, or {master.file}"]
+    try:
+        if master.sealer().is_checked_by(stored):
+            return [], []
+    except SecretError as error:
+        return [str(error)], []
+    return [f"{file}: is sealed with another master secret than that of {master.place}; expected the one of then"], []
+
+
+def _compare(
+    live: str, heads: list[LadderHead], damaged: Set[str], written: float, age: float
+) -> tuple[list[str], float]:
+    """Problems: the events of the live database do not go on from those of the backup; and the age, see Drill.
+
+    damaged  ladders of the backup that have no head, which are not compared
+    written  when the backup was written, seconds since the epoch
+    """
     database = Database(parse_url(live))  # which is not upgraded for a trial
     try:
         version = database.version()
         if version != VERSION:
             raise StoreError(f"{database.shown}: its schema is {version}; expected {VERSION}, that of this evenmatch")
+        now = database.time()
         with database.read() as store:
-            for kept in heads:
-                try:
-                    finding = cut_of(store, store.head(kept.ladder), kept)
-                except UnknownNameError:
-                    finding = "is not in the live database"
-                except StoreError as error:
-                    finding = str(error)
-                if finding is not None:
-                    yield f"ladder {kept.ladder}: {finding}"
+            problems = [*_cuts(store, heads), *_lost_ladders(store, damaged | {head.ladder for head in heads}, written)]
+            lacking = [] if problems or damaged else list(_times_lacking(store, heads))
+        return problems, max([age, *((now - recorded_at) / 1e6 for recorded_at in lacking)])
     finally:
         database.close()
+
+
+def _cuts(store: Store, heads: list[LadderHead]) -> Iterator[str]:
+    """Sentences about ladders whose events in the live database do not go on from those of the backup."""
+    for kept in heads:
+        try:
+            finding = cut_of(store, store.head(kept.ladder), kept)
+        except UnknownNameError:
+            finding = "is not in the live database"
+        except StoreError as error:
+            finding = str(error)
+        if finding is not None:
+            yield f"ladder {kept.ladder}: {finding}"
+
+
+def _lost_ladders(store: Store, kept: Set[str], written: float) -> Iterator[str]:
+    """Sentences about ladders of the live database that the backup lacks, although it was written after their start."""
+    for head in store.heads():
+        if head.name in kept:
+            continue
+        try:
+            start = events.read_seal(store, head.ladder, 1)[1]
+        except StoreError as error:
+            yield f"ladder {head.name}: {error}"
+            continue
+        if start < written * 1e6:
+            yield (
+                f"ladder {head.name}: is in the live database since {iso_time(start)}, but not in the backup, which "
+                f"was written at {iso_time(int(written * 1e6))}"
+            )
+
+
+def _times_lacking(store: Store, heads: list[LadderHead]) -> Iterator[int]:
+    """When the first event of each ladder that the backup lacks was recorded, microseconds since the epoch."""
+    ends = {kept.ladder: kept.position for kept in heads}
+    for head in store.heads():
+        end = ends.get(head.name, 0)
+        if end < head.position:
+            yield events.read_seal(store, head.ladder, end + 1)[1]

@@ -13,6 +13,7 @@ from evenmatch.service.times import iso_time
 from evenmatch.service.transactions import Transacting
 
 FORM = "expected the output of `evenmatch head`: a ladder, a position, a seal of 32 hexadecimal digits and a time"
+QUOTED = ("{", "[", '"')  # beginnings of JSON
 
 
 @dataclass(frozen=True)
@@ -29,8 +30,9 @@ class LadderHead:
     time: str
 
     def line(self) -> str:
-        """The head as a line of text."""
-        return f"{self.ladder} {self.position} {self.seal} {self.time}"
+        """The head as a line of text; a name that could not be read back from it is a JSON string there."""
+        is_plain = self.ladder.isprintable() and self.ladder == self.ladder.strip() and self.ladder[:1] not in QUOTED
+        return f"{self.ladder if is_plain else json.dumps(self.ladder)} {self.position} {self.seal} {self.time}"
 
     def document(self) -> dict[str, object]:
         """The head as JSON values."""
@@ -57,11 +59,12 @@ def read_head(store: Store, head: Head) -> LadderHead:
 
 def parse_heads(text: str) -> list[LadderHead]:
     """The heads in a text: lines, or JSON as `evenmatch head --json` prints it. Raises InputError."""
-    stripped = text.strip()
-    if stripped.startswith(("{", "[")):
-        heads = list(_from_json(stripped))
+    try:
+        document: object = json.loads(text)
+    except ValueError:  # lines; the first name can begin as JSON does
+        heads = [_from_line(line) for line in text.splitlines() if line.strip()]
     else:
-        heads = [_from_line(line) for line in stripped.splitlines() if line.strip()]
+        heads = list(_from_json(document))
     if not heads:
         raise InputError(f"there is no head in the text; {FORM}")
     return heads
@@ -71,15 +74,22 @@ def _from_line(line: str) -> LadderHead:
     parts = line.strip().rsplit(None, 3)
     if len(parts) != 4:
         raise InputError(f"{line.strip()!r} is not a head; {FORM}")
-    return _checked(*parts, shown=line.strip())
+    return _checked(_unquoted(parts[0]), *parts[1:], shown=line.strip())
 
 
-def _from_json(text: str) -> Iterator[LadderHead]:
+def _unquoted(name: str) -> str:
+    """The name of a ladder as it stands in a line; earlier versions quoted none."""
     try:
-        document = json.loads(text)
-    except ValueError as error:
-        raise InputError(f"the heads are not JSON ({error}); {FORM}") from error
+        read: object = json.loads(name) if name.startswith('"') else name
+    except ValueError:
+        return name
+    return read if isinstance(read, str) else name
+
+
+def _from_json(document: object) -> Iterator[LadderHead]:
     listed = document.get("heads", [document]) if isinstance(document, Mapping) else document
+    if not isinstance(listed, list):
+        raise InputError(f"{listed!r} is not a head; {FORM}")
     for item in listed:
         if not isinstance(item, Mapping):
             raise InputError(f"{item!r} is not a head; {FORM}")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import unicodedata
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -61,6 +62,8 @@ class Ladder:
 def create(store: Store, name: str, system: str, rules: Rules, settings: Settings, now: int) -> Head:
     """Create a ladder; its first event states its rules. Raises ConflictError if the name is taken."""
     check_text("the ladder's name", name, blank=False)
+    if any(unicodedata.category(character) in ("Cc", "Zl", "Zp") for character in name):
+        raise InputError(f"the ladder's name {name!r} contains a control character; expected text on one line")
     player_identities.hold_names(store)  # serializes concurrent creations of the same name
     if ladders.exists(store, name):
         raise ConflictError(f"ladder {name!r} exists already; choose another name")
