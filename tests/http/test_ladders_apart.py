@@ -159,3 +159,18 @@ def plain(answer, name):
 
     text = json.dumps(without(answer.json())) if answer.text else ""
     return text.replace(name, "NAME")
+
+
+def test_odds_do_not_tell_that_two_names_of_another_ladder_are_one_player(asking, callers, admin):
+    match = {
+        "id": "odds-1",
+        "played_at": "2026-01-09T12:00:00Z",
+        "teams": [{"place": place, "players": [{"player": name}]} for place, name in enumerate(("olive", "pat"), 1)],
+    }
+    assert admin.post("/v1/ladders/zeta-hidden/matches", json=match).status_code == 200
+    assert admin.post("/v1/players/olive/rename", json={"to": "olga"}).status_code == 200
+    line_up = {"teams": [{"players": ["olive"]}, {"players": ["olga"]}], "stakes": {"players": ["olive"]}}
+    told = asking.post("/v1/ladders/alpha/odds", json=line_up, headers=callers["read"])
+    assert told.status_code == 200, told.text
+    assert [player["newcomer"] for team in told.json()["teams"] for player in team["players"]] == [True, True]
+    assert "belong to the same player" in admin.post("/v1/ladders/zeta-hidden/odds", json=line_up).text

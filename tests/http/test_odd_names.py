@@ -186,3 +186,43 @@ def test_operators_are_told_of_odd_names_on_their_ladder_alone(ladder, service):
 
 def test_a_name_that_another_ladder_has_alone_is_no_look_alike(ladder):
     assert report(ladder, "m2", "zebrA", "zoe").status_code == 200
+
+
+@pytest.mark.parametrize("name", [CYRILLIC, "PaypaI", "new\u200b"])
+def test_a_name_that_another_ladder_has_is_refused_as_a_new_one_is(ladder, name):
+    ladder.put("/v1/ladders/strict/queues/main", json={"policy": {"team_size": 1}})
+    asked = [
+        lambda: report(ladder, "m2", "zoe", name),
+        lambda: ladder.post("/v1/ladders/strict/tickets", json={"members": [{"player": name}], "queues": ["main"]}),
+        lambda: ladder.put("/v1/ladders/strict/live/l1", json={"teams": [{"players": [name]}, {"players": ["zoe"]}]}),
+    ]
+    fresh = [(answer.status_code, answer.json()["detail"]) for answer in (ask() for ask in asked)]
+    assert report(ladder, "m2", name, "bob", ladder="free").status_code == 200
+    assert [(answer.status_code, answer.json()["detail"]) for answer in (ask() for ask in asked)] == fresh
+    assert [status for status, _ in fresh] == [422] * len(asked)
+    assert report(ladder, "m3", "zebra", "zoe").status_code == 200  # of another ladder, and looks like no name
+
+
+def test_a_player_who_waits_on_the_ladder_is_not_judged_again(ladder):
+    ladder.put("/v1/ladders/strict/queues/main", json={"policy": {"team_size": 1}})
+    join = {"members": [{"player": "n00b"}], "queues": ["main"]}
+    assert ladder.post("/v1/ladders/strict/tickets", json=join).status_code == 201
+    assert report(ladder, "m2", "nOOb", "zoe").status_code == 200
+    assert report(ladder, "m3", "n00b", "zoe").status_code == 200
+
+
+@pytest.mark.parametrize("name", [CYRILLIC, "PaypaI", "new\u200b"])
+def test_a_strict_ladder_refuses_odd_names_in_starting_ratings_and_renames(ladder, service, name):
+    players = service.search("", 100)
+    ratings = {"ratings": {"zoe": 1600, name: 1500}}
+    started = ladder.post("/v1/ladders/strict/start-ratings", json=ratings)
+    assert started.status_code == 422, started.text
+    renamed = ladder.post("/v1/players/mike/rename", json={"to": name})
+    assert renamed.status_code == 422, renamed.text
+    assert service.search("", 100) == players
+    assert ladder.post("/v1/players/zebra/rename", json={"to": name}).status_code == 200  # of the other ladder
+
+
+def test_a_player_may_be_renamed_to_a_name_like_their_own(ladder):
+    assert ladder.post("/v1/players/paypal/rename", json={"to": "PayPal"}).status_code == 200
+    assert ladder.post("/v1/players/PayPal/rename", json={"to": "paypal"}).status_code == 200

@@ -1,4 +1,4 @@
-"""The rule of a ladder about new names that may pass as another one."""
+"""The rule of a ladder about names that are new on it and may pass as another one."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from evenmatch.errors import InputError
 from evenmatch.ledger.name_skeletons import INVISIBLE, MIXED_SCRIPTS, judged
 from evenmatch.ledger.store import Head, Store
-from evenmatch.ledger.tables import name_checks, player_identities
+from evenmatch.ledger.tables import name_checks, player_identities, seats
 from evenmatch.ledger.tables.name_checks import OddName
 from evenmatch.service.settings import Settings
 from evenmatch.service.transactions import Transacting
@@ -19,24 +19,34 @@ REASONS = {
 
 
 class NameRule:
-    """Judges the new names of one transaction on a ladder. With names=any or warn none is refused."""
+    """Judges the names of one transaction that are new on a ladder. With names=any or warn none is refused.
 
-    def __init__(self, store: Store, head: Head, settings: Settings, names: Sequence[str]) -> None:
+    A player with a rating, a ticket or a match on the ladder is not new. Names of other ladders are judged as unknown
+    ones are, so that the rule tells nothing of them.
+
+    player  whose names the new ones are going to be, so that they may look like those; None: of new players
+    """
+
+    def __init__(
+        self, store: Store, head: Head, settings: Settings, names: Sequence[str], *, player: int | None = None
+    ) -> None:
         self._objections: dict[str, str] = {}
         self._skeletons: dict[str, str] = {}
         self._new: dict[str, str] = {}  # the accepted new name of each skeleton
         if settings.names != "refuse":
             return
-        known = player_identities.ids_of(store, sorted(set(names)))
-        looks = {name: judged(name) for name in set(names) if name not in known}
+        wanted = sorted(set(names))
+        known = player_identities.ids_on(store, head, wanted).keys() | _seated(store, head, wanted)
+        looks = {name: judged(name) for name in wanted if name not in known}
         self._skeletons = {name: look.skeleton for name, look in looks.items()}
         alike = name_checks.like_on(store, head, sorted(set(self._skeletons.values())))
         for name, skeleton in self._skeletons.items():
             oddities = looks[name].oddities
+            others = [other for other, owner in alike.get(skeleton, ()) if owner != player]
             if oddities:
                 self._objections[name] = f"player name {name!r} {REASONS[oddities[0]]}"
-            elif skeleton in alike:
-                self._objections[name] = _alike(name, alike[skeleton][0][0])
+            elif others:
+                self._objections[name] = _alike(name, others[0])
 
     def objection(self, names: Sequence[str]) -> str | None:
         """Why one of these names is refused; None: none is, and the new ones among them count from now on."""
@@ -50,6 +60,12 @@ class NameRule:
         self._new = new
         return None
 
+    def check(self, names: Sequence[str]) -> None:
+        """Raise InputError if one of these names is refused, see `objection`."""
+        objection = self.objection(names)
+        if objection is not None:
+            raise InputError(objection)
+
 
 def odd_names(service: Transacting, ladder: str, after: str, limit: int) -> tuple[list[OddName], str | None]:
     """Up to `limit` names on a ladder that may pass as another one, after a name; see name_checks.read_odd.
@@ -62,11 +78,16 @@ def odd_names(service: Transacting, ladder: str, after: str, limit: int) -> tupl
         return name_checks.read_odd(store, head, after, limit)
 
 
-def check_names(store: Store, head: Head, names: Sequence[str]) -> None:
-    """Raise InputError if the ladder's rule refuses one of these names."""
-    objection = NameRule(store, head, Settings.read(head.settings), names).objection(names)
-    if objection is not None:
-        raise InputError(objection)
+def check_names(store: Store, head: Head, names: Sequence[str], *, player: int | None = None) -> None:
+    """Raise InputError if the ladder's rule refuses one of these names; player: see NameRule."""
+    NameRule(store, head, Settings.read(head.settings), names, player=player).check(names)
+
+
+def _seated(store: Store, head: Head, names: Sequence[str]) -> set[str]:
+    """Those of these names whose player waits or plays on a ladder."""
+    ids = player_identities.ids_of(store, names)
+    taken = seats.read(store, sorted(set(ids.values())))
+    return {name for name, player in ids.items() if player in taken and taken[player].ladder == head.ladder}
 
 
 def _alike(name: str, other: str) -> str:

@@ -19,6 +19,7 @@ from evenmatch.ledger.tables import appearances, corrections, events, jobs, play
 from evenmatch.ledger.text import check_text
 from evenmatch.service.corrections import first_match, preview
 from evenmatch.service.ladders import PlannedCorrection, correct
+from evenmatch.service.name_rule import check_names
 from evenmatch.standings.activity import NEVER
 
 NAMED_TWICE = (
@@ -30,15 +31,19 @@ NAMED_TWICE = (
 def rename(store: Store, name: str, to: str, now: int) -> bool:
     """Give a player another name; the old one stays an alias. Return False if it is already their name.
 
-    Raises UnknownNameError, or ConflictError if another player has the new name.
+    Raises UnknownNameError, ConflictError if another player has the new name, or InputError if the rule of one of the
+    player's ladders refuses it.
     """
     check_text("the new name", to, blank=False)
     player_identities.hold_names(store)
     player = player_identities.find(store, name)
     if player_identities.names_of(store, [player])[player] == to:
         return False
+    heads = _lock_all(store, player)
+    for head in heads:
+        check_names(store, head, [to], player=player)
     player_identities.rename(store, player, to)
-    for head in _lock_all(store, player):
+    for head in heads:
         correct(store, head, Kind.RENAMED, {"player": player}, _id("rename"), now, since=None)
     return True
 
@@ -114,12 +119,13 @@ def _refuse_merge(store: Store, old: int, new: int, name: str, into: str) -> Non
 def start(store: Store, head: Head, ratings: dict[str, float], event_id: str, now: int) -> int:
     """Set starting ratings of players who have not played here. Return how many; 0 if this was already applied.
 
-    The ladder must be locked, with no rebuild due. Raises InputError for a player who has played, or a rating out of
-    the system's range.
+    The ladder must be locked, with no rebuild due. Raises InputError for a player who has played, a rating out of the
+    system's range, or a name that the ladder's rule refuses.
     """
     if not ratings:
         raise InputError("no ratings were given; expected one or more")
     plan = corrections.read_plan(store, head, head.corrected)
+    check_names(store, head, list(ratings))
     known, _ = player_identities.admit(store, ratings)
     ids, first = np.unique([known[name] for name in ratings], return_index=True)
     if len(ids) < len(ratings):

@@ -16,7 +16,7 @@ from evenmatch.ledger import schema
 from evenmatch.ledger.codec import ID
 from evenmatch.ledger.events import Kind
 from evenmatch.ledger.rows import NAMES
-from evenmatch.ledger.store import Store
+from evenmatch.ledger.store import Head, Store
 from evenmatch.ledger.tables import name_checks
 from evenmatch.ledger.text import check_texts
 
@@ -39,6 +39,27 @@ def ids_of(store: Store, names: Sequence[str]) -> dict[str, int]:
     """The ids of the known ones of these names."""
     ids: dict[str, int] = dict(store.among("SELECT name, player FROM name WHERE name IN ({})", (), names))
     return ids
+
+
+def ids_on(store: Store, head: Head, names: Sequence[str]) -> dict[str, int]:
+    """The ids of those of these names whose player, or a player merged into it, has a rating on a ladder."""
+    known = ids_of(store, names)
+    ids = sorted(set(known.values()))
+    on = (head.ladder, head.generation)
+    rated = {
+        row[0]
+        for row in store.among(
+            "SELECT player FROM state WHERE ladder = ? AND generation = ? AND player IN ({})", on, ids
+        )
+    }
+    merged = (
+        "SELECT p.merged_into FROM player p WHERE EXISTS "
+        "(SELECT 1 FROM state s WHERE s.ladder = ? AND s.generation = ? AND s.player = p.player) "
+        "AND p.merged_into IN ({})"
+    )
+    rest = [player for player in ids if player not in rated]
+    rated |= {row[0] for row in store.among(merged, on, rest)}
+    return {name: player for name, player in known.items() if player in rated}
 
 
 def share_names(store: Store) -> None:

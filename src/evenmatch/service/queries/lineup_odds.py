@@ -49,7 +49,7 @@ def prospects(
     rules = plan.last_rules
     names = check_line_up(rules, teams)
     check_texts("a player's name", names)
-    ids = ids_of(store, names)
+    ids = ids_of(store, head, plan, names)
     state, newcomer = records_of(store, head, rules, ids)
     latest, sizes = now if head.time is None else max(now, head.time), [len(team) for team in teams]
     shown = rules.system.as_of(state, latest, rules.parameters)["rating"].tolist()

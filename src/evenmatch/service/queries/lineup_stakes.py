@@ -30,7 +30,9 @@ def stakes_by_id(
     given, sizes = [player for team in teams for player in team], [len(team) for team in teams]
     present = player_identities.names_of(store, given)
     names = check_line_up(plan.last_rules, [[present[player] for player in team] for team in teams])
-    ids = ids_of(store, names)  # as a report of the match would, by names: a merged player's are those of the other
+    ids = ids_of(
+        store, head, plan, names
+    )  # as a report of the match would, by names: a merged player's are those of the other
     latest = now if head.time is None else max(now, head.time)
     check_stakes(plan, ids, names, latest, len(ids))
     state, _ = records_of(store, head, plan.last_rules, ids)
@@ -55,9 +57,16 @@ def check_stakes(plan: Plan, ids: Sequence[int | None], names: Sequence[str], ti
         raise InputError(f"stakes of {chosen:,} players in a line-up of {len(names):,} take too long; {expected}")
 
 
-def ids_of(store: Store, names: Sequence[str]) -> list[int | None]:
-    """The ids of these players, None for unknown ones. Raises InputError if two names belong to one player."""
-    known = player_identities.ids_of(store, names)
+def ids_of(store: Store, head: Head, plan: Plan, names: Sequence[str]) -> list[int | None]:
+    """The ids of those of these players who are rated on or banned from a ladder, None for others.
+
+    Players of other ladders are unknown here: the answer shows nothing of their names. Raises InputError if two names
+    belong to one player of the ladder.
+    """
+    known = player_identities.ids_on(store, head, names)
+    if plan.bans:
+        every = player_identities.ids_of(store, [name for name in names if name not in known])
+        known |= {name: player for name, player in every.items() if player in plan.bans}
     if len(set(known.values())) < len(known):
         times = Counter(known.values())
         twice = next(name for name, player in known.items() if times[player] > 1)

@@ -20,7 +20,7 @@ from evenmatch.ledger.tables.seats import Seat
 from evenmatch.ledger.tables.tickets import Party, PlaylistTicket, TicketRow
 from evenmatch.matchmaking import Policy, check_choices
 from evenmatch.service import stored_queues
-from evenmatch.service.name_rule import check_names
+from evenmatch.service.name_rule import NameRule
 from evenmatch.service.queues import kept_filters
 from evenmatch.service.queues.changes import QueueChanges
 from evenmatch.service.queues.join_profiles import JoinProfiles
@@ -171,12 +171,16 @@ class Joins:
         self._store, self._name, self._now, self._joins = changes.store, ladder, changes.now, joins
         self._ladder = changes.ladder
         self._ids = player_identities.ids_of(self._store, sorted(_names(joins.values())))
-        members = dict.fromkeys(member.name for join in joins.values() for member in join.members)
+        members = list(dict.fromkeys(member.name for join in joins.values() for member in join.members))
         self._unknown = [name for name in members if name not in self._ids]
         self._ids |= {name: -number for number, name in enumerate(self._unknown, 1)}
         self._names = {self._ids[member.name]: member.name for join in joins.values() for member in join.members}
         used = {ladder, *(name for join in joins.values() for name in join.playlist)}
-        self._strict = {name for name in used if profiles[name].view.settings.names == "refuse"}
+        self._rules = {
+            name: NameRule(self._store, self._store.head(name), settings, members)
+            for name in sorted(used)
+            if (settings := profiles[name].view.settings).names == "refuse"
+        }
         self._entrances = {
             name: _Entrance(
                 self._store,
@@ -254,11 +258,11 @@ class Joins:
             enemy = next((name for name in member.avoid if self._ids.get(name) in players), None)
             if enemy is not None:
                 raise InputError(f"player {member.name!r} avoids {enemy!r}, who is in the same party")
-        if self._strict:
-            self._check_names(join)
         parties = {self._name: self._entrances[self._name].party(join, join.queues, self._ids)}
         for name, queues in join.playlist.items():
             parties[name] = self._entrances[name].party(join, queues, self._ids)
+        for name in self._rules.keys() & parties.keys():
+            self._rules[name].check([member.name for member in join.members])
         entries = [PlaylistTicket(self._ladder, number)]
         entries += [self._entrances[name].next_entry() for name in join.playlist]
         playlist = tuple(entries) if join.playlist else ()
@@ -269,13 +273,6 @@ class Joins:
             rows[entry] = row
         self._seats.update(dict.fromkeys(players, Seat(self._ladder, number, None)))
         return self._result(rows[entries[0]])
-
-    def _check_names(self, join: Join) -> None:
-        """Raise InputError if a ladder's rule refuses the name of a new member."""
-        new = [member.name for member in join.members if self._ids[member.name] < 0]
-        if new:
-            for ladder in self._strict.intersection((self._name, *join.playlist)):
-                check_names(self._store, self._store.head(ladder), new)
 
     def _result(self, row: TicketRow) -> RequestResult:
         names = {entrance.ladder: name for name, entrance in self._entrances.items()}
