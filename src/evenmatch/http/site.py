@@ -116,8 +116,8 @@ class Site:
         self.daily_check = DailyCheck(self.service.database, self.queue_service.leases)
         checks = CredentialChecks(self.keys, self.tokens, self.sessions, self.service.clock)
         self.waiting = WaitingRequests(partial(self.work, checks.ended), self.stopping)
-        self.live_statuses: SharedComputation[MatchStatus] = SharedComputation(self.threads)
-        self.views = ViewCache(self.service, self.threads, self.answers)
+        self.live_statuses: SharedComputation[MatchStatus] = SharedComputation(self.work, anonymous_client.get)
+        self.views = ViewCache(self.service, self.work, anonymous_client.get, self.answers)
         start = self.threads.submit
         self.reports: GroupCommit[ReportBatch, list[Outcome]] = GroupCommit.staged(
             self._prepare_reports, start, _log_bug, len, REPORT_LIMIT
