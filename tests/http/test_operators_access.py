@@ -1,7 +1,13 @@
 """Keys, tokens, the trail and webhooks, over HTTP."""
 
+import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
+
 import pytest
 
+from evenmatch.http import site as http_site
+from evenmatch.http.site import THREADS
 from evenmatch.ledger.tables import webhook_failures
 from evenmatch.ledger.tables.webhook_failures import WebhookFailures
 from evenmatch.service.callers.access import SCOPES
@@ -125,6 +131,32 @@ def test_a_webhook_that_is_sent_nothing_is_refused(admin, ladder, change, words)
     told = admin.post("/v1/webhooks", json={**HOOK, **change})
     assert told.status_code == 422
     assert words in told.json()["detail"]
+
+
+def test_names_that_resolve_slowly_hold_up_only_the_webhooks_of_their_ladder(asking, admin, site, ladder, monkeypatch):
+    admin.post("/v1/ladders", json={"name": "team", "system": "elo"})
+    monkeypatch.setattr(http_site, "RESOLVE_LIMIT", 0.5)
+    release = threading.Event()
+    site.webhooks.find = lambda host, port: [] if host == "quick.example" else [] * release.wait(30)
+    own = bearer(site.keys.create("one", ["admin"], ["duel"])[1])
+    count = THREADS + 4
+
+    def add(number):
+        return asking.post("/v1/webhooks", json={**HOOK, "url": f"http://x{number}.example/"}, headers=own)
+
+    with ThreadPoolExecutor(count) as threads:
+        asked = [threads.submit(add, number) for number in range(count)]
+        time.sleep(0.2)
+        begun = time.monotonic()
+        assert admin.get("/v1/ladders/team").status_code == 200
+        assert admin.post("/v1/webhooks", json={**HOOK, "ladder": "team", "url": "http://quick.example/"}).is_success
+        answers = [one.result(20) for one in asked]
+        assert time.monotonic() - begun < 5
+        release.set()
+    assert {(told.status_code, told.headers["retry-after"]) for told in answers} == {(503, "2")}
+    told = {told.json()["detail"].partition(" was not resolved within 0.5 s; ")[2] for told in answers}
+    assert told - {""} == {"the webhook was not created: check the name, or try again in a moment"}
+    assert [hook["url"] for hook in admin.get("/v1/webhooks").json()["items"]] == ["http://quick.example/"]
 
 
 def test_a_paused_webhook_is_shown_and_resumed(admin, service, ladder):

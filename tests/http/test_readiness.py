@@ -8,6 +8,7 @@ import sqlalchemy as sa
 
 from evenmatch.http.readiness import EVERY, Readiness
 from evenmatch.ledger import disk_room
+from evenmatch.ledger.tables import secret_checks
 
 
 @pytest.fixture
@@ -89,12 +90,25 @@ def test_a_disk_with_less_than_a_megabyte_is_full(client, site, seconds, monkeyp
     assert (told.status_code, told.json()["detail"]) == (503, "the database takes no writes: the disk is full")
 
 
-def test_many_requests_share_one_write(client, site, seconds, monkeypatch):
-    calls = []
-    monkeypatch.setattr("evenmatch.http.readiness.write_test", lambda *_: calls.append(1))
+def test_many_requests_share_one_write_and_one_look_at_the_secret(client, site, seconds, monkeypatch):
+    calls, read = [], secret_checks.read
+    monkeypatch.setattr("evenmatch.http.readiness.write_test", lambda *_: calls.append("write"))
+    monkeypatch.setattr(secret_checks, "read", lambda store: calls.append("secret") or read(store))
     for _ in range(20):
         assert client.get("/readyz").status_code == 200
-    assert len(calls) == 1
+    assert calls == ["write", "secret"]
+
+
+def test_a_process_with_another_secret_is_not_ready(client, site, seconds, monkeypatch):
+    monkeypatch.setattr("evenmatch.http.readiness.is_current", lambda _: False)
+    told = client.get("/readyz")
+    assert (told.status_code, told.json()["detail"]) == (
+        503,
+        "the master secret of this process is not that of the database",
+    )
+    monkeypatch.undo()
+    seconds[0] += EVERY
+    wait_for(client, 200)
 
 
 def test_a_write_that_does_not_end_is_answered_meanwhile_and_fails_later(client, site, seconds, monkeypatch):

@@ -177,20 +177,39 @@ def take_all(shared, hooks):
 def test_slots_are_shared_by_receivers_and_ladders():
     shared = Slots()
     assert take_all(shared, [hook(1)]) == 4
-    assert take_all(shared, [Webhook(2, "other", "https://h1.example/elsewhere", (), 0, b"")]) == 0  # the same receiver
+    assert take_all(shared, [Webhook(2, "duel", "https://h1.example/elsewhere", (), 0, b"")]) == 0  # the same receiver
     assert take_all(shared, [hook(number) for number in range(2, 100)]) == 28  # 32 of this ladder
     assert shared.has_room(hook(500, "other"))
     assert take_all(shared, [hook(number, "other") for number in range(500, 600)]) == 32
-    assert shared.is_full
+    assert not shared.has_room(hook(1))
     shared.free(hook(1))
-    assert not shared.is_full
     assert shared.has_room(hook(1))
 
 
-def test_receivers_that_fail_have_one_slot_each_and_a_quarter_in_all():
-    shared, many = Slots(), [hook(number, f"l{number}") for number in range(50)]
+def test_deliveries_of_one_ladder_take_no_slot_of_the_same_receiver_from_another():
+    slow, other = hook(1, "duel"), Webhook(2, "other", "https://h1.example/elsewhere", (), 0, b"")
+    shared = Slots()
+    assert take_all(shared, [slow]) == 4
+    assert take_all(shared, [other]) == 4
+    failing = Slots()
+    failing.set_failing([slow])
+    assert take_all(failing, [slow]) == 1
+    assert take_all(failing, [other]) == 4
+
+
+def test_a_ladder_with_no_delivery_in_flight_has_a_slot_when_all_are_in_use():
+    shared, many = Slots(), [hook(number, f"l{number}") for number in range(100)]
+    assert take_all(shared, many[:16]) == slots.AT_ONCE
     shared.set_failing(many)
-    assert take_all(shared, many) == slots.FAILING == 16
+    assert take_all(shared, many[98:]) == 2
+    assert not shared.has_room(many[98])
+
+
+def test_receivers_that_fail_have_one_slot_each_and_a_quarter_in_all():
+    shared, many = Slots(), [hook(number, "first" if number < 25 else "second") for number in range(50)]
+    shared.set_failing(many)
+    assert take_all(shared, many[:25]) == slots.FAILING == 16
+    assert take_all(shared, many[25:]) == 1  # the one of a ladder that has none in flight
     assert take_all(shared, [hook(number, f"m{number}") for number in range(50, 60)]) == 40
 
 

@@ -6,6 +6,8 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
+from evenmatch.http import waiting_requests
+from evenmatch.http.routes import standings
 from evenmatch.http.site import Site
 
 ADDRESS = "127.0.0.1"  # of the client in these tests
@@ -37,6 +39,35 @@ def test_an_anonymous_request_waits_for_others_of_its_address_alone(anyone, oper
         assert not waiting.done()
         released.set()
         assert waiting.result(30).status_code == 200
+
+
+def test_anonymous_polls_and_renderings_run_in_threads_for_these(anyone, site, league, monkeypatch):
+    site.running.announce("league", "m-1", [["ann"], ["bob"]])
+    used = []
+
+    def noting(function):
+        def note(*arguments, **options):
+            used.append(threading.current_thread().name.rpartition("_")[0])
+            return function(*arguments, **options)
+
+        return note
+
+    monkeypatch.setattr(site.running, "status", noting(site.running.status))
+    monkeypatch.setattr(standings, "_distribution", noting(standings._distribution))
+    for number, path in enumerate(("live/m-1?after=99&wait=0.1", "distribution?bins=7"), 1):
+        assert anyone.get(f"/v1/ladders/league/{path}").status_code == 200
+        assert set(used) == {"evenmatch-address"}, path
+        assert len(used) >= number
+
+
+def test_an_address_has_a_limited_number_of_polls_without_a_key(anyone, site, league, monkeypatch):
+    monkeypatch.setattr(waiting_requests, "EACH_ADDRESS", 2)
+    site.running.announce("league", "m-1", [["ann"], ["bob"]])
+    path = "/v1/ladders/league/live/m-1?after=99&wait="
+    with ThreadPoolExecutor(3) as threads:
+        answers = [asked.result(30).status_code for asked in [threads.submit(anyone.get, f"{path}2") for _ in range(3)]]
+    assert sorted(answers) == [200, 200, 429]
+    assert anyone.get(f"{path}0.1").status_code == 200  # they have ended
 
 
 def test_an_address_with_too_many_requests_is_refused(anyone, operator, league, occupied):

@@ -18,11 +18,11 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from evenmatch import __version__
 from evenmatch.errors import EvenmatchError
-from evenmatch.http.access import READS, allow, recalled
+from evenmatch.http.access import allow, recalled
 from evenmatch.http.middleware.error_boundary import ErrorBoundary
 from evenmatch.http.middleware.fast_path import FastPath
 from evenmatch.http.middleware.follower import Follower
-from evenmatch.http.middleware.idempotency import HEADER, LONGEST, OF_API, REPEATED, Idempotency
+from evenmatch.http.middleware.idempotency import HEADER, LONGEST, REPEATED, Idempotency, takes_key
 from evenmatch.http.middleware.request_lifecycle import RequestLifecycle
 from evenmatch.http.middleware.response_cache import ResponseCache
 from evenmatch.http.models.ladder_changes import StartingRatings
@@ -147,7 +147,7 @@ def _describe(app: FastAPI, site: Site) -> None:
             schemas.pop(unused, None)
         for path, methods in generated["paths"].items():
             for method, operation in methods.items():
-                if path.startswith(OF_API) and method.upper() not in READS:
+                if takes_key(method.upper(), path):
                     operation["parameters"] = [*operation.get("parameters", []), IDEMPOTENCY_KEY]
         return generated
 

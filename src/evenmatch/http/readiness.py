@@ -1,4 +1,4 @@
-"""Whether the database takes writes (of a follower: reads), tested at most every few seconds however often asked."""
+"""Whether the database takes writes of this process (of a follower: reads), tested at most every few seconds."""
 
 from __future__ import annotations
 
@@ -6,18 +6,20 @@ import asyncio
 import time
 from collections.abc import Callable
 
-from evenmatch.errors import StoreError
+from evenmatch.errors import SecretError, StoreError
 from evenmatch.http.logs import log
+from evenmatch.service.master_secret import is_current
 from evenmatch.service.service import Service
 from evenmatch.service.write_test import public_reason, read_test, write_test
 
 EVERY = 5.0  # seconds between two tests
 LATEST = 10.0  # seconds after which a test without a result counts as failed
 PATIENCE = 1.0  # seconds to wait for a new result where there is a former one
+OTHER_SECRET = "the master secret of this process is not that of the database"
 
 
 class Readiness:
-    """Tests writes and keeps the last result; for one event loop.
+    """Tests writes and the master secret, and keeps the last result; for one event loop.
 
     While a test runs, the last result holds, so that a long transaction of another writer does not fail it at once.
 
@@ -33,10 +35,10 @@ class Readiness:
         self._has_result = False
 
     async def problem(self) -> str | None:
-        """Why the database takes no writes, or of a follower answers none; None: it does."""
+        """Why the database takes no writes of this process, or of a follower cannot be read; None: it does."""
         now = self._clock()
         if self._test is None and (self._begun is None or now - self._begun >= EVERY):
-            self._begun, self._test = now, asyncio.create_task(asyncio.to_thread(self._write))
+            self._begun, self._test = now, asyncio.create_task(asyncio.to_thread(self._run))
         test = self._test
         if test is not None and self._begun is not None:
             left = self._latest - (now - self._begun)
@@ -45,7 +47,7 @@ class Readiness:
             if test.done():
                 self._keep(test)
             elif wait >= left:
-                return f"it has not taken one within {self._latest:g} s"
+                return self._failure(f"it has not taken one within {self._latest:g} s")
         return self._result
 
     def _keep(self, test: asyncio.Task[str | None]) -> None:
@@ -56,12 +58,18 @@ class Readiness:
             log.warning("write test", problem=result or "none any more")
         self._result, self._has_result, self._test = result, True, None
 
-    def _write(self) -> str | None:
+    def _run(self) -> str | None:
         try:
             if self._service.database.writes_at is None:
                 write_test(self._service.database, self._service.clock)
             else:
                 read_test(self._service.database)
+            return None if is_current(self._service.database) else OTHER_SECRET
+        except SecretError:
+            return OTHER_SECRET
         except StoreError as error:
-            return public_reason(self._service.database, error)
-        return None
+            return self._failure(public_reason(self._service.database, error))
+
+    def _failure(self, reason: str) -> str:
+        fails = "takes no writes" if self._service.database.writes_at is None else "cannot be read"
+        return f"the database {fails}: {reason}"

@@ -12,12 +12,12 @@ from typing import TypeVar
 
 from starlette.requests import Request
 
-from evenmatch.errors import AccessError, EvenmatchError, StoreError, UnknownNameError
+from evenmatch.errors import AccessError, BusyError, EvenmatchError, StoreError, UnknownNameError
 from evenmatch.http.allowed_hosts import AllowedHosts
 from evenmatch.http.body_memory import BodyMemory
 from evenmatch.http.cached_responses import CachedResponses
 from evenmatch.http.connections import Connections
-from evenmatch.http.limited_threads import LimitedThreads
+from evenmatch.http.limited_threads import RETRY, LimitedThreads
 from evenmatch.http.logs import log
 from evenmatch.http.metrics import HttpMetrics
 from evenmatch.http.options import Options
@@ -65,6 +65,7 @@ T = TypeVar("T")
 REPORT_LIMIT = 15.0  # seconds after which a report, or a request to a queue, is answered with an error
 IDENTITY_LIMIT = 10.0  # seconds after which any request is whose key was not looked up
 CALL_LIMIT = 60.0  # seconds after which any other request is, unless its work may take longer
+RESOLVE_LIMIT = 3.0  # seconds within which the host of a new webhook must be resolved
 ALL = ""  # in place of a ladder, for requests of all ladders that share a transaction
 THREADS = 16  # for blocking calls; the connection pool keeps eight connections open and adds more under load
 anonymous_client: ContextVar[str | None] = ContextVar("anonymous_client", default=None)
@@ -94,6 +95,7 @@ class Site:
     threads: ThreadPoolExecutor = field(default_factory=lambda: ThreadPoolExecutor(THREADS, "evenmatch"))
     bodies_thread: ThreadPoolExecutor = field(default_factory=lambda: ThreadPoolExecutor(1, "evenmatch-bodies"))
     ladder_threads: LimitedThreads = field(default_factory=lambda: LimitedThreads("ladder", THREADS, 2, 32))
+    resolving: LimitedThreads = field(default_factory=lambda: LimitedThreads("webhooks of ladder", 8, 2, 8))
     answers: CachedResponses = field(default_factory=CachedResponses)
     ticket_notifications: TicketNotifications = field(default_factory=TicketNotifications)
     group: ProcessGroup | None = None
@@ -114,8 +116,8 @@ class Site:
         self.daily_check = DailyCheck(self.service.database, self.queue_service.leases)
         checks = CredentialChecks(self.keys, self.tokens, self.sessions, self.service.clock)
         self.waiting = WaitingRequests(partial(self.work, checks.ended), self.stopping)
-        self.live_statuses: SharedComputation[MatchStatus] = SharedComputation(self.threads)
-        self.views = ViewCache(self.service, self.threads, self.answers)
+        self.live_statuses: SharedComputation[MatchStatus] = SharedComputation(self.work, anonymous_client.get)
+        self.views = ViewCache(self.service, self.work, anonymous_client.get, self.answers)
         start = self.threads.submit
         self.reports: GroupCommit[ReportBatch, list[Outcome]] = GroupCommit.staged(
             self._prepare_reports, start, _log_bug, len, REPORT_LIMIT
@@ -207,8 +209,25 @@ class Site:
         """
         return await self.ladder_threads.work(ladder, function, *arguments)
 
+    async def check_webhook(self, ladder: str | None, url: str) -> None:
+        """Check the URL of a new webhook, in threads for this alone: the owner of its host decides how long it takes.
+
+        Raises InputError if it is not allowed, BusyError if its host was not resolved within RESOLVE_LIMIT.
+        """
+        check = asyncio.ensure_future(self.resolving.work(ladder or ALL, self.webhooks.check, url))
+        done, _ = await asyncio.wait({check}, timeout=RESOLVE_LIMIT)
+        if not done:
+            check.cancel()
+            raise BusyError(
+                f"the host of {url[:100]!r} was not resolved within {RESOLVE_LIMIT:g} s; the webhook was not created: "
+                "check the name, or try again in a moment",
+                RETRY,
+            )
+        await check
+
     def close(self) -> None:
         """Wait for the calls in worker threads."""
+        self.resolving.shutdown()
         self.ladder_threads.shutdown()
         self.anonymous_threads.shutdown()
         self.bodies_thread.shutdown()

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Hashable
-from concurrent.futures import ThreadPoolExecutor
-from typing import Generic, TypeVar
+from typing import Generic, Protocol, TypeVar
 
 from starlette.requests import Request
 
@@ -16,26 +15,43 @@ from evenmatch.service.queries.standings import View
 from evenmatch.service.service import Service
 
 T = TypeVar("T")
+Client = Callable[[], str | None]
+
+
+class Work(Protocol):
+    """Calls a blocking function in a thread for the request of this task, as Site.work does."""
+
+    async def __call__(self, function: Callable[[], T], /) -> T:
+        """Return the function's result."""
 
 
 class SharedComputation(Generic[T]):
-    """Runs one computation for all concurrent requests of the same key, in a thread. Use in the event loop only."""
+    """Runs one computation for all concurrent requests of the same question, in a thread. Use in the event loop only.
 
-    def __init__(self, threads: ThreadPoolExecutor) -> None:
-        self._threads = threads
-        self._running: dict[Hashable, asyncio.Future[T]] = {}
+    Anonymous requests share those of their address: it must not keep others waiting.
+
+    client  returns the address of an anonymous request of this task, None for others
+    """
+
+    def __init__(self, work: Work, client: Client) -> None:
+        self._work, self._client = work, client
+        self._running: dict[tuple[Hashable, str | None], asyncio.Future[T]] = {}
 
     async def get(self, question: Hashable, make: Callable[[], T]) -> T:
-        """Return what `make` returns, or raise what it raises; join a running computation of the same question."""
-        running = self._running.get(question)
+        """Return what `make` returns, or raise what it raises; join a running computation of the same question.
+
+        Raises StoreError and BusyError as `work` does.
+        """
+        key = question, self._client()
+        running = self._running.get(key)
         if running is None:
-            running = asyncio.get_running_loop().run_in_executor(self._threads, make)
-            self._running[question] = running
-            running.add_done_callback(lambda done: self._end(question, done))
+            running = asyncio.ensure_future(self._work(make))
+            self._running[key] = running
+            running.add_done_callback(lambda done: self._end(key, done))
         return await asyncio.shield(running)  # a cancelled request must not cancel it for the others
 
-    def _end(self, question: Hashable, done: asyncio.Future[T]) -> None:
-        del self._running[question]
+    def _end(self, key: tuple[Hashable, str | None], done: asyncio.Future[T]) -> None:
+        del self._running[key]
         if not done.cancelled():
             done.exception()  # mark as retrieved, in case all requests were cancelled
 
@@ -44,13 +60,14 @@ class ViewCache:
     """The standings of ladders, and the cached responses made from them. Use in the event loop only.
 
     An expired view is computed by one thread, however many requests wait for it. kept: those read page by page.
+    work and client: see SharedComputation.
     """
 
-    def __init__(self, service: Service, threads: ThreadPoolExecutor, responses: CachedResponses) -> None:
+    def __init__(self, service: Service, work: Work, client: Client, responses: CachedResponses) -> None:
         self._service, self._responses = service, responses
         self.kept = KeptViews()
-        self._views: SharedComputation[View] = SharedComputation(threads)
-        self._bodies: SharedComputation[bytes] = SharedComputation(threads)
+        self._views: SharedComputation[View] = SharedComputation(work, client)
+        self._bodies: SharedComputation[bytes] = SharedComputation(work, client)
 
     async def view(self, ladder: str) -> View:
         """A ladder's standings, at most some seconds old. Raises UnknownNameError."""

@@ -5,13 +5,14 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from collections import Counter
-from collections.abc import AsyncIterator, Awaitable, Callable, Collection
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Iterator
 from typing import TypeVar
 
 from starlette.requests import ClientDisconnect, Request
 from starlette.types import Receive
 
 from evenmatch.errors import AccessError, RateLimitError, StoreError
+from evenmatch.http.connections import client_address
 from evenmatch.http.repeated_log import repeated
 from evenmatch.service.callers.access import ANYONE, Caller
 from evenmatch.service.callers.credential_checks import Credential
@@ -19,6 +20,7 @@ from evenmatch.service.callers.credential_checks import Credential
 EVERY = 1.0  # seconds between two checks of the credentials of all that wait: a revocation holds within two
 NET = 1.0  # seconds after which a waiting request looks again, even without a notification
 EACH_PLAYER = 8  # requests of one player's token that wait at once
+EACH_ADDRESS = 60  # long polls without a key of one client address that wait at once
 AGAIN = 1.0  # seconds after which a player with too many may try again
 T = TypeVar("T")
 CheckEnded = Callable[[Collection[Credential]], Awaitable[set[Credential]]]
@@ -72,6 +74,7 @@ class WaitingRequests:
         self._check_ended, self._stopping = check_ended, stopping
         self._waiters: set[Waiter] = set()
         self._by_player: Counter[str] = Counter()
+        self._by_address: Counter[str] = Counter()
         self._watching: asyncio.Task[None] | None = None
 
     def __len__(self) -> int:
@@ -84,8 +87,29 @@ class WaitingRequests:
 
     @contextlib.asynccontextmanager
     async def poll(self, request: Request, caller: Caller) -> AsyncIterator[Waiter]:
-        """A long poll: it notices that its client hangs up. Raises RateLimitError as `check_room` does."""
+        """A long poll: it notices that its client hangs up. Raises RateLimitError if too many of its caller wait."""
         self.check_room(caller)
+        with self._place(request, caller):
+            async with self._listening(request, caller) as waiter:
+                yield waiter
+
+    @contextlib.contextmanager
+    def _place(self, request: Request, caller: Caller) -> Iterator[None]:
+        """Count a long poll without a key for its client address. Raises RateLimitError."""
+        if caller is not ANYONE or request.client is None:
+            yield
+            return
+        address = client_address(request.client.host)
+        if self._by_address[address] >= EACH_ADDRESS:
+            raise RateLimitError(f"{EACH_ADDRESS} requests of this address wait already; end one first", AGAIN)
+        self._by_address[address] += 1
+        try:
+            yield
+        finally:
+            self._by_address -= Counter((address,))
+
+    @contextlib.asynccontextmanager
+    async def _listening(self, request: Request, caller: Caller) -> AsyncIterator[Waiter]:
         async with self.stream(caller, credential_of(request, caller)) as waiter:
             listening = asyncio.create_task(_hang_up(request.receive, waiter))
             try:

@@ -13,6 +13,7 @@ from evenmatch.durations import SECOND
 from evenmatch.errors import EvenmatchError, StoreError, UsageError
 from evenmatch.http.access import READS, authenticated, header, read_before
 from evenmatch.http.logs import log
+from evenmatch.http.middleware.follower import READING
 from evenmatch.http.problems import refusal
 from evenmatch.http.replayable_body import ReplayableBody
 from evenmatch.http.request_context import context_of
@@ -24,8 +25,13 @@ HEADER = "Idempotency-Key"
 REPEATED = "Idempotent-Replayed"  # header of an answer that was repeated
 LONGEST = 256  # characters
 OF_API = "/v1/"
-NOT_KEPT = {401, 403, 429}  # statuses of requests that were refused before they could change anything
+REFUSED = 400  # least status of an answer that is not kept: the request was refused and has changed nothing
 EXTEND_EVERY = LEASE / SECOND / 3
+
+
+def takes_key(method: str, path: str) -> bool:
+    """Whether a request of this path, or of paths with this format, is a write, which may have an Idempotency-Key."""
+    return path.startswith(OF_API) and method not in READS and READING.fullmatch(path) is None
 
 
 class RepeatedRoute(NamedTuple):
@@ -42,8 +48,8 @@ class Idempotency:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Handle a request."""
-        is_write = scope["type"] == "http" and scope["method"] not in READS and scope["path"].startswith(OF_API)
-        key = header(scope, HEADER.lower().encode()) if is_write else None
+        is_used = scope["type"] == "http" and takes_key(scope["method"], scope["path"])
+        key = header(scope, HEADER.lower().encode()) if is_used else None
         if key is None:
             await self._app(scope, receive, send)
             return
@@ -103,7 +109,7 @@ class Idempotency:
             if answer is None or answer.status >= 500:
                 await self._site.work(self._site.idempotent_requests.release, attempt)
             else:
-                kept = None if answer.status in NOT_KEPT else answer
+                kept = None if answer.status >= REFUSED else answer
                 await self._site.ended_requests.one(ALL, (attempt, kept))
         except StoreError as error:
             log.error("database", request=attempt.request, error=str(error))

@@ -5,18 +5,13 @@ from __future__ import annotations
 from fastapi import APIRouter, Request
 from starlette.responses import Response
 
-from evenmatch.errors import SecretError, StoreError
 from evenmatch.http.access import Watcher
 from evenmatch.http.models.health import Health
 from evenmatch.http.models.problems import Problem
 from evenmatch.http.problems import OTHERS, STARTING, make_problem, respond
 from evenmatch.http.site import Site, site_of
-from evenmatch.service.master_secret import is_current
-
-READY_LIMIT = 5.0  # seconds within which the database must answer
 
 LOADING = "getting ready: loading rating systems and matchmaker; the first start compiles them, which takes a minute"
-OTHER_SECRET = "the master secret of this process is not that of the database"
 
 router = APIRouter(tags=["health"])
 
@@ -31,7 +26,8 @@ async def health() -> Health:
 async def ready(request: Request) -> Response:
     """The process can serve: the database takes writes, rating systems and matchmaker are loaded, it is not stopping.
 
-    The write of one row is tested at most every five seconds; in between, its result is answered.
+    The write of one row and the master secret are tested at most every five seconds; in between, their result is
+    answered.
     The first start after an installation compiles them, which takes about a minute.
     """
     problem = await obstacle(site_of(request))
@@ -47,16 +43,7 @@ async def obstacle(site: Site) -> Problem | None:
     if not site.kernels.ready.is_set():
         return make_problem(STARTING, LOADING, retry_after=1)
     problem = await site.readiness.problem()
-    if problem is not None:
-        fails = "takes no writes" if site.service.database.writes_at is None else "cannot be read"
-        return make_problem(OTHERS[503], f"the database {fails}: {problem}")
-    try:
-        has_secret = await site.work(is_current, site.service.database, within=READY_LIMIT)
-    except SecretError:
-        has_secret = False
-    except StoreError:
-        return make_problem(OTHERS[503], "the database does not answer")
-    return None if has_secret else make_problem(OTHERS[503], OTHER_SECRET)
+    return None if problem is None else make_problem(OTHERS[503], problem)
 
 
 @router.get("/metrics", operation_id="metrics", response_class=Response)

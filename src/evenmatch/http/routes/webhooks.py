@@ -38,6 +38,7 @@ async def create_webhook(asked: WebhookCreate, request: Request, caller: AnyAdmi
     entry = audit_entry(
         request, caller, "webhook.created", asked.ladder, body={"url": asked.url, "events": asked.events}
     )
+    await site.check_webhook(asked.ladder, asked.url)
     webhook, secret = await site.work(site.webhooks.noting(entry).add, asked.url, asked.events, asked.ladder)
     return written(WebhookCreated.model_validate({**_plain(webhook), "secret": secret}), 201)
 

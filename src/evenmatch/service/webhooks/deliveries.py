@@ -124,8 +124,6 @@ class Deliverer:
             hooks = {hook.webhook: hook for hook in webhooks.read_all(store)}
             failures = webhook_failures.read_all(store)
             self._slots.set_failing(hook for number, hook in hooks.items() if number in failures)
-            if self._slots.is_full:
-                return hooks, []
             without = [
                 number
                 for number, hook in hooks.items()

@@ -38,10 +38,10 @@ class Webhooks:
         """A copy whose changes are recorded in the audit trail, in the same transaction."""
         return Webhooks(self.service.noting(audit_entry), allow_private=self.allow_private, find=self.find)
 
-    def add(self, url: str, events: Sequence[str], ladder: str | None = None) -> tuple[Webhook, str]:
-        """Subscribe a URL to events from now on; return the webhook and its secret, which is not shown again.
+    def check(self, url: str) -> None:
+        """Check that a URL is allowed. Raises InputError. Resolves its host, which may take as long as its owner wants.
 
-        Raises InputError for a URL that is not allowed, UnknownNameError for an unknown event or ladder, SecretError.
+        Each delivery checks the addresses again, as the host may resolve to others by then.
         """
         parts = check_url(url)
         host = str(parts.hostname)
@@ -50,6 +50,13 @@ class Webhooks:
             raise InputError(
                 f"the host {host!r} {reason}; only public addresses are allowed, unless the operator permits others"
             )
+
+    def add(self, url: str, events: Sequence[str], ladder: str | None = None) -> tuple[Webhook, str]:
+        """Subscribe a URL that was checked to events from now on; return the webhook and its secret, shown only once.
+
+        Raises InputError for a URL with bad syntax, UnknownNameError for an unknown event or ladder, SecretError.
+        """
+        check_url(url)
         unknown = next((event for event in events if event not in EVENTS), None)
         if unknown is not None:
             raise UnknownNameError("event", unknown, EVENTS)

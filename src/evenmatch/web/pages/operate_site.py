@@ -263,6 +263,8 @@ async def add_webhook(visit: PageRequest) -> Response:
     with about("event"):
         if not events:
             raise UsageError("choose at least one event")
+    with about("url"):
+        await visit.site.check_webhook(ladder, url)
 
     def add() -> str:
         entry = visit.audit_entry("webhook.created", ladder, body={"url": url, "events": events})
