@@ -1,6 +1,8 @@
 """Matches of very many teams: limits in all and of a ladder, and nothing long in the event loop."""
 
+import asyncio
 import json
+import time
 from datetime import datetime
 
 import numpy as np
@@ -8,6 +10,7 @@ import pytest
 
 from evenmatch import Match, Team, rules
 from evenmatch.errors import BadRowsError
+from evenmatch.http.models.matches import BatchReport
 from evenmatch.http.options import Options
 from evenmatch.http.request_bodies import EXPLAINED
 from evenmatch.service.queries import match_profiles
@@ -168,6 +171,27 @@ def test_a_page_of_matches_ends_before_it_has_very_many_players(admin, ladder, m
         address = page["next"] and f"{MATCHES}?limit=50&cursor={page['next']}"
     assert pages == [["m-5", "m-4"], ["m-3"], ["m-2"], ["m-1", "m-0"]]
     assert len(admin.get("/v1/ladders/duel/players/p1/matches").json()["items"]) == 2
+
+
+def test_a_batch_of_too_many_players_is_refused_before_its_models_are_made(admin, ladder, monkeypatch):
+    """A name twice in each match: the fast path leaves the batch to the endpoint."""
+    batch = {"matches": [wide(1010, f"m-{at}") for at in range(100)]}
+    for match in batch["matches"]:
+        match["teams"][0]["players"] = [{"player": "p1"}]
+    monkeypatch.setattr(BatchReport, "model_validate_json", None)
+    told = admin.post(f"{MATCHES}/batch", json=batch)
+    check_refused(told, "101,000 players", "100,000")
+
+
+def test_the_large_bodies_of_one_ladder_let_those_of_others_pass(asking, admin, ladder, site):
+    ended = []
+
+    async def convert():
+        for_duel = [site.convert("duel", lambda: (time.sleep(0.05), ended.append("duel"))) for _ in range(5)]
+        await asyncio.gather(*for_duel, site.convert("other", ended.append, "other"))
+
+    asyncio.run_coroutine_threadsafe(convert(), asking.loop).result(10)
+    assert ended.index("other") <= 1
 
 
 LARGE = EXPLAINED + 1

@@ -12,9 +12,10 @@ import pytest
 
 from evenmatch.errors import UsageError
 from evenmatch.http import open_files
-from evenmatch.http.body_memory import STRANGERS, BodyMemory
+from evenmatch.http.body_memory import STRANGERS, BodyMemory, BodySender
 from evenmatch.http.limited_body import OTHER, SMALL
 from evenmatch.http.options import Options
+from evenmatch.http.rate_limits import RateLimit
 from evenmatch.service.callers.keys import Keys
 from evenmatch.service.service import Service
 from loop_lag import BUSY, ServedLag
@@ -234,6 +235,84 @@ def test_one_key_cannot_hold_all_the_memory_for_bodies(wire):
         wait_for(lambda: "evenmatch_body_bytes 0.0" in known.get("/metrics").text)
 
 
+def signed(head, key):
+    """The same head with the id of a key and a signature that was not made with it."""
+    lines = [line for line in head.split(b"\r\n") if not line.startswith(b"Authorization")]
+    header = f"Authorization: Evenmatch-HMAC-SHA256 key={key[:13]}, timestamp=1, signature={'0' * 64}"
+    return b"\r\n".join([lines[0], header.encode(), *lines[1:]])
+
+
+def test_a_body_under_a_signature_that_is_not_verified_takes_no_memory_of_its_key(wire):
+    with ExitStack() as stack:
+        for _ in range(2):
+            upload = stack.enter_context(wire.connect("127.0.5.1"))
+            upload.sendall(signed(wire.head(4_990_000), wire.keys[0]) + b"{" * 100_000)
+        time.sleep(0.3)
+        with wire.client() as known:
+            body = json.dumps({"matches": [{**REPORT, "id": f"own-{at}"} for at in range(500)]})
+            assert len(body) > SMALL
+            assert known.post(f"{MATCHES}/batch", content=body).status_code == 200
+
+
+def test_half_a_body_under_a_signature_that_is_not_verified_keeps_no_client_out(wire):
+    half = signed(wire.head(60_000), wire.keys[0]) + b"{"
+    with ExitStack() as stack:
+        for at in range(300):
+            stack.enter_context(wire.connect(f"127.0.5.{at % 200 + 1}")).sendall(half)
+        time.sleep(0.3)
+        with wire.connect("127.0.2.1") as other:
+            other.sendall(b"GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n")
+            assert first_status(other) == 200
+
+
+def test_uploads_that_end_before_their_signature_is_verified_count_as_wrong_keys(asking, site):
+    site.wrong_key_limit = RateLimit(0.001, 3)
+    key = site.keys.create("game server", ["report"])[0]
+    headers = {"Authorization": f"Evenmatch-HMAC-SHA256 key={key.key}, timestamp=1, signature={'0' * 64}"}
+
+    async def too_large():
+        for _ in range(3):
+            yield b" " * OTHER
+
+    statuses = [asking.post("/v1/ladders", content=too_large(), headers=headers).status_code for _ in range(4)]
+    assert statuses == [413, 413, 413, 429]
+
+
+def test_a_large_body_needs_the_scope_of_its_endpoint_before_it_is_read(wire):
+    with wire.client() as known:
+        queuing = known.post("/v1/keys", json={"name": "lobby", "scopes": ["queue"], "ladders": ["duel"]}).json()
+        reporting = known.post("/v1/keys", json={"name": "game", "scopes": ["report"], "ladders": ["duel"]}).json()
+    with wire.client(queuing["text"]) as lobby:
+        token = lobby.post("/v1/tokens", json={"player": "eve"}).json()["token"]
+    for key, path in (
+        (token, f"{MATCHES}/batch"),
+        (queuing["text"], MATCHES),
+        (reporting["text"], "/v1/ladders/other/matches"),
+        (reporting["text"], "/v1/ladders/duel/start-ratings"),
+    ):
+        with wire.connect() as connection:
+            connection.sendall(wire.head(LARGE, path=path, key=key))
+            text = received(connection)
+        assert (status_of(text), b"scope" in text) == (403, True), text
+
+
+def test_a_slow_body_counts_against_the_rate_limit_before_it_is_read(asking, site):
+    site.player_limit = RateLimit(0.001, 2)
+    lobby = {"Authorization": f"Bearer {site.keys.create('lobby', ['queue'])[1]}"}
+    token = asking.post("/v1/tokens", json={"player": "eve"}, headers=lobby).json()["token"]
+    pieces = []
+
+    async def slow():
+        for _ in range(3):
+            pieces.append(b" ")
+            yield pieces[-1]
+
+    headers = {"Authorization": f"Bearer {token}"}
+    answers = [asking.post("/v1/ladders/duel/tickets", content=slow(), headers=headers) for _ in range(3)]
+    assert [told.status_code == 429 for told in answers] == [False, False, True]
+    assert len(pieces) == 3 + 3 + 1
+
+
 def test_bodies_that_are_not_of_matches_are_small(wire):
     with wire.client() as known:
         for path, most in (("/v1/ladders", OTHER), ("/v1/keys", OTHER), ("/login", SMALL)):
@@ -255,14 +334,15 @@ def test_a_key_that_is_revoked_during_a_slow_upload_reports_nothing(wire):
 
 def test_memory_for_bodies_is_shared_and_given_back():
     memory = BodyMemory(800)
+    a, b, c = BodySender("em_a"), BodySender("em_b"), BodySender("em_c")
     assert memory.take(STRANGERS, 100)
     assert not memory.take(STRANGERS, 1)
-    assert memory.take("em_a", 400)
-    assert not memory.take("em_a", 1)
-    assert memory.take("em_b", 300)
-    assert not memory.take("em_c", 1)
-    memory.give_back("em_a", 400)
-    assert memory.take("em_c", 400)
+    assert memory.take(a, 400)
+    assert not memory.take(a, 1)
+    assert memory.take(b, 300)
+    assert not memory.take(c, 1)
+    memory.give_back(a, 400)
+    assert memory.take(c, 400)
     assert memory.total == 800
 
 

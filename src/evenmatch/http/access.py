@@ -84,7 +84,7 @@ async def authenticated(site: Site, scope: Scope, body: Body) -> Caller:
     try:
         caller, signed = await _verified(site, scope, text, body)
     except AccessError:
-        _count_wrong_key(site, scope)
+        count_wrong_key(site, scope)
         raise
     allow(site, scope, caller)
     if signed is not None and scope["method"] not in READS and not site.options.follower:
@@ -107,7 +107,7 @@ def header(scope: Scope, name: bytes) -> str | None:
     return next((value.decode("latin-1") for key, value in scope["headers"] if key == name), None)
 
 
-def _count_wrong_key(site: Site, scope: Scope) -> None:
+def count_wrong_key(site: Site, scope: Scope) -> None:
     """Count a wrong key, apart from requests without a key, which are no fault. Raises RateLimitError."""
     context = context_of(scope)
     context.actor, context.allowance = "(unknown)", site.wrong_key_limit.take(client_of(scope))
@@ -132,7 +132,7 @@ async def identified(site: Site, scope: Scope, body: bytes) -> Caller | None:
     caller, text = context_of(scope).caller or recalled(site, scope), header(scope, b"authorization")
     if caller is not None or text is None:
         return caller
-    if _is_signed(text):
+    if _is_signature(text):
         return await authenticated(site, scope, read_before(body))
     try:
         return await _looked_up(site, scope, text)
@@ -151,14 +151,15 @@ async def sender_in_head(site: Site, scope: Scope) -> Caller:
         allow(site, scope, ANYONE)
         raise AccessError(f"no key was sent; {ACCEPTED}")
     try:
-        if _is_signed(text):
+        if _is_signature(text):
+            site.wrong_key_limit.check(client_of(scope))
             return await site.identify(site.keys.caller, signing.read(text).key)
         caller = recalled(site, scope) or await _looked_up(site, scope, text)
     except AccessError:
-        _count_wrong_key(site, scope)
+        count_wrong_key(site, scope)
         raise
     if caller is None:
-        _count_wrong_key(site, scope)
+        count_wrong_key(site, scope)
         raise _unknown_scheme(text)
     return caller
 
@@ -166,7 +167,7 @@ async def sender_in_head(site: Site, scope: Scope) -> Caller:
 def allow(site: Site, scope: Scope, caller: Caller) -> None:
     """Count a request against its caller's rate limit, once. Raises RateLimitError, without counting, if exceeded."""
     context = context_of(scope)
-    if context.caller is not None:
+    if context.caller is not None or (context.allowance is not None and context.actor == caller.actor):
         return
     context.actor, context.ladders = caller.actor, caller.ladders
     if caller is not ANYONE:
@@ -201,7 +202,7 @@ async def _verified(site: Site, scope: Scope, text: str, body: Body) -> tuple[Ca
     caller = await _looked_up(site, scope, text)
     if caller is not None:
         return caller, None
-    if not _is_signed(text):
+    if not _is_signature(text):
         raise _unknown_scheme(text)
     signed, content = signing.read(text), await body()
     verify, request = site.keys.authenticate_signed, (signed, scope["method"], _target(scope), content)
@@ -214,7 +215,12 @@ def _unknown_scheme(text: str) -> AccessError:
     return AccessError(f"unknown authorization scheme {text.partition(' ')[0][:20]!r}; {ACCEPTED}")
 
 
-def _is_signed(text: str) -> bool:
+def is_signed(scope: Scope) -> bool:
+    """Whether a request is sent with a signature, whose key may be anybody's until it is verified."""
+    return _is_signature(header(scope, b"authorization") or "")
+
+
+def _is_signature(text: str) -> bool:
     return text.partition(" ")[0].lower() == signing.SCHEME.lower()
 
 

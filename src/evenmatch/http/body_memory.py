@@ -3,31 +3,40 @@
 from __future__ import annotations
 
 from collections import Counter
+from typing import NamedTuple
 
-STRANGERS = ""  # the sender of all bodies whose sender is not known
+
+class BodySender(NamedTuple):
+    """The sender of bodies. part: the divisor of the bound that gives the bytes they may hold."""
+
+    name: str
+    part: int = 2
+
+
+STRANGERS = BodySender("", 8)  # of all bodies whose sender is not known
+SIGNATURES = BodySender("signatures")  # of all signed bodies: a signature is verified when its body has arrived
 
 
 class BodyMemory:
     """The bytes of bodies that are held, by sender. Use it in the event loop's thread only.
 
-    A known sender may hold half of the bound, so that there is room for others; strangers an eighth together.
+    No sender may hold more than half of the bound, so that there is room for others; strangers an eighth together.
     """
 
     def __init__(self, most: int) -> None:
         self._most = most
-        self._held: Counter[str] = Counter()
+        self._held: Counter[BodySender] = Counter()
         self.total = 0
 
-    def take(self, sender: str, size: int) -> bool:
+    def take(self, sender: BodySender, size: int) -> bool:
         """Count bytes of a sender; False, without counting, if there is no room for them."""
-        share = self._most // 8 if sender == STRANGERS else self._most // 2
-        if self.total + size > self._most or self._held[sender] + size > share:
+        if self.total + size > self._most or self._held[sender] + size > self._most // sender.part:
             return False
         self._held[sender] += size
         self.total += size
         return True
 
-    def give_back(self, sender: str, size: int) -> None:
+    def give_back(self, sender: BodySender, size: int) -> None:
         """Count bytes of a sender no more."""
         self.total -= size
         self._held[sender] -= size

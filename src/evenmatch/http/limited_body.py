@@ -1,26 +1,28 @@
 """The body of a request, read within limits: strangers send little, and a process holds a bounded number of bytes.
 
 The sender of a large or slow body is identified by the head, before more of it is read. The endpoint authenticates the
-caller again when the whole body is there: a key may be revoked during a slow upload.
+caller again when the whole body is there: a key may be revoked during a slow upload. A signature is verified only then,
+and its key is charged nothing before.
 """
 
 from __future__ import annotations
 
 import re
+from contextlib import suppress
 
 from starlette.types import Message, Receive, Scope
 
-from evenmatch.errors import EvenmatchError, RateLimitError
-from evenmatch.http.access import allow, client_of, header, sender_in_head
-from evenmatch.http.body_memory import STRANGERS
+from evenmatch.errors import EvenmatchError, ForbiddenError, RateLimitError
+from evenmatch.http.access import allow, client_of, count_wrong_key, header, is_signed, sender_in_head
+from evenmatch.http.body_memory import SIGNATURES, STRANGERS, BodySender
 from evenmatch.http.connections import Connection
-from evenmatch.http.path_text import is_api
+from evenmatch.http.path_text import as_meant, is_api
 from evenmatch.http.problems import BUSY, OTHERS, ProblemKind, make_problem, refused_problem
 from evenmatch.http.request_context import BodyRefusedError, context_of
 from evenmatch.http.site import Site
 from evenmatch.service.callers.access import Caller
 
-LARGE = re.compile(r"/v1/ladders/[^/]+/(matches|matches/batch|start-ratings)")  # paths of bodies up to the body limit
+LARGE = re.compile(r"/v1/ladders/([^/]+)/(matches|matches/batch|start-ratings)")  # paths of bodies up to the body limit
 OPEN = re.compile(r"/v1/ladders/[^/]+/odds")  # paths of bodies without a key, where everybody may read
 OTHER = 128 * 1024  # bytes of all other bodies
 SMALL = 64 * 1024  # bytes of a body that arrived with its head, and of one that strangers send: forms of pages, OPEN
@@ -35,7 +37,7 @@ class LimitedBody:
         self._site, self._scope, self._receive, self._declared = site, scope, receive, declared
         self._connection: Connection | None = scope.get("evenmatch.connection")
         self._caller: Caller | None = None
-        self._sender: str | None = None  # None: not yet known
+        self._sender: BodySender | None = None  # None: not yet known
         self._size = self._held = 0
         self._small = min(SMALL, site.options.body_limit)
 
@@ -44,7 +46,8 @@ class LimitedBody:
         if self._sender is None and self._is_large_or_slow():
             await self._identify()
             self._check_size(self._declared)
-            self._take(self._declared)
+            if self._is_keys():
+                self._take(self._declared)
         message = await self._receive()
         size = len(message.get("body", b""))
         self._size += size
@@ -60,8 +63,15 @@ class LimitedBody:
         """Whether there is more to come than what arrived with the head."""
         return self._declared > self._small or (self._connection is not None and self._connection.is_receiving)
 
+    def _is_keys(self) -> bool:
+        """Whether the body is charged to an API key: room for all of it is made before it arrives."""
+        return self._caller is not None and self._caller.player is None and self._sender != SIGNATURES
+
     def release(self) -> None:
-        """Give back the memory of the body."""
+        """Give back the memory of the body. A signature that was not verified counts as a wrong key."""
+        if self._sender == SIGNATURES and context_of(self._scope).actor is None:
+            with suppress(RateLimitError):
+                count_wrong_key(self._site, self._scope)
         if self._held and self._sender is not None:
             self._site.bodies.give_back(self._sender, self._held)
             self._held = 0
@@ -70,16 +80,22 @@ class LimitedBody:
         """Find out who sends the body. Raises BodyRefusedError for a stranger where a key is required."""
         if not is_api(self._scope["path"]):
             is_stranger = self._connection is None or not self._connection.is_known
-            self._sender = STRANGERS if is_stranger else f"address {client_of(self._scope)}"
+            self._sender = STRANGERS if is_stranger else BodySender(f"address {client_of(self._scope)}")
             return
         if self._is_open():
             self._sender = STRANGERS  # the endpoint counts the request
             return
         try:
-            caller = await sender_in_head(self._site, self._scope)
+            caller = self._caller = await sender_in_head(self._site, self._scope)
+            if is_signed(self._scope):
+                self._sender = SIGNATURES
+                return
+            self._sender = (
+                BodySender(caller.key) if caller.player is None else BodySender(f"players of {caller.issuer}", 8)
+            )
+            allow(self._site, self._scope, caller)
         except EvenmatchError as error:
             raise self._refused(error) from None
-        self._caller, self._sender = caller, caller.key or caller.actor
         if self._connection is not None:
             self._connection.keep()
 
@@ -92,15 +108,25 @@ class LimitedBody:
         return BodyRefusedError(refused_problem(error, context_of(self._scope)))
 
     def _check_size(self, size: int) -> None:
-        path, options = self._scope["path"], self._site.options
-        limit = options.body_limit
+        path = self._scope["path"]
+        large = LARGE.fullmatch(path)
+        limit = self._site.options.body_limit
         if not is_api(path) or self._sender == STRANGERS:
             limit = min(limit, SMALL)
-        elif not LARGE.fullmatch(path):
+        elif large is None:
             limit = min(limit, OTHER)
         if size > limit:
             detail = f"the body is larger than the limit of {limit:,} bytes; split it into several requests"
             raise self._problem(OTHERS[413], detail)
+        if large is not None and size > OTHER:
+            self._check_scope("admin" if large[2] == "start-ratings" else "report", as_meant(large[1]))
+
+    def _check_scope(self, scope: str, ladder: str) -> None:
+        """Raise BodyRefusedError unless the sender may send a large body to this ladder."""
+        if self._caller is None or not self._caller.may(scope, ladder):
+            raise self._refused(
+                ForbiddenError(f"a body of more than {OTHER:,} bytes needs the scope {scope} on ladder {ladder!r}")
+            )
 
     def _take(self, size: int) -> None:
         """Hold at least this number of bytes for this request, out of those that this process may hold."""
@@ -108,15 +134,9 @@ class LimitedBody:
         more = size - self._held
         if more > 0:
             if not self._site.bodies.take(self._sender, more):
-                detail = "too many large bodies arrive at this moment; nothing of this one was read: send it again"
+                detail = "too many large bodies arrive at this moment; nothing was done with this one: send it again"
                 raise self._problem(BUSY, detail, retry_after=1.0)
             self._held += more
 
     def _problem(self, kind: ProblemKind, detail: str, retry_after: float | None = None) -> BodyRefusedError:
-        context = context_of(self._scope)
-        if context.allowance is None and self._caller is not None:  # not counted yet
-            try:
-                allow(self._site, self._scope, self._caller)
-            except RateLimitError as error:
-                return self._refused(error)
-        return BodyRefusedError(make_problem(kind, detail, context.id, retry_after=retry_after))
+        return BodyRefusedError(make_problem(kind, detail, context_of(self._scope).id, retry_after=retry_after))

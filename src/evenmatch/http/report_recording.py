@@ -23,7 +23,7 @@ async def report(site: Site, ladder: str, reports: ReportBatch) -> bytes:
     (outcome,) = await site.reports.one(ladder, reports)
     if isinstance(outcome, EvenmatchError):
         raise outcome
-    return await _rendered(site, len(reports.player), lambda: encoded(rendered(outcome)))
+    return await _rendered(site, ladder, len(reports.player), lambda: encoded(rendered(outcome)))
 
 
 async def report_all(
@@ -34,12 +34,8 @@ async def report_all(
     refused  invalid matches by their index in the batch: id and error
     Raises UsageError if the batch has more matches or players than allowed.
     """
-    limit = site.options.batch_limit
     count, players = len(reports) + len(refused or ()), len(reports.player)
-    if count > limit:
-        raise UsageError(f"{count:,} matches in one batch; the limit is {limit:,}")
-    if players > PLAYERS:
-        raise UsageError(f"{players:,} players in the matches of one batch; the limit is {PLAYERS:,}")
+    check_size(site, count, players)
     outcomes = await site.reports.one(ladder, reports) if len(reports) else []
     pairs: list[tuple[str, MatchReceipt | EvenmatchError]] = list(zip(reports.ids, outcomes, strict=True))
     for index, pair in sorted((refused or {}).items()):
@@ -50,12 +46,21 @@ async def report_all(
         lines = [msgspec.Raw(encoded(_line(*pair))) for pair in pairs]  # one by one, so that other threads get a turn
         return encoded(Outcomes(count - failed, failed, lines))
 
-    return await _rendered(site, players, render)
+    return await _rendered(site, ladder, players, render)
 
 
-async def _rendered(site: Site, players: int, render: Callable[[], bytes]) -> bytes:
+def check_size(site: Site, matches: int, players: int) -> None:
+    """Raise UsageError for a batch with more matches, or more players in them, than allowed."""
+    limit = site.options.batch_limit
+    if matches > limit:
+        raise UsageError(f"{matches:,} matches in one batch; the limit is {limit:,}")
+    if players > PLAYERS:
+        raise UsageError(f"{players:,} players in the matches of one batch; the limit is {PLAYERS:,}")
+
+
+async def _rendered(site: Site, ladder: str, players: int, render: Callable[[], bytes]) -> bytes:
     """The result of `render`, in a thread if there are many players."""
-    return render() if players <= AT_ONCE else await site.convert(render)
+    return render() if players <= AT_ONCE else await site.convert(ladder, render)
 
 
 def _line(match_id: str, outcome: MatchReceipt | EvenmatchError) -> Outcome:

@@ -93,7 +93,7 @@ class Site:
     connections: Connections
     metrics: HttpMetrics = field(default_factory=HttpMetrics)
     threads: ThreadPoolExecutor = field(default_factory=lambda: ThreadPoolExecutor(THREADS, "evenmatch"))
-    bodies_thread: ThreadPoolExecutor = field(default_factory=lambda: ThreadPoolExecutor(1, "evenmatch-bodies"))
+    body_threads: LimitedThreads = field(default_factory=lambda: LimitedThreads("bodies of ladder", 1, 1, 1000))
     ladder_threads: LimitedThreads = field(default_factory=lambda: LimitedThreads("ladder", THREADS, 2, 32))
     resolving: LimitedThreads = field(default_factory=lambda: LimitedThreads("webhooks of ladder", 8, 2, 8))
     answers: CachedResponses = field(default_factory=CachedResponses)
@@ -181,16 +181,18 @@ class Site:
                 f"this was not answered within {within:g} s; a change may have been made: read before you repeat it"
             ) from None
 
-    async def convert(self, function: Callable[..., T], *arguments: object) -> T:
+    async def convert(self, ladder: str, function: Callable[..., T], *arguments: object) -> T:
         """Read or write the large body of a report or a request to a queue, in the one thread for these.
 
+        One body of each ladder at a time is given to the thread, so that the many of one delay no other for long.
+
         Several threads would not be faster, since Python runs one at a time; each would take its share of the thread
-        that holds the lock of a ladder. Raises StoreError if it is not done within REPORT_LIMIT.
+        that holds the lock of a ladder. Raises StoreError if it is not done within REPORT_LIMIT, BusyError if too many
+        of the ladder wait.
         """
-        call = asyncio.get_running_loop().run_in_executor(self.bodies_thread, function, *arguments)
         try:
             async with asyncio.timeout(REPORT_LIMIT):
-                return await call
+                return await self.body_threads.work(ladder, function, *arguments)
         except TimeoutError:
             raise unanswered(REPORT_LIMIT) from None
 
@@ -230,7 +232,7 @@ class Site:
         self.resolving.shutdown()
         self.ladder_threads.shutdown()
         self.anonymous_threads.shutdown()
-        self.bodies_thread.shutdown()
+        self.body_threads.shutdown()
         self.threads.shutdown(wait=True)
 
     def _prepare_reports(self, ladder: str, batches: Sequence[ReportBatch]) -> Call[ReportBatch, list[Outcome]]:

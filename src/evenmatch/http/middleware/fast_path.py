@@ -116,7 +116,7 @@ class FastPath:
         if len(body) <= QUICK:
             answer = route.read(self._site, ladder, caller, body)
         else:
-            answer = await self._site.convert(route.read, self._site, ladder, caller, body)
+            answer = await self._site.convert(ladder, route.read, self._site, ladder, caller, body)
         if answer is not None:
             try:
                 allow(self._site, scope, caller)

@@ -5,6 +5,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from fastapi import APIRouter, Request
 from starlette.responses import Response
 
@@ -28,10 +30,14 @@ async def report_match(ladder: str, request: Request, _: Reporter) -> Response:
     The match is durably stored before the response is sent. Repeating the report changes nothing and returns the same
     receipt; the same id with other content is a conflict.
     """
+    site = site_of(request)
     reports = await read_body(
-        request, MatchReport, lambda match: ReportBatch.of([match_of(ladder, match)], [match.rated])
+        request,
+        MatchReport,
+        lambda match: ReportBatch.of([match_of(ladder, match)], [match.rated]),
+        lambda match: report_recording.check_size(site, 1, _players([match])),
     )
-    return written(await report_recording.report(site_of(request), ladder, reports))
+    return written(await report_recording.report(site, ladder, reports))
 
 
 @router.post(
@@ -39,8 +45,18 @@ async def report_match(ladder: str, request: Request, _: Reporter) -> Response:
 )
 async def report_matches(ladder: str, request: Request, _: Reporter) -> Response:
     """Report several finished matches, up to 1,000, in the order in which they ended; each is accepted separately."""
-    reports, refused = await read_body(request, BatchReport, lambda batch: _sorted_out(ladder, batch))
-    return written(await report_recording.report_all(site_of(request), ladder, reports, refused))
+    site = site_of(request)
+    reports, refused = await read_body(
+        request,
+        BatchReport,
+        lambda batch: _sorted_out(ladder, batch),
+        lambda batch: report_recording.check_size(site, len(batch.matches), _players(batch.matches)),
+    )
+    return written(await report_recording.report_all(site, ladder, reports, refused))
+
+
+def _players(matches: Sequence[MatchReport]) -> int:
+    return sum(len(team.players) for match in matches for team in match.teams)
 
 
 def _sorted_out(ladder: str, batch: BatchReport) -> tuple[ReportBatch, dict[int, tuple[str, EvenmatchError]]]:
