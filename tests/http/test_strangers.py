@@ -313,6 +313,17 @@ def test_a_slow_body_counts_against_the_rate_limit_before_it_is_read(asking, sit
     assert len(pieces) == 3 + 3 + 1
 
 
+def test_the_allowance_of_a_player_is_that_of_the_key_that_issued_the_token(asking, site):
+    site.player_limit = RateLimit(0.001, 1)
+    answers = []
+    for name in ("lobby", "other lobby"):
+        issuer = {"Authorization": f"Bearer {site.keys.create(name, ['queue'])[1]}"}
+        token = asking.post("/v1/tokens", json={"player": "eve"}, headers=issuer).json()["token"]
+        headers = {"Authorization": f"Bearer {token}"}
+        answers += [asking.get("/v1/ladders", headers=headers).status_code == 429 for _ in range(2)]
+    assert answers == [False, True, False, True]
+
+
 def test_bodies_that_are_not_of_matches_are_small(wire):
     with wire.client() as known:
         for path, most in (("/v1/ladders", OTHER), ("/v1/keys", OTHER), ("/login", SMALL)):

@@ -9,6 +9,7 @@ from evenmatch import rules
 from evenmatch.http.app import application
 from evenmatch.http.options import Options
 from evenmatch.http.server import site_over
+from evenmatch.service.penalties import penalty_of
 from evenmatch.service.queue_filter import QueueFilter
 from evenmatch.service.queues.matchmaker import Matchmaker
 from evenmatch.service.queues.recent_offers import RecentOffer
@@ -303,6 +304,25 @@ def test_a_signed_in_player_acts_for_no_one_else(player, site, queue):
     (other,) = site.queue_service.apply(queue, [Join(members=(QueuedPlayer(name="joe"),), queues=("main",))])
     assert player.get(f"{QUEUE}/tickets/{other.ticket}").status_code == 403
     assert player.get("/operate").status_code in (303, 403)
+
+
+def test_a_signed_in_player_accepts_and_leaves_for_no_one_else_of_the_party(player, site, queue, matchmaker, clock):
+    site.queue_service.set_queue(
+        queue, "main", {"team_size": 2, "steps": [[0, 100]], "max_odds": "none", "even_spread": 100}
+    )
+    parties = [[QueuedPlayer(name=name) for name in names] for names in (("ann", "joe"), ("bob", "kim"))]
+    joins = [Join(members=tuple(members), queues=("main",)) for members in parties]
+    (own, _) = site.queue_service.apply(queue, joins)
+    for _ in range(3):
+        clock.move(seconds=20)
+        matchmaker.step(queue)
+    page = f"{QUEUE}/tickets/{own.ticket}"
+    assert player.submit(page, say="accept").status_code == 303
+    assert site.queue_service.status(queue, own.ticket).offer.own == {"ann": True, "joe": False}
+    assert player.submit(page, say="leave").status_code == 303
+    with site.service.reading(queue) as (store, head):
+        punished = [penalty_of(store, head.ladder, name, clock()) is not None for name in ("ann", "joe")]
+    assert punished == [True, False]
 
 
 @pytest.fixture

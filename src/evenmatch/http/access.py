@@ -179,7 +179,7 @@ def allow(site: Site, scope: Scope, caller: Caller) -> None:
     elif caller.player is None:
         context.allowance = site.key_limit.take(caller.key)
     else:
-        context.allowance = site.player_limit.take(caller.actor)
+        context.allowance = site.player_limit.take(caller.key)
 
 
 def _remembered(site: Site, text: str) -> Caller | None:

@@ -253,14 +253,15 @@ async def answer(visit: PageRequest) -> Response:
     """Accept or decline the offer, or leave the queue."""
     form = await visit.form()
     status = await _own_status(visit)
+    player = visit.me if visit.is_player else None  # a token speaks for its own player alone
     request: requests.QueueRequest
     match form.get("say"):
         case "accept":
-            request = requests.Accept(status.ticket)
+            request = requests.Accept(status.ticket, player)
         case "decline":
             request = requests.Decline(status.ticket, visit.me)
         case "leave":
-            request = requests.Leave(status.ticket)
+            request = requests.Leave(status.ticket, player)
         case other:
             raise InputError(f"say is {str(other)[:20]!r}; expected accept, decline or leave")
     await visit.site.wishes.one(visit.ladder, request)
