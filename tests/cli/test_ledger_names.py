@@ -33,13 +33,16 @@ def test_hostile_names_print_harmlessly_and_are_kept_as_they_are(name, run, tmp_
         writer.writerow(["match_id", "played_at", "team", "player", "place"])
         writer.writerow([name, "2026-01-01", name, name, 1])
         writer.writerow([name, "2026-01-01", "other", "other", 2])
-    on = ["--ladder", name]
+    ladder = "".join(
+        letter for letter in name if unicodedata.category(letter) not in ("Cc", "Zl", "Zp")
+    )  # as it must be
+    on = ["--ladder", ladder]
     lines = [
-        ["ladder", "create", "--system", "elo", "--title", name, "--placement", 0, "--", name],
+        ["ladder", "create", "--system", "elo", "--title", name, "--placement", 0, "--", ladder],
         ["import", "m.csv", *on],
         ["record", "m.csv", *on],
         ["ladder", "list"],
-        ["ladder", "show", "--", name],
+        ["ladder", "show", "--", ladder],
         ["standings", *on, "--as-of", "last"],
         ["standings", *on, "--as-of", "last", "--search", name],
         ["player", "show", "--", name],

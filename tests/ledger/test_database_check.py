@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from evenmatch.durations import DAY
+from evenmatch.errors import StoreError
 from evenmatch.ledger import move_log
 from evenmatch.ledger.database_check import NO_AMCHECK, check_database
 from evenmatch.service.database_check import DailyCheck
@@ -46,6 +47,29 @@ def test_a_damaged_page_of_sqlite_is_found_by_both_checks(store_file):
     with Service.open(store_file) as service:
         for quick in (True, False):
             assert check_database(service.database, quick=quick).damage
+
+
+LOST_LADDERS = {
+    "DELETE FROM ladder WHERE name = 'default'": "ladder default is not in the table of ladders",
+    "UPDATE ladder SET name = 'other'": "ladder other was made as default",
+    "UPDATE ladder SET generation = 99": "generation 99 of ladder default, which is the live one, is missing",
+    "DELETE FROM generation": "of ladder default, which is the live one, is missing",
+}
+
+
+@pytest.mark.parametrize("statement", LOST_LADDERS)
+def test_a_ladder_that_is_lost_or_renamed_is_found(filled, statement):
+    with filled.database.write() as store:
+        store.run(statement)
+    (line,) = check_database(filled.database).damage
+    assert LOST_LADDERS[statement] in line
+
+
+def test_a_ladder_without_its_live_generation_is_not_unknown(filled):
+    with filled.database.write() as store:
+        store.run("DELETE FROM generation")
+    with pytest.raises(StoreError, match="the live generation of ladder 'default' is missing"):
+        filled.verify("default")
 
 
 SCHEMA_CHANGES = {

@@ -1,4 +1,4 @@
-"""Checks of a database: its pages, indexes against the rows of their tables, and its schema."""
+"""Checks of a database: its pages, indexes against the rows of their tables, its schema, and its list of ladders."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from evenmatch.errors import StoreError
 from evenmatch.ledger import live_schema  # noqa: F401 - its tables join the others
 from evenmatch.ledger.database import VERSION, Database
 from evenmatch.ledger.schema import METADATA
+from evenmatch.ledger.tables import events, ladders
 
 MOST = 20  # findings that SQLite lists
 NO_AMCHECK = (
@@ -34,7 +35,7 @@ class DatabaseCheck(NamedTuple):
 
 
 def check_database(database: Database, *, quick: bool = False) -> DatabaseCheck:
-    """Check all pages of the database, its indexes against the rows, and its schema.
+    """Check all pages of the database, its indexes against the rows, its schema, and that no ladder is missing.
 
     quick  without the comparison of SQLite's indexes with rows, which takes most of the time
     Other processes may read and write meanwhile.
@@ -43,13 +44,13 @@ def check_database(database: Database, *, quick: bool = False) -> DatabaseCheck:
         check = DatabaseCheck(_check_sqlite(database, "quick_check" if quick else "integrity_check"))
     else:
         check = _check_postgres(database)
-    return check if check.damage else DatabaseCheck(_check_schema(database), check.unchecked)
+    if check.damage or database.version() != VERSION:  # an earlier one is upgraded when it is opened
+        return check
+    return DatabaseCheck(_check_schema(database) or _check_ladders(database), check.unchecked)
 
 
 def _check_schema(database: Database) -> tuple[str, ...]:
-    """Compare tables, columns, indexes and triggers with those that evenmatch makes; not before an upgrade."""
-    if database.version() != VERSION:
-        return ()
+    """Compare tables, columns, indexes and triggers with those that evenmatch makes."""
     with database.read() as store:
         inspector = sa.inspect(store.connection)
         present = set(inspector.get_table_names())
@@ -69,6 +70,27 @@ def _check_schema(database: Database) -> tuple[str, ...]:
         for name, table_name in store.all(_TRIGGERS[database.url.get_backend_name()]):
             if not name.startswith(OF_A_MOVE):
                 lines.append(f"trigger {name} of table {table_name} was not made by evenmatch")
+    return tuple(f"{database.shown}: {line}" for line in lines)
+
+
+def _check_ladders(database: Database) -> tuple[str, ...]:
+    """Look for events of a ladder that is not listed any more, or under another name, and for missing generations."""
+    lines = []
+    with database.read() as store:
+        names: dict[int, str] = dict(store.all("SELECT ladder, name FROM ladder"))
+        for ladder, first in events.first_ids(store).items():
+            made_as = first.removeprefix(ladders.MADE)
+            if ladder not in names:
+                lines.append(f"ladder {made_as} is not in the table of ladders, but its events are there")
+            elif first.startswith(ladders.MADE) and made_as != names[ladder]:
+                lines.append(f"ladder {names[ladder]} was made as {made_as}; the name of a ladder does not change")
+        lost = store.all(
+            "SELECT l.name, l.generation FROM ladder l LEFT JOIN generation g "
+            "ON g.ladder = l.ladder AND g.generation = l.generation WHERE g.ladder IS NULL ORDER BY l.name"
+        )
+        lines += [
+            f"generation {generation} of ladder {name}, which is the live one, is missing" for name, generation in lost
+        ]
     return tuple(f"{database.shown}: {line}" for line in lines)
 
 

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import sqlalchemy as sa
 
-from evenmatch.errors import UnknownNameError
+from evenmatch.errors import StoreError, UnknownNameError
 from evenmatch.ledger.master_secret import MasterSecret
 from evenmatch.ledger.rows import Row, Rows, Statement, Values
 
@@ -116,7 +116,11 @@ class Store:
 
     def _head(self, name: str, rows: list[Row]) -> Head:
         if not rows:
-            raise UnknownNameError(
-                "ladder", name, [row[0] for row in self.all("SELECT name FROM ladder ORDER BY name")]
-            )
+            names = [row[0] for row in self.all("SELECT name FROM ladder ORDER BY name")]
+            if name in names:
+                raise StoreError(
+                    f"the live generation of ladder {name!r} is missing; `evenmatch verify` shows what is damaged, "
+                    "restore a backup"
+                )
+            raise UnknownNameError("ladder", name, names)
         return Head(*rows[0])

@@ -70,7 +70,7 @@ def create(store: Store, name: str, system: str, rules: Rules, settings: Setting
     ladder = ladders.insert(store, name, settings.write(), now)
     generations.insert(store, ladder, 1, rules.system.name, engine_of(rules.system), planned=0, ready=True, now=now)
     body = {**write_rules(rules, system), "start": True, "settings": settings.plain()}
-    correct(store, store.head(name), Kind.CHANGED, body, f"ladder:{name}", now, since=None)
+    correct(store, store.head(name), Kind.CHANGED, body, f"{ladders.MADE}{name}", now, since=None)
     seasons.insert(store, ladder, 1, seasons.FIRST_TITLE, position=1, now=now)
     return store.head(name)
 

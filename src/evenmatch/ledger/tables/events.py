@@ -91,6 +91,16 @@ def read_seal(store: Store, ladder: int, position: int) -> tuple[bytes, int]:
     return bytes(rows[0][0]), rows[0][1]
 
 
+def first_ids(store: Store) -> dict[int, str]:
+    """The id of the first event of each ladder that has events, listed in a table or not."""
+    ids: dict[int, str] = {}
+    while rows := store.all(
+        "SELECT ladder, id FROM event WHERE ladder > ? ORDER BY ladder, position LIMIT 1", max(ids, default=0)
+    ):
+        ids[rows[0][0]] = rows[0][1]
+    return ids
+
+
 # matches
 
 

@@ -7,6 +7,8 @@ from collections.abc import Sequence
 from evenmatch.ledger import schema
 from evenmatch.ledger.store import Store
 
+MADE = "ladder:"  # begins the id of a ladder's first event, before its name
+
 
 def exists(store: Store, name: str) -> bool:
     """Whether there is a ladder with this name."""
