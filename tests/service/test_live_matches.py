@@ -375,6 +375,13 @@ def test_leaves_are_noted_all_or_not_at_all(service, running, ladder):
 
 
 @ONE_DATABASE
+def test_a_match_that_another_process_began_by_a_clock_ahead_can_be_closed_at_once(running, ladder, clock, start):
+    running.announce(ladder, "m1", [["ann"], ["bob"]], started_at=start)
+    clock.move(seconds=-0.012)
+    assert running.close(ladder, "m1", WON).rated
+
+
+@ONE_DATABASE
 def test_a_clock_that_is_some_minutes_behind_is_forgiven(service, running, ladder, clock, start):
     running.announce(ladder, "m1", [["ann"], ["bob"]])
     clock.move(seconds=100)

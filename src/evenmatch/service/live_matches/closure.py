@@ -26,7 +26,8 @@ def begin_close(store: Store, head: Head, match: LiveMatchRow, ending: Ending, n
         raise ConflictError(f"match {match.match_id!r} is {match.state}; only a live match can be closed")
     fingerprint, noted = ending.fingerprint(), match.body.get("close")
     if noted is None or noted["told"] != fingerprint:
-        ended_at = now if ending.ended_at is None else ending.ended_at
+        # The clock of the process that began the match may be ahead of this one's.
+        ended_at = max(now, match.started_at) if ending.ended_at is None else ending.ended_at
         rule = Settings.read(head.settings).side_counts
         noted = {"told": fingerprint, "ended_at": ended_at, "side_counts": rule}
     names = player_identities.names_of(store, [slot["id"] for slot in match.slots()])
