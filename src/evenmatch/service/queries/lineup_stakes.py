@@ -30,9 +30,8 @@ def stakes_by_id(
     given, sizes = [player for team in teams for player in team], [len(team) for team in teams]
     present = player_identities.names_of(store, given)
     names = check_line_up(plan.last_rules, [[present[player] for player in team] for team in teams])
-    ids = ids_of(
-        store, head, plan, names
-    )  # as a report of the match would, by names: a merged player's are those of the other
+    # As a report of the match would, by names: those of a merged player are the other player's.
+    ids = ids_of(store, head, plan, names)
     latest = now if head.time is None else max(now, head.time)
     check_stakes(plan, ids, names, latest, len(ids))
     state, _ = records_of(store, head, plan.last_rules, ids)
