@@ -36,7 +36,7 @@ def kept(service, ladder):
     service.erase("x")
     with service.database.write() as store:
         player_identities.admit(store, ["dan", "eve", "queued", "Änne"])
-    service.start_ratings("default", {name: 1600.0 for name in ("ann", "bea", "cat")})
+    service.start_ratings("default", dict.fromkeys(("ann", "bea", "cat"), 1600.0))
     service.merge("bea", "ann")
     service.rename("cat", "cathy")
     service.correct("default", Ban("dan"))

@@ -112,7 +112,7 @@ def _print_check(check: DatabaseCheck) -> None:
     for line in check.unchecked:
         print(printable(line), file=sys.stderr)
     if check.damage:
-        print("the database's files are damaged")
+        print("the database is damaged")
         for line in check.damage[:SHOWN]:
             print(printable(f"  {line}"))
         print("  a rebuild cannot repair that; restore a backup from before the damage")

@@ -50,8 +50,12 @@ class NameCheck:
         owners = {player: known[player].merged_into or player for player in known}
         aliases = player_identities.read_aliases(self._store, sorted({*owners.values()}))
         for player in new:
-            names = [] if player not in known else aliases.get(owners[player], [])
-            finding = self._finding(player, known.get(player), names)
+            if player not in known:
+                self._names[player] = []
+                self.damage.append(f"player #{player} of the ledger is not in the table of players")
+                continue
+            names = aliases.get(owners[player], [])
+            finding = next(self._findings(player, known[player], names), None)
             if finding is not None:
                 self.damage.append(finding)
             is_open = finding is None and known[player].erased_at is None
@@ -65,31 +69,28 @@ class NameCheck:
         is_renamed = self._renames_left[player] > 0
         self._names[player].sort(key=lambda name: (name == self._own.get(player)) == is_renamed)
 
-    def _finding(self, player: int, identity: Identity | None, names: Sequence[str]) -> str | None:
-        if identity is None:
-            return f"player #{player} of the ledger is not in the table of players"
+    def _findings(self, player: int, identity: Identity, names: Sequence[str]) -> Iterator[str]:
         name, folded, merged_into, erased_at = identity
         target = merged_into if self._merged is None else self._merged.get(player)
         if merged_into != target:
             by_table, by_ledger = (
                 f"player #{into}" if into is not None else "no player" for into in (merged_into, target)
             )
-            return f"player {name!r} is merged into {by_table}; the ledger says {by_ledger}"
+            yield f"player {name!r} is merged into {by_table}; the ledger says {by_ledger}"
         is_erased = self._is_erased(player if target is None else target, identity)
         if is_erased and erased_at is None:
-            return f"player {name!r} is not marked as erased; the ledger says that they were erased"
+            yield f"player {name!r} is not marked as erased; the ledger says that they were erased"
         if erased_at is not None and not is_erased:
-            return f"player {name!r} is marked as erased; no event of a ledger says so"
+            yield f"player {name!r} is marked as erased; no event of a ledger says so"
         if not names:
-            return f"no name leads to player {name!r}"
+            yield f"no name leads to player {name!r}"
         if is_erased and (names != [name] or not PSEUDONYM.fullmatch(name)):
             listed = ", ".join(sorted({name, *names}))
-            return f"player #{player} was erased; expected a pseudonym as the only name, got {listed}"
+            yield f"player #{player} was erased; expected a pseudonym as the only name, got {listed}"
         if name not in names:
-            return f"player #{player} is shown as {name!r}, which is none of their names: {', '.join(sorted(names))}"
+            yield f"player #{player} is shown as {name!r}, which is none of their names: {', '.join(sorted(names))}"
         if folded != name.casefold():
-            return f"player {name!r} is searched as {folded!r}"
-        return None
+            yield f"player {name!r} is searched as {folded!r}"
 
     def _is_erased(self, owner: int, identity: Identity) -> bool:
         """Whether the ledger says that a player was erased, or does not say it of one who is marked as erased."""
