@@ -172,6 +172,14 @@ def test_names_and_players_that_do_not_belong_together_are_named(kept, what):
     assert check_database(kept.database, quick=True).damage == ()
 
 
+def test_a_name_that_cannot_be_decoded_is_damage(kept):
+    if kept.database.url.get_backend_name() != "sqlite":
+        pytest.skip("PostgreSQL refuses it")
+    run_sql(kept, "UPDATE name SET name = CAST(x'ff61' AS TEXT) WHERE name = 'queued'")
+    (line,) = check_database(kept.database).damage
+    assert line.startswith(f"{kept.database.shown}: players and names cannot be read: Could not decode to UTF-8")
+
+
 CORRECTED = {
     "a started player": ("DELETE FROM player WHERE name = 'ann'", "is not in the table of players"),
     "a merged one": (

@@ -82,8 +82,12 @@ def _check_contents(database: Database, *, quick: bool) -> tuple[str, ...]:
         try:
             with database.read() as store:
                 lines += check_players(store)
-        except StoreError as error:  # text that cannot be decoded
-            lines.append(f"players and names cannot be read: {error}")
+        except StoreError as error:
+            if database.url.get_backend_name() != "sqlite":
+                raise
+            lines.append(  # SQLite keeps text that is not UTF-8, too
+                f"players and names cannot be read: {str(error).removeprefix(f'{database.shown}: ')}"
+            )
     return tuple(f"{database.shown}: {line}" for line in lines)
 
 

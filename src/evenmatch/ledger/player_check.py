@@ -32,7 +32,7 @@ _NO_NAMES = (
 
 
 class _Player(NamedTuple):
-    """A row of table `player`, and the player to whom its name leads; `target` is the row of merged_into."""
+    """A row of table `player`; owner: of the row of its name; target, merged_on: of the player it is merged into."""
 
     player: int
     name: str

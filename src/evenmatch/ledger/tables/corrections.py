@@ -60,7 +60,7 @@ def read_stored(store: Store, ladder: int, before: int, limit: int | None = None
 
 
 def read_erased(store: Store) -> set[object]:
-    """The players whom an event of any ladder erases; what a damaged event says is left out."""
+    """The players that events of any ladder erase; damaged events are left out."""
     sql = (
         "SELECT e.body FROM correction c JOIN event e ON e.ladder = c.ladder AND e.position = c.position "
         "WHERE e.kind = ?"

@@ -100,7 +100,7 @@ class NameCheck:
 
     @cached_property
     def _erased_anywhere(self) -> set[object]:
-        """The players whom a ladder erases: one who is reported by the pseudonym is erased by other ladders."""
+        """The players that any ladder erases: a pseudonym may be reported on a ladder that the player was not on then."""
         return stored_corrections.read_erased(self._store)
 
     def add_events(self, events: Sequence[Event]) -> None:
@@ -165,7 +165,7 @@ def _players_by_position(corrections: Sequence[Correction], kind: Kind) -> dict[
 
 
 def _named(correction: Event) -> list[int]:
-    """The ids of the players whom a correction names, or gives a starting rating."""
+    """The ids of the players that a correction names or gives a starting rating."""
     body = json.loads(correction.body or "{}")
     named = [player for player in (body.get("player"), body.get("into")) if isinstance(player, int)]
     started = np.frombuffer(correction.players or b"", ID).tolist()
