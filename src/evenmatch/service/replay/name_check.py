@@ -100,7 +100,7 @@ class NameCheck:
 
     @cached_property
     def _erased_anywhere(self) -> set[object]:
-        """The players that any ladder erases: a pseudonym may be reported on a ladder that the player was not on then."""
+        """The players that any ladder erases: a pseudonym may be reported on ladders without that event."""
         return stored_corrections.read_erased(self._store)
 
     def add_events(self, events: Sequence[Event]) -> None:
