@@ -155,7 +155,7 @@ def test_rows_that_an_index_does_not_have_are_found(run, league):
         connection.commit()
     ended = run("verify")
     assert ended.code == 1
-    assert ended.out.startswith("the database's files are damaged\n")
+    assert ended.out.startswith("the database is damaged\n")
     assert "ix_name_player" in ended.out
 
 

@@ -107,6 +107,23 @@ def test_a_backup_while_another_connection_writes_is_whole(run, league):
         assert copy.execute("PRAGMA integrity_check").fetchone() == ("ok",)
 
 
+def test_a_backup_names_lost_ladders_and_then_replaces_no_former_backup(run, league):
+    assert json.loads(run("backup", "copy.db", "--json").out)["damage"] == []
+    run_sql(league, "DELETE FROM ladder")
+    lost = "ladder duel is not in the table of ladders, but its events are there"
+    ended = run("backup", "late.db")
+    assert ended.code == 1
+    assert ended.out.endswith(f"restore a backup from before the damage\n  {lost}\n")
+    ended = run("backup", "copy.db", "--replace")
+    assert ended.code == 3
+    assert f"copy.db: the former backup was not replaced, since the database is damaged: {lost}" in ended.err
+    assert run("verify", "--db", "copy.db").code == 0
+    run_sql("copy.db", "UPDATE ladder SET generation = 99")
+    ended = run("backup", "later.db", "--db", "copy.db", "--json")
+    assert ended.code == 1
+    assert json.loads(ended.out)["damage"] == ["generation 99 of ladder duel, which is the live one, is missing"]
+
+
 def test_for_postgresql_it_says_what_to_type(tmp_path):
     told = dump_line("postgresql+psycopg://league:***@db.example/league", tmp_path / "a b.dump")
     assert told == f"pg_dump --format=custom --file='{tmp_path}/a b.dump' postgresql://league@db.example/league"

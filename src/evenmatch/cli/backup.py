@@ -23,6 +23,7 @@ def command(
     To restore a copy, use it as --db, or put it in the place of the database while no process uses that. The master
     secret is not in the copy, so that the copy opens nothing: keep it apart, and put it beside the restored database.
     PostgreSQL has its own tool, pg_dump; for a PostgreSQL database this command prints what to type.
+    The exit code is 1 if the database has lost a ladder: the copy is made, but replaces no former one.
 
     [bold]Examples[/bold]
 
@@ -36,11 +37,17 @@ def command(
     with opened(db) as service:
         shown = shown_database(service)
         with working(f"copying {shown}"):
-            size = backup(service.database, file, replace=replace)
+            copy = backup(service.database, file, replace=replace)
         secret = secret_place(service.database)
     if json:
-        print_json({"database": shown, "file": str(file), "bytes": size})
+        print_json({"database": shown, "file": str(file), "bytes": copy.size, "damage": list(copy.damage)})
     else:
-        print(printable(f"{file}: a copy of {shown}, {size / 1e6:,.1f} MB"))
+        print(printable(f"{file}: a copy of {shown}, {copy.size / 1e6:,.1f} MB"))
         if secret is not None:
             note(f"the copy opens nothing without the master secret ({secret}); keep that elsewhere")
+        if copy.damage:
+            print("the database is damaged, and so is the copy; restore a backup from before the damage")
+            for line in copy.damage:
+                print(printable(f"  {line}"))
+    if copy.damage:
+        raise typer.Exit(1)

@@ -36,7 +36,8 @@ def command(
 ) -> None:
     """Check the database's files and the chain of events, replay ladders, and compare every rating bit for bit.
 
-    Also compared: players' names with what was reported, merges, settings, seasons, divisions, and indexes with rows.
+    Also compared: players' names with what was reported and with each other, merges, erasures, settings, seasons,
+    divisions, and indexes with rows.
     The exit code is 0 if all is equal, and 1 if something differs or a rebuild is due. The output says what a rebuild
     repairs and what only a backup repairs. With --cluster each ladder of a PostgreSQL database is a task of its own.
     With --head, ladders without a head are named; the exit code is 1 if --ladder is one of them.
@@ -112,7 +113,7 @@ def _print_check(check: DatabaseCheck) -> None:
     for line in check.unchecked:
         print(printable(line), file=sys.stderr)
     if check.damage:
-        print("the database's files are damaged")
+        print("the database is damaged")
         for line in check.damage[:SHOWN]:
             print(printable(f"  {line}"))
         print("  a rebuild cannot repair that; restore a backup from before the damage")

@@ -1,4 +1,4 @@
-"""Checks of a database: its pages, indexes against the rows of their tables, its schema, and its list of ladders."""
+"""Checks of a database: its pages, indexes against the rows of their tables, its schema, ladders and players."""
 
 from __future__ import annotations
 
@@ -9,7 +9,9 @@ import sqlalchemy as sa
 from evenmatch.errors import StoreError
 from evenmatch.ledger import live_schema  # noqa: F401 - its tables join the others
 from evenmatch.ledger.database import VERSION, Database
+from evenmatch.ledger.player_check import check_players
 from evenmatch.ledger.schema import METADATA
+from evenmatch.ledger.store import Store
 from evenmatch.ledger.tables import events, ladders
 
 MOST = 20  # findings that SQLite lists
@@ -35,9 +37,9 @@ class DatabaseCheck(NamedTuple):
 
 
 def check_database(database: Database, *, quick: bool = False) -> DatabaseCheck:
-    """Check all pages of the database, its indexes against the rows, its schema, and that no ladder is missing.
+    """Check all pages of the database, its indexes against the rows, its schema, its list of ladders, and players.
 
-    quick  without the comparison of SQLite's indexes with rows, which takes most of the time
+    quick  without the comparisons of SQLite's indexes with rows and of players with names, which take most of the time
     Other processes may read and write meanwhile.
     """
     if database.url.get_backend_name() == "sqlite":
@@ -46,7 +48,7 @@ def check_database(database: Database, *, quick: bool = False) -> DatabaseCheck:
         check = _check_postgres(database)
     if check.damage or database.version() != VERSION:  # an earlier one is upgraded when it is opened
         return check
-    return DatabaseCheck(_check_schema(database) or _check_ladders(database), check.unchecked)
+    return DatabaseCheck(_check_schema(database) or _check_contents(database, quick=quick), check.unchecked)
 
 
 def _check_schema(database: Database) -> tuple[str, ...]:
@@ -73,25 +75,40 @@ def _check_schema(database: Database) -> tuple[str, ...]:
     return tuple(f"{database.shown}: {line}" for line in lines)
 
 
-def _check_ladders(database: Database) -> tuple[str, ...]:
-    """Look for events of a ladder that is not listed any more, or under another name, and for missing generations."""
-    lines = []
+def _check_contents(database: Database, *, quick: bool) -> tuple[str, ...]:
     with database.read() as store:
-        names: dict[int, str] = dict(store.all("SELECT ladder, name FROM ladder"))
-        for ladder, first in events.first_ids(store).items():
-            made_as = first.removeprefix(ladders.MADE)
-            if ladder not in names:
-                lines.append(f"ladder {made_as} is not in the table of ladders, but its events are there")
-            elif first.startswith(ladders.MADE) and made_as != names[ladder]:
-                lines.append(f"ladder {names[ladder]} was made as {made_as}; the name of a ladder does not change")
-        lost = store.all(
-            "SELECT l.name, l.generation FROM ladder l LEFT JOIN generation g "
-            "ON g.ladder = l.ladder AND g.generation = l.generation WHERE g.ladder IS NULL ORDER BY l.name"
-        )
-        lines += [
-            f"generation {generation} of ladder {name}, which is the live one, is missing" for name, generation in lost
-        ]
+        lines = check_ladders(store)
+    if not quick:
+        try:
+            with database.read() as store:
+                lines += check_players(store)
+        except StoreError as error:
+            if database.url.get_backend_name() != "sqlite":
+                raise
+            lines.append(  # SQLite keeps text that is not UTF-8, too
+                f"players and names cannot be read: {str(error).removeprefix(f'{database.shown}: ')}"
+            )
     return tuple(f"{database.shown}: {line}" for line in lines)
+
+
+def check_ladders(store: Store) -> list[str]:
+    """A sentence for each ladder that is not listed any more, or under another name, or has no live generation."""
+    lines = []
+    names: dict[int, str] = dict(store.all("SELECT ladder, name FROM ladder"))
+    for ladder, first in events.first_ids(store).items():
+        made_as = first.removeprefix(ladders.MADE)
+        if ladder not in names:
+            lines.append(f"ladder {made_as} is not in the table of ladders, but its events are there")
+        elif first.startswith(ladders.MADE) and made_as != names[ladder]:
+            lines.append(f"ladder {names[ladder]} was made as {made_as}; the name of a ladder does not change")
+    lost = store.all(
+        "SELECT l.name, l.generation FROM ladder l LEFT JOIN generation g "
+        "ON g.ladder = l.ladder AND g.generation = l.generation WHERE g.ladder IS NULL ORDER BY l.name"
+    )
+    lines += [
+        f"generation {generation} of ladder {name}, which is the live one, is missing" for name, generation in lost
+    ]
+    return lines
 
 
 def _check_sqlite(database: Database, pragma: str) -> tuple[str, ...]:

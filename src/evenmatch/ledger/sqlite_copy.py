@@ -11,17 +11,20 @@ from urllib.parse import quote
 
 from evenmatch.errors import StoreError
 from evenmatch.ledger.database import Database
+from evenmatch.ledger.database_check import check_ladders
 from evenmatch.ledger.schema import METADATA
 
 
 class Contents(NamedTuple):
     """The contents of a database, for comparison with a copy.
 
-    rows   by table;  heads  (ladder, last position, its seal, seal of its last event) of every ladder
+    rows    by table;  heads  (ladder, last position, its seal, seal of its last event) of every ladder
+    damage  sentences: ladders that are lost, see check_ladders; empty for a copy
     """
 
     rows: dict[str, int]
     heads: list[tuple[str, int, bytes | None, bytes | None]]
+    damage: tuple[str, ...] = ()
 
 
 def copy_to(database: Database, file: Path, shown: Path) -> Contents:
@@ -35,6 +38,7 @@ def copy_to(database: Database, file: Path, shown: Path) -> Contents:
             source = store.connection.connection.driver_connection
             assert isinstance(source, sqlite3.Connection)
             contents = _contents(source)  # starts the read snapshot of the transaction
+            contents = contents._replace(damage=tuple(check_ladders(store)))
             try:
                 source.backup(target)
             except sqlite3.Error as error:

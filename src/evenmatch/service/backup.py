@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shlex
 from pathlib import Path
+from typing import NamedTuple
 
 from evenmatch.errors import StoreError, UsageError
 from evenmatch.ledger import sqlite_copy
@@ -12,10 +13,17 @@ from evenmatch.ledger.database import Database
 from evenmatch.whole_file import whole_file
 
 
-def backup(database: Database, path: Path, *, replace: bool = False) -> int:
-    """Copy an SQLite database as of now into a file, and read it back. Return the size of the copy in bytes.
+class Backup(NamedTuple):
+    """A copy that was made. size: in bytes;  damage: a sentence for each ladder that the database has lost."""
 
-    replace  overwrite an existing file
+    size: int
+    damage: tuple[str, ...]
+
+
+def backup(database: Database, path: Path, *, replace: bool = False) -> Backup:
+    """Copy an SQLite database as of now into a file, and read it back.
+
+    replace  overwrite an existing file, unless the database has lost a ladder
     The file has its name only when the copy is complete, on the disk and equal to the database. Raises StoreError if it
     is not.
     Raises UsageError for a path that cannot be written, and for PostgreSQL, which has its own tool (pg_dump).
@@ -27,13 +35,18 @@ def backup(database: Database, path: Path, *, replace: bool = False) -> int:
         try:
             contents = sqlite_copy.copy_to(database, draft, path)
             sqlite_copy.check_copy(draft, path, contents)
+            if contents.damage and path.exists():
+                raise StoreError(
+                    f"{path}: the former backup was not replaced, since the database is damaged: "
+                    f"{'; '.join(contents.damage)}; restore a backup, or copy into a new file"
+                )
         except OSError as error:
             raise StoreError(f"{path}: the copy could not be written: {error.strerror}") from error
         finally:
             for suffix in ("-journal", "-wal", "-shm"):
                 Path(f"{draft}{suffix}").unlink(missing_ok=True)
     _flush_name(path.parent)
-    return path.stat().st_size
+    return Backup(path.stat().st_size, contents.damage)
 
 
 def _flush_name(folder: Path) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 import unicodedata
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -30,8 +29,6 @@ from evenmatch.ledger.tables import (
 from evenmatch.ledger.text import check_text
 from evenmatch.service.settings import Settings
 from evenmatch.systems.system import Rules
-
-PSEUDONYM = re.compile("erased-[0-9a-f]{12}")  # in reasons, in place of the names of an erased player
 
 
 @dataclass(frozen=True)
@@ -177,7 +174,7 @@ def _was_scrubbed(stored: object, sent: object) -> bool:
     """Whether a stored reason is the sent one, with pseudonyms in place of names that have been erased since."""
     if not isinstance(stored, str) or not isinstance(sent, str):
         return False
-    first, *parts = PSEUDONYM.split(stored)
+    first, *parts = player_identities.PSEUDONYM.split(stored)
     if not parts or not sent.startswith(first) or not sent.endswith(parts[-1]):
         return False
     end = len(first)

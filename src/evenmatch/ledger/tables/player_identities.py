@@ -6,6 +6,7 @@ A change of names also advances the row `names` of table `counter`.
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
@@ -20,6 +21,7 @@ from evenmatch.ledger.store import Head, Store
 from evenmatch.ledger.tables import name_checks
 from evenmatch.ledger.text import check_texts
 
+PSEUDONYM = re.compile("erased-[0-9a-f]{12}")  # the name of an erased player, also in reasons
 LAST = "\U0010ffff"  # sorts after every other character
 BEGINNING, SIMILAR = 3, 3  # least common prefix of similar names, and number of suggestions
 NEAR = 200  # names that are compared with an unknown one, for each length of the prefix

@@ -1,14 +1,16 @@
 """Compare the tables of players and names with what a ladder's events say of them.
 
 A match's digest covers the names that were reported; its players are stored as ids. So the names that lead to these ids
-now must give the digest again.
+now must give the digest again. The names of erased players are gone, and with them what that says of their matches.
 """
 
 from __future__ import annotations
 
+import json
 import math
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from functools import cached_property
 from itertools import combinations, islice, product
 
 import numpy as np
@@ -16,22 +18,26 @@ import numpy as np
 from evenmatch.ledger.codec import ID, Ids, PackedMatches, contents, digest_of, digests
 from evenmatch.ledger.events import Correction, Event, Kind
 from evenmatch.ledger.store import Store
+from evenmatch.ledger.tables import corrections as stored_corrections
 from evenmatch.ledger.tables import player_identities
-from evenmatch.ledger.tables.player_identities import Identity
+from evenmatch.ledger.tables.player_identities import PSEUDONYM, Identity
 
+LARGEST = np.iinfo(np.int64).max
 MOST = 20_000  # combinations of names tried for a match whose players have several
 
 
 class NameCheck:
     """Collects, event by event, what is wrong with the names of a ladder's players.
 
-    merged   the present player of each merged one, as the ladder's corrections say; None: not known
-    renames  the player by the position of each event that renames one; it does not say to what
+    merged       the present player of each merged one, as the ladder's corrections say; None: they are not known
+    corrections  all of the ladder's; an event that renames a player does not say to what
     """
 
-    def __init__(self, store: Store, merged: Mapping[int, int] | None, renames: Mapping[int, int]) -> None:
-        self._store, self._merged, self._renames = store, merged, renames
-        self._renames_left = Counter(renames.values())  # by player: those that are still to come
+    def __init__(self, store: Store, merged: Mapping[int, int] | None, corrections: Sequence[Correction]) -> None:
+        self._store, self._merged = store, merged
+        self._renames = _players_by_position(corrections, Kind.RENAMED)
+        self._renames_left = Counter(self._renames.values())  # by player: those that are still to come
+        self._erased = {*_players_by_position(corrections, Kind.ERASED).values()}
         self._own: dict[int, str] = {}  # the names that players have now
         self._known: dict[int, Identity] = {}
         self._names: dict[int, list[str]] = {}  # by id: the names that lead to the player, the likeliest first
@@ -44,11 +50,15 @@ class NameCheck:
         owners = {player: known[player].merged_into or player for player in known}
         aliases = player_identities.read_aliases(self._store, sorted({*owners.values()}))
         for player in new:
-            names = [] if player not in known else aliases.get(owners[player], [])
-            finding = self._finding(player, known.get(player), names)
+            if player not in known:
+                self._names[player] = []
+                self.damage.append(f"player #{player} of the ledger is not in the table of players")
+                continue
+            names = aliases.get(owners[player], [])
+            finding = next(self._findings(player, known[player], names), None)
             if finding is not None:
                 self.damage.append(finding)
-            is_open = finding is None and known[player].erased_at is None  # the names of erased players are gone
+            is_open = finding is None and known[player].erased_at is None
             self._names[player] = names if is_open else []
             if is_open:
                 self._own[player] = known[player].name
@@ -59,31 +69,50 @@ class NameCheck:
         is_renamed = self._renames_left[player] > 0
         self._names[player].sort(key=lambda name: (name == self._own.get(player)) == is_renamed)
 
-    def _finding(self, player: int, identity: Identity | None, names: Sequence[str]) -> str | None:
-        if identity is None:
-            return f"player #{player} of the ledger is not in the table of players"
-        name, folded, merged_into, _ = identity
+    def _findings(self, player: int, identity: Identity, names: Sequence[str]) -> Iterator[str]:
+        name, folded, merged_into, erased_at = identity
         target = merged_into if self._merged is None else self._merged.get(player)
         if merged_into != target:
             by_table, by_ledger = (
                 f"player #{into}" if into is not None else "no player" for into in (merged_into, target)
             )
-            return f"player {name!r} is merged into {by_table}; the ledger says {by_ledger}"
+            yield f"player {name!r} is merged into {by_table}; the ledger says {by_ledger}"
+        is_erased = self._is_erased(player if target is None else target, identity)
+        if is_erased and erased_at is None:
+            yield f"player {name!r} is not marked as erased; the ledger says that they were erased"
+        if erased_at is not None and not is_erased:
+            yield f"player {name!r} is marked as erased; no event of a ledger says so"
         if not names:
-            return f"no name leads to player {name!r}"
-        if name not in names and identity.erased_at is None:
-            return f"player #{player} is shown as {name!r}, which is none of their names: {', '.join(sorted(names))}"
+            yield f"no name leads to player {name!r}"
+        if is_erased and (names != [name] or not PSEUDONYM.fullmatch(name)):
+            listed = ", ".join(sorted({name, *names}))
+            yield f"player #{player} was erased; expected a pseudonym as the only name, got {listed}"
+        if name not in names:
+            yield f"player #{player} is shown as {name!r}, which is none of their names: {', '.join(sorted(names))}"
         if folded != name.casefold():
-            return f"player {name!r} is searched as {folded!r}"
-        return None
+            yield f"player {name!r} is searched as {folded!r}"
+
+    def _is_erased(self, owner: int, identity: Identity) -> bool:
+        """Whether the ledger says that a player was erased, or does not say it of one who is marked as erased."""
+        if self._merged is None:
+            return identity.erased_at is not None
+        return owner in self._erased or (identity.erased_at is not None and owner in self._erased_anywhere)
+
+    @cached_property
+    def _erased_anywhere(self) -> set[object]:
+        """The players that any ladder erases: a pseudonym may be reported on ladders without that event."""
+        return stored_corrections.read_erased(self._store)
 
     def add_events(self, events: Sequence[Event]) -> None:
         """Check the names of the players of these events, which are whole."""
         matches: list[Event] = []
+        named: set[int] = set()  # by corrections
         for event in events:
             if event.kind == Kind.MATCH:
                 matches.append(event)
-            elif event.position in self._renames:
+                continue
+            named.update(_named(event))
+            if event.position in self._renames:
                 self._add_matches(matches)
                 matches = []
                 player = self._renames[event.position]
@@ -91,6 +120,7 @@ class NameCheck:
                 if self._renames_left[player] == 0 and player in self._names:
                     self._sort(player)
         self._add_matches(matches)
+        self.add_players(np.array([*named], np.int64))
 
     def _add_matches(self, matches: Sequence[Event]) -> None:
         if not matches:
@@ -128,10 +158,18 @@ class NameCheck:
             )
 
 
-def renames_of(corrections: Sequence[Correction]) -> dict[int, int]:
-    """The player by the position of each event that renames one."""
-    renamed = ((event.position, event.body.get("player")) for event in corrections if event.kind == Kind.RENAMED)
-    return {position: player for position, player in renamed if isinstance(player, int)}
+def _players_by_position(corrections: Sequence[Correction], kind: Kind) -> dict[int, int]:
+    """The player by the position of each event of a kind that is about one."""
+    players = ((event.position, event.body.get("player")) for event in corrections if event.kind == kind)
+    return {position: player for position, player in players if isinstance(player, int)}
+
+
+def _named(correction: Event) -> list[int]:
+    """The ids of the players that a correction names or gives a starting rating."""
+    body = json.loads(correction.body or "{}")
+    named = [player for player in (body.get("player"), body.get("into")) if isinstance(player, int)]
+    started = np.frombuffer(correction.players or b"", ID).tolist()
+    return [player for player in (*named, *started) if 0 < player <= LARGEST]
 
 
 def _combinations(known: Sequence[Sequence[str]]) -> Iterator[list[str]]:

@@ -35,7 +35,7 @@ from evenmatch.service.replay.ledger_replay import (
     replay,
     same_lines,
 )
-from evenmatch.service.replay.name_check import NameCheck, renames_of
+from evenmatch.service.replay.name_check import NameCheck
 from evenmatch.service.replay.repair import seasons_difference, settings_difference
 
 
@@ -107,9 +107,9 @@ def _name_check(store: Store, head: Head) -> NameCheck:
     """A check of names by the ladder's corrections, or without them if they cannot be read."""
     try:
         listed = corrections.read(store, head, head.position)
-        return NameCheck(store, plan_of(listed).merged, renames_of(listed))
+        return NameCheck(store, plan_of(listed).merged, listed)
     except StoreError:
-        return NameCheck(store, None, {})
+        return NameCheck(store, None, [])
 
 
 def _compare_corrections(store: Store, head: Head) -> list[str]:
