@@ -102,7 +102,9 @@ class PageRequest:
     def credential(self) -> Credential | None:
         """The credential of the visitor; None: not logged in."""
         session = self.session
-        return None if session is None else Credential(session.caller.issuer, session.until, session=session.name)
+        if session is None:
+            return None
+        return Credential(session.caller.issuer, session.until, session.caller.signer, session.name)
 
     @cached_property
     def cookies(self) -> Cookies:

@@ -92,7 +92,7 @@ async def ticket_events(ladder: str, ticket: Number, request: Request, caller: Q
 
     async def events() -> AsyncIterator[bytes]:
         status = first
-        async with site.waiting.stream(caller, credential_of(request, caller)) as waiter:
+        async with site.waiting.stream(caller, credential_of(caller)) as waiter:
             with site.ticket_notifications.telling(ladder, ticket, waiter):
                 while True:
                     seen = await site.visibility(caller, ladder)
