@@ -53,7 +53,8 @@ def test_who_gives_no_sign_of_life_is_dropped(queue_service, ladder, service, cl
     for _ in range(3):
         maker.step(ladder)
         clock.move(seconds=15)
-        queue_service.status(ladder, looking)
+        queue_service.status(ladder, silent)  # reading alone is no heartbeat
+        queue_service.note_heartbeat(ladder, queue_service.status(ladder, looking))
         queue_service.flush_seen()
     assert maker.step(ladder).dropped == (silent,)
     assert queue_service.status(ladder, silent).ended == "no sign of life for 45 s"

@@ -93,7 +93,9 @@ class QueueMachine(RuleBasedStateMachine):
     @rule(at=st.integers(0, 1), look=st.integers(0, 9))
     def look(self, at, look):
         for where, ticket in self.tickets[-10:][look : look + 3]:
-            assert self.desks[at].status(where, ticket).ticket == ticket
+            status = self.desks[at].status(where, ticket)
+            assert status.ticket == ticket
+            self.desks[at].note_heartbeat(where, status)
         self.desks[at].flush_seen()
 
     @rule(where=st.sampled_from(LADDERS), at=st.integers(0, 1))

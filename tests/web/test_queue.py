@@ -11,6 +11,7 @@ from evenmatch.http.options import Options
 from evenmatch.http.server import site_over
 from evenmatch.service.penalties import penalty_of
 from evenmatch.service.queue_filter import QueueFilter
+from evenmatch.service.queue_rules import QueueRules
 from evenmatch.service.queues.matchmaker import Matchmaker
 from evenmatch.service.queues.recent_offers import RecentOffer
 from evenmatch.service.queues.requests import Accept, Join, QueuedPlayer
@@ -323,6 +324,32 @@ def test_a_signed_in_player_accepts_and_leaves_for_no_one_else_of_the_party(play
     with site.service.reading(queue) as (store, head):
         punished = [penalty_of(store, head.ladder, name, clock()) is not None for name in ("ann", "joe")]
     assert punished == [True, False]
+
+
+def test_a_page_that_is_refused_keeps_no_ticket_alive(player, anyone, site, queue, matchmaker, clock):
+    site.queue_service.set_queue(queue, "main", {"team_size": 2}, QueueRules(heartbeat=30))
+    joins = [Join(members=(QueuedPlayer(name=name),), queues=("main",)) for name in ("joe", "bob")]
+    silent, seen = (joined.ticket for joined in site.queue_service.apply(queue, joins))
+    anyone.cookies({"evenmatch-me": "bob"})
+    for _ in range(3):
+        matchmaker.step(queue)
+        clock.move(seconds=15)
+        for visitor in (player, anyone):
+            assert visitor.get(f"{QUEUE}/tickets/{silent}").status_code == 403
+            assert visitor.post(f"{QUEUE}/tickets/{silent}", data={"say": "leave"}).status_code == 403
+        assert anyone.get(f"{QUEUE}/tickets/{seen}").status_code == 200
+        site.queue_service.flush_seen()
+    assert matchmaker.step(queue).dropped == (silent,)
+
+
+def test_a_key_that_only_reads_answers_for_no_party_where_guests_may_queue(site, queue):
+    ticket = site.queue_service.apply(queue, [Join(members=(QueuedPlayer(name="joe"),), queues=("main",))])[0].ticket
+    reader = Browsing(application(site, pages=pages))
+    assert reader.post("/login", data={"key": site.keys.create("reader", ["read"])[1]}).status_code == 303
+    assert reader.get(f"{QUEUE}/tickets/{ticket}").status_code == 403
+    assert reader.submit(f"{QUEUE}/tickets/{ticket}", on=QUEUE, say="leave").status_code == 403
+    assert site.queue_service.status(queue, ticket).state == "waiting"
+    reader.close()
 
 
 @pytest.fixture

@@ -161,10 +161,14 @@ def _player_of(caller: Caller, player: str | None) -> str | None:
 
 
 async def _status(site: Site, caller: Caller, ladder: str, ticket: int) -> Status:
-    """The state of a ticket, as the caller may see it. Raises ForbiddenError for a player's token of another party."""
+    """The state of a ticket, as the caller may see it, which counts as a heartbeat of the ticket.
+
+    Raises ForbiddenError for a player's token of another party, whose request is no heartbeat.
+    """
     status = await site.status_reads.one(ladder, ticket)
     if caller.player is not None and caller.player not in status.players:
         raise ForbiddenError(f"ticket {ticket} belongs to another party; this token is only for {caller.player!r}")
+    site.queue_service.note_heartbeat(ladder, status)
     return status.seen_by(caller)
 
 

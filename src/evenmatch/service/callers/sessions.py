@@ -79,7 +79,7 @@ class Sessions:
         return jwt.encode(claims, self._signing(), algorithm="HS256")
 
     def find(self, text: str) -> Session | None:
-        """The session of a cookie text; None if it is forged, expired or ended, or what began it is not good any more."""
+        """The session of a cookie text; None if it is forged, expired or ended, or its key or token has ended."""
         try:
             claims = jwt.decode(
                 text,

@@ -223,7 +223,9 @@ class QueueService:
         changes.keep()
 
     def statuses(self, ladder: str, numbers: Sequence[int], *, why: bool = True) -> dict[int, Status]:
-        """The status of the existing tickets among these, by number; each request counts as their heartbeat.
+        """The status of the existing tickets among these, by number.
+
+        Reading is no heartbeat, since the reader may not be allowed to see a ticket: see `note_heartbeat`.
 
         why  include what each ticket waits for
         """
@@ -235,11 +237,6 @@ class QueueService:
             statuses = ticket_status.read(store, head.ladder, numbers, now, until)
             statuses = self._offer_stakes.add(store, head, statuses, now)
         waiting = {status.ticket: status.change for status in statuses.values() if status.state == tickets.WAITING}
-        for status in statuses.values():
-            if status.waited is not None:
-                self.seen(ladder, status.ticket)
-                for entry in status.playlist:
-                    self.seen(entry.ladder, entry.ticket)
         if why and waiting and until is None and self._is_loaded():
             reasons = self.queue_state(ladder).why(waiting, now)
             statuses |= {number: replace(statuses[number], waiting=reason) for number, reason in reasons.items()}
@@ -265,10 +262,14 @@ class QueueService:
             number, ids = store.head(ladder).ladder, player_identities.ids_of(store, [player])
             return seat_on(store, number, ids[player]) if player in ids else None
 
-    def seen(self, ladder: str, ticket: int) -> None:
-        """Note a heartbeat of a ticket; `flush_seen` writes it."""
+    def note_heartbeat(self, ladder: str, status: Status) -> None:
+        """Note that the party of a ticket is there, on all ladders where it waits; `flush_seen` writes it."""
+        if status.waited is None:
+            return
         with self._guard:
-            self._seen.setdefault(ladder, set()).add(ticket)
+            self._seen.setdefault(ladder, set()).add(status.ticket)
+            for entry in status.playlist:
+                self._seen.setdefault(entry.ladder, set()).add(entry.ticket)
 
     def flush_seen(self) -> None:
         """Write the heartbeats noted since the last call, with the present time."""

@@ -269,12 +269,17 @@ async def answer(visit: PageRequest) -> Response:
 
 
 async def _own_status(visit: PageRequest) -> Status:
-    """The status of the ticket in the URL. Raises UnknownNameError, ForbiddenError if it is not the visitor's."""
+    """The status of the ticket in the URL; this counts as a heartbeat.
+
+    Raises UnknownNameError, ForbiddenError if it is not the visitor's and they have no key that queues any player.
+    """
     _check_may(visit)
     text = visit.part("ticket")
     if not text.isdecimal() or len(text) > 18:
         raise UnknownNameError("ticket", text[:40], ())
     status = await visit.site.status_reads.one(visit.ladder, int(text))
-    if visit.me not in status.players and (visit.session is None or visit.is_player):
+    has_key = visit.session is not None and not visit.is_player and visit.may("queue", visit.ladder)
+    if visit.me not in status.players and not has_key:
         raise ForbiddenError(f"ticket {text} belongs to another party")
+    visit.site.queue_service.note_heartbeat(visit.ladder, status)
     return status.seen_by(visit.caller or ANYONE)
