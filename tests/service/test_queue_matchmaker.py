@@ -54,8 +54,8 @@ def test_who_gives_no_sign_of_life_is_dropped(queue_service, ladder, service, cl
         maker.step(ladder)
         clock.move(seconds=15)
         queue_service.status(ladder, silent)  # reading alone is no heartbeat
-        queue_service.note_heartbeat(ladder, queue_service.status(ladder, looking))
-        queue_service.flush_seen()
+        queue_service.heartbeats.note(ladder, queue_service.status(ladder, looking))
+        queue_service.heartbeats.write()
     assert maker.step(ladder).dropped == (silent,)
     assert queue_service.status(ladder, silent).ended == "no sign of life for 45 s"
     assert queue_service.status(ladder, looking).state == "waiting"

@@ -95,8 +95,8 @@ class QueueMachine(RuleBasedStateMachine):
         for where, ticket in self.tickets[-10:][look : look + 3]:
             status = self.desks[at].status(where, ticket)
             assert status.ticket == ticket
-            self.desks[at].note_heartbeat(where, status)
-        self.desks[at].flush_seen()
+            self.desks[at].heartbeats.note(where, status)
+        self.desks[at].heartbeats.write()
 
     @rule(where=st.sampled_from(LADDERS), at=st.integers(0, 1))
     def replace_queue(self, where, at):

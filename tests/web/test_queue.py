@@ -338,7 +338,7 @@ def test_a_page_that_is_refused_keeps_no_ticket_alive(player, anyone, site, queu
             assert visitor.get(f"{QUEUE}/tickets/{silent}").status_code == 403
             assert visitor.post(f"{QUEUE}/tickets/{silent}", data={"say": "leave"}).status_code == 403
         assert anyone.get(f"{QUEUE}/tickets/{seen}").status_code == 200
-        site.queue_service.flush_seen()
+        site.queue_service.heartbeats.write()
     assert matchmaker.step(queue).dropped == (silent,)
 
 
@@ -350,6 +350,15 @@ def test_a_key_that_only_reads_answers_for_no_party_where_guests_may_queue(site,
     assert reader.submit(f"{QUEUE}/tickets/{ticket}", on=QUEUE, say="leave").status_code == 403
     assert site.queue_service.status(queue, ticket).state == "waiting"
     reader.close()
+
+
+def test_a_process_that_only_reads_shows_no_ticket_since_to_look_at_one_is_a_heartbeat(site, queue):
+    (joined,) = site.queue_service.apply(queue, [Join(members=(QueuedPlayer(name="ann"),), queues=("main",))])
+    options = Options(matchmaker=False, open_reads=True, guests=True, follower=True, writes_at="https://rank.example")
+    follower = Browsing(application(site_over(site.service, options), pages=pages))
+    follower.cookies({"evenmatch-me": "ann"})
+    assert "https://rank.example" in words(follower.page(f"{QUEUE}/tickets/{joined.ticket}", 405))
+    follower.close()
 
 
 @pytest.fixture

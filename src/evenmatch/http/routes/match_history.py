@@ -54,7 +54,8 @@ async def list_matches(
 ) -> Response:
     """Matches in the order of the ledger, latest first, with rating changes and reasons.
 
-    A player's token reads the list of that player, or of all. With `since` or `until` a page may be short or empty although there are more: follow `next` until it is null.
+    A player's token reads the list of that player, or of all matches.
+    With `since` or `until` a page may be short or empty although there are more: follow `next` until it is null.
     """
     site = site_of(request)
     if player is not None:

@@ -168,7 +168,7 @@ async def _status(site: Site, caller: Caller, ladder: str, ticket: int) -> Statu
     status = await site.status_reads.one(ladder, ticket)
     if caller.player is not None and caller.player not in status.players:
         raise ForbiddenError(f"ticket {ticket} belongs to another party; this token is only for {caller.player!r}")
-    site.queue_service.note_heartbeat(ladder, status)
+    site.queue_service.heartbeats.note(ladder, status)
     return status.seen_by(caller)
 
 

@@ -9,7 +9,7 @@ from typing import NamedTuple
 from starlette.responses import Response
 
 from evenmatch.attributes import EQUAL, Attribute
-from evenmatch.errors import ForbiddenError, InputError, UnknownNameError
+from evenmatch.errors import FollowerError, ForbiddenError, InputError, UnknownNameError
 from evenmatch.http.site import Site
 from evenmatch.service.callers.access import ANYONE
 from evenmatch.service.queue_filter import QueueFilter
@@ -271,9 +271,12 @@ async def answer(visit: PageRequest) -> Response:
 async def _own_status(visit: PageRequest) -> Status:
     """The status of the ticket in the URL; this counts as a heartbeat.
 
-    Raises UnknownNameError, ForbiddenError if it is not the visitor's and they have no key that queues any player.
+    Raises UnknownNameError, ForbiddenError if it is not the visitor's and they have no key that queues any player,
+    FollowerError in a process that only reads.
     """
     _check_may(visit)
+    if visit.site.options.follower:
+        raise FollowerError(visit.site.options.writes_at)
     text = visit.part("ticket")
     if not text.isdecimal() or len(text) > 18:
         raise UnknownNameError("ticket", text[:40], ())
@@ -281,5 +284,5 @@ async def _own_status(visit: PageRequest) -> Status:
     has_key = visit.session is not None and not visit.is_player and visit.may("queue", visit.ladder)
     if visit.me not in status.players and not has_key:
         raise ForbiddenError(f"ticket {text} belongs to another party")
-    visit.site.queue_service.note_heartbeat(visit.ladder, status)
+    visit.site.queue_service.heartbeats.note(visit.ladder, status)
     return status.seen_by(visit.caller or ANYONE)
