@@ -164,6 +164,19 @@ def test_a_guest_waits_for_other_modes_too_and_is_led_to_the_match(anyone, site,
     assert "A match is found" in words(anyone.page(moved.headers["location"]))
 
 
+def test_a_page_answers_the_offer_that_it_shows(anyone, site, queue, matchmaker):
+    ticket = joined(anyone, "ann")
+    site.queue_service.apply(queue, [Join(members=(QueuedPlayer(name="bob"),), queues=("main",))])
+    matchmaker.step(queue)
+    shown = re.search(r'name="offer" value="(\d+)"', anyone.page(ticket))[1]
+    for say in ("accept", "decline"):
+        stale = anyone.submit(ticket, say=say, offer=str(int(shown) - 1))
+        assert (stale.status_code, "answer that one" in stale.text) == (409, True)
+    assert anyone.submit(ticket, say="accept", offer=shown).status_code == 303
+    own = site.queue_service.status(queue, int(ticket.rpartition("/")[2])).offer.own
+    assert own == {"ann": True}
+
+
 def test_a_ticket_is_shown_to_its_own_party(anyone, site, queue):
     ticket = joined(anyone, "ann")
     stranger = Browsing(application(site, pages=pages))

@@ -254,12 +254,14 @@ async def answer(visit: PageRequest) -> Response:
     form = await visit.form()
     status = await _own_status(visit)
     player = visit.me if visit.is_player else None  # a token speaks for its own player alone
+    number = form.get("offer", "")
+    offer = int(number) if number.isdecimal() and len(number) <= 18 else None  # None: the present one
     request: requests.QueueRequest
     match form.get("say"):
         case "accept":
-            request = requests.Accept(status.ticket, player)
+            request = requests.Accept(status.ticket, player, offer)
         case "decline":
-            request = requests.Decline(status.ticket, visit.me)
+            request = requests.Decline(status.ticket, visit.me, offer)
         case "leave":
             request = requests.Leave(status.ticket, player)
         case other:
