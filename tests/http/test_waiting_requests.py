@@ -52,6 +52,14 @@ def queued(served):
         admin.delete(f"{TICKETS}/{ticket}")
 
 
+def replace_secrets(url):
+    """Replace both secrets of tokens, as another process does."""
+    with Service.open(url) as service:
+        tokens = Tokens(service.database, service.clock, Keys(service.database, service.clock))
+        tokens.rotate()
+        tokens.rotate()
+
+
 def new_key(admin, scope="queue"):
     return admin.post("/v1/keys", json={"name": "for a moment", "scopes": [scope]}).json()
 
@@ -124,10 +132,7 @@ def test_a_stream_ends_when_no_secret_signs_its_token_any_more(served, queued):
     other = Following(process, new_key(admin)["text"], f"{TICKETS}/{ticket}/events")
     wait_for(lambda: "event: ticket" in stream.text and "event: ticket" in other.text)
     time.sleep(1.5)  # one round of checks, after which the secrets of this moment are known
-    with Service.open(process.url) as service:
-        tokens = Tokens(service.database, service.clock, Keys(service.database, service.clock))
-        tokens.rotate()
-        tokens.rotate()
+    replace_secrets(process.url)
     stream.ends_within(REVOKED_WITHIN, time.monotonic())
     assert other.ended_at is None
 
@@ -196,19 +201,25 @@ def test_a_player_waits_with_few_requests_at_once(served, queued):
         assert player.get(f"{TICKETS}/{joined['ticket']}/events").status_code == 429
 
 
-@pytest.mark.parametrize("end", ["log out", "revoke"])
+@pytest.mark.parametrize("end", ["log out", "revoke", "replace the secret"])
 def test_the_stream_of_a_page_ends_with_its_session(served, end):
     process, admin = served
-    made = new_key(admin, "read")
+    made = new_key(admin)
+    text = made["text"]
+    if end == "replace the secret":
+        with process.client(text) as backend:
+            text = backend.post("/v1/tokens", json={"player": "ann"}).json()["token"]
     with process.client("none") as visitor:
         del visitor.headers["Authorization"]
-        assert visitor.post("/login", data={"key": made["text"]}).status_code == 303
+        assert visitor.post("/login", data={"key": text}).status_code == 303
         cookies = "; ".join(f"{name}={value}" for name, value in visitor.cookies.items())
         head = f"GET /ladders/duel/pulse HTTP/1.1\r\nHost: {process.address[7:]}\r\nCookie: {cookies}\r\n\r\n"
         with hung_up(process, [head.encode()]):
             wait_for(lambda: waiting(admin) == 1)
             if end == "revoke":
                 admin.delete(f"/v1/keys/{made['key']}")
+            elif end == "replace the secret":
+                replace_secrets(process.url)
             else:
                 page = visitor.get("/")
                 proof = page.text.partition('name="proof" value="')[2].partition('"')[0]

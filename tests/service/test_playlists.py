@@ -287,8 +287,8 @@ def test_a_sign_of_life_counts_on_all_ladders(queue_service, service, maker, clo
     for _ in range(3):
         maker.step(ARENA)
         clock.move(seconds=15)
-        queue_service.status(DUELS, joined.ticket)
-        queue_service.flush_seen()
+        queue_service.heartbeats.note(DUELS, queue_service.status(DUELS, joined.ticket))
+        queue_service.heartbeats.write()
     assert maker.step(ARENA).dropped == ()
     clock.move(seconds=31)
     assert maker.step(ARENA).dropped == (joined.playlist[ARENA],)

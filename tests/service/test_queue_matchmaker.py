@@ -53,8 +53,9 @@ def test_who_gives_no_sign_of_life_is_dropped(queue_service, ladder, service, cl
     for _ in range(3):
         maker.step(ladder)
         clock.move(seconds=15)
-        queue_service.status(ladder, looking)
-        queue_service.flush_seen()
+        queue_service.status(ladder, silent)  # reading alone is no heartbeat
+        queue_service.heartbeats.note(ladder, queue_service.status(ladder, looking))
+        queue_service.heartbeats.write()
     assert maker.step(ladder).dropped == (silent,)
     assert queue_service.status(ladder, silent).ended == "no sign of life for 45 s"
     assert queue_service.status(ladder, looking).state == "waiting"

@@ -93,8 +93,10 @@ class QueueMachine(RuleBasedStateMachine):
     @rule(at=st.integers(0, 1), look=st.integers(0, 9))
     def look(self, at, look):
         for where, ticket in self.tickets[-10:][look : look + 3]:
-            assert self.desks[at].status(where, ticket).ticket == ticket
-        self.desks[at].flush_seen()
+            status = self.desks[at].status(where, ticket)
+            assert status.ticket == ticket
+            self.desks[at].heartbeats.note(where, status)
+        self.desks[at].heartbeats.write()
 
     @rule(where=st.sampled_from(LADDERS), at=st.integers(0, 1))
     def replace_queue(self, where, at):

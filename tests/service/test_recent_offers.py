@@ -25,8 +25,10 @@ def test_offers_are_told_with_the_waits_of_their_tickets_the_latest_first(queue_
     began = clock()
     pair = join_queue(queue_service, ladder, party("cat", "dan"))
     clock.move(seconds=3)
-    queue_service.seen(ladder, pair[0])  # a sign of life does not shorten a wait
-    queue_service.flush_seen()
+    queue_service.heartbeats.note(
+        ladder, queue_service.status(ladder, pair[0])
+    )  # a sign of life does not shorten a wait
+    queue_service.heartbeats.write()
     clock.move(seconds=4)
     solos = join_queue(queue_service, ladder, party("ann"), party("bob"))
     maker.step(ladder)

@@ -93,7 +93,7 @@ def test_a_token_is_a_players_who_may_queue_and_read_and_nothing_else(tokens, ba
     token = tokens.issue(backend, "ann é 🏆")
     ann = tokens.verify(token.text)
     scopes, bucket = frozenset({"queue", "read"}), f"{backend.key}/ann é 🏆"
-    assert ann == Caller("player ann é 🏆", scopes, None, "ann é 🏆", bucket, token.expires_at)
+    assert ann == Caller("player ann é 🏆", scopes, None, "ann é 🏆", bucket, token.expires_at, *tokens.signers())
     assert (token.player, token.ladders) == ("ann é 🏆", None)
     assert token.expires_at == clock.now // 1_000_000 * 1_000_000 + 3_600_000_000
     with pytest.raises(ForbiddenError):

@@ -11,6 +11,7 @@ from evenmatch.http.options import Options
 from evenmatch.http.server import site_over
 from evenmatch.service.penalties import penalty_of
 from evenmatch.service.queue_filter import QueueFilter
+from evenmatch.service.queue_rules import QueueRules
 from evenmatch.service.queues.matchmaker import Matchmaker
 from evenmatch.service.queues.recent_offers import RecentOffer
 from evenmatch.service.queues.requests import Accept, Join, QueuedPlayer
@@ -161,6 +162,19 @@ def test_a_guest_waits_for_other_modes_too_and_is_led_to_the_match(anyone, site,
     there = site.queue_service.seat("arena", "ann").ticket
     assert moved.headers["location"] == f"/ladders/arena/queue/tickets/{there}"
     assert "A match is found" in words(anyone.page(moved.headers["location"]))
+
+
+def test_a_page_answers_the_offer_that_it_shows(anyone, site, queue, matchmaker):
+    ticket = joined(anyone, "ann")
+    site.queue_service.apply(queue, [Join(members=(QueuedPlayer(name="bob"),), queues=("main",))])
+    matchmaker.step(queue)
+    shown = re.search(r'name="offer" value="(\d+)"', anyone.page(ticket))[1]
+    for say in ("accept", "decline"):
+        stale = anyone.submit(ticket, say=say, offer=str(int(shown) - 1))
+        assert (stale.status_code, "answer that one" in stale.text) == (409, True)
+    assert anyone.submit(ticket, say="accept", offer=shown).status_code == 303
+    own = site.queue_service.status(queue, int(ticket.rpartition("/")[2])).offer.own
+    assert own == {"ann": True}
 
 
 def test_a_ticket_is_shown_to_its_own_party(anyone, site, queue):
@@ -323,6 +337,41 @@ def test_a_signed_in_player_accepts_and_leaves_for_no_one_else_of_the_party(play
     with site.service.reading(queue) as (store, head):
         punished = [penalty_of(store, head.ladder, name, clock()) is not None for name in ("ann", "joe")]
     assert punished == [True, False]
+
+
+def test_a_page_that_is_refused_keeps_no_ticket_alive(player, anyone, site, queue, matchmaker, clock):
+    site.queue_service.set_queue(queue, "main", {"team_size": 2}, QueueRules(heartbeat=30))
+    joins = [Join(members=(QueuedPlayer(name=name),), queues=("main",)) for name in ("joe", "bob")]
+    silent, seen = (joined.ticket for joined in site.queue_service.apply(queue, joins))
+    anyone.cookies({"evenmatch-me": "bob"})
+    for _ in range(3):
+        matchmaker.step(queue)
+        clock.move(seconds=15)
+        for visitor in (player, anyone):
+            assert visitor.get(f"{QUEUE}/tickets/{silent}").status_code == 403
+            assert visitor.post(f"{QUEUE}/tickets/{silent}", data={"say": "leave"}).status_code == 403
+        assert anyone.get(f"{QUEUE}/tickets/{seen}").status_code == 200
+        site.queue_service.heartbeats.write()
+    assert matchmaker.step(queue).dropped == (silent,)
+
+
+def test_a_key_that_only_reads_answers_for_no_party_where_guests_may_queue(site, queue):
+    ticket = site.queue_service.apply(queue, [Join(members=(QueuedPlayer(name="joe"),), queues=("main",))])[0].ticket
+    reader = Browsing(application(site, pages=pages))
+    assert reader.post("/login", data={"key": site.keys.create("reader", ["read"])[1]}).status_code == 303
+    assert reader.get(f"{QUEUE}/tickets/{ticket}").status_code == 403
+    assert reader.submit(f"{QUEUE}/tickets/{ticket}", on=QUEUE, say="leave").status_code == 403
+    assert site.queue_service.status(queue, ticket).state == "waiting"
+    reader.close()
+
+
+def test_a_process_that_only_reads_shows_no_ticket_since_to_look_at_one_is_a_heartbeat(site, queue):
+    (joined,) = site.queue_service.apply(queue, [Join(members=(QueuedPlayer(name="ann"),), queues=("main",))])
+    options = Options(matchmaker=False, open_reads=True, guests=True, follower=True, writes_at="https://rank.example")
+    follower = Browsing(application(site_over(site.service, options), pages=pages))
+    follower.cookies({"evenmatch-me": "ann"})
+    assert "https://rank.example" in words(follower.page(f"{QUEUE}/tickets/{joined.ticket}", 405))
+    follower.close()
 
 
 @pytest.fixture

@@ -247,6 +247,12 @@ def _target(scope: Scope) -> str:
     return f"{scope['path']}?{query}" if query else str(scope["path"])
 
 
+def check_own(site: Site, caller: Caller, player: str) -> None:
+    """Raise ForbiddenError if a player's token asks about another player, unless reads are open to all."""
+    if not site.options.open_reads:
+        caller.speaks_for(player)
+
+
 def client_of(scope: Scope) -> str:
     """The client address that limits count, from a trusted load balancer if there is one."""
     client = scope.get("client")

@@ -98,7 +98,7 @@ def workers(site: Site) -> list[Worker]:
     """The background workers of this process; each runs in a thread until the event is set."""
     clock, follows = site.service.clock, site.options.follower
     return [
-        *(() if follows else [("hearing", site.queue_service.hear)]),  # a standby has no notifications
+        *(() if follows else [("hearing", site.queue_service.hear), ("heartbeats", site.queue_service.heartbeats.run)]),
         *([("clock", clock.run)] if isinstance(clock, DatabaseClock) else []),
         *(matchmaking(site) if site.options.matchmaker and not follows else ()),
     ]

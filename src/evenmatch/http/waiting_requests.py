@@ -110,7 +110,7 @@ class WaitingRequests:
 
     @contextlib.asynccontextmanager
     async def _listening(self, request: Request, caller: Caller) -> AsyncIterator[Waiter]:
-        async with self.stream(caller, credential_of(request, caller)) as waiter:
+        async with self.stream(caller, credential_of(caller)) as waiter:
             listening = asyncio.create_task(_hang_up(request.receive, waiter))
             try:
                 yield waiter
@@ -164,12 +164,9 @@ class WaitingRequests:
                 waiter.wake()
 
 
-def credential_of(request: Request, caller: Caller) -> Credential | None:
+def credential_of(caller: Caller) -> Credential | None:
     """The credential of a request of the API; None: reads are open to all."""
-    if caller is ANYONE:
-        return None
-    text = request.headers.get("authorization", "").partition(" ")[2].strip()
-    return Credential(caller.issuer, caller.expires_at, None if caller.player is None else text)
+    return None if caller is ANYONE else Credential(caller.issuer, caller.expires_at, caller.signer)
 
 
 async def _hang_up(receive: Receive, waiter: Waiter) -> None:

@@ -13,7 +13,7 @@ from starlette.requests import Request
 from starlette.responses import HTMLResponse, RedirectResponse, Response
 
 from evenmatch.errors import AccessError, EvenmatchError, ForbiddenError, StoreError, UsageError
-from evenmatch.http.access import allow
+from evenmatch.http.access import allow, check_own
 from evenmatch.http.path_text import is_text
 from evenmatch.http.problems import within
 from evenmatch.http.request_context import context_of
@@ -102,7 +102,9 @@ class PageRequest:
     def credential(self) -> Credential | None:
         """The credential of the visitor; None: not logged in."""
         session = self.session
-        return None if session is None else Credential(session.caller.issuer, session.until, session=session.name)
+        if session is None:
+            return None
+        return Credential(session.caller.issuer, session.until, session.caller.signer, session.name)
 
     @cached_property
     def cookies(self) -> Cookies:
@@ -168,6 +170,14 @@ class PageRequest:
         """Whether the visitor has this scope on this ladder; None: on all ladders."""
         caller = self.caller
         return caller is not None and caller.may(scope, ladder) and (self.session is not None or scope == "read")
+
+    def check_own(self, player: str) -> None:
+        """Raise ForbiddenError if the visitor is logged in as another player, unless reads are open to all."""
+        check_own(self.site, self.caller or ANYONE, player)
+
+    def may_see(self, player: str) -> bool:
+        """Whether `check_own` would pass."""
+        return self.site.options.open_reads or not self.is_player or self.me == player
 
     @property
     def is_operator(self) -> bool:

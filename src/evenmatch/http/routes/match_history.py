@@ -8,7 +8,7 @@ from typing import Annotated
 from fastapi import APIRouter, Query, Request
 from starlette.responses import Response
 
-from evenmatch.http.access import Reader
+from evenmatch.http.access import Reader, check_own
 from evenmatch.http.cursors import read_cursor, write_cursor
 from evenmatch.http.models.base import Moment, Name, micros, moment
 from evenmatch.http.models.matches import (
@@ -54,9 +54,12 @@ async def list_matches(
 ) -> Response:
     """Matches in the order of the ledger, latest first, with rating changes and reasons.
 
+    A player's token reads the list of that player, or of all matches.
     With `since` or `until` a page may be short or empty although there are more: follow `next` until it is null.
     """
     site = site_of(request)
+    if player is not None:
+        check_own(site, caller, player)
     find = partial(
         site.reading(caller).matches,
         ladder,

@@ -7,7 +7,7 @@ from typing import Annotated
 from fastapi import APIRouter, Query, Request
 from starlette.responses import Response
 
-from evenmatch.http.access import Reader
+from evenmatch.http.access import Reader, check_own
 from evenmatch.http.cursors import read_cursor, write_cursor
 from evenmatch.http.models.base import LONGEST, moment
 from evenmatch.http.models.players import (
@@ -25,8 +25,7 @@ from evenmatch.http.page_parameters import Cursor, Limit
 from evenmatch.http.responses import encoded, read
 from evenmatch.http.routes.ladders import readable
 from evenmatch.http.routes.standings import standing_out
-from evenmatch.http.site import Site, site_of
-from evenmatch.service.callers.access import Caller
+from evenmatch.http.site import site_of
 from evenmatch.service.queries.inactivity import InactivityNotice
 from evenmatch.service.queries.match_explanations import ShownRatingChange, shown, shown_number
 from evenmatch.service.queries.match_profiles import MatchProfile
@@ -45,7 +44,7 @@ Most = Annotated[int, Query(ge=1, le=100, description="Most names to return.")]
 async def get_player(ladder: str, player: str, request: Request, caller: Reader) -> Response:
     """A player on a ladder: standing and rating state. A player's token reads only that player."""
     site = site_of(request)
-    _check_own(site, caller, player)
+    check_own(site, caller, player)
     await site.views.view(ladder)
     profile = await site.work(site.reading(caller).profile, ladder, player)
     response = PlayerProfile(
@@ -67,7 +66,7 @@ async def player_matches(
 ) -> Response:
     """A player's matches, latest first, with rating changes. A player's token reads only that player."""
     site = site_of(request)
-    _check_own(site, caller, player)
+    check_own(site, caller, player)
     before = None if cursor is None else int(read_cursor(cursor, int)[0])
 
     def page() -> bytes:
@@ -86,7 +85,7 @@ async def player_path(ladder: str, player: str, request: Request, caller: Reader
     A player's token reads only that player.
     """
     site = site_of(request)
-    _check_own(site, caller, player)
+    check_own(site, caller, player)
     name, path = await site.work(site.reading(caller).path, ladder, player, points)
     path_points = [
         PathPoint(
@@ -120,7 +119,7 @@ async def search_players(request: Request, caller: Reader, search: Search, limit
 async def find_player(player: str, request: Request, caller: Reader) -> Response:
     """A player and the ladders they are on. A player's token reads only that player."""
     site = site_of(request)
-    _check_own(site, caller, player)
+    check_own(site, caller, player)
     identity = await site.work(site.reading(caller).whereabouts, player, readable(caller))
     names = identity.names if caller.may("admin") else None
     return read(request, PlayerOut(player=identity.player, names=names, ladders=identity.ladders))
@@ -129,12 +128,6 @@ async def find_player(player: str, request: Request, caller: Reader) -> Response
 def _inactivity(notice: InactivityNotice) -> InactivityOut:
     leaves_at, falls_at = (None if time is None else moment(time) for time in (notice.leaves_at, notice.falls_at))
     return InactivityOut.model_validate({**notice._asdict(), "leaves_at": leaves_at, "falls_at": falls_at})
-
-
-def _check_own(site: Site, caller: Caller, player: str) -> None:
-    """Raise ForbiddenError if a player's token requests another player, unless reads are open to all."""
-    if not site.options.open_reads:
-        caller.speaks_for(player)
 
 
 def _match(match: MatchProfile, name: str) -> PlayerMatch:

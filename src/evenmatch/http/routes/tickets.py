@@ -92,7 +92,7 @@ async def ticket_events(ladder: str, ticket: Number, request: Request, caller: Q
 
     async def events() -> AsyncIterator[bytes]:
         status = first
-        async with site.waiting.stream(caller, credential_of(request, caller)) as waiter:
+        async with site.waiting.stream(caller, credential_of(caller)) as waiter:
             with site.ticket_notifications.telling(ladder, ticket, waiter):
                 while True:
                     seen = await site.visibility(caller, ladder)
@@ -161,10 +161,14 @@ def _player_of(caller: Caller, player: str | None) -> str | None:
 
 
 async def _status(site: Site, caller: Caller, ladder: str, ticket: int) -> Status:
-    """The state of a ticket, as the caller may see it. Raises ForbiddenError for a player's token of another party."""
+    """The state of a ticket, as the caller may see it, which counts as a heartbeat of the ticket.
+
+    Raises ForbiddenError for a player's token of another party, whose request is no heartbeat.
+    """
     status = await site.status_reads.one(ladder, ticket)
     if caller.player is not None and caller.player not in status.players:
         raise ForbiddenError(f"ticket {ticket} belongs to another party; this token is only for {caller.player!r}")
+    site.queue_service.heartbeats.note(ladder, status)
     return status.seen_by(caller)
 
 

@@ -48,8 +48,8 @@ class Sessions:
     """Creates, verifies and ends sessions. Thread-safe; processes share the signing secret through the database.
 
     A session is a signed text that also ends when its API key, or the key that issued the player's token, expires or is
-    revoked; that of a token ends with the token. Sessions that were ended early
-    are recorded in the database.
+    revoked. That of a token ends with the token, and when the secret that signed the token is not accepted any more.
+    Sessions that were ended early are recorded in the database.
     """
 
     def __init__(self, database: Database, clock: Callable[[], int], keys: Keys, tokens: Tokens) -> None:
@@ -68,17 +68,18 @@ class Sessions:
             claims |= {"sub": self._keys.authenticate(text).key, "exp": ends}
         else:
             caller = self._tokens.verify(text)
-            assert caller.player is not None
+            assert caller.expires_at is not None
             claims |= {
-                "sub": caller.key.removesuffix(f"/{caller.player}"),
-                "exp": min(ends, int(jwt.decode(text, options={"verify_signature": False})["exp"])),
+                "sub": caller.issuer,
+                "exp": min(ends, caller.expires_at // SECOND),
                 "player": caller.player,
+                "signer": caller.signer,
                 "ladders": None if caller.ladders is None else sorted(caller.ladders),
             }
         return jwt.encode(claims, self._signing(), algorithm="HS256")
 
     def find(self, text: str) -> Session | None:
-        """The session of a cookie text; None if it is forged, expired or ended, or its key is revoked or expired."""
+        """The session of a cookie text; None if it is forged, expired or ended, or its key or token has ended."""
         try:
             claims = jwt.decode(
                 text,
@@ -92,7 +93,7 @@ class Sessions:
         if not isinstance(claims["exp"], int) or claims["exp"] * SECOND <= self._clock():
             return None
         try:
-            caller = _as_player(self._keys.caller(str(claims["sub"])), claims)
+            caller = self._as_player(self._keys.caller(str(claims["sub"])), claims)
         except AccessError:
             return None
         session = str(claims["jti"])
@@ -113,6 +114,17 @@ class Sessions:
             ended_sessions.delete_expired(store, self._clock())
             ended_sessions.put(store, session.name, session.until)
 
+    def _as_player(self, issuer: Caller, claims: Mapping[str, object]) -> Caller:
+        """The caller of a session: that of the key, or the player if a token began it. Raises AccessError."""
+        player, ladders, signer = claims.get("player"), claims.get("ladders"), claims.get("signer")
+        if player is None:
+            return issuer
+        if not isinstance(signer, str) or not self._tokens.accepts(signer):
+            raise AccessError("the secret that signed the token of this session was replaced; log in again")
+        limits = frozenset(map(str, ladders)) if isinstance(ladders, list) else None
+        key = f"{issuer.key}/{player}"
+        return Caller(f"player {player}", PLAYER_SCOPES, limits, str(player), key, signer=signer)
+
     def _signing(self) -> bytes:
         """The signing secret that all processes share, created on first use."""
         if self._secret is None:
@@ -124,12 +136,3 @@ class Sessions:
                 shared_secrets.insert_missing(store, SECRET, SharedSecret(secrets.token_bytes(32), self._clock()))
                 self._secret = shared_secrets.read(store, SECRET)[SECRET].value
         return self._secret
-
-
-def _as_player(issuer: Caller, claims: Mapping[str, object]) -> Caller:
-    """The caller of a session: that of the key, or the player if a token began it."""
-    player, ladders = claims.get("player"), claims.get("ladders")
-    if player is None:
-        return issuer
-    limits = frozenset(map(str, ladders)) if isinstance(ladders, list) else None
-    return Caller(f"player {player}", PLAYER_SCOPES, limits, str(player), f"{issuer.key}/{player}")

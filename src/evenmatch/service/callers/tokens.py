@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import secrets
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Set
 from dataclasses import dataclass, field
 
 import jwt
@@ -25,6 +25,7 @@ ISSUER = "evenmatch"
 LASTS, LONGEST = 3600, 86_400  # lifetime in seconds: default, maximum
 PLAYER_SCOPES = frozenset({"queue", "read"})
 LATE = 60  # seconds by which the clocks of two processes may differ
+DIGEST = 16  # letters of a secret's digest
 LARGEST = 6_000  # characters, so that the token fits into the request headers
 OTHER = "its claims are not those of a player token"
 ACCEPTED = "send a token exactly as it was issued to the game's backend"
@@ -55,6 +56,12 @@ class _Secrets:
     present: bytes = field(repr=False)
     former: bytes | None = field(repr=False)
     read_at: int
+
+    @property
+    def by_digest(self) -> dict[str, bytes]:
+        """The accepted secrets by their digests, the present one first."""
+        accepted = (self.present,) if self.former is None else (self.present, self.former)
+        return {hashlib.sha256(secret).hexdigest()[:DIGEST]: secret for secret in accepted}
 
 
 class Tokens:
@@ -119,58 +126,55 @@ class Tokens:
         Raises AccessError if it is forged or expired, or the key that issued it was revoked or has expired.
         """
         cached = self._cached()
-        claims = None if cached is None else self._claims(text, cached)
-        if claims is None:  # another process may have rotated the secret since
-            claims = self._claims(text, self._load())
-        if claims is None:
+        caller = None if cached is None else self._caller(text, cached)
+        if caller is None:  # another process may have rotated the secret since
+            caller = self._caller(text, self._load())
+        if caller is None:
             raise _refused(REFUSED[0][1])
-        caller, key = self._caller(claims)
-        self._keys.check_good(key)
+        self._keys.check_good(caller.issuer)
         return caller
 
     def recall(self, text: str) -> Caller | None:
         """Like `verify`, from the cache alone; None if the database must be read."""
         cached = self._cached()
-        claims = None if cached is None else self._claims(text, cached)
-        if claims is None:
+        caller = None if cached is None else self._caller(text, cached)
+        if caller is None or not self._keys.is_remembered(caller.issuer):
             return None
-        caller, key = self._caller(claims)
-        if not self._keys.is_remembered(key):
-            return None
-        self._keys.check_good(key)
+        self._keys.check_good(caller.issuer)
         return caller
 
     def verify_known(self, text: str) -> Caller | None:
         """Like `verify`, but None for a wrong signature, and the secrets are read at most every two seconds."""
-        claims = self._claims(text, self._secrets())
-        if claims is None:
-            return None
-        caller, key = self._caller(claims)
-        self._keys.check_good(key)
+        caller = self._caller(text, self._secrets())
+        if caller is not None:
+            self._keys.check_good(caller.issuer)
         return caller
 
-    def secrets_digest(self) -> bytes:
-        """A digest of the present and the former secret, as the database says now: it changes with a rotation."""
-        known = self._load()
-        return hashlib.sha256(known.present + (known.former or b"")).digest()
+    def accepts(self, signer: str) -> bool:
+        """Whether tokens are accepted that the secret with this digest signed."""
+        cached = self._cached()
+        return (cached is not None and signer in cached.by_digest) or signer in self.signers()
 
-    def _claims(self, text: str, known: _Secrets) -> Mapping[str, object] | None:
-        """The claims of a token; None if neither secret signed it."""
+    def signers(self) -> Set[str]:
+        """The digests of the present and the former secret, as the database says now."""
+        return self._load().by_digest.keys()
+
+    def _caller(self, text: str, known: _Secrets) -> Caller | None:
+        """The caller of a token; None if neither secret signed it. Raises AccessError."""
         if len(text) > LARGEST or not text.isascii():
             raise _refused(REFUSED[-1][1])
-        for secret in (known.present, known.former):
-            if secret is not None:
-                try:
-                    return _decode(text, secret)
-                except jwt.InvalidSignatureError:
-                    continue
-                except (jwt.PyJWTError, RecursionError) as error:
-                    reason = next((reason for kind, reason in REFUSED if isinstance(error, kind)), OTHER)
-                    raise _refused(reason) from None
+        for digest, secret in known.by_digest.items():
+            try:
+                return self._player(_decode(text, secret), digest)
+            except jwt.InvalidSignatureError:
+                continue
+            except (jwt.PyJWTError, RecursionError) as error:
+                reason = next((reason for kind, reason in REFUSED if isinstance(error, kind)), OTHER)
+                raise _refused(reason) from None
         return None
 
-    def _caller(self, claims: Mapping[str, object]) -> tuple[Caller, str]:
-        """The caller of a token with a valid signature, and the key that issued it. Raises AccessError."""
+    def _player(self, claims: Mapping[str, object], signer: str) -> Caller:
+        """The player of a token with a valid signature. Raises AccessError."""
         listed = claims.get("ladders")
         match claims:
             case {"sub": str(player), "key": str(key), "iat": int(issued), "exp": int(ends)}:
@@ -185,7 +189,7 @@ class Tokens:
         if issued * SECOND > now + LATE * SECOND:
             raise _refused(f"its issue time is in the future, {iso_time(issued * SECOND)}")
         ladders = None if listed is None else frozenset(map(str, listed))
-        return Caller(f"player {player}", PLAYER_SCOPES, ladders, player, f"{key}/{player}", ends * SECOND), key
+        return Caller(f"player {player}", PLAYER_SCOPES, ladders, player, f"{key}/{player}", ends * SECOND, signer)
 
     # the secret
 

@@ -23,7 +23,6 @@ from evenmatch.service.queues.queue_service import QueueService, lease_of
 from evenmatch.service.queues.queue_state import QueueState
 from evenmatch.service.queues.tick import MatchmakerTick, TickCounts
 
-FLUSH = 5.0  # seconds between two writes of heartbeats
 FOLLOW = 5.0  # seconds between two updates of a ladder whose matchmaker runs in another process
 PRUNE = 60.0  # seconds between two deletions of old tickets and offers
 KEPT = 86_400_000_000  # microseconds for which old tickets and offers stay stored
@@ -109,15 +108,12 @@ class Matchmaker:
         """Step all ladders with queues, each at its tick, until `stop` is set; then release their leases."""
         due: dict[str, float] = {}
         self._wait_for_kernels(stop)
-        flushed, failed = time.monotonic(), 0
+        failed = 0
         try:
             while not stop.is_set():
                 try:
                     ticks = self._ticks()
                     self._keep_to_share(ticks)
-                    if time.monotonic() - flushed >= FLUSH:
-                        flushed = time.monotonic()
-                        self.queue_service.flush_seen()
                     wait = self._step_due(ticks, due, stop)
                     failed = 0
                 except EvenmatchError as error:

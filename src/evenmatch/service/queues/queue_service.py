@@ -21,6 +21,7 @@ from evenmatch.service.queue_filter import QueueFilter
 from evenmatch.service.queue_rules import QueueRules
 from evenmatch.service.queues import kept_filters, queue_setup, recent_offers, ticket_status
 from evenmatch.service.queues.changes import QueueChanges
+from evenmatch.service.queues.heartbeats import Heartbeats
 from evenmatch.service.queues.join_profiles import JoinProfiles, LevelBook
 from evenmatch.service.queues.joins import Outcome, admit
 from evenmatch.service.queues.leases import Leases
@@ -48,9 +49,9 @@ class QueueService:
         self.service, self.notifier, self.loaded = service, TicketNotifier(service.database), loaded
         self.levels = LevelBook(service)
         self._offer_stakes = OfferStakes()
+        self.heartbeats = Heartbeats(service.database, service.clock)
         self.leases = Leases(service.database, f"process {secrets.token_hex(8)}", wall=service.clock)
         self._states: dict[str, QueueState] = {}
-        self._seen: dict[str, set[int]] = {}
         self._guard = threading.Lock()
 
     def noting(self, audit_entry: AuditEntry) -> QueueService:
@@ -223,7 +224,9 @@ class QueueService:
         changes.keep()
 
     def statuses(self, ladder: str, numbers: Sequence[int], *, why: bool = True) -> dict[int, Status]:
-        """The status of the existing tickets among these, by number; each request counts as their heartbeat.
+        """The status of the existing tickets among these, by number.
+
+        Reading is no heartbeat, since the reader may not be allowed to see a ticket: see `heartbeats`.
 
         why  include what each ticket waits for
         """
@@ -235,11 +238,6 @@ class QueueService:
             statuses = ticket_status.read(store, head.ladder, numbers, now, until)
             statuses = self._offer_stakes.add(store, head, statuses, now)
         waiting = {status.ticket: status.change for status in statuses.values() if status.state == tickets.WAITING}
-        for status in statuses.values():
-            if status.waited is not None:
-                self.seen(ladder, status.ticket)
-                for entry in status.playlist:
-                    self.seen(entry.ladder, entry.ticket)
         if why and waiting and until is None and self._is_loaded():
             reasons = self.queue_state(ladder).why(waiting, now)
             statuses |= {number: replace(statuses[number], waiting=reason) for number, reason in reasons.items()}
@@ -264,21 +262,6 @@ class QueueService:
         with self.service.database.read() as store:
             number, ids = store.head(ladder).ladder, player_identities.ids_of(store, [player])
             return seat_on(store, number, ids[player]) if player in ids else None
-
-    def seen(self, ladder: str, ticket: int) -> None:
-        """Note a heartbeat of a ticket; `flush_seen` writes it."""
-        with self._guard:
-            self._seen.setdefault(ladder, set()).add(ticket)
-
-    def flush_seen(self) -> None:
-        """Write the heartbeats noted since the last call, with the present time."""
-        with self._guard:
-            seen, self._seen = self._seen, {}
-        for ladder, numbers in seen.items():
-            with self.service.database.write() as store:
-                number = store.head(ladder).ladder
-                change_locks.lock(store, number)
-                tickets.set_seen(store, number, sorted(numbers), self.service.clock())
 
     def filter_of(self, ladder: str, player: str) -> QueueFilter | None:
         """The filter that a player keeps on a ladder; None: none. Raises UnknownNameError for an unknown ladder."""

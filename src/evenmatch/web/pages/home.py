@@ -101,6 +101,8 @@ async def me(visit: PageRequest) -> Response:
         raise UsageError(f"want is {want[:40]!r}; expected {', '.join(WANTS)}")
     if not name or len(name) > LONGEST_NAME:
         raise UsageError(f"the name has {len(name)} letters; it must have 1 to {LONGEST_NAME}")
+    if want == "why":
+        visit.check_own(name)
     try:
         player = await visit.site.work(visit.reading.known_as, ladder, name)
     except UnknownNameError:

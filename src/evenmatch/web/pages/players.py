@@ -46,7 +46,8 @@ class PlayerState(NamedTuple):
 
 
 async def player(visit: PageRequest) -> Response:
-    """Show the page of a player."""
+    """Show the page of a player. A player who is logged in with a token sees their own, unless reads are open."""
+    visit.check_own(visit.part("player"))
     return await visit.show("player", lambda: _player(visit))
 
 
@@ -120,6 +121,7 @@ def _total(hours: Sequence[Tally]) -> Tally:
 
 async def path_figure(visit: PageRequest) -> Response:
     """Return the chart of a player's rating, percentile or division over time as JSON."""
+    visit.check_own(visit.part("player"))
     return Response(await visit.site.work(_path_figure, visit), media_type=JSON)
 
 

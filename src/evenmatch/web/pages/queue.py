@@ -9,7 +9,7 @@ from typing import NamedTuple
 from starlette.responses import Response
 
 from evenmatch.attributes import EQUAL, Attribute
-from evenmatch.errors import ForbiddenError, InputError, UnknownNameError
+from evenmatch.errors import FollowerError, ForbiddenError, InputError, UnknownNameError
 from evenmatch.http.site import Site
 from evenmatch.service.callers.access import ANYONE
 from evenmatch.service.queue_filter import QueueFilter
@@ -254,12 +254,14 @@ async def answer(visit: PageRequest) -> Response:
     form = await visit.form()
     status = await _own_status(visit)
     player = visit.me if visit.is_player else None  # a token speaks for its own player alone
+    number = form.get("offer", "")
+    offer = int(number) if number.isdecimal() and len(number) <= 18 else None  # None: the present one
     request: requests.QueueRequest
     match form.get("say"):
         case "accept":
-            request = requests.Accept(status.ticket, player)
+            request = requests.Accept(status.ticket, player, offer)
         case "decline":
-            request = requests.Decline(status.ticket, visit.me)
+            request = requests.Decline(status.ticket, visit.me, offer)
         case "leave":
             request = requests.Leave(status.ticket, player)
         case other:
@@ -269,12 +271,20 @@ async def answer(visit: PageRequest) -> Response:
 
 
 async def _own_status(visit: PageRequest) -> Status:
-    """The status of the ticket in the URL. Raises UnknownNameError, ForbiddenError if it is not the visitor's."""
+    """The status of the ticket in the URL; this counts as a heartbeat.
+
+    Raises UnknownNameError, ForbiddenError if it is not the visitor's and they have no key that queues any player,
+    FollowerError in a process that only reads.
+    """
     _check_may(visit)
+    if visit.site.options.follower:
+        raise FollowerError(visit.site.options.writes_at)
     text = visit.part("ticket")
     if not text.isdecimal() or len(text) > 18:
         raise UnknownNameError("ticket", text[:40], ())
     status = await visit.site.status_reads.one(visit.ladder, int(text))
-    if visit.me not in status.players and (visit.session is None or visit.is_player):
+    has_key = visit.session is not None and not visit.is_player and visit.may("queue", visit.ladder)
+    if visit.me not in status.players and not has_key:
         raise ForbiddenError(f"ticket {text} belongs to another party")
+    visit.site.queue_service.heartbeats.note(visit.ladder, status)
     return status.seen_by(visit.caller or ANYONE)

@@ -1,0 +1,88 @@
+"""Web sessions end with what they were begun with: an API key, or a player's token and the secret that signed it."""
+
+import pytest
+
+from evenmatch.service.callers.credential_checks import Credential, CredentialChecks
+from evenmatch.service.callers.keys import Keys
+from evenmatch.service.callers.sessions import Sessions
+from evenmatch.service.callers.tokens import Tokens
+
+HOUR = 3600
+
+
+class Process:
+    """What one process of the service verifies callers with."""
+
+    def __init__(self, service, clock):
+        self.keys = Keys(service.database, clock)
+        self.tokens = Tokens(service.database, clock, self.keys)
+        self.sessions = Sessions(service.database, clock, self.keys, self.tokens)
+        self.checks = CredentialChecks(self.keys, self.tokens, self.sessions, clock)
+
+    def token(self, player, lasts=HOUR):
+        backend = self.keys.authenticate(self.keys.create("backend", ["queue"])[1])
+        return self.tokens.issue(backend, player, lasts=lasts).text
+
+
+@pytest.fixture
+def process(service, clock):
+    return Process(service, clock)
+
+
+@pytest.fixture
+def other(other_service, clock):
+    return Process(other_service, clock)
+
+
+def test_a_session_ends_when_no_secret_signs_the_token_that_began_it(process, other, clock):
+    old = process.sessions.begin(process.token("ann"))
+    process.tokens.rotate()
+    new = process.sessions.begin(process.token("ann"))
+    assert [each.sessions.find(old) is not None for each in (process, other)] == [True, True]
+    process.tokens.rotate()
+    clock.move(seconds=2)
+    for each in (process, other):
+        assert each.sessions.find(old) is None
+        assert each.sessions.find(new).caller.player == "ann"
+
+
+def test_a_session_by_a_secret_that_another_process_has_just_made_is_good_at_once(process, other):
+    other.sessions.find(other.sessions.begin(other.token("ann")))  # the secrets are known there
+    process.tokens.rotate()
+    assert other.sessions.find(process.sessions.begin(process.token("bob"))).caller.player == "bob"
+
+
+def test_a_session_ends_with_its_token(process, clock):
+    text = process.sessions.begin(process.token("ann", lasts=60))
+    clock.move(seconds=59)
+    assert process.sessions.find(text) is not None
+    clock.move(seconds=1)
+    assert process.sessions.find(text) is None
+
+
+@pytest.mark.parametrize("end", ["revoked", "expired"])
+@pytest.mark.parametrize("kind", ["key", "token"])
+def test_a_session_ends_with_its_key(process, other, clock, end, kind):
+    key, text = process.keys.create("somebody", ["queue"], None, clock.now + 60_000_000)
+    if kind == "token":
+        text = process.tokens.issue(process.keys.authenticate(text), "ann").text
+    session = process.sessions.begin(text)
+    assert other.sessions.find(session) is not None
+    if end == "revoked":
+        process.keys.revoke(key.key)
+        clock.move(seconds=2)
+    else:
+        clock.move(seconds=60)
+    assert [each.sessions.find(session) for each in (process, other)] == [None, None]
+
+
+def test_the_streams_of_a_player_end_with_the_secret_of_the_token(process, other):
+    token = process.token("ann")
+    callers = [process.tokens.verify(token), process.sessions.find(process.sessions.begin(token)).caller]
+    waiting = [Credential(caller.issuer, signer=caller.signer) for caller in callers]
+    others = Credential(callers[0].issuer)
+    other.tokens.rotate()
+    assert process.checks.ended([*waiting, others]) == set()
+    other.tokens.rotate()
+    for _ in range(2):
+        assert process.checks.ended([*waiting, others]) == set(waiting)
