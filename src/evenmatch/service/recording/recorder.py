@@ -216,13 +216,14 @@ class Recorder:
         """
         if batch is None or not self._memory.is_shared(seen.ladder):
             return None
+        names: list[str] = list(batch.names)
         try:
-            check_texts("player name", batch.names)
+            check_texts("player name", names)
         except InputError:
             return None  # its match is refused where it is recorded
         with self._database.read() as store:
             head = store.head(seen.name)
-            return read_ahead(store, head, self._memory, self._plan(store, head).last_rules, batch.names)
+            return read_ahead(store, head, self._memory, self._plan(store, head).last_rules, names)
 
     def _plan(self, store: Store, head: Head) -> Plan:
         """The plan of the live generation, read again only after it changed."""
@@ -289,7 +290,8 @@ def record(
     known  (position, digest) by id, of those that are in the ledger already
     """
     rules = plan.last_rules
-    new, again, outcomes = classify(store, head, plan, batch, known, now)
+    new, again, refused = classify(store, head, plan, batch, known, now)
+    outcomes: dict[int, Outcome] = {**refused}
     if new and view.settings.archived:
         outcomes |= dict.fromkeys(new, archived(head.name))
         new = []
