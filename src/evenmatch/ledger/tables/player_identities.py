@@ -85,23 +85,26 @@ def admit(store: Store, names: Iterable[str], *, present: bool = False) -> tuple
     if not wanted:
         return {}, {}
     check_texts("player name", wanted)
-    by_name, by_id = _known(store, wanted, present)
+    by_name, by_id = known(store, wanted) if present else _ids(store, wanted)
     new = [name for name in wanted if name not in by_name]
     if new:
         store.rows.enrol(store.connection, new)
         name_checks.insert(store, new)
-        new_by_name, new_by_id = _known(store, new, present)
+        new_by_name, new_by_id = known(store, new) if present else _ids(store, new)
         by_name, by_id = by_name | new_by_name, by_id | new_by_id
     return by_name, by_id
 
 
-def _known(store: Store, names: Sequence[str], present: bool) -> tuple[dict[str, int], dict[int, str]]:
-    if not present:
-        known = ids_of(store, names)
-        return known, {player: name for name, player in known.items()}
+def known(store: Store, names: Sequence[str]) -> tuple[dict[str, int], dict[int, str]]:
+    """The player of each of these names that leads to one, and the displayed names of these players by id."""
     sql = "SELECT n.name, p.player, p.name FROM name n JOIN player p ON p.player = n.player WHERE n.name IN ({})"
     rows = store.among(sql, (), names)
     return {row[0]: row[1] for row in rows}, {row[1]: row[2] for row in rows}
+
+
+def _ids(store: Store, names: Sequence[str]) -> tuple[dict[str, int], dict[int, str]]:
+    ids = ids_of(store, names)
+    return ids, {player: name for name, player in ids.items()}
 
 
 def find(store: Store, name: str) -> int:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from evenmatch.ledger.rows import Row
+from evenmatch.ledger.rows import Row, Statement
 from evenmatch.ledger.store import Head, Store
 from evenmatch.ledger.tables import events
 from evenmatch.ledger.tables.live_matches import OPEN
@@ -32,7 +32,17 @@ def look_up(store: Store, head: Head, ids: Sequence[str], after: int) -> Recordi
     )
     statements = [events.by_id(store, head, ids), store.rows.by_key(live, (head.ladder, OPEN), ids)]
     if after < head.position:
-        later = "SELECT kind, position, players FROM event WHERE ladder = ? AND position > ? AND position <= ?"
-        statements.append((later, (head.ladder, after, head.position)))
+        statements.append(_later(head, after))
     known, open_matches, *others = store.each(statements)
     return RecordingLookup(events.digests(known), [row[0] for row in open_matches], others[0] if others else ())
+
+
+def later_events(store: Store, head: Head, after: int) -> Sequence[Row]:
+    """The events after a position, see RecordingLookup."""
+    sql, values = _later(head, after)
+    return store.all(sql, *values) if after < head.position else ()
+
+
+def _later(head: Head, after: int) -> Statement:
+    sql = "SELECT kind, position, players FROM event WHERE ladder = ? AND position > ? AND position <= ?"
+    return sql, (head.ladder, after, head.position)

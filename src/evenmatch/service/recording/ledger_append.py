@@ -21,8 +21,8 @@ from evenmatch.ledger.seals import FIRST, match_seal
 from evenmatch.ledger.store import Head, Store
 from evenmatch.ledger.tables import appearances, events, generations, ladders, player_identities, player_states
 from evenmatch.ledger.text import check_texts
-from evenmatch.service.recording.player_state_cache import StateTransaction
 from evenmatch.service.recording.report_batch import ReportBatch
+from evenmatch.service.recording.state_transaction import StateTransaction
 from evenmatch.tables.columns import datetime_text
 
 # Maps player, rating, and completed matches and expected move after the batch, of each slot to percentile and division

@@ -8,25 +8,29 @@ and a change of names, those of all. Only committed states are cached.
 from __future__ import annotations
 
 import threading
-from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
-from typing import Any
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from evenmatch.history import Flags
 from evenmatch.ledger.codec import Ids
-from evenmatch.ledger.events import Kind
 from evenmatch.ledger.roster import Roster
-from evenmatch.ledger.rows import Row
-from evenmatch.ledger.store import Head, Store
-from evenmatch.ledger.tables import events, player_identities, player_states
-from evenmatch.systems.ladder_records import join_records
-from evenmatch.systems.system import Records, Rules
+from evenmatch.ledger.store import Head
+from evenmatch.systems.system import Records
 
 MOST = 200_000  # names, and players of a ladder; when there are more, the cache is emptied
 FOLLOWED = 5_000  # events of other processes up to which their players are looked up; after more, all states are stale
+
+
+class States(NamedTuple):
+    """The states of players, whose ids ascend."""
+
+    ids: Ids
+    records: Records
+    tally: NDArray[np.void]
 
 
 @dataclass(eq=False)
@@ -79,9 +83,17 @@ class _Players:
         self.records[used], self.tally[used], self.stale[used] = roster.records, roster.tally, False
 
 
-def _basis(head: Head) -> tuple[int, ...]:
+def basis(head: Head) -> tuple[int, ...]:
     """The properties of a head whose change makes the states of all players stale."""
     return head.generation, head.corrected, head.planned, head.names
+
+
+class _Ladder(NamedTuple):
+    """The cached states of a ladder, the position that they stand for, and what they rest on."""
+
+    basis: tuple[int, ...]
+    position: int
+    players: _Players
 
 
 def _longer(array: NDArray[Any], length: int) -> NDArray[Any]:
@@ -101,8 +113,8 @@ class PlayerStateCache:
         self._version = -1
         self._ids: dict[str, int] = {}
         self._names: dict[int, str] = {}
-        # By ladder: what the states rest on, the position that they stand for, and the states.
-        self._players: dict[int, tuple[tuple[int, ...], int, _Players]] = {}
+        self._ladders: dict[int, _Ladder] = {}
+        self._shared: set[int] = set()
 
     def names(self, version: int, wanted: Sequence[str]) -> tuple[dict[str, int], dict[int, str]]:
         """The ids of the names that are cached, and the current names of these players by id."""
@@ -112,97 +124,66 @@ class PlayerStateCache:
             ids = {name: self._ids[name] for name in wanted if name in self._ids}
             return ids, {player: self._names[player] for player in ids.values()}
 
+    def is_shared(self, ladder: int) -> bool:
+        """Whether another process recorded on a ladder before this one's last transaction there."""
+        with self._guard:
+            return ladder in self._shared
+
     def position(self, head: Head) -> int | None:
         """The position that the cached states stand for; None: they are not of this head, or too old."""
         with self._guard:
-            basis, position, _ = self._players.get(head.ladder, (None, 0, None))
-        return None if basis != _basis(head) or head.position - position > FOLLOWED else position
+            cached = self._ladders.get(head.ladder)
+        is_old = cached is None or cached.basis != basis(head) or head.position - cached.position > FOLLOWED
+        return None if is_old or cached is None else cached.position
 
-    def states(
-        self, head: Head, position: int, later: Sequence[Row], ids: Ids
-    ) -> tuple[Flags, Records, NDArray[np.void]] | None:
+    def note_shared(self, ladder: int, *, is_shared: bool) -> None:
+        """Note whether another process recorded on a ladder before the transaction that has its lock now."""
+        with self._guard:
+            if is_shared:
+                self._shared.add(ladder)
+            else:
+                self._shared.discard(ladder)
+
+    def states(self, head: Head, position: int, changed: Ids, ids: Ids) -> tuple[Flags, States] | None:
         """A mask of these players whose states are cached as of this head, and copies of those; None: all are stale.
 
-        position  as `position` returned it;  later: the events after it, see RecordingLookup
+        position  as `position` returned it
+        changed   players whose states later events changed
         """
-        if any(kind != Kind.MATCH for kind, _, _ in later):
-            return None
-        changed = events.changed_players(later)
         with self._guard:
-            basis, read_at, players = self._players.get(head.ladder, (None, 0, None))
-            if players is None or basis != _basis(head) or read_at < position:  # `keep` came meanwhile
+            cached = self._ladders.get(head.ladder)
+            if cached is None or cached.basis != basis(head) or cached.position < position:  # `keep` came meanwhile
                 return None
+            players = cached.players
             players.mark_stale(changed)
-            self._players[head.ladder] = basis, head.position, players
+            self._ladders[head.ladder] = cached._replace(position=max(cached.position, head.position))
             known, rows = players.part(ids)
-            return known, players.records.take(rows), players.tally.take(rows)
+            return known, States(ids[known], players.records.take(rows), players.tally.take(rows))
 
-    def keep(self, transaction: StateTransaction, position: int) -> None:
-        """Cache what a transaction committed; the ladder's ledger now ends at this position."""
-        head, roster = transaction.head, transaction.read
+    def keep(
+        self, head: Head, ids: Mapping[str, int], names: Mapping[int, str], roster: Roster | None, position: int
+    ) -> None:
+        """Cache what a transaction that had this head committed; the ladder's ledger now ends at this position."""
         with self._guard:
             if self._version < head.names or len(self._ids) > MOST:
                 self._version, self._ids, self._names = head.names, {}, {}
             if self._version == head.names:
-                self._ids |= transaction.ids
-                self._names |= transaction.names
+                self._ids |= ids
+                self._names |= names
             if roster is not None:
                 self._keep(head, roster, position)
 
     def _keep(self, head: Head, roster: Roster, position: int) -> None:
         """Cache states as of a position. The ladder's lock is released: others may have read or kept later ones."""
-        basis, read_at, players = self._players.get(head.ladder, (None, 0, None))
-        if basis == _basis(head) and read_at > position:
+        cached = self._ladders.get(head.ladder)
+        if cached is not None and cached.basis != basis(head):
+            cached = None
+        if cached is not None and cached.position > position:
             return
-        is_current = basis == _basis(head) and read_at in (head.position, position)
-        if players is None or not is_current or len(players.rows) > MOST:
+        is_current = cached is not None and cached.position in (head.position, position)
+        if cached is not None and is_current and len(cached.players.rows) <= MOST:
+            players = cached.players
+        else:
             players = _Players(roster.records[:0], roster.tally[:0])
         players.keep(roster)
-        self._players[head.ladder] = _basis(head), position, players
-
-
-@dataclass(eq=False)
-class StateTransaction:
-    """The names and states that one transaction reads of a ladder, from the cache if possible; cached on commit.
-
-    head      as the transaction locked it
-    position  that the cached states stood for then; None: they are of no use
-    later     the events after it, see RecordingLookup
-    read      the states of its players, changed in place
-    """
-
-    memory: PlayerStateCache
-    head: Head
-    position: int | None
-    later: Sequence[Row]
-    ids: dict[str, int] = field(default_factory=dict)
-    names: dict[int, str] = field(default_factory=dict)
-    read: Roster | None = None
-
-    def admit(self, store: Store, wanted: Sequence[str]) -> tuple[dict[str, int], dict[int, str]]:
-        """The ids and current names of players, like player_identities.admit."""
-        ids, names = self.memory.names(self.head.names, wanted)
-        self.ids, self.names = player_identities.admit(
-            store, [name for name in wanted if name not in ids], present=True
-        )
-        return ids | self.ids, names | self.names
-
-    def roster(self, store: Store, rules: Rules, ids: Ids) -> Roster:
-        """The states of these players, like player_states.read_roster; the caller changes them in place."""
-        states = None if self.position is None else self.memory.states(self.head, self.position, self.later, ids)
-        if states is None:
-            self.read = player_states.read_roster(store, self.head, rules, ids)
-            return self.read
-        known, cached_records, cached_tally = states
-        read = player_states.read_roster(store, self.head, rules, ids[~known])
-        whole = np.concatenate((ids[known], read.ids))
-        order = np.argsort(whole, kind="stable")
-        records = join_records(cached_records, read.records).take(order)
-        tally = join_records(cached_tally, read.tally).take(order)
-        self.read = replace(read, ids=whole[order], records=records, tally=tally)
-        self.read.others = player_states.others_reader(store, self.head, self.read)
-        return self.read
-
-    def keep(self, position: int) -> None:
-        """Cache it after the commit; the ladder's ledger now ends at this position."""
-        self.memory.keep(self, position)
+        self._ladders[head.ladder] = _Ladder(basis(head), position, players)

@@ -8,24 +8,26 @@ from functools import partial
 from typing import NamedTuple
 
 from evenmatch.compile_notice import load_kernels
-from evenmatch.errors import BadRowsError, ConflictError, EvenmatchError, InputError, RowProblem
+from evenmatch.errors import BadRowsError, EvenmatchError, InputError, RowProblem
 from evenmatch.ledger.database import Database
 from evenmatch.ledger.name_skeletons import judge
 from evenmatch.ledger.plan import Plan
 from evenmatch.ledger.store import Head, Store
-from evenmatch.ledger.tables import checkpoints, corrections, events, player_identities, player_states
+from evenmatch.ledger.tables import checkpoints, corrections, player_states
 from evenmatch.ledger.tables.recording_lookup import look_up
+from evenmatch.ledger.text import check_texts
 from evenmatch.service.group_commit import Gather, GroupCommit
 from evenmatch.service.match_limits import MatchLimits
-from evenmatch.service.name_rule import NameRule
 from evenmatch.service.queries.standings import DIVIDE, StandingsCache, View, divide, take
+from evenmatch.service.recording.classification import classify, name_refusals
 from evenmatch.service.recording.first_receipts import first_receipts
-from evenmatch.service.recording.ledger_append import Batch, ReceiptDisplay, append, wrong_time
-from evenmatch.service.recording.player_state_cache import PlayerStateCache, StateTransaction
+from evenmatch.service.recording.ledger_append import Batch, ReceiptDisplay, append
+from evenmatch.service.recording.player_state_cache import PlayerStateCache
 from evenmatch.service.recording.receipts import MatchReceipt, RatedBlock, receipts
 from evenmatch.service.recording.report_batch import ReportBatch
+from evenmatch.service.recording.state_transaction import ReadAhead, StateTransaction, read_ahead
 from evenmatch.service.recording.turns import Turns
-from evenmatch.service.settings import Settings, archived
+from evenmatch.service.settings import archived
 
 CHECKPOINT = 50_000  # events between two checkpoints at least; also at least four times the number of players
 
@@ -38,10 +40,15 @@ Outcome = MatchReceipt | EvenmatchError
 
 @dataclass(slots=True)
 class _Part:
-    """Matches that share a transaction. batch: the same, packed; None: not packed yet"""
+    """Matches that share a transaction.
+
+    batch  the same, packed; None: not packed yet
+    ahead  names and states of their players that were read without the ladder's lock
+    """
 
     reports: ReportBatch
     batch: Batch | None = None
+    ahead: ReadAhead | None = None
 
     def add(self, late: Sequence[ReportBatch]) -> None:
         """Add matches that were reported after the others had been packed."""
@@ -114,6 +121,8 @@ class Recorder:
         spans = list(_spans(reports, refused))
         whole = reports.parts(spans) if spans != [(0, len(reports))] else [reports]
         parts = [(first, _Part(part, _packed(part))) for (first, _), part in zip(spans, whole, strict=True)]
+        if parts:
+            parts[0][1].ahead = self._read_ahead(view.head, parts[0][1].batch)
         return PreparedReports(ladder, refused, parts, len(reports), view)
 
     def write(
@@ -178,9 +187,10 @@ class Recorder:
             if (view.head.generation, view.head.settings) != (head.generation, head.settings):  # the view is outdated
                 self._boards.forget(ladder)
                 view = take(store, ladder, now)
-            position = self._memory.position(head)
-            lookup = look_up(store, head, batch.ids, head.position if position is None else position)
-            transaction = StateTransaction(self._memory, head, position, lookup.later)
+            transaction = StateTransaction(self._memory, head, part.ahead)
+            lookup = look_up(store, head, batch.ids, transaction.after)
+            transaction.later = lookup.later
+            transaction.note_shared()
             outcomes, count = record(store, head, plan, batch, lookup.known, now, view, transaction)
             if now - head.divided_at > DIVIDE:
                 divided = divide(store, view, now) is not None
@@ -198,6 +208,22 @@ class Recorder:
         with self._database.read() as store:
             plan = self._plan(store, store.head(ladder))
         load_kernels(plan.last_rules)
+
+    def _read_ahead(self, seen: Head, batch: Batch | None) -> ReadAhead | None:
+        """Names and states of the players of a batch, read while another process may hold the ladder's lock.
+
+        None: no other process records on the ladder, so that the cache lacks little
+        """
+        if batch is None or not self._memory.is_shared(seen.ladder):
+            return None
+        names: list[str] = list(batch.names)
+        try:
+            check_texts("player name", names)
+        except InputError:
+            return None  # its match is refused where it is recorded
+        with self._database.read() as store:
+            head = store.head(seen.name)
+            return read_ahead(store, head, self._memory, self._plan(store, head).last_rules, names)
 
     def _plan(self, store: Store, head: Head) -> Plan:
         """The plan of the live generation, read again only after it changed."""
@@ -264,13 +290,13 @@ def record(
     known  (position, digest) by id, of those that are in the ledger already
     """
     rules = plan.last_rules
-    new, again, outcomes = _classify(store, head, plan, batch, known, now)
+    new, again, refused = classify(store, head, plan, batch, known, now)
+    outcomes: dict[int, Outcome] = {**refused}
     if new and view.settings.archived:
         outcomes |= dict.fromkeys(new, archived(head.name))
         new = []
-    objections = _name_objections(store, head, view.settings, batch, new)
-    outcomes |= {index: _refused(batch.ids[index], reason) for index, reason in objections.items()}
-    new = [index for index in new if index not in objections]
+    outcomes |= name_refusals(store, head, view.settings, batch, new)
+    new = [index for index in new if index not in outcomes]
     if new:
         divisions = [division.name for division in view.settings.standings.divisions]
         chosen = batch.take(new)
@@ -281,74 +307,6 @@ def record(
         before = first_receipts(store, head, sorted({batch.ids[index] for index in again}))
         outcomes |= {index: before[batch.ids[index]] for index in again}
     return [outcomes[index] for index in range(len(batch))], len(new)
-
-
-def _classify(
-    store: Store, head: Head, plan: Plan, batch: Batch, known: Mapping[str, tuple[int, bytes]], now: int
-) -> tuple[list[int], list[int], dict[int, Outcome]]:
-    """Indices of new matches, indices of repeated ones with the same content, and errors of rejected ones by index."""
-    scrubbed = _with_erased(store, head, list(known))
-    refused: dict[int, str] = {}
-    for number, reason in plan.last_rules.system.refusals(batch.history.columns, plan.last_rules.parameters):
-        refused.setdefault(number, reason)
-    outcomes: dict[int, Outcome] = {}
-    first: dict[str, int] = {}
-    again = []
-    for index, (match_id, digest) in enumerate(zip(batch.ids, batch.digests, strict=True)):
-        if match_id in scrubbed:
-            outcomes[index] = _incomparable(match_id, head.name)
-        elif match_id in known or match_id in first:
-            recorded = known[match_id][1] if match_id in known else batch.digests[first[match_id]]
-            if recorded == digest:
-                again.append(index)
-            else:
-                outcomes[index] = _conflict(match_id, head.name)
-        elif wrong := wrong_time(int(batch.played_at[index]), now):
-            outcomes[index] = InputError(f"match {match_id!r}: {wrong}")
-        elif index in refused and batch.rated[index]:
-            outcomes[index] = _refused(match_id, refused[index])
-        else:
-            first[match_id] = index
-    return list(first.values()), again, outcomes
-
-
-def _name_objections(store: Store, head: Head, settings: Settings, batch: Batch, new: Sequence[int]) -> dict[int, str]:
-    """Why the ladder's rule about names refuses these matches, by index."""
-    if settings.names != "refuse" or not new:
-        return {}
-    slots, players = batch.history.match_slots, batch.history.columns.player.tolist()
-    names = {index: [batch.names[player] for player in players[slots[index] : slots[index + 1]]] for index in new}
-    rule = NameRule(store, head, settings, [name for listed in names.values() for name in listed])
-    judged = {index: rule.objection(listed) for index, listed in names.items()}
-    return {index: objection for index, objection in judged.items() if objection is not None}
-
-
-def _refused(match_id: str, reason: str) -> BadRowsError:
-    return BadRowsError("the match", [RowProblem(None, match_id, reason)])
-
-
-def _conflict(match_id: str, ladder: str) -> ConflictError:
-    taken = f"match {match_id!r} is on ladder {ladder!r} already, with other content"
-    return ConflictError(f"{taken}; send the same content, or choose another id")
-
-
-def _with_erased(store: Store, head: Head, ids: Sequence[str]) -> set[str]:
-    """Those of these recorded matches in which an erased player took part."""
-    if not ids:
-        return set()
-    players = {row[0]: block.ids.tolist() for block, row in events.read_matches(store, head.ladder, ids)}
-    erased = player_identities.erased_among(
-        store, sorted({player for of_match in players.values() for player in of_match})
-    )
-    return {match_id for match_id, of_match in players.items() if not erased.isdisjoint(of_match)}
-
-
-def _incomparable(match_id: str, ladder: str) -> ConflictError:
-    """The same answer to any content: a receipt, or a conflict, would tell whether an erased player had a name."""
-    return ConflictError(
-        f"match {match_id!r} is on ladder {ladder!r} already, with a player who was erased since, so it is not "
-        "compared with reports any more; if you send it again, nothing is missing; for another match choose another id"
-    )
 
 
 def _checkpoint(store: Store, head: Head, plan: Plan) -> None:
