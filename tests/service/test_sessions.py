@@ -2,6 +2,7 @@
 
 import pytest
 
+from evenmatch.errors import AccessError
 from evenmatch.service.callers.credential_checks import Credential, CredentialChecks
 from evenmatch.service.callers.keys import Keys
 from evenmatch.service.callers.sessions import Sessions
@@ -86,3 +87,9 @@ def test_the_streams_of_a_player_end_with_the_secret_of_the_token(process, other
     other.tokens.rotate()
     for _ in range(2):
         assert process.checks.ended([*waiting, others]) == set(waiting)
+
+
+def test_a_session_that_no_browser_would_keep_is_refused(process):
+    assert len(process.sessions.begin(process.token("\N{GRINNING FACE}" * 200))) < 4096
+    with pytest.raises(AccessError, match=r"has 4,\d{3} characters, at most 3,900 fit"):
+        process.sessions.begin(process.token("\N{GRINNING FACE}" * 256))

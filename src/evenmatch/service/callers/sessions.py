@@ -23,6 +23,7 @@ LASTS = 12 * 3600  # seconds
 SECRET = "session"  # name of the signing secret in the database
 ISSUER = "evenmatch session"
 KEY = "em_"  # begins every API key
+LARGEST = 3_900  # characters of a session's text: browsers drop cookies of more than 4,096 bytes
 
 
 @dataclass(frozen=True)
@@ -59,7 +60,7 @@ class Sessions:
     def begin(self, text: str) -> str:
         """Create a session with a key or a player's token, and return its cookie text.
 
-        Raises AccessError if the key or token is invalid, revoked or expired.
+        Raises AccessError if the key or token is invalid, revoked or expired, or if the token is too large.
         """
         text = text.strip()
         claims: dict[str, object] = {"iss": ISSUER, "jti": secrets.token_urlsafe(18)}
@@ -76,7 +77,13 @@ class Sessions:
                 "signer": caller.signer,
                 "ladders": None if caller.ladders is None else sorted(caller.ladders),
             }
-        return jwt.encode(claims, self._signing(), algorithm="HS256")
+        cookie = jwt.encode(claims, self._signing(), algorithm="HS256")
+        if len(cookie) > LARGEST:
+            raise AccessError(
+                f"a session with this token has {len(cookie):,} characters, at most {LARGEST:,} fit into a cookie; "
+                "expected a token for fewer ladders, or of a player with a shorter name"
+            )
+        return cookie
 
     def find(self, text: str) -> Session | None:
         """The session of a cookie text; None if it is forged, expired or ended, or its key or token has ended."""
