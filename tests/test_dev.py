@@ -3,12 +3,15 @@
 import ast
 import importlib.util
 import json
+import os
 import re
 import shutil
 import subprocess
 import sys
 import tomllib
+from contextlib import suppress
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -211,6 +214,29 @@ def test_all_tests_but_the_slow_ones_run_unless_some_are_chosen(tried, dev, tmp_
     assert arguments(dev.test) == ["-m", "not slow"]
     assert arguments(dev.test, "-k", "elo") == ["-k", "elo"]
     assert arguments(dev.slow) == ["-m", "slow"]
+
+
+@pytest.mark.parametrize(
+    ("room", "flag", "given", "is_used"),
+    [
+        (8 << 30, 0, None, True),
+        (1 << 30, 0, None, False),
+        (8 << 30, os.ST_NOEXEC, None, False),
+        (8 << 30, 0, "/x", False),
+    ],
+)
+def test_temporary_files_are_in_memory_if_they_fit_there(dev, tmp_path, monkeypatch, room, flag, given, is_used):
+    monkeypatch.setattr(dev, "MEMORY", tmp_path)
+    monkeypatch.setattr(dev.os, "statvfs", lambda _: SimpleNamespace(f_bavail=room >> 12, f_frsize=4096, f_flag=flag))
+    monkeypatch.delenv("TMPDIR", raising=False)
+    if given is not None:
+        monkeypatch.setenv("TMPDIR", given)
+    with suppress(SystemExit), dev.folder_in_memory():
+        seen = os.environ.get("TMPDIR")
+        dev.fail("a test failed")
+    assert (Path(seen or "/").parent == tmp_path) == is_used
+    assert os.environ.get("TMPDIR") == given
+    assert not list(tmp_path.iterdir())
 
 
 def test_kernels_that_do_not_compile_fail_the_tests(tried):
