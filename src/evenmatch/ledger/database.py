@@ -258,8 +258,12 @@ def _sqlite_engine(url: URL) -> sa.Engine:
     @sa.event.listens_for(engine, "connect")
     def _connect(connection: sqlite3.Connection, _: object) -> None:
         connection.isolation_level = None  # BEGIN is issued below
-        for setting in DURABLE if is_writable else ():
-            connection.execute(f"PRAGMA {setting}")
+        settings = [f"PRAGMA {setting}" for setting in DURABLE] if is_writable else []
+        try:
+            for statement in ("SELECT 1 FROM sqlite_schema LIMIT 1", *settings):
+                connection.execute(statement)
+        except UnicodeDecodeError as error:  # of sqlite3's message, which quotes the schema
+            raise sqlite3.DatabaseError(f"malformed database schema ({error})") from error
 
     @sa.event.listens_for(engine, "begin")
     def _begin(connection: sa.Connection) -> None:

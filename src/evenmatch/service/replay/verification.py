@@ -88,7 +88,7 @@ def _verify(database: Database, ladder: str, progress: Progress | None, kept: La
         whole = plan_of(listed)
         differences = _compare_corrections(head, whole)
         planned = whole.upto if is_repairable(head, whole.systems) else head.planned
-        plan = plan_of(correction for correction in listed if correction.position <= planned)
+        plan = whole if planned == whole.upto else plan_of(event for event in listed if event.position <= planned)
         roster, lines = Roster.empty(plan.rules_at(1)), LineCheck(store, head, plan)
         matches, slots = 0, np.zeros(3, np.int64)
         for stop in [*checkpoints.read_positions(store, head), head.position]:
