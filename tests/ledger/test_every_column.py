@@ -66,7 +66,8 @@ UNSEEN = {
         ("generation", column): (rows, phrase)
         for columns, rows, phrase in (
             (("made_at",), ALL, "when ladders and generations were made"),
-            (("engine", "time", "sample", "learned"), (*PAST, "unused"), "what past generations held"),
+            (("engine", "time", "sample"), (*PAST, "unused"), "what past generations held"),
+            (("learned",), (*PAST, "unused", "live"), "what past generations held"),  # elo learns nothing
             ((ROW, "ladder", "generation", "ready", "planned"), ("unused",), "what past generations held"),
         )
         for column in columns
@@ -80,10 +81,9 @@ UNSEEN = {
 }
 CHANGES = {
     sa.BigInteger: ("{0} + 1", "0"),
-    sa.Double: ("{0} + 1", "9e999"),
-    sa.Text: ("{0} || 'x'", "''", "CAST(x'ff' AS TEXT)"),  # the last one is no UTF-8
+    sa.Double: ("{0} + 1",),
+    sa.Text: ("{0} || 'x'", "CAST(x'ff' AS TEXT)"),  # the last one is no UTF-8
     sa.LargeBinary: (
-        "x''",
         "x'00'",
         "SUBSTR({0}, 1, LENGTH({0}) - 1)",
         "CAST(SUBSTR({0}, 1, LENGTH({0}) - 1) || x'7f' AS BLOB)",

@@ -109,8 +109,12 @@ class Event(NamedTuple):
         Raises TypeError, ValueError or struct.error for a torn event.
         """
         if self.kind == Kind.MATCH:
-            return self._match_seal(previous, (self.generation, self.told))  # type: ignore[arg-type]
+            return self._match_seal(previous, self._receipt)  # type: ignore[arg-type]
         return self._correction_seal(previous)
+
+    @property
+    def _receipt(self) -> tuple[int | None, bytes | None]:
+        return self.generation, self.told
 
     def _seal_without_receipt(self, previous: bytes) -> bytes | None:
         """The seal of a match that was recorded before schema 0019."""
@@ -120,10 +124,10 @@ class Event(NamedTuple):
         if self.body is not None:
             return None
         content = (self.played_at, self.duration, self.rated, self.teams, self.players, self.slots, self.digest)
-        return match_seal(previous, self.position, self.id, self.recorded_at, *content, receipt)  # type: ignore[arg-type]
+        return match_seal(previous, self.position, self.id, self.recorded_at, *content, receipt=receipt)  # type: ignore[arg-type]
 
     def _correction_seal(self, previous: bytes) -> bytes | None:  # which leaves out the reason, unlike the digest
-        of_matches = (self.played_at, self.duration, self.rated, self.teams, self.generation, self.told)
+        of_matches = (self.played_at, self.duration, self.rated, self.teams, *self._receipt)
         if any(value is not None for value in of_matches) or b"" in (self.players, self.slots):
             return None
         ids = NO_IDS if self.players is None else np.frombuffer(self.players, ID).astype(np.int64)

@@ -36,6 +36,7 @@ def match_seal(
     players: bytes,
     slots: bytes,
     digest: bytes,
+    *,
     receipt: tuple[int, bytes] | None,
 ) -> bytes:
     """The seal of a match, 16 bytes.
@@ -57,8 +58,8 @@ def match_seal(
         len(players),
         len(slots),
     )
-    told = b"" if receipt is None else _RECEIPT.pack(receipt[0], len(receipt[1])) + receipt[1]
-    whole = b"".join((head, told, name, teams, players, slots, digest))
+    returned = b"" if receipt is None else _RECEIPT.pack(receipt[0], len(receipt[1])) + receipt[1]
+    whole = b"".join((head, returned, name, teams, players, slots, digest))
     return hashlib.blake2b(whole, digest_size=16).digest()
 
 

@@ -124,6 +124,7 @@ def read_stored(
 ) -> tuple[Block, StoredMatches] | None:
     """The first block of BATCH matches after a position, and what is stored beside them; None: there is no match.
 
+    Raises DamageError if a match cannot be read.
     lines  False: leave out the journal lines, which is faster
     """
     columns = f"{_CONTENT}, id, generation, told" if lines else f"{_CONTENT}, id"
@@ -135,6 +136,13 @@ def read_stored(
     if not rows:
         return None
     values = list(zip(*rows, strict=True))
+    for name, column in zip(("generation", "told"), values[8:], strict=False):
+        if None in column:
+            match_id = values[7][column.index(None)]
+            raise DamageError(
+                f"match {match_id!r} of ladder {head.name!r} has nothing in column {name} of table event; "
+                "restore it from a backup"
+            )
     return _block(head, values[:7]), StoredMatches(*values[7:])
 
 

@@ -16,19 +16,19 @@ def is_repairable(head: Head, systems: Systems) -> bool:
     return systems.get(head.planned) != head.system == systems[max(systems)]
 
 
-def generation_damage(store: Store, head: Head, systems: Systems, told_by: Collection[int]) -> list[str]:
+def generation_damage(store: Store, head: Head, systems: Systems, used: Collection[int]) -> list[str]:
     """Sentences about generations that were in use and are lost or altered.
 
-    told_by  the generations whose lines were returned for matches
+    used  the generations whose lines were returned for matches
     The column `planned` of the live generation is left out if it is repairable.
     """
     stored = {row.generation: row for row in generations.read_all(store, head.ladder)}
     damage = []
-    for generation in sorted({*told_by, *stored}):
+    for generation in sorted({*used, *stored}):
         row, is_live = stored.get(generation), generation == head.generation
         if row is None:
             damage.append(f"generation {generation}, which rated matches, is missing in table generation")
-        elif row.ready != 1 and (is_live or generation in told_by):
+        elif row.ready != 1 and (is_live or generation in used):
             damage.append(f"generation {generation} is in use, but its column ready is {row.ready}; expected 1")
         elif row.ready and not (is_live and is_repairable(head, systems)):
             damage += _misfit(row, systems)

@@ -14,7 +14,7 @@ from evenmatch.service.replay.ledger_replay import ReplayStep, same_lines
 class LineCheck:
     """Collects, step by step, where the lines of the live generation differ from a replay.
 
-    told_by  the generations whose lines were returned for matches
+    used  numbers of the generations whose lines were returned for matches
     """
 
     def __init__(self, store: Store, head: Head, plan: Plan) -> None:
@@ -23,17 +23,17 @@ class LineCheck:
         systems = generations.read_systems(store, head.ladder)
         self._own = [generation for generation, name in systems.items() if name == system]
         self._changed = 0
-        self.told_by: set[int] = set()
+        self.used: set[int] = set()
         self.differences: list[str] = []
 
     def add(self, step: ReplayStep) -> None:
         """Compare the lines of a step: those in the journal, else those first returned."""
         positions, stored = step.block.positions, step.stored
-        told_by = np.array(stored.generations)
-        self.told_by.update(np.unique(told_by).tolist())
+        generation = np.array(stored.generations)
+        self.used.update(np.unique(generation).tolist())
         changed = journal_lines.read_changed(self._store, self._head, int(positions[0]), int(positions[-1]))
         in_journal = np.isin(positions, list(changed))
-        same = same_lines(stored.told, step.rated, np.isin(told_by, self._own) & ~in_journal)
+        same = same_lines(stored.told, step.rated, np.isin(generation, self._own) & ~in_journal)
         if changed:
             self._changed += int(in_journal.sum())
             lines = [changed.get(position, b"") for position in positions.tolist()]

@@ -106,7 +106,7 @@ def _verify(database: Database, ladder: str, progress: Progress | None, kept: La
             differences.append("the divisions of players are not as they were recorded")
         same_engine = head.engine == engine_of(plan.last_rules.system)
         states, more = _compare_states(store, head, plan, roster, has_moves=same_engine)
-        more += generation_damage(store, head, whole.systems, lines.told_by) + seasons.standings_damage(store, head)
+        more += generation_damage(store, head, whole.systems, lines.used) + seasons.standings_damage(store, head)
         sizes, different = (head.position, matches, len(roster)), (*differences, *states)
         return Verification(ladder, *sizes, different, head.due, same_engine, (*more, *names.damage))
 
@@ -175,8 +175,7 @@ def _compare_states(
     differences = [f"player {name_of(store, player)!r} has another state than a replay" for player in differing]
     if live.time != roster.time:
         differences.append(f"the last effective time is {live.time}; a replay gives {roster.time}")
-    is_lost = head.learned is None and roster.time is not None
-    if is_lost or live.ladders.tobytes() != roster.ladders.tobytes():
+    if live.ladders.tobytes() != roster.ladders.tobytes():
         differences.append("what was learned of the ladder is not what a replay gives")
     if live.sample.pack() != roster.sample.pack():
         differences.append("the sample of ratings is not what a replay gives")
