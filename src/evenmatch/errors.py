@@ -235,6 +235,10 @@ class StoreError(EvenmatchError):
     """
 
 
+class DamageError(StoreError):
+    """Stored data is not as evenmatch writes it. `evenmatch verify` lists it, and says what repairs it."""
+
+
 class MoveError(StoreError):
     """The database is being moved to another one or was moved, or a move into it is not finished."""
 

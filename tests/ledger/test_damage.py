@@ -6,11 +6,13 @@ import pytest
 import sqlalchemy as sa
 
 from evenmatch import rules
-from evenmatch.errors import StoreError
+from evenmatch.errors import DamageError, StoreError
+from evenmatch.ledger.seals import match_seal
 from evenmatch.ledger.tables import events
 from evenmatch.service import seasons
 from evenmatch.service.corrections import Ban, Void
 from evenmatch.service.ladder_heads import present_head
+from evenmatch.service.recording import ledger_append
 from ledger.sample_matches import duel, ratings, team_match
 
 
@@ -54,6 +56,25 @@ LEDGER = {
         "ladder-changed 'ladder:default' at position 1 is not as it was recorded",
     ),
     "recorded at another time": ("UPDATE event SET recorded_at = 5 WHERE position = 9", "player-banned"),
+    "other lines told": (
+        "UPDATE event SET told = (SELECT told FROM event WHERE position = 5) WHERE position = 2",
+        "match 'm1' at position 2",
+    ),
+    "other lines told of a match whose lines have changed since": (
+        "UPDATE event SET told = (SELECT told FROM event WHERE position = 5) WHERE position = 4",
+        "match 'm3' at position 4",
+    ),
+    "nothing told of a match whose lines have changed since": (
+        "UPDATE event SET told = NULL WHERE position = 4",
+        "match 'm3' at position 4",
+    ),
+    "told by another generation": ("UPDATE event SET generation = 2 WHERE position = 4", "match 'm3' at position 4"),
+    "no body": ("UPDATE event SET body = NULL WHERE position = 8", "match-voided 'correction:"),
+    "a body of a match": ("UPDATE event SET body = '{}' WHERE position = 4", "match 'm3' at position 4"),
+    "a correction at the position of a match": (
+        "UPDATE correction SET position = 7 WHERE position = 8",
+        "the table of corrections does not agree with the events",
+    ),
     "a last position too low": ("UPDATE ladder SET position = 8", "there are events up to 9"),
 }
 
@@ -96,7 +117,14 @@ FOLLOWS = {
     "a rating": "UPDATE state SET rating = rating + 1 WHERE player = 1",
     "a torn state": "UPDATE state SET record = SUBSTR(record, 1, 3) WHERE player = 1",
     "a lost state": "DELETE FROM state WHERE player = 1",
-    "lines": "UPDATE event SET told = (SELECT told FROM event WHERE position = 4) WHERE position = 2",
+    "lines of another": "UPDATE journal SET lines = (SELECT told FROM event WHERE position = 4) WHERE position = 6",
+    "lines lost": "DELETE FROM journal WHERE position = 6",
+    "lines of no match": "INSERT INTO journal (ladder, generation, position, lines) "
+    "SELECT ladder, generation, 8, lines FROM journal WHERE position = 6",
+    "a torn sample": "UPDATE generation SET sample = SUBSTR(sample, 1, 3) WHERE generation = 3",
+    "a later time": "UPDATE generation SET time = time + 1 WHERE generation = 3",
+    "no correction included": "UPDATE generation SET planned = 0 WHERE generation = 3",
+    "matches included, for a correction": "UPDATE generation SET planned = 7 WHERE generation = 3",
     "who appeared": "DELETE FROM appearance WHERE player = 1",
     "who did not appear": "INSERT INTO appearance (ladder, player, position) VALUES (1, 4, 2)",
     "exchanged matches": "UPDATE appearance SET position = 11 - position "
@@ -381,6 +409,57 @@ def test_final_standings_that_an_earlier_version_stored_have_no_digest_to_differ
     monkeypatch.undo()
     assert kept.verify("default").is_equal
     assert kept.open_season("default", title="Winter", event_id="winter").number == 2
+
+
+LOST = {
+    "a generation": "DELETE FROM generation WHERE generation = 1",
+    "its lines": "UPDATE event SET told = SUBSTR(told, 1, 9) WHERE position = 4",
+    "all of them": "UPDATE event SET told = NULL WHERE position = 4",
+}
+
+
+@pytest.mark.parametrize("what", LOST)
+def test_a_report_that_is_sent_again_is_told_that_its_receipt_is_lost(kept, what):
+    run_sql(kept, LOST[what])
+    with pytest.raises(DamageError, match="restore a backup"):
+        kept.record(duel(3, "a", "c"))
+    assert kept.verify("default").damage
+
+
+@pytest.mark.parametrize("column", ["generation", "told"])
+def test_a_rebuild_names_a_match_without_receipt(kept, column):
+    run_sql(kept, f"UPDATE event SET {column} = NULL WHERE position = 4")
+    with pytest.raises(DamageError, match=f"match 'm3' .* {column}"):
+        kept.rebuild("default", whole=True)
+
+
+def test_a_false_receipt_is_not_hidden_by_a_rebuild(kept):
+    last = kept.record(duel(7, "a", "b")).position
+    run_sql(kept, f"UPDATE event SET told = (SELECT told FROM event WHERE position = 4) WHERE position = {last}")
+    found = kept.verify("default")
+    assert (len(found.damage), found.differences) == (1, ())
+    kept.rebuild("default", whole=True)
+    assert kept.verify("default").damage == found.damage
+
+
+def test_matches_sealed_before_receipts_were_are_whole_but_their_receipts_are_not_compared(kept, monkeypatch):
+    def former(*fields, receipt):
+        return match_seal(*fields, receipt=None)
+
+    monkeypatch.setattr(ledger_append, "match_seal", former)
+    last = kept.record(duel(7, "a", "b")).position
+    monkeypatch.undo()
+    kept.record(duel(8, "a", "b"))
+    assert kept.verify("default").is_equal
+    for column, value in (("generation", 1), ("told", "NULL"), ("played_at", 5)):
+        with kept.database.read() as store:
+            (before,) = store.all(f"SELECT {column} FROM event WHERE position = ?", last)[0]
+        run_sql(kept, f"UPDATE event SET {column} = {value} WHERE position = {last}")
+        found = kept.verify("default")
+        assert bool(found.damage) is (column != "generation")
+        assert found.damage or found.is_equal
+        with kept.database.write() as store:
+            store.run(f"UPDATE event SET {column} = ? WHERE position = ?", before, last)
 
 
 def test_a_torn_state_is_told_to_who_records(kept):

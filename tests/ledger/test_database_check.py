@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from evenmatch.durations import DAY
-from evenmatch.errors import StoreError
+from evenmatch.errors import DamageError
 from evenmatch.ledger import move_log
 from evenmatch.ledger.database_check import NO_AMCHECK, check_database
 from evenmatch.service.database_check import DailyCheck
@@ -52,8 +52,10 @@ def test_a_damaged_page_of_sqlite_is_found_by_both_checks(store_file):
 def test_a_ladder_without_its_live_generation_is_not_unknown(filled):
     with filled.database.write() as store:
         store.run("DELETE FROM generation")
-    with pytest.raises(StoreError, match="the live generation of ladder 'default' is missing"):
-        filled.verify("default")
+    with pytest.raises(DamageError, match="the live generation of ladder 'default' is missing"):
+        filled.ladder("default")
+    (finding,) = filled.verify("default").damage
+    assert finding.startswith("the live generation of ladder 'default' is missing")
 
 
 CHANGES = {
@@ -118,6 +120,14 @@ def test_postgresql_names_an_index_that_lacks_a_row(postgres):
                 store.connection.exec_driver_sql(statement)
         (line,) = check_database(service.database).damage
         assert line.startswith("index ix_name_player of table name: ")
+
+
+def test_a_schema_that_is_no_utf_8_is_an_error_that_says_so(store_file):
+    path = Path(store_file)
+    pages = path.read_bytes()
+    path.write_bytes(pages.replace(b"CREATE TABLE final", b"CREATE \xff\xfeBLE final", 1))
+    with pytest.raises(DamageError, match="malformed database schema"):
+        Service.open(store_file)
 
 
 def test_a_served_file_is_checked_once_a_day_by_one_process(store_file, clock, caplog):

@@ -177,7 +177,8 @@ def test_a_name_that_cannot_be_decoded_is_damage(kept):
         pytest.skip("PostgreSQL refuses it")
     run_sql(kept, "UPDATE name SET name = CAST(x'ff61' AS TEXT) WHERE name = 'queued'")
     (line,) = check_database(kept.database).damage
-    assert line.startswith(f"{kept.database.shown}: players and names cannot be read: Could not decode to UTF-8")
+    assert line.startswith(f"{kept.database.shown}: players and names cannot be read: ")
+    assert "Could not decode to UTF-8 column 'name'" in line
 
 
 CORRECTED = {

@@ -29,7 +29,7 @@ from evenmatch.ledger.store import Head, Store
 if TYPE_CHECKING:
     import psycopg
 
-VERSION = "0018"  # of the schema that this code reads and writes: the last script in migrations/versions
+VERSION = "0019"  # of the schema that this code reads and writes: the last script in migrations/versions
 UNFINISHED = "unfinished move"  # the version of a database into which a move copies: no process may open it
 SEALED = "0010"  # the version from which on the secrets of a database are sealed
 IDLE = 1.0  # seconds without use after which a connection is tested before it is used again
@@ -258,8 +258,12 @@ def _sqlite_engine(url: URL) -> sa.Engine:
     @sa.event.listens_for(engine, "connect")
     def _connect(connection: sqlite3.Connection, _: object) -> None:
         connection.isolation_level = None  # BEGIN is issued below
-        for setting in DURABLE if is_writable else ():
-            connection.execute(f"PRAGMA {setting}")
+        settings = [f"PRAGMA {setting}" for setting in DURABLE] if is_writable else []
+        try:
+            for statement in ("SELECT 1 FROM sqlite_schema LIMIT 1", *settings):
+                connection.execute(statement)
+        except UnicodeDecodeError as error:  # of sqlite3's message, which quotes the schema
+            raise sqlite3.DatabaseError(f"malformed database schema ({error})") from error
 
     @sa.event.listens_for(engine, "begin")
     def _begin(connection: sa.Connection) -> None:

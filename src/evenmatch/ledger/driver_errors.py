@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
-from evenmatch.errors import MoveError, StoreError
+import sqlite3
+
+from evenmatch.errors import DamageError, MoveError, StoreError
 
 PATIENCE = 60.0  # seconds to wait for another writer
 LOCK_LIMIT = 10.0  # a statement waits for a lock
 STATEMENT_LIMIT = 60.0  # a statement runs
+DAMAGED = ("not a database", "malformed", "could not decode to utf-8")  # of SQLite, in lower case
 MOVING, MOVED = "the database is being moved", "the database was moved"  # begin refusals, see move_marks.py
 
 
 def translated(shown: str, error: BaseException) -> StoreError:
     """The error for one of the driver."""
     text = _explained(error)
-    return (MoveError if text.startswith((MOVING, MOVED)) else StoreError)(f"{shown}: {text}")
+    is_move = text.startswith((MOVING, MOVED))
+    is_damage = isinstance(error, sqlite3.Error) and any(words in text.lower() for words in DAMAGED)
+    return (MoveError if is_move else DamageError if is_damage else StoreError)(f"{shown}: {text}")
 
 
 def _explained(error: BaseException) -> str:
@@ -28,7 +33,7 @@ def _explained(error: BaseException) -> str:
         ("read-only transaction",): "the server takes no writes now: it is a standby, or set to read-only",
         ("readonly", "read-only"): "the file or its folder is not writable; allow writing and try again",
         ("database is locked",): f"another process has been writing for {PATIENCE:.0f} s; nothing was saved, try again",
-        ("not a database", "malformed"): "the file is not an evenmatch database, or it is damaged",
+        DAMAGED: "the file is not an evenmatch database, or it is damaged",
         (
             "disk i/o error",
             "file too large",

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from evenmatch.errors import StoreError
+from evenmatch.errors import DamageError
 from evenmatch.history import Floats
 from evenmatch.ledger.codec import ID, Ids
 from evenmatch.ledger.seals import correction_seal, match_seal
@@ -61,16 +61,18 @@ def correction_digest(kind: Kind, body: Body, ids: Ids, ratings: Floats) -> byte
 
 
 def correction_of(
-    ladder: str, position: int, kind: str, body: str, players: bytes | None, ratings: bytes | None
+    ladder: str, position: int, kind: str, body: str | None, players: bytes | None, ratings: bytes | None
 ) -> Correction:
-    """Create a correction from its row. Raises StoreError if it is damaged."""
+    """Create a correction from its row. Raises DamageError if it is damaged."""
     try:
+        if body is None:
+            raise ValueError("it has no body")  # noqa: TRY301 - one message for all kinds of damage
         ids = NO_IDS if players is None else np.frombuffer(players, ID).astype(np.int64)
         values = NO_RATINGS if ratings is None else np.frombuffer(ratings, "<f8").astype(np.float64)
         return Correction(position, Kind(kind), json.loads(body), ids, values)
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         message = f"the event of ladder {ladder!r} at position {position} is damaged ({error})"
-        raise StoreError(f"{message}; restore it from a backup") from error
+        raise DamageError(f"{message}; restore it from a backup") from error
 
 
 class Event(NamedTuple):
@@ -89,12 +91,16 @@ class Event(NamedTuple):
     digest: bytes
     seal: bytes | None
     body: str | None
+    generation: int | None
+    told: bytes | None
 
     def is_whole(self, previous: bytes) -> bool:
         """Whether the stored event is intact and was recorded after the event with the seal `previous`."""
         try:
-            return self.seal is not None and self.seal == self.seal_after(previous)
-        except (TypeError, ValueError, struct.error):  # a field is missing, torn or out of range
+            return self.seal is not None and (
+                self.seal == self.seal_after(previous) or self.seal == self._seal_without_receipt(previous)
+            )
+        except (TypeError, ValueError, RecursionError, struct.error):  # a field is missing, torn or out of range
             return False
 
     def seal_after(self, previous: bytes) -> bytes | None:
@@ -102,13 +108,28 @@ class Event(NamedTuple):
 
         Raises TypeError, ValueError or struct.error for a torn event.
         """
-        return self._match_seal(previous) if self.kind == Kind.MATCH else self._correction_seal(previous)
+        if self.kind == Kind.MATCH:
+            return self._match_seal(previous, self._receipt)  # type: ignore[arg-type]
+        return self._correction_seal(previous)
 
-    def _match_seal(self, previous: bytes) -> bytes:
+    @property
+    def _receipt(self) -> tuple[int | None, bytes | None]:
+        return self.generation, self.told
+
+    def _seal_without_receipt(self, previous: bytes) -> bytes | None:
+        """The seal of a match that was recorded before schema 0019."""
+        return self._match_seal(previous, None) if self.kind == Kind.MATCH else None
+
+    def _match_seal(self, previous: bytes, receipt: tuple[int, bytes] | None) -> bytes | None:
+        if self.body is not None:
+            return None
         content = (self.played_at, self.duration, self.rated, self.teams, self.players, self.slots, self.digest)
-        return match_seal(previous, self.position, self.id, self.recorded_at, *content)  # type: ignore[arg-type]
+        return match_seal(previous, self.position, self.id, self.recorded_at, *content, receipt=receipt)  # type: ignore[arg-type]
 
     def _correction_seal(self, previous: bytes) -> bytes | None:  # which leaves out the reason, unlike the digest
+        of_matches = (self.played_at, self.duration, self.rated, self.teams, *self._receipt)
+        if any(value is not None for value in of_matches) or b"" in (self.players, self.slots):
+            return None
         ids = NO_IDS if self.players is None else np.frombuffer(self.players, ID).astype(np.int64)
         ratings = NO_RATINGS if self.slots is None else np.frombuffer(self.slots, "<f8").astype(np.float64)
         body = str(self.body)

@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 
 from evenmatch import systems
-from evenmatch.errors import BadParameterError, StoreError, UnknownNameError
+from evenmatch.errors import BadParameterError, DamageError, UnknownNameError
 from evenmatch.history import Flags, Floats
 from evenmatch.ledger.codec import Ids
 from evenmatch.ledger.events import Body, Correction, Kind
@@ -57,6 +57,7 @@ class Plan:
     turns   season starts, starting ratings and decays, which change states between matches, in order of position
     void    positions of voided matches
     bans    by player id;  merged  the player id that a merged id belongs to now
+    systems  the name of the system in force after each correction, by position
     """
 
     upto: int
@@ -65,6 +66,7 @@ class Plan:
     void: frozenset[int] = frozenset()
     bans: Mapping[int, PlannedBan] = field(default_factory=dict)
     merged: Mapping[int, int] = field(default_factory=dict)
+    systems: Mapping[int, str] = field(default_factory=dict)
 
     @property
     def last_rules(self) -> Rules:
@@ -106,7 +108,7 @@ class Plan:
 def plan_of(corrections: Iterable[Correction]) -> Plan:
     """Build the plan from corrections in order of position; the first one has the ladder's initial rules.
 
-    Raises StoreError if a correction is not as any version writes it, UnknownNameError if a system is not installed.
+    Raises DamageError if a correction is not as any version writes it, UnknownNameError if a system is not installed.
     """
     draft = _Draft()
     for correction in corrections:
@@ -119,15 +121,15 @@ def plan_of(corrections: Iterable[Correction]) -> Plan:
                 raise _damaged(correction, error) from error
             raise
     if not draft.rules:
-        raise StoreError(
+        raise DamageError(
             "the ladder's first event, which has its rules, is missing; `evenmatch verify` shows what is damaged"
         )
     return draft.plan()
 
 
-def _damaged(correction: Correction, error: Exception) -> StoreError:
+def _damaged(correction: Correction, error: Exception) -> DamageError:
     reason = str(error) or type(error).__name__
-    return StoreError(
+    return DamageError(
         f"the event {correction.kind} at position {correction.position} is damaged, or of a newer evenmatch "
         f"({reason}); `evenmatch verify` shows which, restore it from a backup"
     )
@@ -143,6 +145,7 @@ class _Draft:
     void: set[int] = field(default_factory=set)
     bans: dict[int, PlannedBan] = field(default_factory=dict)
     merged: dict[int, int] = field(default_factory=dict)
+    systems: dict[int, str] = field(default_factory=dict)
 
     def add(self, correction: Correction) -> None:
         position, kind, body, ids, ratings = correction
@@ -171,6 +174,8 @@ class _Draft:
             self.turns.append(PlannedStart(position, str(body["system"]), ids, ratings))
         elif kind == Kind.DECAYED:
             self.turns.append(read_decay(position, body))
+        if self.rules:
+            self.systems[position] = self.rules[-1][1].system.name
 
     def is_installed(self, correction: Correction) -> bool:
         """Whether the system of these rules is installed, so that it is another name that is unknown."""
@@ -183,7 +188,8 @@ class _Draft:
     def plan(self) -> Plan:
         system = self.rules[-1][1].system.name
         turns = [turn for turn in self.turns if isinstance(turn, PlannedSeason) or turn.system == system]
-        return Plan(self.upto, tuple(self.rules), tuple(turns), frozenset(self.void), self.bans, self.merged)
+        void = frozenset(self.void)
+        return Plan(self.upto, tuple(self.rules), tuple(turns), void, self.bans, self.merged, self.systems)
 
 
 def _integer(body: Body, name: str) -> int:

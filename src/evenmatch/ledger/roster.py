@@ -141,6 +141,8 @@ class Roster:
     def unpack(cls, packed: bytes, rules: Rules, position: int, time: int | None) -> Roster:
         """Restore a roster from `pack`. Raises zlib.error or ValueError for damaged data."""
         whole = zlib.decompress(packed)
+        if len(whole) < ID.itemsize:
+            raise ValueError("the size of the sample is missing")
         start = ID.itemsize + int(np.frombuffer(whole[: ID.itemsize], ID)[0])
         state = rules.system.state
         learned = start + rules.ladders().nbytes

@@ -2,7 +2,8 @@
 
 An event that was altered, removed, inserted or moved does not fit to the seals beside it; the last seal, together with
 its position, stands for the whole ledger up to there. Without the names of players: they may be erased, so labels of
-teams and reasons of corrections are not covered; a match's digest covers the names as they were reported.
+teams and reasons of corrections are not covered; a match's digest covers the names as they were reported. A match's
+seal covers its receipt too, unless it was recorded before schema 0019.
 """
 
 from __future__ import annotations
@@ -16,8 +17,10 @@ from evenmatch.history import Floats
 from evenmatch.ledger.codec import Ids
 
 FIRST = bytes(16)  # in the place of the seal before the first event
-# The letter tells matches from corrections; the lengths of the parts after it make their borders unmistakable.
+# The letter tells matches from corrections, and those with a receipt from those without; the lengths of the parts after
+# it make their borders unmistakable.
 _MATCH = struct.Struct("<c16sqqqdBIIII")
+_RECEIPT = struct.Struct("<qI")
 _CORRECTION = struct.Struct("<c16sqqIIII")
 
 
@@ -33,11 +36,17 @@ def match_seal(
     players: bytes,
     slots: bytes,
     digest: bytes,
+    *,
+    receipt: tuple[int, bytes] | None,
 ) -> bytes:
-    """The seal of a match, 16 bytes. previous: the seal of the event before it, FIRST if there is none."""
+    """The seal of a match, 16 bytes.
+
+    previous  the seal of the event before it, FIRST if there is none
+    receipt   (generation, told); None: the seal of a match recorded before schema 0019
+    """
     name = event_id.encode()
     head = _MATCH.pack(
-        b"m",
+        b"m" if receipt is None else b"r",
         previous,
         position,
         recorded_at,
@@ -49,7 +58,8 @@ def match_seal(
         len(players),
         len(slots),
     )
-    whole = b"".join((head, name, teams, players, slots, digest))
+    returned = b"" if receipt is None else _RECEIPT.pack(receipt[0], len(receipt[1])) + receipt[1]
+    whole = b"".join((head, returned, name, teams, players, slots, digest))
     return hashlib.blake2b(whole, digest_size=16).digest()
 
 

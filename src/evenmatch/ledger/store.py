@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import sqlalchemy as sa
 
-from evenmatch.errors import StoreError, UnknownNameError
+from evenmatch.errors import DamageError, UnknownNameError
 from evenmatch.ledger.master_secret import MasterSecret
 from evenmatch.ledger.rows import Row, Rows, Statement, Values
 
@@ -118,7 +118,7 @@ class Store:
         if not rows:
             names = [row[0] for row in self.all("SELECT name FROM ladder ORDER BY name")]
             if name in names:
-                raise StoreError(
+                raise DamageError(
                     f"the live generation of ladder {name!r} is missing; `evenmatch verify` shows what is damaged, "
                     "restore a backup"
                 )

@@ -6,7 +6,7 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
-from evenmatch.errors import BadParameterError, ConflictError, EvenmatchError, StoreError, UnknownNameError
+from evenmatch.errors import BadParameterError, ConflictError, DamageError, EvenmatchError, UnknownNameError
 from evenmatch.options import Checked, Option, choice, flag, number, options_of, text, whole
 from evenmatch.service.callers.access import Caller
 from evenmatch.standings.division import Division
@@ -114,11 +114,11 @@ class Settings(Checked):
 
     @classmethod
     def read(cls, text: str) -> Settings:
-        """Parse what `write` returned. Raises StoreError if it is damaged."""
+        """Parse what `write` returned. Raises DamageError if it is damaged."""
         try:
             return cls().changed(json.loads(text))
         except (ValueError, TypeError, AttributeError, EvenmatchError) as error:
-            raise StoreError(f"the settings of a ladder are damaged ({error}); restore them from a backup") from error
+            raise DamageError(f"the settings of a ladder are damaged ({error}); restore them from a backup") from error
 
 
 _STANDINGS = options_of(StandingsRules)

@@ -77,8 +77,11 @@ class RatingSample:
         """Restore a sample from `pack`; None: there is none. Raises ValueError for damaged data."""
         if packed is None:
             return cls.none()
-        since, position = np.frombuffer(packed[: 2 * _HEAD.itemsize], _HEAD).tolist()
-        return cls(since, position, np.frombuffer(packed[2 * _HEAD.itemsize :], _RATING).copy())
+        start = 2 * _HEAD.itemsize
+        if len(packed) < start or (len(packed) - start) % _RATING.itemsize:
+            raise ValueError(f"{len(packed)} bytes, expected {start} and {_RATING.itemsize} for each rating")
+        since, position = np.frombuffer(packed[:start], _HEAD).tolist()
+        return cls(since, position, np.frombuffer(packed[start:], _RATING).copy())
 
 
 def follow(

@@ -32,10 +32,11 @@ FACTORS = (1_103_515_245, 1_664_525_807)  # of the player, in the two sums of a 
 
 
 def checksum(store: Store, ladder: int) -> tuple[int, ...]:
-    """The checksum of a ladder's appearances, see `checksum_of`."""
+    """The checksum of a ladder's appearances, see `checksum_of`; without players and positions that cannot be."""
     linear = [f"(player % {PRIME} * {factor} + position) % {PRIME}" for factor in FACTORS]
     cubes = [f"COALESCE(SUM({term} * {term} % {PRIME} * {term} % {PRIME}), 0)" for term in ("a", "b")]
-    terms = f"SELECT {linear[0]} AS a, {linear[1]} AS b FROM appearance WHERE ladder = ?"
+    terms = f"SELECT {linear[0]} AS a, {linear[1]} AS b FROM appearance "
+    terms += f"WHERE ladder = ? AND player < {PRIME} AND position < {PRIME}"  # larger ones are no different from these
     return tuple(map(int, store.all(f"SELECT COUNT(*), {', '.join(cubes)} FROM ({terms}) terms", ladder)[0]))
 
 

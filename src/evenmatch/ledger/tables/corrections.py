@@ -28,7 +28,7 @@ class StoredCorrection(NamedTuple):
 
 
 def read(store: Store, head: Head, upto: int) -> list[Correction]:
-    """The corrections up to a position, in order. Raises StoreError if one is damaged."""
+    """The corrections up to a position, in order. Raises DamageError if one is damaged."""
     rows = store.all(
         "SELECT e.position, e.kind, e.body, e.players, e.slots FROM correction c "
         "JOIN event e ON e.ladder = c.ladder AND e.position = c.position "
@@ -45,7 +45,7 @@ def read_plan(store: Store, head: Head, upto: int) -> Plan:
 
 def read_rules(store: Store, head: Head, generation: int) -> Rules:
     """The last rules of a generation; it has a single system, but parameters may have changed within it."""
-    return read_plan(store, head, generations.read_planned(store, head.ladder, generation)).last_rules
+    return read_plan(store, head, generations.read_planned(store, head, generation)).last_rules
 
 
 def read_stored(store: Store, ladder: int, before: int, limit: int | None = None) -> list[StoredCorrection]:

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from evenmatch.errors import StoreError
+from evenmatch.errors import DamageError
 from evenmatch.history import Floats
 from evenmatch.ledger import schema
 from evenmatch.ledger.block_rating import Block
@@ -84,10 +84,10 @@ def read_id(store: Store, ladder: int, position: int) -> str:
 
 
 def read_seal(store: Store, ladder: int, position: int) -> tuple[bytes, int]:
-    """(seal, recorded_at) of the event at a position. Raises StoreError if there is none or it has no seal."""
+    """(seal, recorded_at) of the event at a position. Raises DamageError if there is none or it has no seal."""
     rows = store.all("SELECT seal, recorded_at FROM event WHERE ladder = ? AND position = ?", ladder, position)
     if not rows or rows[0][0] is None:
-        raise StoreError(f"the event at position {position} is missing; `evenmatch verify` shows what is damaged")
+        raise DamageError(f"the event at position {position} is missing; `evenmatch verify` shows what is damaged")
     return bytes(rows[0][0]), rows[0][1]
 
 
@@ -124,6 +124,7 @@ def read_stored(
 ) -> tuple[Block, StoredMatches] | None:
     """The first block of BATCH matches after a position, and what is stored beside them; None: there is no match.
 
+    Raises DamageError if a match cannot be read.
     lines  False: leave out the journal lines, which is faster
     """
     columns = f"{_CONTENT}, id, generation, told" if lines else f"{_CONTENT}, id"
@@ -135,6 +136,13 @@ def read_stored(
     if not rows:
         return None
     values = list(zip(*rows, strict=True))
+    for name, column in zip(("generation", "told"), values[8:], strict=False):
+        if None in column:
+            match_id = values[7][column.index(None)]
+            raise DamageError(
+                f"match {match_id!r} of ladder {head.name!r} has nothing in column {name} of table event; "
+                "restore it from a backup"
+            )
     return _block(head, values[:7]), StoredMatches(*values[7:])
 
 
@@ -159,7 +167,7 @@ def _block(head: Head, columns: Sequence[Row]) -> Block:
     except ValueError as error:
         first, last = columns[0][0], columns[0][-1]
         message = f"a match of ladder {head.name!r} at one of the positions {first} to {last} is damaged ({error})"
-        raise StoreError(f"{message}; `evenmatch verify` shows which one, restore it from a backup") from error
+        raise DamageError(f"{message}; `evenmatch verify` shows which one, restore it from a backup") from error
 
 
 def _block_of(columns: Sequence[Row]) -> Block:

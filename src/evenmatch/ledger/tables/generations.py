@@ -2,9 +2,24 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
+from evenmatch.errors import DamageError
 from evenmatch.ledger import schema
 from evenmatch.ledger.generation_rows import selected
-from evenmatch.ledger.store import Store
+from evenmatch.ledger.store import Head, Store
+
+
+class StoredGeneration(NamedTuple):
+    """A generation as stored.
+
+    planned  position of the last correction included;  ready  1: it has been in use
+    """
+
+    generation: int
+    system: str
+    planned: int
+    ready: int
 
 
 def insert(
@@ -31,10 +46,22 @@ def read_systems(store: Store, ladder: int) -> dict[int, str]:
     return dict(store.all("SELECT generation, system FROM generation WHERE ladder = ?", ladder))
 
 
-def read_planned(store: Store, ladder: int, generation: int) -> int:
-    """The position of the last correction that is included in a generation."""
+def read_all(store: Store, ladder: int) -> list[StoredGeneration]:
+    """The generations of a ladder, past ones included, in order."""
+    sql = "SELECT generation, system, planned, ready FROM generation WHERE ladder = ? ORDER BY generation"
+    return [StoredGeneration(*row) for row in store.all(sql, ladder)]
+
+
+def read_planned(store: Store, head: Head, generation: int) -> int:
+    """The position of the last correction that is included in a generation. Raises DamageError if it is missing."""
     sql = "SELECT planned FROM generation WHERE ladder = ? AND generation = ?"
-    position: int = store.all(sql, ladder, generation)[0][0]
+    rows = store.all(sql, head.ladder, generation)
+    if not rows:
+        raise DamageError(
+            f"generation {generation} of ladder {head.name!r}, which rated some of its matches, is missing; "
+            "`evenmatch verify` shows what is damaged, restore a backup"
+        )
+    position: int = rows[0][0]
     return position
 
 

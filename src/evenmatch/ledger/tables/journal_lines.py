@@ -33,6 +33,12 @@ def read_changed(store: Store, head: Head, first: int, last: int) -> dict[int, b
     return dict(store.all(sql, head.ladder, head.generation, first, last))
 
 
+def count(store: Store, head: Head) -> int:
+    """The number of matches of the current generation whose lines differ from those first recorded."""
+    sql = "SELECT COUNT(*) FROM journal WHERE ladder = ? AND generation = ?"
+    return int(store.all(sql, head.ladder, head.generation)[0][0])
+
+
 def read_rated_positions(store: Store, head: Head, first: int, last: int) -> list[int]:
     """The positions from `first` to `last` of matches that are rated in the current generation, in no fixed order."""
     sql = (

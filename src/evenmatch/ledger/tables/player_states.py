@@ -7,7 +7,7 @@ from functools import partial
 
 import numpy as np
 
-from evenmatch.errors import StoreError
+from evenmatch.errors import DamageError
 from evenmatch.history import Floats
 from evenmatch.ledger import generation_rows, schema
 from evenmatch.ledger.codec import Ids
@@ -38,8 +38,8 @@ def read_roster(store: Store, head: Head, rules: Rules, ids: Ids | None = None) 
     records = np.frombuffer(b"".join([row[1] for row in rows]), kind).copy()
     tally = np.array([row[2:] for row in rows], TALLY) if rows else np.zeros(0, TALLY)
     players = np.array([row[0] for row in rows], np.int64)
-    ladders = read_ladders(head, rules)
-    roster = Roster(players, records, tally, ladders, head.position, head.time, RatingSample.unpack(head.sample))
+    ladders, sample = read_ladders(head, rules), _read_sample(head)
+    roster = Roster(players, records, tally, ladders, head.position, head.time, sample)
     if ids is not None:
         roster.others = others_reader(store, head, roster)
     return roster
@@ -53,9 +53,17 @@ def read_ladders(head: Head, rules: Rules) -> Records:
         raise _damaged(head, rules) from None
 
 
-def _damaged(head: Head, rules: Rules) -> StoreError:
+def _read_sample(head: Head) -> RatingSample:
+    try:
+        return RatingSample.unpack(head.sample)
+    except ValueError as error:
+        message = f"the sample of ratings of ladder {head.name!r} is damaged ({error})"
+        raise DamageError(f"{message}; `evenmatch rebuild --whole` takes it again") from error
+
+
+def _damaged(head: Head, rules: Rules) -> DamageError:
     message = f"states of ladder {head.name!r} are damaged, or of another system than {rules.system.name}"
-    return StoreError(f"{message}; `evenmatch rebuild --whole` computes them again")
+    return DamageError(f"{message}; `evenmatch rebuild --whole` computes them again")
 
 
 def others_reader(store: Store, head: Head, roster: Roster) -> Callable[[], Floats]:

@@ -7,6 +7,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from evenmatch.errors import DamageError
+from evenmatch.ledger.codec import line_type
 from evenmatch.ledger.events import write_body
 from evenmatch.ledger.store import Head, Store
 from evenmatch.ledger.tables import corrections, events, player_identities
@@ -15,7 +17,7 @@ from evenmatch.service.settings import Settings
 
 
 def first_receipts(store: Store, head: Head, ids: Sequence[str]) -> dict[str, MatchReceipt]:
-    """The receipts of these recorded matches, by id, as they were first returned."""
+    """The receipts of these recorded matches, by id, as they were first returned. Raises DamageError."""
     matches = events.read_matches(store, head.ladder, ids)
     names = player_identities.names_of(store, np.unique(np.concatenate([block.ids for block, _ in matches])).tolist())
     rules_of = {
@@ -25,7 +27,13 @@ def first_receipts(store: Store, head: Head, ids: Sequence[str]) -> dict[str, Ma
     receipt_of: dict[str, MatchReceipt] = {}
     for block, (match_id, generation, lines, _) in matches:
         division_names = divisions[bisect_left(changed, int(block.positions[0])) - 1]
-        rated = RatedBlock(rules_of[generation].system, block, [bytes(lines)], names, division_names)
+        system = rules_of[generation].system
+        if lines is None or len(lines) not in (0, len(block.ids) * line_type(system).itemsize):
+            raise DamageError(
+                f"what was returned for match {match_id!r} of ladder {head.name!r} is damaged; "
+                "`evenmatch verify` shows what is, restore a backup"
+            )
+        rated = RatedBlock(system, block, [bytes(lines)], names, division_names)
         receipt_of[match_id] = receipts(head.name, [match_id], rated)[0]
     return receipt_of
 

@@ -175,11 +175,13 @@ def append(
         "digest": batch.digests,
     }
     seals: list[bytes] = []
-    seal = head.seal or FIRST
-    for position, match_id, *fields in zip(positions.tolist(), batch.ids, *columns.values(), strict=True):
-        seal = match_seal(seal, position, match_id, now, *fields)
+    seal, returned = head.seal or FIRST, rated.journal_lines()
+    for position, match_id, lines, *fields in zip(
+        positions.tolist(), batch.ids, returned, *columns.values(), strict=True
+    ):
+        seal = match_seal(seal, position, match_id, now, *fields, receipt=(head.generation, lines))
         seals.append(seal)
-    columns |= {"position": positions, "id": batch.ids, "labels": batch.labels, "told": rated.journal_lines()}
+    columns |= {"position": positions, "id": batch.ids, "labels": batch.labels, "told": returned}
     columns |= {name: np.frombuffer(b"".join(of), "V16") for name, of in (("digest", batch.digests), ("seal", seals))}
     with store.together(len(slot_ids)):
         events.insert_matches(store, head.ladder, columns, now, head.generation)

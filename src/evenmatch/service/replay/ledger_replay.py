@@ -14,7 +14,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from evenmatch.errors import BadRowsError, InputError, RowProblem, StoreError
+from evenmatch.errors import BadRowsError, DamageError, InputError, RowProblem
 from evenmatch.history import Flags
 from evenmatch.ledger.block_rating import Block, Rated, advance, finish
 from evenmatch.ledger.codec import same_ratings
@@ -26,6 +26,7 @@ from evenmatch.ledger.store import Head, Store
 from evenmatch.ledger.tables import appearances, checkpoints, events, player_identities
 from evenmatch.ledger.tables.events import StoredMatches
 from evenmatch.service.ladders import PlannedCorrection
+from evenmatch.systems.system import Records
 
 Progress = Callable[[int], None]
 
@@ -153,7 +154,7 @@ def name_of(store: Store, player: int) -> str:
 def begin(store: Store, head: Head, plan: Plan, since: int) -> Roster:
     """The roster from which to replay the events from `since` on: the latest checkpoint before, or an empty one.
 
-    Raises StoreError if the checkpoint is damaged.
+    Raises DamageError if the checkpoint is damaged.
     """
     checkpoint = checkpoints.read_last(store, head, since)
     if checkpoint is None:
@@ -163,7 +164,7 @@ def begin(store: Store, head: Head, plan: Plan, since: int) -> Roster:
         return Roster.unpack(states, plan.rules_at(since), position, time)
     except (zlib.error, ValueError) as error:
         damage = f"the checkpoint of ladder {head.name!r} at position {position} is damaged ({error})"
-        raise StoreError(f"{damage}; `evenmatch rebuild --whole` rebuilds all ratings without it") from error
+        raise DamageError(f"{damage}; `evenmatch rebuild --whole` rebuilds all ratings without it") from error
 
 
 def appearance_sums(block: Block) -> NDArray[np.int64]:
@@ -185,10 +186,16 @@ def unchanged(step: ReplayStep, systems: Mapping[int, str], plan: Plan) -> Flags
     return same_lines(step.stored.told, step.rated, np.isin(np.array(step.stored.generations), own))
 
 
-def same_lines(recorded: Sequence[bytes], rated: Rated, ours: Flags) -> Flags:
+def same_lines(
+    recorded: Sequence[bytes],
+    rated: Rated,
+    ours: Flags,
+    same_records: Callable[[Records, Records], Flags] = same_ratings,
+) -> Flags:
     """A mask of the matches whose lines are equal in `recorded` and `rated`.
 
     ours  False for lines told by another system, which are never equal
+    same_records  compares single lines
     """
     sizes, kind = rated.sizes, rated.lines.dtype
     same: Flags = ours & (np.fromiter(map(len, recorded), np.int64, len(recorded)) == sizes)
@@ -196,5 +203,5 @@ def same_lines(recorded: Sequence[bytes], rated: Rated, ours: Flags) -> Flags:
     if both.any():
         before = np.frombuffer(b"".join(compress(recorded, both.tolist())), kind)
         starts = np.concatenate(([0], np.cumsum(sizes[both] // kind.itemsize)[:-1]))
-        same[both] = np.logical_and.reduceat(same_ratings(before, rated.lines_of(both)), starts)
+        same[both] = np.logical_and.reduceat(same_records(before, rated.lines_of(both)), starts)
     return same

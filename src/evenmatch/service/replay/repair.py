@@ -6,12 +6,13 @@ import json
 
 import numpy as np
 
-from evenmatch.errors import StoreError
+from evenmatch.errors import DamageError
 from evenmatch.ledger.database import Database
 from evenmatch.ledger.events import Kind, write_body
 from evenmatch.ledger.store import Head, Store
-from evenmatch.ledger.tables import appearances, corrections, divisions, events, ladders, seasons
+from evenmatch.ledger.tables import appearances, corrections, divisions, events, generations, ladders, seasons
 from evenmatch.ledger.tables.seasons import Season
+from evenmatch.service.replay.generation_check import is_repairable
 from evenmatch.service.replay.ledger_replay import appearance_sums
 from evenmatch.service.settings import Settings
 
@@ -30,15 +31,19 @@ def repair(database: Database, ladder: str) -> None:
 
 
 def repair_corrected(store: Store, head: Head) -> Head:
-    """Write the position of the last correction into the ladder's row, if it has another one; return the new head.
+    """Write the position of the last correction where the ladder's row or its generation's is wrong; return the head.
 
     A position after the last event stays: it tells that events were removed.
     """
-    last = corrections.read_last_position(store, head.ladder)
-    if head.corrected == last or head.corrected > head.position:
-        return head
-    ladders.set_corrected(store, head.ladder, last)
-    return head._replace(corrected=last)
+    plan = corrections.read_plan(store, head, head.position)
+    last = plan.upto
+    if head.corrected != last and head.corrected <= head.position:
+        ladders.set_corrected(store, head.ladder, last)
+        head = head._replace(corrected=last)
+    if head.planned <= head.position and is_repairable(head, plan.systems):
+        generations.set_planned(store, head.ladder, head.generation, last)
+        head = head._replace(planned=last)
+    return head
 
 
 def last_settings(store: Store, head: Head) -> tuple[int, Settings] | None:
@@ -48,7 +53,7 @@ def last_settings(store: Store, head: Head) -> tuple[int, Settings] | None:
         if isinstance(settings, dict):
             try:
                 return correction.position, Settings.read(write_body(settings))
-            except StoreError:
+            except DamageError:
                 return None
     return None
 
@@ -62,7 +67,7 @@ def settings_difference(store: Store, head: Head) -> str | None:
     try:
         if Settings.read(head.settings) == settings:
             return None
-    except StoreError:
+    except DamageError:
         pass
     return f"the settings in the ladder's row are not those of the event at position {position}"
 

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
 
-from evenmatch.errors import StoreError
+from evenmatch.errors import DamageError
 from evenmatch.ledger.block_rating import engine_of
 from evenmatch.ledger.codec import same_bits
 from evenmatch.ledger.database import Database
@@ -19,22 +18,20 @@ from evenmatch.ledger.tables import (
     checkpoints,
     corrections,
     divisions,
-    generations,
-    journal_lines,
     player_states,
 )
 from evenmatch.service import seasons
 from evenmatch.service.ladder_heads import LadderHead, cut_of
+from evenmatch.service.replay.generation_check import generation_damage, is_repairable
 from evenmatch.service.replay.ledger_damage import damage_of
 from evenmatch.service.replay.ledger_replay import (
     Progress,
-    ReplayStep,
     appearance_sums,
     begin,
     name_of,
     replay,
-    same_lines,
 )
+from evenmatch.service.replay.line_check import LineCheck
 from evenmatch.service.replay.name_check import NameCheck
 from evenmatch.service.replay.repair import seasons_difference, settings_difference
 
@@ -72,6 +69,13 @@ def verify(
 
     kept  a head of the ladder that was exported before: the chain must go through it
     """
+    try:
+        return _verify(database, ladder, progress, kept)
+    except DamageError as error:  # the rest of the ladder cannot be read
+        return Verification(ladder, 0, 0, 0, (), None, True, (str(error),))
+
+
+def _verify(database: Database, ladder: str, progress: Progress | None, kept: LadderHead | None) -> Verification:
     with database.read() as store:
         head = store.head(ladder)
         names = _name_check(store, head)
@@ -80,17 +84,21 @@ def verify(
             damage += filter(None, [cut_of(store, head, kept)])
         if damage:
             return Verification(ladder, head.position, 0, 0, (), head.due, True, (*damage, *names.damage))
-        plan = corrections.read_plan(store, head, head.planned)
-        roster = Roster.empty(plan.rules_at(1))
-        differences = _compare_corrections(store, head)
-        systems, matches, slots = generations.read_systems(store, head.ladder), 0, np.zeros(3, np.int64)
+        listed = corrections.read(store, head, head.position)
+        whole = plan_of(listed)
+        differences = _compare_corrections(head, whole)
+        planned = whole.upto if is_repairable(head, whole.systems) else head.planned
+        plan = whole if planned == whole.upto else plan_of(event for event in listed if event.position <= planned)
+        roster, lines = Roster.empty(plan.rules_at(1)), LineCheck(store, head, plan)
+        matches, slots = 0, np.zeros(3, np.int64)
         for stop in [*checkpoints.read_positions(store, head), head.position]:
             for step in replay(store, head._replace(position=stop), plan, roster, progress):
-                differences += _compare_lines(store, head, plan, step, systems)
+                lines.add(step)
                 matches += len(step.block)
                 slots += appearance_sums(step.block)
             if stop < head.position:
                 differences += _compare_checkpoint(store, head, plan, roster)
+        differences += lines.finish()
         if appearances.checksum(store, head.ladder) != tuple(slots.tolist()):
             differences.append("the table of appearances does not agree with the matches")
         differences += filter(None, [settings_difference(store, head), seasons_difference(store, head)])
@@ -98,7 +106,7 @@ def verify(
             differences.append("the divisions of players are not as they were recorded")
         same_engine = head.engine == engine_of(plan.last_rules.system)
         states, more = _compare_states(store, head, plan, roster, has_moves=same_engine)
-        more += seasons.standings_damage(store, head)
+        more += generation_damage(store, head, whole.systems, lines.used) + seasons.standings_damage(store, head)
         sizes, different = (head.position, matches, len(roster)), (*differences, *states)
         return Verification(ladder, *sizes, different, head.due, same_engine, (*more, *names.damage))
 
@@ -108,45 +116,30 @@ def _name_check(store: Store, head: Head) -> NameCheck:
     try:
         listed = corrections.read(store, head, head.position)
         return NameCheck(store, plan_of(listed).merged, listed)
-    except StoreError:
+    except DamageError:
         return NameCheck(store, None, [])
 
 
-def _compare_corrections(store: Store, head: Head) -> list[str]:
+def _compare_corrections(head: Head, plan: Plan) -> list[str]:
     """Differences between the last correction and the one that the ladder's row and its ratings have as the last."""
-    last = corrections.read_last_position(store, head.ladder)
+    last = plan.upto
     differences = []
     if head.corrected != last:
         differences.append(
             f"the ladder's row says that the last correction is at position {head.corrected}; it is at position {last}"
         )
-    if head.due is None and head.planned != last:
+    if head.planned != last if head.due is None else is_repairable(head, plan.systems):
         differences.append(
             f"the ratings include corrections up to position {head.planned}; the last one is at position {last}"
         )
     return differences
 
 
-def _compare_lines(store: Store, head: Head, plan: Plan, step: ReplayStep, systems: Mapping[int, str]) -> list[str]:
-    positions = step.block.positions.tolist()
-    journal = journal_lines.read_changed(store, head, positions[0], positions[-1])
-    system = plan.last_rules.system
-    stored = step.stored
-    own = [generation for generation, name in systems.items() if name == system.name]
-    ours = np.isin(np.array(stored.generations), own) | np.isin(step.block.positions, list(journal))
-    live = [journal.get(position, first) for position, first in zip(positions, stored.told, strict=True)]
-    same = same_lines(live, step.rated, ours)
-    return [
-        f"match {stored.ids[match]!r} at position {positions[match]} has another line than a replay"
-        for match in np.flatnonzero(~same).tolist()
-    ]
-
-
 def _compare_checkpoint(store: Store, head: Head, plan: Plan, roster: Roster) -> list[str]:
     difference = f"the checkpoint at position {roster.position} is not what a replay gives"
     try:
         stored = begin(store, head, plan, roster.position + 1)
-    except StoreError:
+    except DamageError:
         return [difference]
     same = (stored.position, stored.time) == (roster.position, roster.time) and np.array_equal(stored.ids, roster.ids)
     same = same and bool(same_bits(stored.records, roster.records).all())
@@ -164,7 +157,7 @@ def _compare_states(
     """
     try:
         live = player_states.read_roster(store, head, plan.last_rules)
-    except StoreError as error:
+    except DamageError as error:
         return [str(error)], []
     damage = _later_states(live, roster)
     if not np.array_equal(live.ids, roster.ids):
@@ -192,8 +185,7 @@ def _compare_states(
 def _later_states(live: Roster, roster: Roster) -> list[str]:
     """Signs that the live states include matches that the ledger does not have any more."""
     played, replayed = (int(states.tally["matches"].sum()) for states in (live, roster))
-    is_later = live.time is not None and (roster.time is None or live.time > roster.time)
-    if played <= replayed and not is_later:
+    if played <= replayed:
         return []
     return [
         f"the ratings are of {played:,} appearances in matches and the ledger has {replayed:,}: its last events may "
