@@ -74,7 +74,7 @@ def site_over(
         lambda parts: log.info("compiling", parts=list(parts), once="per installation"),
         lambda error: log.warning("kernels", error=str(error)),
     )
-    service.match_limits = MatchLimits(options.team_limit, options.player_limit)
+    service.match_limits = MatchLimits(options.team_limit, options.player_limit, options.running_limit)
     site = Site(
         service=service,
         options=options,

@@ -117,6 +117,7 @@ class Site:
         checks = CredentialChecks(self.keys, self.tokens, self.sessions, self.service.clock)
         self.waiting = WaitingRequests(partial(self.work, checks.ended), self.stopping)
         self.live_statuses: SharedComputation[MatchStatus] = SharedComputation(self.work, anonymous_client.get)
+        self.live_answers: SharedComputation[bytes] = SharedComputation(self.work, anonymous_client.get)
         self.views = ViewCache(self.service, self.work, anonymous_client.get, self.answers)
         start = self.threads.submit
         self.reports: GroupCommit[ReportBatch, list[Outcome]] = GroupCommit.staged(
