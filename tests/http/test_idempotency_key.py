@@ -14,8 +14,9 @@ from evenmatch.http.app import application, endpoints
 from evenmatch.http.middleware import error_boundary, idempotency
 from evenmatch.http.options import Options
 from evenmatch.http.server import site_over
-from evenmatch.service.callers import idempotent_requests, signing
+from evenmatch.service.callers import idempotent_requests, kept_requests, signing
 from evenmatch.service.callers.idempotent_requests import LEASE, IdempotentRequest
+from evenmatch.service.callers.kept_requests import Allowance
 from evenmatch.service.callers.signing import SignedRequest
 from evenmatch.service.service import Service
 
@@ -357,6 +358,52 @@ def test_a_players_token_has_a_limited_number_of_keys(send, duel, site, operator
     assert "player ann has used 3 Idempotency-Keys within a day, which is the limit" in refused.json()["detail"]
     assert is_repeated(keep("a"))
     assert send("k").status_code == 201  # others have theirs
+
+
+def test_a_key_has_a_limited_number_of_requests_that_are_kept(send, other, site, clock, monkeypatch):
+    """Dropping the oldest would carry out its resend again."""
+    monkeypatch.setattr(kept_requests, "OF_KEY", Allowance(3, 2**30))
+    assert [send(key).status_code for key in "abc"] == [201] * 3
+    for by in (None, other):
+        refused = send("d") if by is None else send("d", by=by)
+        assert (refused.status_code, refused.headers["Retry-After"]) == (429, "3600")
+        assert "has 3 requests with an Idempotency-Key of the last 24 hours, which is the limit" in refused.text
+        assert is_repeated(send("a") if by is None else send("a", by=by))
+    assert send("k", text=site.keys.create("other", ["admin"])[1]).status_code == 201  # others have theirs
+    assert count_made(site) == 4
+    clock.move(seconds=DAY + 1)
+    assert send("d").status_code == 201
+
+
+def test_a_key_has_a_limited_size_of_answers_that_are_kept(send, other, monkeypatch):
+    monkeypatch.setattr(kept_requests, "OF_KEY", Allowance(1000, 1000))
+    statuses = [send(f"k{at}").status_code for at in range(6)]
+    assert statuses[0] == 201
+    assert statuses[-1] == 429
+    assert "bytes of answers" in send("k6").json()["detail"]
+    assert send("k7", by=other).status_code == 429
+    assert is_repeated(send("k0"))
+
+
+def test_refused_requests_do_not_use_up_what_a_key_may_keep(send, monkeypatch):
+    monkeypatch.setattr(kept_requests, "OF_KEY", Allowance(2, 2**30))
+    for _ in range(5):
+        assert send("k", body={"name": "x", "scopes": ["none"]}).status_code == 422
+    assert [send(key).status_code for key in "ab"] == [201] * 2
+
+
+def test_the_players_of_a_key_together_have_a_limit_that_is_not_that_of_the_key(
+    send, duel, site, operator, monkeypatch
+):
+    send("report", path=f"{duel}/matches", body=match())
+    monkeypatch.setattr(kept_requests, "OF_KEY", Allowance(3, 2**30))
+    caller, answers = site.keys.authenticate(operator), []
+    for player in ("ann", "bob"):
+        token = site.tokens.issue(caller, player, None, DAY).text
+        path = f"{duel}/players/{player}/filter"
+        answers += [send(key, "PUT", path, {"within": 5}, text=token).status_code for key in "ab"]
+    assert answers == [200, 200, 200, 429]
+    assert send("k").status_code == 201
 
 
 def test_the_document_names_the_header_at_every_write_and_nowhere_else(site):
