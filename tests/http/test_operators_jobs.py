@@ -114,7 +114,7 @@ def test_a_job_whose_process_is_silent_for_a_minute_has_failed_and_can_be_asked_
             store.connection, f"INSERT INTO job ({columns}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)", *row
         )
     clock.move(seconds=5)
-    assert admin.post("/v1/ladders/duel/rebuild").json()["job"] == "job_lost"
+    assert site.ladder_work.begin(RebuildTask("duel"))[0].job == "job_lost"
     clock.move(seconds=1)
     assert ended(admin, admin.post("/v1/ladders/duel/rebuild"))["state"] == "done"
     clock.move(seconds=54)
