@@ -6,6 +6,7 @@ import pytest
 
 from evenmatch.errors import ConflictError
 from evenmatch.service.jobs import OF_LADDER, Jobs
+from evenmatch.service.work.tasks import RebuildTask
 from ledger.sample_matches import duel
 
 
