@@ -222,6 +222,32 @@ def test_forty_streams_that_a_player_opens_at_once_are_no_more_than_others(serve
     assert missing == [404] * len(missing)
 
 
+@pytest.mark.parametrize("body", [b"Content-Length: 200000\r\n\r\n", b"Content-Length: 3\r\n\r\n{}\n"])
+@pytest.mark.parametrize("what", ["poll", "events", "page"])
+def test_a_request_that_waits_and_has_a_body_makes_no_error(served, queued, what, body):
+    """Nothing reads the body, but what listens for the end of the connection receives it."""
+    process, admin = served
+    joined, before = queued("ann"), len(process.told())
+    path = {
+        "poll": f"{TICKETS}/{joined['ticket']}?after={joined['change']}&wait=1",
+        "events": f"{TICKETS}/{joined['ticket']}/events",
+        "page": "/ladders/duel/pulse",
+    }[what]
+    authorization = admin.headers["authorization"]
+    if what == "page":
+        with process.client("none") as visitor:
+            del visitor.headers["Authorization"]
+            assert visitor.post("/login", data={"key": authorization.split()[1]}).status_code == 303
+            authorization = "; ".join(f"{name}={value}" for name, value in visitor.cookies.items())
+    name = "Cookie" if what == "page" else "Authorization"
+    head = f"GET {path} HTTP/1.1\r\nHost: {process.address[7:]}\r\n{name}: {authorization}\r\n".encode()
+    (status,) = statuses(process, [head + body])
+    assert status in (200, 413)
+    wait_for(lambda: waiting(admin) == 0)
+    assert "Traceback" not in process.told()[before:]
+    assert "without starting response" not in process.told()[before:]
+
+
 def test_pages_that_an_address_opens_at_once_are_no_more_than_others(served):
     process, admin = served
     page = f"GET /ladders/duel/pulse HTTP/1.1\r\nHost: {process.address[7:]}\r\nCookie: {{}}\r\n\r\n"

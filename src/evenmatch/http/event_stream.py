@@ -6,7 +6,9 @@ from collections.abc import AsyncIterator
 from contextlib import ExitStack
 
 from starlette.responses import StreamingResponse
-from starlette.types import Receive, Scope, Send
+from starlette.types import Message, Receive, Scope, Send
+
+from evenmatch.http.request_context import BodyRefusedError
 
 
 class EventStream(StreamingResponse):
@@ -19,5 +21,12 @@ class EventStream(StreamingResponse):
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Send the events until they end or the client hangs up."""
+
+        async def receive_or_end() -> Message:
+            try:
+                return await receive()
+            except BodyRefusedError:  # too late to say so: the stream ends
+                return {"type": "http.disconnect"}
+
         with self._held:
-            await super().__call__(scope, receive, send)
+            await super().__call__(scope, receive_or_end, send)

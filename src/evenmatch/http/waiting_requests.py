@@ -14,6 +14,7 @@ from starlette.types import Receive
 from evenmatch.errors import AccessError, RateLimitError, StoreError
 from evenmatch.http.connections import client_address
 from evenmatch.http.repeated_log import repeated
+from evenmatch.http.request_context import BodyRefusedError
 from evenmatch.service.callers.access import ANYONE, Caller
 from evenmatch.service.callers.credential_checks import Credential
 
@@ -35,6 +36,7 @@ class Waiter:
     def __init__(self, credential: Credential | None) -> None:
         self.credential = credential
         self.is_gone, self.is_revoked, self.is_stopping = False, False, False
+        self.refusal: BodyRefusedError | None = None
         self._woken = asyncio.Event()
 
     @property
@@ -56,7 +58,12 @@ class Waiter:
         return was_woken
 
     def check(self) -> None:
-        """Raise ClientDisconnect if the client has hung up, AccessError if the caller is not good any more."""
+        """Raise ClientDisconnect if the client has hung up, AccessError if the caller is not good any more.
+
+        Raises BodyRefusedError if the request has a body that is refused.
+        """
+        if self.refusal is not None:
+            raise self.refusal
         if self.is_gone:
             raise ClientDisconnect
         if self.is_revoked:
@@ -169,9 +176,13 @@ def credential_of(request: Request, caller: Caller) -> Credential | None:
 
 
 async def _hang_up(receive: Receive, waiter: Waiter) -> None:
-    while (await receive())["type"] != "http.disconnect":
-        pass
-    waiter.is_gone = True
+    try:
+        while (await receive())["type"] != "http.disconnect":
+            pass
+    except BodyRefusedError as error:
+        waiter.refusal = error
+    else:
+        waiter.is_gone = True
     waiter.wake()
 
 
