@@ -97,8 +97,9 @@ def site_over(
 def workers(site: Site) -> list[Worker]:
     """The background workers of this process; each runs in a thread until the event is set."""
     clock, follows = site.service.clock, site.options.follower
+    writing = [("hearing", site.queue_service.hear), ("requests", site.idempotent_requests.run)]
     return [
-        *(() if follows else [("hearing", site.queue_service.hear)]),  # a standby has no notifications
+        *(() if follows else writing),  # a standby has no notifications
         *([("clock", clock.run)] if isinstance(clock, DatabaseClock) else []),
         *(matchmaking(site) if site.options.matchmaker and not follows else ()),
     ]

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import hashlib
 import json
+import logging
+import threading
 import zlib
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 from evenmatch.durations import SECOND
-from evenmatch.errors import ConflictError, EvenmatchError, RateLimitError, StillRunningError
+from evenmatch.errors import ConflictError, EvenmatchError, RateLimitError, StillRunningError, StoreError
 from evenmatch.ledger.database import Database
 from evenmatch.ledger.store import Store
 from evenmatch.ledger.tables import audit_entries, idempotent_requests
@@ -21,6 +23,8 @@ LEASE = 30 * SECOND  # a process that has not extended the lease of its request 
 PRUNE_EVERY = 60 * SECOND
 MOST_OF_PLAYER = 1_000  # requests of a player that are kept
 AGAIN = 1.0  # seconds after which to send a request again that is still running
+
+log = logging.getLogger(__name__)
 
 __all__ = ["Answer", "Attempt", "EndedRequest", "IdempotentRequest", "IdempotentRequests"]
 
@@ -57,7 +61,6 @@ class IdempotentRequests:
     def __init__(self, database: Database, clock: Callable[[], int]) -> None:
         self._database, self._clock = database, clock
         self._kept = KeptRequests(database, clock)
-        self._pruned_at = 0
 
     def begin(self, requests: Sequence[IdempotentRequest]) -> list[Answer | Attempt | EvenmatchError]:
         """For each request: its answer, or an attempt that the caller must now carry out and end.
@@ -72,9 +75,6 @@ class IdempotentRequests:
         for attempt in attempts:
             first.setdefault(attempt.id, attempt)
         with self._database.write(durable=False) as store:
-            if now - self._pruned_at >= PRUNE_EVERY:
-                idempotent_requests.delete_begun_before(store, now - KEPT)
-                self._pruned_at = now
             full = {
                 caller.key: reason
                 for caller in {request.caller.key: request.caller for request in requests}.values()
@@ -107,6 +107,15 @@ class IdempotentRequests:
             "request without one",
             KEPT / SECOND,
         )
+
+    def run(self, stop: threading.Event) -> None:
+        """Delete old requests until `stop` is set, also while none arrives. Safe to run in many processes."""
+        while not stop.wait(PRUNE_EVERY / SECOND):
+            try:
+                with self._database.write(durable=False) as store:
+                    idempotent_requests.delete_begun_before(store, self._clock() - KEPT)
+            except StoreError as error:
+                log.warning("deleting old requests failed and will be tried again: %s", error)
 
     def end(self, ended: Sequence[EndedRequest]) -> list[None]:
         """Store the answers of attempts; None: forget the attempt, which was refused before it changed anything."""
