@@ -16,7 +16,7 @@ from evenmatch.http.options import Options
 from evenmatch.http.server import site_over
 from evenmatch.service.callers import idempotent_requests, kept_requests, signing
 from evenmatch.service.callers.idempotent_requests import LEASE, IdempotentRequest
-from evenmatch.service.callers.kept_requests import Allowance
+from evenmatch.service.callers.kept_requests import KeptLimit
 from evenmatch.service.callers.signing import SignedRequest
 from evenmatch.service.service import Service
 
@@ -371,7 +371,7 @@ def test_a_players_token_has_a_limited_number_of_keys(send, duel, site, operator
 
 def test_a_key_has_a_limited_number_of_requests_that_are_kept(send, other, site, clock, monkeypatch):
     """Dropping the oldest would carry out its resend again."""
-    monkeypatch.setattr(kept_requests, "OF_KEY", Allowance(3, 2**30))
+    monkeypatch.setattr(kept_requests, "OF_KEY", KeptLimit(3, 2**30))
     assert [send(key).status_code for key in "abc"] == [201] * 3
     for by in (None, other):
         refused = send("d") if by is None else send("d", by=by)
@@ -385,7 +385,7 @@ def test_a_key_has_a_limited_number_of_requests_that_are_kept(send, other, site,
 
 
 def test_a_key_has_a_limited_size_of_answers_that_are_kept(send, other, monkeypatch):
-    monkeypatch.setattr(kept_requests, "OF_KEY", Allowance(1000, 1000))
+    monkeypatch.setattr(kept_requests, "OF_KEY", KeptLimit(1000, 1000))
     statuses = [send(f"k{at}").status_code for at in range(6)]
     assert statuses[0] == 201
     assert statuses[-1] == 429
@@ -395,7 +395,7 @@ def test_a_key_has_a_limited_size_of_answers_that_are_kept(send, other, monkeypa
 
 
 def test_refused_requests_do_not_use_up_what_a_key_may_keep(send, monkeypatch):
-    monkeypatch.setattr(kept_requests, "OF_KEY", Allowance(2, 2**30))
+    monkeypatch.setattr(kept_requests, "OF_KEY", KeptLimit(2, 2**30))
     for _ in range(5):
         assert send("k", body={"name": "x", "scopes": ["none"]}).status_code == 422
     assert [send(key).status_code for key in "ab"] == [201] * 2
@@ -405,7 +405,7 @@ def test_the_players_of_a_key_together_have_a_limit_that_is_not_that_of_the_key(
     send, duel, site, operator, monkeypatch
 ):
     send("report", path=f"{duel}/matches", body=match())
-    monkeypatch.setattr(kept_requests, "OF_KEY", Allowance(3, 2**30))
+    monkeypatch.setattr(kept_requests, "OF_KEY", KeptLimit(3, 2**30))
     caller, answers = site.keys.authenticate(operator), []
     for player in ("ann", "bob"):
         token = site.tokens.issue(caller, player, None, DAY).text

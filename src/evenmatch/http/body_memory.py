@@ -6,7 +6,7 @@ from collections import Counter
 from typing import NamedTuple
 
 
-class Group(NamedTuple):
+class SenderGroup(NamedTuple):
     """Senders that share a part of the bound. part: the divisor of the bound that gives the bytes they may hold."""
 
     name: str
@@ -16,19 +16,19 @@ class Group(NamedTuple):
 class BodySender(NamedTuple):
     """The sender of bodies."""
 
-    group: Group
+    group: SenderGroup
     name: str
 
 
-KEYS = Group("keys", 1)  # a sender is an API key
-PAGES = Group("pages", 2)  # an address whose visitors are known
-SIGNATURES = Group("signatures", 2)  # an address: a signature is verified when its body has arrived
-STRANGERS = Group("strangers", 8)  # an address whose sender is not known
+KEYS = SenderGroup("keys", 1)  # a sender is an API key
+PAGES = SenderGroup("pages", 2)  # an address whose visitors are known
+SIGNATURES = SenderGroup("signatures", 2)  # an address: a signature is verified when its body has arrived
+STRANGERS = SenderGroup("strangers", 8)  # an address whose sender is not known
 
 
-def players_of(issuer: str) -> Group:
+def players_of(issuer: str) -> SenderGroup:
     """The players whose tokens a key has issued; a sender is a player."""
-    return Group(f"players of {issuer}", 8)
+    return SenderGroup(f"players of {issuer}", 8)
 
 
 class BodyMemory:
@@ -41,7 +41,7 @@ class BodyMemory:
     def __init__(self, most: int) -> None:
         self._most = most
         self._held: Counter[BodySender] = Counter()
-        self._of_group: Counter[Group] = Counter()
+        self._of_group: Counter[SenderGroup] = Counter()
         self.total = 0
 
     def has_room(self, sender: BodySender, size: int) -> bool:

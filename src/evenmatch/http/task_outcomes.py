@@ -38,7 +38,7 @@ async def outcome(site: Site, task: Task, wait: float = WAIT) -> Result | Job:
 
 
 async def alive(site: Site, begin: Callable[[], Awaitable[T | Job]]) -> T | Job:
-    """What `begin` returns; a job of another process only when that process was heard of since, or the job has ended.
+    """The result of `begin`; a job of another process only when that process was heard of since, or the job has ended.
 
     If it is not heard of, the process is dead or frozen: `begin` is called again, and then starts a job here.
     """

@@ -140,7 +140,7 @@ def read_open(store: Store, ladder: int) -> list[LiveMatchRow]:
 
 def count_open(store: Store, ladder: int) -> int:
     """The number of live matches; the state stands in the query, so that the index of live matches answers it."""
-    number: int = store.all(f"SELECT COUNT(*) FROM live WHERE ladder = ? AND {live_schema.OPEN}", ladder)[0][0]
+    number: int = store.all("SELECT COUNT(*) FROM live WHERE ladder = ? AND state = 'open'", ladder)[0][0]
     return number
 
 

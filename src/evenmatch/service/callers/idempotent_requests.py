@@ -66,7 +66,7 @@ class IdempotentRequests:
         """For each request: its answer, or an attempt that the caller must now carry out and end.
 
         Or an error: StillRunningError; ConflictError if the key was used for other content, or the request was carried
-        out and its answer lost; RateLimitError for a caller of whom too many requests are kept.
+        out and its answer lost; RateLimitError for a caller with too many kept requests.
         """
         self._kept.count()
         now = self._clock()

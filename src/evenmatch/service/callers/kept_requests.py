@@ -21,14 +21,14 @@ COUNTED_EVERY = 3600 * SECOND  # between two counts of what is stored, also by o
 ROW = 256  # bytes of a request beside its answer
 
 
-class Allowance(NamedTuple):
+class KeptLimit(NamedTuple):
     """The most requests that are kept, and the most bytes of their rows."""
 
     requests: int
     size: int
 
 
-OF_KEY = Allowance(1_000_000, 2**30)
+OF_KEY = KeptLimit(1_000_000, 2**30)
 
 
 class KeptRequests:
@@ -38,12 +38,12 @@ class KeptRequests:
         self._database, self._clock = database, clock
         self._guard = threading.Lock()
         self._counted_at: int | None = None
-        self._kept: dict[tuple[str, bool], Allowance] = {}  # by API key, and whether they are its players'
+        self._kept: dict[tuple[str, bool], KeptLimit] = {}  # by API key, and whether they are its players'
 
     def refusal(self, caller: Caller) -> str | None:
         """Why no further request of a caller is kept; None: it is."""
         with self._guard:
-            kept = self._kept.get((caller.issuer, caller.player is not None), Allowance(0, 0))
+            kept = self._kept.get((caller.issuer, caller.player is not None), KeptLimit(0, 0))
         whose = f"key {caller.issuer}" if caller.player is None else "all players of this game together"
         if kept.requests >= OF_KEY.requests:
             what = f"{whose} has {kept.requests:,} requests"
@@ -60,8 +60,8 @@ class KeptRequests:
             self._add((issuer, bool(player)), requests, answer)
 
     def _add(self, whose: tuple[str, bool], requests: int, answers: int) -> None:
-        before = self._kept.get(whose, Allowance(0, 0))
-        self._kept[whose] = Allowance(before.requests + requests, before.size + requests * ROW + answers)
+        before = self._kept.get(whose, KeptLimit(0, 0))
+        self._kept[whose] = KeptLimit(before.requests + requests, before.size + requests * ROW + answers)
 
     def count(self) -> None:
         """Count what is stored, unless that was done within the hour. Raises StoreError."""
