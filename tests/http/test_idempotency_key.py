@@ -14,8 +14,9 @@ from evenmatch.http.app import application, endpoints
 from evenmatch.http.middleware import error_boundary, idempotency
 from evenmatch.http.options import Options
 from evenmatch.http.server import site_over
-from evenmatch.service.callers import idempotent_requests, signing
+from evenmatch.service.callers import idempotent_requests, kept_requests, signing
 from evenmatch.service.callers.idempotent_requests import LEASE, IdempotentRequest
+from evenmatch.service.callers.kept_requests import KeptLimit
 from evenmatch.service.callers.signing import SignedRequest
 from evenmatch.service.service import Service
 
@@ -107,16 +108,25 @@ def test_keys_of_two_callers_have_nothing_to_do_with_each_other(send, site):
     assert not is_repeated(yours)
 
 
-def test_an_answer_is_repeated_for_a_day(send, clock, site):
+def test_an_answer_is_repeated_for_a_day(send, clock, site, monkeypatch):
     first = send("k")
     clock.move(seconds=DAY - 1)
     assert send("k").content == first.content
     clock.move(seconds=1)
     assert not is_repeated(send("k"))
     assert count_made(site) == 2
-    clock.move(seconds=2 * DAY)
     send("another")
-    assert count_stored(site.service) == 1  # the old ones are deleted
+    clock.move(seconds=DAY + 1)
+    monkeypatch.setattr(idempotent_requests, "PRUNE_EVERY", 10_000)
+    stop = threading.Event()
+    pruning = threading.Thread(target=site.idempotent_requests.run, args=(stop,), daemon=True)
+    pruning.start()
+    deadline = time.monotonic() + SOON
+    while count_stored(site.service):  # also if no other request comes
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+    stop.set()
+    pruning.join(SOON)
 
 
 @pytest.fixture
@@ -357,6 +367,52 @@ def test_a_players_token_has_a_limited_number_of_keys(send, duel, site, operator
     assert "player ann has used 3 Idempotency-Keys within a day, which is the limit" in refused.json()["detail"]
     assert is_repeated(keep("a"))
     assert send("k").status_code == 201  # others have theirs
+
+
+def test_a_key_has_a_limited_number_of_requests_that_are_kept(send, other, site, clock, monkeypatch):
+    """Dropping the oldest would carry out its resend again."""
+    monkeypatch.setattr(kept_requests, "OF_KEY", KeptLimit(3, 2**30))
+    assert [send(key).status_code for key in "abc"] == [201] * 3
+    for by in (None, other):
+        refused = send("d") if by is None else send("d", by=by)
+        assert (refused.status_code, refused.headers["Retry-After"]) == (429, "3600")
+        assert "has 3 requests with an Idempotency-Key of the last 24 hours, which is the limit" in refused.text
+        assert is_repeated(send("a") if by is None else send("a", by=by))
+    assert send("k", text=site.keys.create("other", ["admin"])[1]).status_code == 201  # others have theirs
+    assert count_made(site) == 4
+    clock.move(seconds=DAY + 1)
+    assert send("d").status_code == 201
+
+
+def test_a_key_has_a_limited_size_of_answers_that_are_kept(send, other, monkeypatch):
+    monkeypatch.setattr(kept_requests, "OF_KEY", KeptLimit(1000, 1000))
+    statuses = [send(f"k{at}").status_code for at in range(6)]
+    assert statuses[0] == 201
+    assert statuses[-1] == 429
+    assert "bytes of answers" in send("k6").json()["detail"]
+    assert send("k7", by=other).status_code == 429
+    assert is_repeated(send("k0"))
+
+
+def test_refused_requests_do_not_use_up_what_a_key_may_keep(send, monkeypatch):
+    monkeypatch.setattr(kept_requests, "OF_KEY", KeptLimit(2, 2**30))
+    for _ in range(5):
+        assert send("k", body={"name": "x", "scopes": ["none"]}).status_code == 422
+    assert [send(key).status_code for key in "ab"] == [201] * 2
+
+
+def test_the_players_of_a_key_together_have_a_limit_that_is_not_that_of_the_key(
+    send, duel, site, operator, monkeypatch
+):
+    send("report", path=f"{duel}/matches", body=match())
+    monkeypatch.setattr(kept_requests, "OF_KEY", KeptLimit(3, 2**30))
+    caller, answers = site.keys.authenticate(operator), []
+    for player in ("ann", "bob"):
+        token = site.tokens.issue(caller, player, None, DAY).text
+        path = f"{duel}/players/{player}/filter"
+        answers += [send(key, "PUT", path, {"within": 5}, text=token).status_code for key in "ab"]
+    assert answers == [200, 200, 200, 429]
+    assert send("k").status_code == 201
 
 
 def test_the_document_names_the_header_at_every_write_and_nowhere_else(site):

@@ -6,6 +6,7 @@ import pytest
 
 from evenmatch.errors import ConflictError
 from evenmatch.service.jobs import OF_LADDER, Jobs
+from evenmatch.service.work.tasks import RebuildTask
 from ledger.sample_matches import duel
 
 
@@ -114,7 +115,7 @@ def test_a_job_whose_process_is_silent_for_a_minute_has_failed_and_can_be_asked_
             store.connection, f"INSERT INTO job ({columns}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)", *row
         )
     clock.move(seconds=5)
-    assert admin.post("/v1/ladders/duel/rebuild").json()["job"] == "job_lost"
+    assert site.ladder_work.begin(RebuildTask("duel"))[0].job == "job_lost"
     clock.move(seconds=1)
     assert ended(admin, admin.post("/v1/ladders/duel/rebuild"))["state"] == "done"
     clock.move(seconds=54)

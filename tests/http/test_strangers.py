@@ -1,9 +1,11 @@
 """Whoever has no key holds nothing for long: neither connections nor memory nor the allowance of those who have one."""
 
+import asyncio
 import json
 import shutil
 import socket
 import struct
+import sys
 import time
 from contextlib import ExitStack
 
@@ -12,11 +14,13 @@ import pytest
 
 from evenmatch.errors import UsageError
 from evenmatch.http import open_files
-from evenmatch.http.body_memory import STRANGERS, BodyMemory, BodySender
-from evenmatch.http.limited_body import OTHER, SMALL
+from evenmatch.http.body_memory import KEYS, SIGNATURES, STRANGERS, BodyMemory, BodySender, players_of
+from evenmatch.http.limited_body import OTHER, SMALL, LimitedBody
 from evenmatch.http.options import Options
 from evenmatch.http.rate_limits import RateLimit
+from evenmatch.http.request_context import RequestContext
 from evenmatch.service.callers.keys import Keys
+from evenmatch.service.callers.signing import SignedRequest, sign, signing_key, write
 from evenmatch.service.service import Service
 from loop_lag import BUSY, ServedLag
 from protocol_server import received, wait_for
@@ -33,7 +37,7 @@ REPORT = {
 
 
 class Wire:
-    """A process that may open few files, and two keys for it."""
+    """A process that may open few files, and three keys for it."""
 
     def __init__(self, served, keys):
         self.served, self.keys = served, keys
@@ -57,7 +61,7 @@ def wire(empty_file, tmp_path_factory):
     folder = tmp_path_factory.mktemp("strangers")
     path = shutil.copy(empty_file, folder / "evenmatch.db")
     with Service.open(str(path)) as service:
-        keys = [Keys(service.database, service.clock).create(f"key {at}", ["admin"])[1] for at in range(2)]
+        keys = [Keys(service.database, service.clock).create(f"key {at}", ["admin"])[1] for at in range(3)]
     settings = {
         "EVENMATCH_HEAD_WITHIN": "2",
         "EVENMATCH_BODY_MEMORY": "20000000",
@@ -218,21 +222,91 @@ def test_half_a_body_of_each_stranger_keeps_nobody_out_and_ends_no_upload_with_a
         assert first_status(upload) == 200
 
 
+def large_report(match_id):
+    """A batch that counts as a large body."""
+    body = json.dumps({"matches": [{**REPORT, "id": f"{match_id}-{at}"} for at in range(500)]}).encode()
+    assert len(body) > SMALL
+    return body
+
+
 def test_one_key_cannot_hold_all_the_memory_for_bodies(wire):
-    """Of 20 MB a key may hold half: one such body, and another key's beside it."""
-    with ExitStack() as stack:
-        connections = [stack.enter_context(wire.connect()) for _ in range(3)]
-        for connection, key in zip(connections, [wire.keys[0], wire.keys[0], wire.keys[1]], strict=True):
-            connection.sendall(wire.head(LARGE, key=key) + b"{" * 100_000)
+    """Of 20 MB a key may hold no more than it leaves free: one such body, and another key then half of the rest."""
+    with ExitStack() as stack, wire.client(wire.keys[2]) as third:
+        connections = [stack.enter_context(wire.connect()) for _ in range(4)]
+        sizes = [LARGE, LARGE, LARGE, LARGE // 2]
+        for connection, size, key in zip(connections, sizes, [0, 0, 1, 1], strict=True):
+            connection.sendall(wire.head(size, key=wire.keys[key]))
             time.sleep(0.2)
-        text = connections[1].recv(1 << 16)
-        assert (status_of(text), b"retry-after: 1" in text) == (503, True)
-        for connection in (connections[0], connections[2]):
+            if connection in (connections[0], connections[3]):
+                connection.sendall(b" " * (size - 1))
+                wait_for(lambda most=size: held(third) > most)
+        for connection in connections[1:3]:
+            text = connection.recv(1 << 16)
+            assert (status_of(text), b"retry-after: 1" in text) == (503, True)
+        for connection in (connections[0], connections[3]):
             connection.settimeout(0.2)
             with pytest.raises(TimeoutError):
                 connection.recv(1)
+        assert third.post(f"{MATCHES}/batch", content=large_report("third")).status_code == 200
     with wire.client() as known:
-        wait_for(lambda: "evenmatch_body_bytes 0.0" in known.get("/metrics").text)
+        wait_for(lambda: held(known) == 0)
+
+
+def held(client):
+    """The bytes of bodies that the process holds."""
+    lines = client.get("/metrics").text.splitlines()
+    return float(next(line for line in lines if line.startswith("evenmatch_body_bytes ")).split()[1])
+
+
+def test_bodies_that_are_announced_and_do_not_come_take_no_room_of_others(wire):
+    with ExitStack() as stack, wire.client(wire.keys[2]) as third:
+        for at in range(10):
+            connection = stack.enter_context(wire.connect())
+            connection.sendall(wire.head(LARGE, key=wire.keys[at % 2]) + b"{")
+        time.sleep(0.5)
+        assert held(third) < SMALL
+        assert third.post(f"{MATCHES}/batch", content=large_report("ordinary")).status_code == 200
+
+
+def test_a_body_in_very_many_pieces_is_counted_with_what_each_piece_costs(site):
+    """A piece of one byte costs an object of its own."""
+    scope = {
+        "type": "http",
+        "path": "/v1/ladders/duel/matches",
+        "method": "POST",
+        "headers": [(b"authorization", f"Bearer {site.keys.create('key', ['report'])[1]}".encode())],
+        "query_string": b"",
+        "client": ("127.0.0.1", 1),
+        "evenmatch.asked": RequestContext("r"),
+    }
+
+    async def piece():
+        return {"type": "http.request", "body": b" ", "more_body": True}
+
+    async def receive_all():
+        body = LimitedBody(site, scope, piece, 0)
+        for _ in range(1000):
+            await body()
+        return site.bodies.total
+
+    assert asyncio.run(receive_all()) >= 1000 * sys.getsizeof(b" ")
+
+
+def test_one_address_cannot_hold_all_the_memory_for_signed_bodies(wire):
+    body = large_report("signed")
+    with ExitStack() as stack, wire.client() as known:
+        first, second = (stack.enter_context(wire.connect("127.0.5.1")) for _ in range(2))
+        first.sendall(signed(wire.head(4_900_000), wire.keys[0]) + b" " * 4_899_999)
+        wait_for(lambda: held(known) > 4_900_000)
+        second.sendall(signed(wire.head(4_900_000), wire.keys[0]))
+        assert first_status(second) == 503
+        path = f"{MATCHES}/batch"
+        now = int(time.time())
+        signature = sign(signing_key(wire.keys[2]), now, "POST", path, body)
+        headers = {"Authorization": write(SignedRequest(wire.keys[2][:13], now, signature))}
+        transport = stack.enter_context(httpx.HTTPTransport(local_address="127.0.5.2"))
+        other = stack.enter_context(httpx.Client(base_url=wire.served.address, transport=transport, timeout=30))
+        assert other.post(path, content=body, headers=headers).status_code == 200
 
 
 def signed(head, key):
@@ -345,16 +419,29 @@ def test_a_key_that_is_revoked_during_a_slow_upload_reports_nothing(wire):
 
 def test_memory_for_bodies_is_shared_and_given_back():
     memory = BodyMemory(800)
-    a, b, c = BodySender("em_a"), BodySender("em_b"), BodySender("em_c")
-    assert memory.take(STRANGERS, 100)
-    assert not memory.take(STRANGERS, 1)
+    a, b, c = (BodySender(KEYS, name) for name in ("em_a", "em_b", "em_c"))
     assert memory.take(a, 400)
     assert not memory.take(a, 1)
-    assert memory.take(b, 300)
-    assert not memory.take(c, 1)
+    assert memory.take(b, 200)
+    assert not memory.take(b, 1)
+    assert memory.take(c, 100)
     memory.give_back(a, 400)
-    assert memory.take(c, 400)
-    assert memory.total == 800
+    assert memory.take(c, 150)
+    assert memory.total == 450
+
+
+def test_a_group_has_its_part_of_the_memory_for_bodies_and_no_sender_all_of_it():
+    memory = BodyMemory(800)
+    one, other = (BodySender(STRANGERS, name) for name in ("192.0.2.1", "192.0.2.2"))
+    assert memory.take(one, 50)
+    assert not memory.take(one, 1)
+    assert memory.take(other, 25)
+    assert not memory.has_room(BodySender(STRANGERS, "192.0.2.3"), 13)
+    assert memory.has_room(BodySender(players_of("em_a"), "ann"), 50)
+    assert memory.take(BodySender(SIGNATURES, "192.0.2.1"), 200)
+    assert not memory.take(BodySender(SIGNATURES, "192.0.2.1"), 1)
+    assert memory.has_room(BodySender(SIGNATURES, "192.0.2.2"), 100)
+    assert memory.total == 275
 
 
 # the log

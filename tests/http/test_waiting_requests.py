@@ -14,6 +14,7 @@ from evenmatch.http.waiting_requests import EACH_PLAYER
 from evenmatch.service.callers.keys import Keys
 from evenmatch.service.callers.tokens import Tokens
 from evenmatch.service.service import Service
+from evenmatch.web.change_stream import EACH
 from protocol_server import wait_for
 from server_process import Served
 
@@ -199,6 +200,85 @@ def test_a_player_waits_with_few_requests_at_once(served, queued):
         assert (told.status_code, told.headers["retry-after"]) == (429, "1")
         assert player.get(f"{TICKETS}/{joined['ticket']}").status_code == 200
         assert player.get(f"{TICKETS}/{joined['ticket']}/events").status_code == 429
+
+
+def statuses(process, requests):
+    """The status of each of these requests, which are all sent before any is read; streams stay open meanwhile."""
+    host, port = process.address.removeprefix("http://").split(":")
+    with ExitStack() as stack:
+        connections = [stack.enter_context(socket.create_connection((host, int(port)), 30)) for _ in requests]
+        for connection, request in zip(connections, requests, strict=True):
+            connection.sendall(request)
+        return [int(connection.recv(1 << 16).split()[1]) for connection in connections]
+
+
+def test_forty_streams_that_a_player_opens_at_once_are_no_more_than_others(served, queued):
+    process, admin = served
+    ticket = queued("ann")["ticket"]
+    token = admin.post("/v1/tokens", json={"player": "ann"}).json()["token"]
+    head = f" HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {token}\r\n\r\n"
+    got = statuses(process, [f"GET {TICKETS}/{ticket}/events{head}".encode()] * 40)
+    assert (got.count(200), got.count(429)) == (EACH_PLAYER, 40 - EACH_PLAYER)
+    wait_for(lambda: waiting(admin) == 0)
+    with process.client(token) as player:  # refused streams and ended ones hold no place
+        wait_for(lambda: player.get(f"{TICKETS}/{10**9}/events").status_code == 404)
+        time.sleep(1)  # the allowance of the player
+        missing = [player.get(f"{TICKETS}/{10**9}/events").status_code for _ in range(2 * EACH_PLAYER)]
+    assert missing == [404] * len(missing)
+
+
+@pytest.mark.parametrize("body", [b"Content-Length: 200000\r\n\r\n", b"Content-Length: 3\r\n\r\n{}\n"])
+@pytest.mark.parametrize("what", ["poll", "events", "page"])
+def test_a_request_that_waits_and_has_a_body_makes_no_error(served, queued, what, body):
+    """Nothing reads the body, but what listens for the end of the connection receives it."""
+    process, admin = served
+    joined, before = queued("ann"), len(process.told())
+    path = {
+        "poll": f"{TICKETS}/{joined['ticket']}?after={joined['change']}&wait=1",
+        "events": f"{TICKETS}/{joined['ticket']}/events",
+        "page": "/ladders/duel/pulse",
+    }[what]
+    authorization = admin.headers["authorization"]
+    if what == "page":
+        with process.client("none") as visitor:
+            del visitor.headers["Authorization"]
+            assert visitor.post("/login", data={"key": authorization.split()[1]}).status_code == 303
+            authorization = "; ".join(f"{name}={value}" for name, value in visitor.cookies.items())
+    name = "Cookie" if what == "page" else "Authorization"
+    head = f"GET {path} HTTP/1.1\r\nHost: {process.address[7:]}\r\n{name}: {authorization}\r\n".encode()
+    (status,) = statuses(process, [head + body])
+    assert status in (200, 413)
+    wait_for(lambda: waiting(admin) == 0)
+    assert "Traceback" not in process.told()[before:]
+    assert "without starting response" not in process.told()[before:]
+
+
+def test_pages_that_an_address_opens_at_once_are_no_more_than_others(served):
+    process, admin = served
+    page = f"GET /ladders/duel/pulse HTTP/1.1\r\nHost: {process.address[7:]}\r\nCookie: {{}}\r\n\r\n"
+    with process.client("none") as visitor:
+        del visitor.headers["Authorization"]
+        assert visitor.post("/login", data={"key": new_key(admin, "read")["text"]}).status_code == 303
+        cookies = "; ".join(f"{name}={value}" for name, value in visitor.cookies.items())
+    got = statuses(process, [page.format(cookies).encode()] * (EACH + 20))
+    assert (got.count(200), got.count(503)) == (EACH, 20)
+    wait_for(lambda: waiting(admin) == 0)
+
+
+def test_open_pages_of_a_player_take_no_place_of_their_requests_that_wait(served, queued):
+    process, admin = served
+    joined = queued("ann")
+    token = admin.post("/v1/tokens", json={"player": "ann"}).json()["token"]
+    with process.client("none") as visitor:
+        del visitor.headers["Authorization"]
+        assert visitor.post("/login", data={"key": token}).status_code == 303
+        cookies = "; ".join(f"{name}={value}" for name, value in visitor.cookies.items())
+    head = f"GET /ladders/duel/pulse HTTP/1.1\r\nHost: {process.address[7:]}\r\nCookie: {cookies}\r\n\r\n"
+    with hung_up(process, [head.encode()] * EACH_PLAYER), process.client(token) as player:
+        wait_for(lambda: waiting(admin) == EACH_PLAYER)
+        path = f"{TICKETS}/{joined['ticket']}?after={joined['change']}&wait=0.1"
+        assert player.get(path).status_code == 200
+    wait_for(lambda: waiting(admin) == 0)
 
 
 @pytest.mark.parametrize("end", ["log out", "revoke", "replace the secret"])

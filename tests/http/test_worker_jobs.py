@@ -12,6 +12,10 @@ from pathlib import Path
 import pytest
 
 from evenmatch.errors import JobCancelledError
+from evenmatch.service.corrections import Void
+from evenmatch.service.jobs import Jobs
+from evenmatch.service.work.ladder_work import LadderWork
+from evenmatch.service.work.tasks import PreviewTask, RebuildTask
 from evenmatch.service.work.worker_process import WorkerLostError
 from ledger.sample_matches import duel, ratings
 
@@ -91,6 +95,62 @@ def test_equal_previews_share_a_job_and_its_result_until_the_ladder_changes(admi
     service.record(duel(3, "bob", "eve", "duel"))
     fresh = result(admin, admin.post(f"{LADDER}/voids", json=sent, params={"preview": "true"}))
     assert (fresh["foreseen"]["matches"], seen["foreseen"]["matches"]) == (2, 1)
+
+
+class StoppedJobs(Jobs):
+    """The jobs of a process that dies, or freezes, when it has stored that one runs."""
+
+    def _start(self, *_):
+        pass
+
+
+@pytest.fixture
+def flowing(clock):
+    """Time passes as it does."""
+    ended = threading.Event()
+
+    def flow():
+        while not ended.wait(0.1):
+            clock.move(seconds=0.1)
+
+    thread = threading.Thread(target=flow, daemon=True)
+    thread.start()
+    yield
+    ended.set()
+    thread.join()
+
+
+PREVIEW = PreviewTask("duel", Void("m1", None), None)
+# The requests that find a job of another process, and the task of that job
+JOINING = [
+    (lambda admin: admin.post(f"{LADDER}/voids", json={"match_id": "m1"}, params={"preview": "true"}), PREVIEW),
+    (lambda admin: admin.post(f"{LADDER}/rebuild"), RebuildTask("duel")),
+]
+
+
+@pytest.mark.parametrize(("ask", "task"), JOINING, ids=["preview", "rebuild"])
+def test_a_request_that_joins_the_job_of_a_dead_process_gets_one_of_its_own(
+    admin, service, clock, flowing, played, ask, task
+):
+    dead, _ = LadderWork(service, StoppedJobs(service.database, clock), -1).begin(task)
+    answer = ask(admin)
+    if answer.status_code == 202:
+        assert answer.json()["job"] != dead.job
+        assert ended(admin, answer)["state"] == "done"
+    assert answer.status_code in (200, 202)
+
+
+@pytest.mark.parametrize(("ask", "task"), JOINING, ids=["preview", "rebuild"])
+def test_a_request_that_joins_the_job_of_a_live_process_gets_that(
+    admin, service, clock, flowing, played, monkeypatch, ask, task
+):
+    go, work = threading.Event(), LadderWork(service, Jobs(service.database, clock), -1)
+    monkeypatch.setattr(work, "_work", lambda *_: lambda _: go.wait(SLOWEST) and {"foreseen": None})
+    live, _ = work.begin(task)
+    answer = ask(admin)
+    go.set()
+    assert (answer.status_code, answer.json()["job"]) == (202, live.job)
+    assert ended(admin, answer)["state"] == "done"
 
 
 def test_a_job_that_is_cancelled_while_its_worker_waits_changes_nothing(admin, service, site, played):

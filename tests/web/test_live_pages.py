@@ -1,21 +1,25 @@
 """Pages that are open hear when a ladder or its queue has changed."""
 
 import asyncio
+from contextlib import ExitStack
 
+import pytest
+
+from evenmatch.errors import BusyError
 from evenmatch.http.waiting_requests import Waiter
 from evenmatch.service.queues.requests import Join, QueuedPlayer
+from evenmatch.web import change_stream
 from evenmatch.web.change_stream import ChangeStream
-from evenmatch.web.pages import change_stream
 from evenmatch.web.view_models import seen_of
 from ledger.sample_matches import duel
 
 
 async def heard(site, league, seen, audit_entries):
     """What a page hears that shows this state of the ladder, while these things are done."""
-    change_stream, told = ChangeStream(site), []
+    stream, told = ChangeStream(site), []
 
     async def listen():
-        async for what in change_stream.of(league, seen, Waiter(None)):
+        async for what in stream.of(league, seen, Waiter(None)):
             told.append(what)  # noqa: PERF401 - what was told is needed where this is cancelled
 
     listening = asyncio.create_task(listen())
@@ -23,10 +27,10 @@ async def heard(site, league, seen, audit_entries):
     for audit_entry in audit_entries:
         await asyncio.to_thread(audit_entry)
         await asyncio.sleep(2.5)
-    assert len(change_stream) == 1
+    assert len(stream) == 1
     listening.cancel()
     await asyncio.gather(listening, return_exceptions=True)
-    assert len(change_stream) == 0
+    assert len(stream) == 0
     return told
 
 
@@ -64,13 +68,14 @@ def test_one_address_holds_so_many_streams_and_no_more(anyone, site, league, mon
     assert (answer.status_code, answer.headers["retry-after"]) == (503, "30")
 
 
-def test_streams_are_counted_by_address_while_they_are_open(site, league, service):
-    async def count():
-        change_stream = ChangeStream(site)
-        stream = change_stream.of(league, "other", Waiter(None), "1.2.3.4")
-        assert await anext(stream) == "ladder"
-        during = change_stream.count("1.2.3.4"), change_stream.count("5.6.7.8")
-        await stream.aclose()
-        return during, change_stream.count("1.2.3.4")
-
-    assert asyncio.run(count()) == ((1, 0), 0)
+def test_streams_are_counted_by_address_from_before_they_begin(site):
+    stream = change_stream.ChangeStream(site)
+    with ExitStack() as open_streams:
+        for _ in range(change_stream.EACH):
+            open_streams.enter_context(stream.place("1.2.3.4"))
+        with pytest.raises(BusyError), stream.place("1.2.3.4"):
+            pass
+        with stream.place("5.6.7.8"):
+            pass
+    with stream.place("1.2.3.4"):
+        pass

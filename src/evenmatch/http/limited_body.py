@@ -14,7 +14,7 @@ from starlette.types import Message, Receive, Scope
 
 from evenmatch.errors import EvenmatchError, ForbiddenError, RateLimitError
 from evenmatch.http.access import allow, client_of, count_wrong_key, header, is_signed, sender_in_head
-from evenmatch.http.body_memory import SIGNATURES, STRANGERS, BodySender
+from evenmatch.http.body_memory import KEYS, PAGES, SIGNATURES, STRANGERS, BodySender, players_of
 from evenmatch.http.connections import Connection
 from evenmatch.http.path_text import as_meant, is_api
 from evenmatch.http.problems import BUSY, OTHERS, ProblemKind, make_problem, refused_problem
@@ -26,7 +26,7 @@ LARGE = re.compile(r"/v1/ladders/([^/]+)/(matches|matches/batch|start-ratings)")
 OPEN = re.compile(r"/v1/ladders/[^/]+/odds")  # paths of bodies without a key, where everybody may read
 OTHER = 128 * 1024  # bytes of all other bodies
 SMALL = 64 * 1024  # bytes of a body that arrived with its head, and of one that strangers send: forms of pages, OPEN
-MESSAGE = 256  # bytes that a piece of a body costs beside its own
+PIECE = 64  # bytes that a piece of a body costs beside its own
 
 
 class LimitedBody:
@@ -38,7 +38,7 @@ class LimitedBody:
         self._connection: Connection | None = scope.get("evenmatch.connection")
         self._caller: Caller | None = None
         self._sender: BodySender | None = None  # None: not yet known
-        self._size = self._held = 0
+        self._size = self._held = self._pieces = 0
         self._small = min(SMALL, site.options.body_limit)
 
     async def __call__(self) -> Message:
@@ -46,30 +46,27 @@ class LimitedBody:
         if self._sender is None and self._is_large_or_slow():
             await self._identify()
             self._check_size(self._declared)
-            if self._is_keys():
-                self._take(self._declared)
+            self._check_room(self._declared)
         message = await self._receive()
         size = len(message.get("body", b""))
         self._size += size
+        self._pieces += 1
         is_whole = not message.get("more_body", False)
         if self._sender is None and (not is_whole or size > self._small) and message["type"] == "http.request":
             await self._identify()
         if self._sender is not None:
             self._check_size(self._size)
-            self._take(self._size + MESSAGE)
+            self._take(self._size + self._pieces * PIECE)
         return message
 
     def _is_large_or_slow(self) -> bool:
         """Whether there is more to come than what arrived with the head."""
         return self._declared > self._small or (self._connection is not None and self._connection.is_receiving)
 
-    def _is_keys(self) -> bool:
-        """Whether the body is charged to an API key: room for all of it is made before it arrives."""
-        return self._caller is not None and self._caller.player is None and self._sender != SIGNATURES
-
     def release(self) -> None:
         """Give back the memory of the body. A signature that was not verified counts as a wrong key."""
-        if self._sender == SIGNATURES and context_of(self._scope).actor is None:
+        is_signed = self._sender is not None and self._sender.group == SIGNATURES
+        if is_signed and context_of(self._scope).actor is None:
             with suppress(RateLimitError):
                 count_wrong_key(self._site, self._scope)
         if self._held and self._sender is not None:
@@ -80,19 +77,17 @@ class LimitedBody:
         """Find out who sends the body. Raises BodyRefusedError for a stranger where a key is required."""
         if not is_api(self._scope["path"]):
             is_stranger = self._connection is None or not self._connection.is_known
-            self._sender = STRANGERS if is_stranger else BodySender(f"address {client_of(self._scope)}")
+            self._sender = BodySender(STRANGERS if is_stranger else PAGES, client_of(self._scope))
             return
         if self._is_open():
-            self._sender = STRANGERS  # the endpoint counts the request
+            self._sender = BodySender(STRANGERS, client_of(self._scope))  # the endpoint counts the request
             return
         try:
             caller = self._caller = await sender_in_head(self._site, self._scope)
             if is_signed(self._scope):
-                self._sender = SIGNATURES
+                self._sender = BodySender(SIGNATURES, client_of(self._scope))
                 return
-            self._sender = (
-                BodySender(caller.key) if caller.player is None else BodySender(f"players of {caller.issuer}", 8)
-            )
+            self._sender = BodySender(KEYS if caller.player is None else players_of(caller.issuer), caller.key)
             allow(self._site, self._scope, caller)
         except EvenmatchError as error:
             raise self._refused(error) from None
@@ -111,7 +106,8 @@ class LimitedBody:
         path = self._scope["path"]
         large = LARGE.fullmatch(path)
         limit = self._site.options.body_limit
-        if not is_api(path) or self._sender == STRANGERS:
+        is_stranger = self._sender is not None and self._sender.group == STRANGERS
+        if not is_api(path) or is_stranger:
             limit = min(limit, SMALL)
         elif large is None:
             limit = min(limit, OTHER)
@@ -128,15 +124,24 @@ class LimitedBody:
                 ForbiddenError(f"a body of more than {OTHER:,} bytes needs the scope {scope} on ladder {ladder!r}")
             )
 
+    def _check_room(self, size: int) -> None:
+        """Raise BodyRefusedError if there is no room for a body of this size now. Only what arrives takes room."""
+        assert self._sender is not None
+        if not self._site.bodies.has_room(self._sender, size):
+            raise self._no_room()
+
     def _take(self, size: int) -> None:
         """Hold at least this number of bytes for this request, out of those that this process may hold."""
         assert self._sender is not None
         more = size - self._held
         if more > 0:
             if not self._site.bodies.take(self._sender, more):
-                detail = "too many large bodies arrive at this moment; nothing was done with this one: send it again"
-                raise self._problem(BUSY, detail, retry_after=1.0)
+                raise self._no_room()
             self._held += more
+
+    def _no_room(self) -> BodyRefusedError:
+        detail = "too many large bodies arrive at this moment; nothing was done with this one: send it again"
+        return self._problem(BUSY, detail, retry_after=1.0)
 
     def _problem(self, kind: ProblemKind, detail: str, retry_after: float | None = None) -> BodyRefusedError:
         return BodyRefusedError(make_problem(kind, detail, context_of(self._scope).id, retry_after=retry_after))

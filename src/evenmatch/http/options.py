@@ -84,6 +84,9 @@ class Options(BaseSettings):
     player_limit: int = Field(
         10_000, ge=2, description="Most players in one match, on any ladder; see the setting player_limit of a ladder."
     )
+    running_limit: int = Field(
+        10_000, ge=1, description="Most running matches of a ladder that game servers may announce; more get 429."
+    )
     cors_origins: tuple[str, ...] = Field(
         (), description='Origins whose pages may read responses (CORS), as a JSON list: ["https://game.example"].'
     )

@@ -14,13 +14,17 @@ class ReplayableBody:
 
     async def whole(self) -> bytes | None:
         """Read the whole body; None if the client disconnected. Raises BodyRefusedError."""
+        parts = []
         while True:
             message = await self._receive()
-            self._read.append(message)
             if message["type"] != "http.request":
+                self._read = [message]  # nothing is done with the part that came
                 return None
+            parts.append(message.get("body", b""))
             if not message.get("more_body", False):
-                return b"".join(part.get("body", b"") for part in self._read)
+                body = b"".join(parts)
+                self._read = [{"type": "http.request", "body": body, "more_body": False}]
+                return body
 
     async def __call__(self) -> Message:
         """The next message, as ASGI `receive`."""

@@ -74,7 +74,7 @@ def site_over(
         lambda parts: log.info("compiling", parts=list(parts), once="per installation"),
         lambda error: log.warning("kernels", error=str(error)),
     )
-    service.match_limits = MatchLimits(options.team_limit, options.player_limit)
+    service.match_limits = MatchLimits(options.team_limit, options.player_limit, options.running_limit)
     site = Site(
         service=service,
         options=options,
@@ -97,8 +97,13 @@ def site_over(
 def workers(site: Site) -> list[Worker]:
     """The background workers of this process; each runs in a thread until the event is set."""
     clock, follows = site.service.clock, site.options.follower
+    writing = [
+        ("hearing", site.queue_service.hear),
+        ("heartbeats", site.queue_service.heartbeats.run),
+        ("requests", site.idempotent_requests.run),
+    ]
     return [
-        *(() if follows else [("hearing", site.queue_service.hear), ("heartbeats", site.queue_service.heartbeats.run)]),
+        *(() if follows else writing),  # a standby has no notifications
         *([("clock", clock.run)] if isinstance(clock, DatabaseClock) else []),
         *(matchmaking(site) if site.options.matchmaker and not follows else ()),
     ]

@@ -117,6 +117,7 @@ class Site:
         checks = CredentialChecks(self.keys, self.tokens, self.sessions, self.service.clock)
         self.waiting = WaitingRequests(partial(self.work, checks.ended), self.stopping)
         self.live_statuses: SharedComputation[MatchStatus] = SharedComputation(self.work, anonymous_client.get)
+        self.live_answers: SharedComputation[bytes] = SharedComputation(self.work, anonymous_client.get)
         self.views = ViewCache(self.service, self.work, anonymous_client.get, self.answers)
         start = self.threads.submit
         self.reports: GroupCommit[ReportBatch, list[Outcome]] = GroupCommit.staged(
@@ -139,7 +140,7 @@ class Site:
         self.player_limit = self._limit("player", options.player_rate, options.player_burst)
         self.open_limit = self._limit("open", options.open_rate, options.open_burst)
         self.wrong_key_limit = self._limit("wrong key", options.open_rate, options.open_burst)
-        largest = min(options.body_memory, 2 * options.body_limit)  # a sender may take half of it
+        largest = min(options.body_memory, 5 * options.body_limit)  # a signed body may take a quarter of it
         self.bodies = BodyMemory(share(options.body_memory, options.workers, largest))
         self.hosts = AllowedHosts(options.hosts, options.host)
 

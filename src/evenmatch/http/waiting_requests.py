@@ -14,6 +14,7 @@ from starlette.types import Receive
 from evenmatch.errors import AccessError, RateLimitError, StoreError
 from evenmatch.http.connections import client_address
 from evenmatch.http.repeated_log import repeated
+from evenmatch.http.request_context import BodyRefusedError
 from evenmatch.service.callers.access import ANYONE, Caller
 from evenmatch.service.callers.credential_checks import Credential
 
@@ -35,6 +36,7 @@ class Waiter:
     def __init__(self, credential: Credential | None) -> None:
         self.credential = credential
         self.is_gone, self.is_revoked, self.is_stopping = False, False, False
+        self.refusal: BodyRefusedError | None = None
         self._woken = asyncio.Event()
 
     @property
@@ -56,7 +58,12 @@ class Waiter:
         return was_woken
 
     def check(self) -> None:
-        """Raise ClientDisconnect if the client has hung up, AccessError if the caller is not good any more."""
+        """Raise ClientDisconnect if the client has hung up, AccessError if the caller is not good any more.
+
+        Raises BodyRefusedError if the request has a body that is refused.
+        """
+        if self.refusal is not None:
+            raise self.refusal
         if self.is_gone:
             raise ClientDisconnect
         if self.is_revoked:
@@ -80,37 +87,39 @@ class WaitingRequests:
     def __len__(self) -> int:
         return len(self._waiters)
 
-    def check_room(self, caller: Caller) -> None:
-        """Raise RateLimitError if very many requests of a player wait already."""
-        if caller.player is not None and self._by_player[caller.key] >= EACH_PLAYER:
-            raise RateLimitError(f"{EACH_PLAYER} requests of this player wait already; end one first", AGAIN)
-
     @contextlib.asynccontextmanager
     async def poll(self, request: Request, caller: Caller) -> AsyncIterator[Waiter]:
         """A long poll: it notices that its client hangs up. Raises RateLimitError if too many of its caller wait."""
-        self.check_room(caller)
-        with self._place(request, caller):
+        with self.place(request, caller):
             async with self._listening(request, caller) as waiter:
                 yield waiter
 
     @contextlib.contextmanager
-    def _place(self, request: Request, caller: Caller) -> Iterator[None]:
-        """Count a long poll without a key for its client address. Raises RateLimitError."""
-        if caller is not ANYONE or request.client is None:
+    def place(self, request: Request, caller: Caller) -> Iterator[None]:
+        """Count a request that waits for its player, or without a key for its client address. Raises RateLimitError.
+
+        A stream takes its place before it first waits for anything, so that those that arrive together are counted.
+        """
+        if caller.player is not None:
+            counts, who, most, whose = self._by_player, caller.key, EACH_PLAYER, "player"
+        elif caller is ANYONE and request.client is not None:
+            counts, who, most, whose = self._by_address, client_address(request.client.host), EACH_ADDRESS, "address"
+        else:
             yield
             return
-        address = client_address(request.client.host)
-        if self._by_address[address] >= EACH_ADDRESS:
-            raise RateLimitError(f"{EACH_ADDRESS} requests of this address wait already; end one first", AGAIN)
-        self._by_address[address] += 1
+        if counts[who] >= most:
+            raise RateLimitError(f"{most} requests of this {whose} wait already; end one first", AGAIN)
+        counts[who] += 1
         try:
             yield
         finally:
-            self._by_address -= Counter((address,))
+            counts[who] -= 1
+            if not counts[who]:
+                del counts[who]
 
     @contextlib.asynccontextmanager
     async def _listening(self, request: Request, caller: Caller) -> AsyncIterator[Waiter]:
-        async with self.stream(caller, credential_of(caller)) as waiter:
+        async with self.stream(credential_of(caller)) as waiter:
             listening = asyncio.create_task(_hang_up(request.receive, waiter))
             try:
                 yield waiter
@@ -118,10 +127,8 @@ class WaitingRequests:
                 listening.cancel()
 
     @contextlib.asynccontextmanager
-    async def stream(self, caller: Caller, credential: Credential | None) -> AsyncIterator[Waiter]:
+    async def stream(self, credential: Credential | None) -> AsyncIterator[Waiter]:
         """A stream, which the framework ends when its client hangs up."""
-        if caller.player is not None:
-            self._by_player[caller.key] += 1
         waiter = Waiter(credential)
         self._waiters.add(waiter)
         if self._watching is None:
@@ -133,10 +140,6 @@ class WaitingRequests:
             if not self._waiters and self._watching is not None:
                 self._watching.cancel()
                 self._watching = None
-            if caller.player is not None:
-                self._by_player[caller.key] -= 1
-                if not self._by_player[caller.key]:
-                    del self._by_player[caller.key]
 
     async def _watch(self) -> None:
         """Check the credentials of all that wait, until the process stops; cancelled when none waits any more."""
@@ -170,9 +173,13 @@ def credential_of(caller: Caller) -> Credential | None:
 
 
 async def _hang_up(receive: Receive, waiter: Waiter) -> None:
-    while (await receive())["type"] != "http.disconnect":
-        pass
-    waiter.is_gone = True
+    try:
+        while (await receive())["type"] != "http.disconnect":
+            pass
+    except BodyRefusedError as error:
+        waiter.refusal = error
+    else:
+        waiter.is_gone = True
     waiter.wake()
 
 

@@ -150,10 +150,9 @@ class Jobs:
                 ended = _text({**content, "told": ENDED})
                 jobs.set_end(store, row.job, state="failed", done=row.done, content=ended, now=row.changed_at)
                 continue
-            is_heard = row.job in self._running or self._clock() - row.changed_at <= JOINED
             is_same = content.get("request", "") == wanted.request
             is_current = content.get("as_of") == wanted.as_of or not self._has_begun(job.job)
-            if row.state != CANCELLING and is_same and is_current and is_heard:
+            if row.state != CANCELLING and is_same and is_current and self.is_heard(job):
                 return job
             if alone and row.state != CANCELLING and not is_same:
                 what = f"the {wanted.kind} of ladder {wanted.ladder!r}"
@@ -164,6 +163,10 @@ class Jobs:
                 if (content.get("request"), content.get("as_of")) == (wanted.request, wanted.as_of):
                     return self._job(row)
         return None
+
+    def is_heard(self, job: Job) -> bool:
+        """Whether this process runs a job, or the one that does was heard of when the job was read."""
+        return job.job in self._running or self._clock() - job.changed_at <= JOINED
 
     def _has_begun(self, job: str) -> bool:
         """Whether a job has begun, as far as this process knows; one that waits will see the ladder as it is then."""

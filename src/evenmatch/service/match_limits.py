@@ -1,4 +1,7 @@
-"""The largest match that is accepted, in all and on each ladder: rating a match compares each team with every other."""
+"""The largest match that is accepted, in all and on each ladder, and the most live matches of a ladder.
+
+Rating a match compares each team with every other.
+"""
 
 from __future__ import annotations
 
@@ -9,10 +12,14 @@ from evenmatch.service.settings import Settings
 
 
 class MatchLimits(NamedTuple):
-    """The most teams and the most players of a match. whose: what sets them, for messages."""
+    """The most teams and the most players of a match, and the most live matches of a ladder.
+
+    whose  what sets the first two, for messages
+    """
 
     teams: int = 10_000
     players: int = 10_000
+    running: int = 10_000
     whose: str = "of this service, EVENMATCH_TEAM_LIMIT and EVENMATCH_PLAYER_LIMIT"
 
     def on(self, ladder: str, settings: Settings) -> MatchLimits:
@@ -22,6 +29,7 @@ class MatchLimits(NamedTuple):
         return MatchLimits(
             min(self.teams, settings.team_limit),
             min(self.players, settings.player_limit),
+            self.running,
             f"of ladder {ladder!r}, its settings team_limit and player_limit",
         )
 

@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator
+from contextlib import contextmanager
 from typing import NamedTuple
 
-from evenmatch.errors import EvenmatchError
+from evenmatch.errors import BusyError, EvenmatchError
 from evenmatch.http.logs import log
 from evenmatch.http.site import Site
 from evenmatch.http.waiting_requests import Waiter
 from evenmatch.web.view_models import seen_of
 
 EVERY = 1.0  # seconds between two polls of a ladder that has open streams
+MOST, EACH = 2000, 60  # open streams per process (a quarter of its connections at most), and per client address
+RETRY = 30.0  # seconds after which a page that found too many open may ask again
 STILL = 15.0  # seconds of silence after which a comment is sent, so that proxies do not close the stream
 
 
@@ -53,15 +56,24 @@ class ChangeStream:
     def __len__(self) -> int:
         return sum(map(len, self._listeners.values()))
 
-    def count(self, who: str) -> int:
-        """The number of open streams of a client address."""
-        return self._by_client[who]
+    @contextmanager
+    def place(self, who: str) -> Iterator[None]:
+        """Count a stream of a client address until it ends. Raises BusyError if there are too many."""
+        most = min(MOST, self._site.connections.limits.total // 4)
+        if self._by_client.total() >= most or self._by_client[who] >= EACH:
+            raise BusyError("too many pages are open; reload this one by hand", RETRY)
+        self._by_client[who] += 1
+        try:
+            yield
+        finally:
+            self._by_client[who] -= 1
+            if not self._by_client[who]:
+                del self._by_client[who]
 
-    async def of(self, ladder: str, seen: str, waiter: Waiter, who: str = "") -> AsyncIterator[str]:
+    async def of(self, ladder: str, seen: str, waiter: Waiter) -> AsyncIterator[str]:
         """Yield `ladder` or `queue` after each change, and "" as a sign of life; `seen`: the state the page shows."""
         listener = _Listener(waiter)
         self._listeners.setdefault(ladder, set()).add(listener)
-        self._by_client[who] += 1
         if ladder not in self._pollers:
             self._pollers[ladder] = asyncio.create_task(self._poll(ladder))
         try:
@@ -74,9 +86,6 @@ class ChangeStream:
                     yield listener.unread.pop(0)
         finally:
             self._remove(ladder, listener)
-            self._by_client[who] -= 1
-            if not self._by_client[who]:
-                del self._by_client[who]
 
     def _remove(self, ladder: str, listener: _Listener) -> None:
         listeners = self._listeners[ladder]

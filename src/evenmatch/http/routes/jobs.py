@@ -16,7 +16,7 @@ from evenmatch.http.page_parameters import Cursor, Limit
 from evenmatch.http.request_context import context_of
 from evenmatch.http.responses import read
 from evenmatch.http.site import Site, site_of
-from evenmatch.http.task_outcomes import accepted, job_out
+from evenmatch.http.task_outcomes import accepted, alive, job_out
 from evenmatch.http.waiting_requests import until
 from evenmatch.service.callers.access import Caller
 from evenmatch.service.callers.audit_entry import AuditEntry
@@ -41,8 +41,11 @@ async def verify_ladder(ladder: str, request: Request, caller: Admin) -> Respons
 
 async def _begun(request: Request, task: Task, entry: AuditEntry) -> Response:
     site = site_of(request)
-    job, _ = await site.change(task.ladder, site.ladder_work.begin, task, entry)
-    return accepted(job)
+
+    def begin() -> Job:
+        return site.ladder_work.begin(task, entry)[0]
+
+    return accepted(await alive(site, lambda: site.change(task.ladder, begin)))
 
 
 def _find(site: Site, caller: Caller, job: str) -> Job:

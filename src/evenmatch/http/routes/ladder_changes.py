@@ -28,7 +28,7 @@ from evenmatch.http.models.ladder_changes import (
 from evenmatch.http.request_bodies import body_schema, read_body
 from evenmatch.http.responses import read, written
 from evenmatch.http.site import Site, site_of
-from evenmatch.http.task_outcomes import IN_LINE, accepted, respond
+from evenmatch.http.task_outcomes import IN_LINE, accepted, alive, respond
 from evenmatch.rating import rules
 from evenmatch.service.corrections import Preview
 from evenmatch.service.daily_decay import DailyDecay
@@ -97,7 +97,7 @@ async def change_rules(ladder: str, asked: RulesChange, request: Request, caller
             return site.jobs.begin("rules", ladder, lambda _: SAME_RULES)[0]
         return site.ladder_work.begin(RulesTask(ladder, change, asked.id, entry), alone=True)[0]
 
-    return accepted(await site.change(ladder, begin))
+    return accepted(await alive(site, lambda: site.change(ladder, begin)))
 
 
 @router.post(

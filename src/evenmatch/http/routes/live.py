@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
 from typing import Annotated
 
 from fastapi import APIRouter, Query, Request
+from pydantic_core import to_json
 from starlette.responses import Response
 
 from evenmatch.http.access import Reader, Reporter
@@ -27,7 +29,6 @@ from evenmatch.http.request_context import context_of
 from evenmatch.http.responses import read, written
 from evenmatch.http.site import Site, site_of
 from evenmatch.http.waiting_requests import until
-from evenmatch.service.callers.access import Caller
 from evenmatch.service.live_matches.attendance import Ending, PlayerEnd, Presence, TeamEnd
 from evenmatch.service.live_matches.match_status import MatchStatus
 
@@ -41,9 +42,15 @@ After = Annotated[int | None, Query(ge=0, le=2**62, description="The latest chan
 async def live_matches(ladder: str, request: Request, caller: Reader, queue: str | None = None) -> Response:
     """The running matches, latest change last; a game server finds the matches made by a queue here."""
     site = site_of(request)
-    matches, seen = await site.work(site.running.on, ladder), await site.visibility(caller, ladder)
-    items = [live_match_out(seen.live(match)) for match in matches if queue is None or match.queue == queue]
-    return read(request, LiveMatches(items=items))
+    seen = await site.visibility(caller, ladder)
+
+    def make() -> bytes:
+        matches = (match for match in site.running.on(ladder) if queue is None or match.queue == queue)
+        items = b",".join(_rendered(seen.live(match)) for match in matches)
+        return b'{"items":[%b]}' % items  # in parts, since one call for all would hold the interpreter's lock
+
+    body = await site.live_answers.get((ladder, queue, seen), make)
+    return await site.work(read, request, body)
 
 
 @router.get(MATCH, response_model=LiveMatch, operation_id="live_match")
@@ -66,7 +73,9 @@ async def live_match(
     else:
         status = await site.work(find)
     seen = await site.visibility(caller, ladder)
-    return read(request, live_match_out(seen.live(status)))
+    question = (ladder, match_id, status.change, seen)
+    body = await site.live_answers.get(question, lambda: _rendered(seen.live(status)))
+    return await site.work(read, request, body)
 
 
 @router.put(MATCH, response_model=LiveMatch, operation_id="announce_match")
@@ -77,12 +86,8 @@ async def announce_match(ladder: str, match_id: str, match: Announce, request: R
     this one.
     """
     site = site_of(request)
-    status = await site.change(ladder, _announce, site, caller, ladder, match_id, match)
-    return written(live_match_out(status))
-
-
-def _announce(site: Site, caller: Caller, ladder: str, match_id: str, match: Announce) -> MatchStatus:
-    return site.running.announce(
+    announce = partial(
+        site.running.announce,
         ladder,
         match_id,
         [team.players for team in match.teams],
@@ -91,6 +96,7 @@ def _announce(site: Site, caller: Caller, ladder: str, match_id: str, match: Ann
         queue=match.queue,
         everywhere=caller.ladders is None,
     )
+    return await _changed(site, ladder, announce)
 
 
 @router.post(f"{MATCH}/presence", response_model=LiveMatch, operation_id="tell_presence")
@@ -104,18 +110,14 @@ async def tell_presence(
         for change in body.players
     ]
     leaves = partial(site.running.leaves, ladder, match_id, changes, everywhere=caller.ladders is None)
-    return written(live_match_out(await site.change(ladder, leaves)))
+    return await _changed(site, ladder, leaves)
 
 
 @router.put(f"{MATCH}/backfill", response_model=LiveMatch, operation_id="request_backfill")
 async def request_backfill(ladder: str, match_id: str, body: Backfill, request: Request, _: Reporter) -> Response:
     """Request players from a queue to fill open slots; players who accept the offer join the match."""
-    running = site_of(request).running
-    return written(
-        live_match_out(
-            await site_of(request).change(ladder, running.openings, ladder, match_id, body.queue, body.seats)
-        )
-    )
+    site = site_of(request)
+    return await _changed(site, ladder, partial(site.running.openings, ladder, match_id, body.queue, body.seats))
 
 
 @router.post(f"{MATCH}/close", response_model=ReceiptOut, operation_id="close_match")
@@ -131,18 +133,28 @@ async def close_match(ladder: str, match_id: str, body: Close, request: Request,
         duration=body.duration,
         rated=body.rated,
     )
-    receipt = await site_of(request).change(ladder, site_of(request).running.close, ladder, match_id, ending)
-    return written(encoded(rendered(receipt)))
+    site = site_of(request)
+
+    def close() -> bytes:
+        return encoded(rendered(site.running.close(ladder, match_id, ending)))
+
+    return written(await site.change(ladder, close))
 
 
 @router.post(f"{MATCH}/cancel", response_model=LiveMatch, operation_id="cancel_match")
 async def cancel_match(ladder: str, match_id: str, body: Cancel, request: Request, _: Reporter) -> Response:
     """Cancel a match: it is not rated, nobody gets a penalty, and its players may queue again."""
-    return written(
-        live_match_out(
-            await site_of(request).change(ladder, site_of(request).running.cancel, ladder, match_id, body.reason)
-        )
-    )
+    site = site_of(request)
+    return await _changed(site, ladder, partial(site.running.cancel, ladder, match_id, body.reason))
+
+
+async def _changed(site: Site, ladder: str, change: Callable[[], MatchStatus]) -> Response:
+    """The response to a change of a running match, rendered by the thread that makes the change."""
+    return written(await site.change(ladder, lambda: _rendered(change())))
+
+
+def _rendered(status: MatchStatus) -> bytes:
+    return to_json(live_match_out(status))
 
 
 def live_match_out(status: MatchStatus) -> LiveMatch:

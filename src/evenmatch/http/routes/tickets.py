@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import AsyncIterator
+from contextlib import ExitStack
 from dataclasses import replace
 from functools import partial
 from typing import Annotated, Any
@@ -14,6 +15,7 @@ from starlette.responses import Response, StreamingResponse
 
 from evenmatch.errors import ForbiddenError
 from evenmatch.http.access import Queuer
+from evenmatch.http.event_stream import EventStream
 from evenmatch.http.fast_requests import join_of
 from evenmatch.http.models.base import moment
 from evenmatch.http.models.queues import (
@@ -87,12 +89,9 @@ async def ticket_events(ladder: str, ticket: Number, request: Request, caller: Q
     """
     site = site_of(request)
     context_of(request.scope).waits = True
-    site.waiting.check_room(caller)
-    first = await _status(site, caller, ladder, ticket)
 
-    async def events() -> AsyncIterator[bytes]:
-        status = first
-        async with site.waiting.stream(caller, credential_of(caller)) as waiter:
+    async def events(status: Status) -> AsyncIterator[bytes]:
+        async with site.waiting.stream(credential_of(caller)) as waiter:
             with site.ticket_notifications.telling(ladder, ticket, waiter):
                 while True:
                     seen = await site.visibility(caller, ladder)
@@ -105,8 +104,9 @@ async def ticket_events(ladder: str, ticket: Number, request: Request, caller: Q
                         return
                     status = await _status(site, caller, ladder, ticket)
 
-    headers = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
-    return StreamingResponse(events(), headers=headers, media_type="text/event-stream")
+    with ExitStack() as held:
+        held.enter_context(site.waiting.place(request, caller))
+        return EventStream(events(await _status(site, caller, ladder, ticket)), held.pop_all())
 
 
 @router.post("/{ticket}/accept", response_model=TicketChange, operation_id="accept_offer")

@@ -11,6 +11,7 @@ from evenmatch.ledger.store import Store
 from evenmatch.ledger.tables import secret_checks
 
 _TABLE = "idempotent_request"
+KEY_LENGTH = 13  # characters of an API key's id, with which the id of a player's caller begins
 _TOGETHER = 100  # rows per statement
 
 
@@ -91,6 +92,16 @@ def count(store: Store, caller: str, most: int) -> int:
     sql = "SELECT COUNT(*) FROM (SELECT 1 FROM idempotent_request WHERE caller = ? LIMIT ?) AS counted"
     number: int = store.all(sql, caller, most)[0][0]
     return number
+
+
+def sizes(store: Store, begun_after: int) -> list[tuple[str, bool, int, int]]:
+    """(API key, whether of its players, number, bytes of answers) of the requests after a time. Reads all rows."""
+    sql = (
+        "SELECT SUBSTR(caller, 1, ?), LENGTH(caller) > ?, COUNT(*), COALESCE(SUM(LENGTH(answer)), 0) "
+        "FROM idempotent_request WHERE begun_at > ? GROUP BY 1, 2"
+    )
+    rows = store.all(sql, KEY_LENGTH, KEY_LENGTH, begun_after)
+    return [(key, bool(is_player), int(number), int(size)) for key, is_player, number, size in rows]
 
 
 def set_answers(store: Store, answers: Iterable[tuple[Attempt, int, bytes]]) -> None:

@@ -138,6 +138,12 @@ def read_open(store: Store, ladder: int) -> list[LiveMatchRow]:
     return [_live(row) for row in store.all(f"{_LIVE} AND state = ? ORDER BY change", ladder, OPEN)]
 
 
+def count_open(store: Store, ladder: int) -> int:
+    """The number of live matches; the state stands in the query, so that the index of live matches answers it."""
+    number: int = store.all("SELECT COUNT(*) FROM live WHERE ladder = ? AND state = 'open'", ladder)[0][0]
+    return number
+
+
 def read_expiries(store: Store, ladder: int, after: int | None) -> list[tuple[str, str, int]]:
     """(match id, state, expires_at) of matches with a later change number; None: of all live matches."""
     sql = "SELECT match_id, state, expires_at FROM live WHERE ladder = ? AND"

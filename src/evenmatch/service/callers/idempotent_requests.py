@@ -4,23 +4,27 @@ from __future__ import annotations
 
 import hashlib
 import json
+import logging
+import threading
 import zlib
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 from evenmatch.durations import SECOND
-from evenmatch.errors import ConflictError, EvenmatchError, RateLimitError, StillRunningError
+from evenmatch.errors import ConflictError, EvenmatchError, RateLimitError, StillRunningError, StoreError
 from evenmatch.ledger.database import Database
 from evenmatch.ledger.store import Store
 from evenmatch.ledger.tables import audit_entries, idempotent_requests
 from evenmatch.ledger.tables.idempotent_requests import Attempt, RequestId
 from evenmatch.service.callers.access import Caller
+from evenmatch.service.callers.kept_requests import COUNTED_EVERY, KEPT, KeptRequests
 
-KEPT = 86_400 * SECOND  # how long an answer is repeated
 LEASE = 30 * SECOND  # a process that has not extended the lease of its request for so long is considered dead
 PRUNE_EVERY = 60 * SECOND
 MOST_OF_PLAYER = 1_000  # requests of a player that are kept
 AGAIN = 1.0  # seconds after which to send a request again that is still running
+
+log = logging.getLogger(__name__)
 
 __all__ = ["Answer", "Attempt", "EndedRequest", "IdempotentRequest", "IdempotentRequests"]
 
@@ -56,39 +60,62 @@ class IdempotentRequests:
 
     def __init__(self, database: Database, clock: Callable[[], int]) -> None:
         self._database, self._clock = database, clock
-        self._pruned_at = 0
+        self._kept = KeptRequests(database, clock)
 
     def begin(self, requests: Sequence[IdempotentRequest]) -> list[Answer | Attempt | EvenmatchError]:
         """For each request: its answer, or an attempt that the caller must now carry out and end.
 
         Or an error: StillRunningError; ConflictError if the key was used for other content, or the request was carried
-        out and its answer lost; RateLimitError for a player's token with too many keys.
+        out and its answer lost; RateLimitError for a caller with too many kept requests.
         """
+        self._kept.count()
         now = self._clock()
         attempts = [_attempt(request, now) for request in requests]
         first: dict[RequestId, Attempt] = {}
         for attempt in attempts:
             first.setdefault(attempt.id, attempt)
         with self._database.write(durable=False) as store:
-            if now - self._pruned_at >= PRUNE_EVERY:
-                idempotent_requests.delete_begun_before(store, now - KEPT)
-                self._pruned_at = now
             full = {
-                request.caller.key
-                for request in requests
-                if request.caller.player is not None
-                and idempotent_requests.count(store, request.caller.key, MOST_OF_PLAYER) >= MOST_OF_PLAYER
+                caller.key: reason
+                for caller in {request.caller.key: request.caller for request in requests}.values()
+                if (reason := self._refusal(store, caller)) is not None
             }
             allowed = [attempt for attempt in first.values() if attempt.id.caller not in full]
             new = idempotent_requests.insert_new(store, allowed)
+            inserted = frozenset(new)
             outcomes: list[Answer | Attempt | EvenmatchError] = []
             for request, attempt in zip(requests, attempts, strict=True):
                 if attempt.id in new:
                     outcomes.append(attempt)
                     new.remove(attempt.id)
                 else:
-                    outcomes.append(_again(store, request, attempt, is_full=request.caller.key in full))
+                    outcomes.append(_again(store, request, attempt, full.get(request.caller.key)))
+        for outcome in outcomes:
+            if isinstance(outcome, Attempt) and outcome.id in inserted:
+                self._kept.add(outcome, 1)
         return outcomes
+
+    def _refusal(self, store: Store, caller: Caller) -> RateLimitError | None:
+        """Why no further request of a caller is kept; None: it is."""
+        reason = self._kept.refusal(caller)
+        if reason is not None:
+            return RateLimitError(reason, COUNTED_EVERY / SECOND)
+        if caller.player is None or idempotent_requests.count(store, caller.key, MOST_OF_PLAYER) < MOST_OF_PLAYER:
+            return None
+        return RateLimitError(
+            f"{caller.actor} has used {MOST_OF_PLAYER:,} Idempotency-Keys within a day, which is the limit; send the "
+            "request without one",
+            KEPT / SECOND,
+        )
+
+    def run(self, stop: threading.Event) -> None:
+        """Delete old requests until `stop` is set, also while none arrives. Safe to run in many processes."""
+        while not stop.wait(PRUNE_EVERY / SECOND):
+            try:
+                with self._database.write(durable=False) as store:
+                    idempotent_requests.delete_begun_before(store, self._clock() - KEPT)
+            except StoreError as error:
+                log.warning("deleting old requests failed and will be tried again: %s", error)
 
     def end(self, ended: Sequence[EndedRequest]) -> list[None]:
         """Store the answers of attempts; None: forget the attempt, which was refused before it changed anything."""
@@ -99,6 +126,11 @@ class IdempotentRequests:
             for attempt, answer in ended:
                 if answer is None:
                     idempotent_requests.delete(store, attempt)
+        for attempt, _, packed in answers:
+            self._kept.add(attempt, 0, len(packed))
+        for attempt, answer in ended:
+            if answer is None:
+                self._kept.add(attempt, -1)
         return [None] * len(ended)
 
     def extend(self, attempt: Attempt) -> None:
@@ -118,13 +150,13 @@ def _attempt(request: IdempotentRequest, now: int) -> Attempt:
 
 
 def _again(
-    store: Store, request: IdempotentRequest, attempt: Attempt, *, is_full: bool
+    store: Store, request: IdempotentRequest, attempt: Attempt, refusal: RateLimitError | None
 ) -> Answer | Attempt | EvenmatchError:
-    """The outcome for a request whose key is stored, or whose caller has used too many keys."""
+    """The outcome for a request whose key is stored, or else is refused; None: it is not."""
     stored, shown = idempotent_requests.read(store, attempt.id), f"the Idempotency-Key {request.key[:80]!r}"
     running = StillRunningError(f"the request with {shown} is running", AGAIN)
     if stored is None:
-        return _too_many(request.caller) if is_full else running
+        return running if refusal is None else refusal
     before = stored.attempt
     if before.begun_at > attempt.begun_at - KEPT:
         if before.content != attempt.content:
@@ -142,14 +174,6 @@ def _again(
                 "what it has changed"
             )
     return attempt if idempotent_requests.replace(store, before, attempt) else running
-
-
-def _too_many(caller: Caller) -> RateLimitError:
-    return RateLimitError(
-        f"{caller.actor} has used {MOST_OF_PLAYER:,} Idempotency-Keys within a day, which is the limit; send the "
-        "request without one",
-        KEPT / SECOND,
-    )
 
 
 def _packed(answer: Answer) -> bytes:

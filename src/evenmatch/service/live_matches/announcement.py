@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from evenmatch.errors import ConflictError, InputError
+from evenmatch.errors import ConflictError, InputError, RateLimitError
 from evenmatch.ledger.store import Head, Store
 from evenmatch.ledger.tables import events, live_matches, player_identities
 from evenmatch.ledger.tables.change_locks import advance
@@ -19,6 +19,7 @@ from evenmatch.service.stored_queues import rules_of
 from evenmatch.service.times import iso_time
 
 LONGEST = 7 * 86_400.0  # largest expires_in, in seconds
+AGAIN = 10.0  # seconds after which a ladder with too many live matches may be asked again
 USUAL = 7_200.0  # default expires_in of a match without a queue, in seconds
 
 
@@ -33,10 +34,12 @@ def announce(
     now: int,
     *,
     everywhere: bool,
+    most: int,
 ) -> LiveMatchRow:
     """Begin a match, or confirm one; repeating the call changes nothing. Requires the ladder's change lock.
 
     everywhere  whether the seats of its players hold on all ladders, see player_seats
+    most        live matches of the ladder, beyond which no other one can begin: RateLimitError
     Raises ConflictError if the match was announced with other content or reported already, or if one of its players
     waits or plays elsewhere.
     """
@@ -57,6 +60,12 @@ def announce(
     Settings.read(head.settings).check_open(head.name)
     if events.find(store, head, [match_id]):
         raise ConflictError(f"match {match_id!r} was reported already; choose another id")
+    if live_matches.count_open(store, head.ladder) >= most:
+        raise RateLimitError(
+            f"ladder {head.name!r} has {most:,} running matches, which is the limit EVENMATCH_RUNNING_LIMIT; close or "
+            "cancel those that are over, or report this match without an announcement",
+            AGAIN,
+        )
     began = now if started_at is None else started_at
     longest = USUAL
     if queue is not None:

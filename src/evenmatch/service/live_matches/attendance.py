@@ -16,6 +16,8 @@ from evenmatch.service.times import iso_time
 
 SKEW = 300_000_000  # how far a game server's clock may be behind ours, if both gave times for one player
 
+SPANS = 100  # attendance spans, and sides, of a player in a match
+
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
@@ -73,7 +75,8 @@ class Ending:
 def note(match: LiveMatchRow, slot: MatchSlot, presence: Presence, now: int) -> bool:
     """Record in a slot that its player joined or left; False: it was recorded before.
 
-    Raises ConflictError if the player is present or absent already since another time, InputError for a wrong time.
+    Raises ConflictError if the player is present or absent already since another time, or has joined too often,
+    InputError for a wrong time.
     """
     spells = slot["spells"]
     came, left = spells[-1]
@@ -88,6 +91,7 @@ def note(match: LiveMatchRow, slot: MatchSlot, presence: Presence, now: int) -> 
         raise ConflictError(f"{name!r} {state} match {match_id!r} since {iso_time(since)}, not {iso_time(time)}")
     time = _checked_time(presence, "joined" if is_there else "left", since, now)
     if presence.back:
+        _check_number(len(spells), f"{name!r} has joined match {match_id!r}")
         spells.append([time, None])
     else:
         spells[-1][1] = time
@@ -97,7 +101,7 @@ def note(match: LiveMatchRow, slot: MatchSlot, presence: Presence, now: int) -> 
 def change_side(match: LiveMatchRow, slot: MatchSlot, presence: Presence, now: int) -> bool:
     """Move the slot of a player who is in the match to another team; False: it was recorded before.
 
-    Raises InputError for a wrong team or time.
+    Raises InputError for a wrong team or time, ConflictError for too many changes.
     """
     teams, team = match.body["teams"], presence.team
     assert team is not None
@@ -111,10 +115,17 @@ def change_side(match: LiveMatchRow, slot: MatchSlot, presence: Presence, now: i
         raise InputError(f"match {match.match_id!r} has no team {team}; its teams are 0 to {len(teams) - 1}")
     dated = presence._replace(at=now if presence.at is None else presence.at)
     time = _checked_time(dated, "joined their present team", sides[-1][0], now)
+    _check_number(len(sides), f"{presence.player!r} has had a side in match {match.match_id!r}")
     slot["sides"] = [*sides, [time, team]]
     teams[old].remove(slot)
     teams[team].append(slot)
     return True
+
+
+def _check_number(number: int, done: str) -> None:
+    """Raise ConflictError if a player has attendance spans, or sides, up to the limit. done: what the player did."""
+    if number >= SPANS:
+        raise ConflictError(f"{done} {number} times, which is the limit; nothing was changed")
 
 
 def counted_team(slot: MatchSlot, present: int, rule: str, ended_at: int) -> int:

@@ -17,7 +17,7 @@ from evenmatch.service.live_matches.attendance import Ending, Presence, late_swi
 from evenmatch.service.live_matches.departures import move
 from evenmatch.service.live_matches.expiries import Expiries
 from evenmatch.service.live_matches.match_slots import check_on
-from evenmatch.service.live_matches.match_status import MatchStatus, status_of
+from evenmatch.service.live_matches.match_status import MatchStatus, status_of, statuses_of
 from evenmatch.service.recording.first_receipts import first_receipts
 from evenmatch.service.recording.receipts import MatchReceipt
 from evenmatch.service.service import Service
@@ -74,12 +74,15 @@ class Running:
         expires_in  seconds from its start until it expires unless closed; None: the queue's longest_match
         queue       the queue whose rules penalize players who leave; None: no penalties
         everywhere  False: the caller is limited to some ladders, so the players cannot queue on this ladder alone
+        Raises RateLimitError if the ladder has too many live matches for another one.
         """
         with self._write(ladder) as (store, head):
             limits = self._service.match_limits.on(ladder, Settings.read(head.settings))
             limits.check(f"match {match_id!r}", len(teams), sum(map(len, teams)))
             now = self._clock()
-            match = announce(store, head, match_id, teams, started_at, expires_in, queue, now, everywhere=everywhere)
+            most = self._service.match_limits.running
+            start = (started_at, expires_in, queue)
+            match = announce(store, head, match_id, teams, *start, now, everywhere=everywhere, most=most)
             return status_of(store, ladder, match)
 
     def leaves(
@@ -94,6 +97,8 @@ class Running:
         with self._write(ladder) as (store, head):
             match = _find(store, head, match_id)
             match = move(store, head, match, presences, self._clock(), everywhere=everywhere)
+            limits = self._service.match_limits.on(ladder, Settings.read(head.settings))
+            limits.check(f"match {match_id!r}", len(match.body["teams"]), len(match.slots()))
             return status_of(store, ladder, match)
 
     def openings(
@@ -164,7 +169,12 @@ class Running:
     def on(self, ladder: str) -> list[MatchStatus]:
         """The live matches, the latest change last."""
         with self._read(ladder) as (store, head):
-            return [status_of(store, ladder, match) for match in live_matches.read_open(store, head.ladder)]
+            return statuses_of(store, ladder, live_matches.read_open(store, head.ladder))
+
+    def count(self, ladder: str) -> int:
+        """The number of live matches."""
+        with self._read(ladder) as (store, head):
+            return live_matches.count_open(store, head.ladder)
 
     def expire(self, ladder: str, now: int | None = None) -> list[str]:
         """End overdue matches without rating them and free their players; return their ids."""

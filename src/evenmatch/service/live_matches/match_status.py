@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -61,8 +61,18 @@ class MatchStatus:
 
 def status_of(store: Store, ladder: str, match: LiveMatchRow) -> MatchStatus:
     """The status of a stored match, with the players' present names."""
+    return statuses_of(store, ladder, [match])[0]
+
+
+def statuses_of(store: Store, ladder: str, matches: Sequence[LiveMatchRow]) -> list[MatchStatus]:
+    """The status of each of these stored matches, with the players' present names."""
+    ids = {slot["id"] for match in matches for slot in match.slots()}
+    names = player_identities.names_of(store, sorted(ids))
+    return [_status(ladder, match, names) for match in matches]
+
+
+def _status(ladder: str, match: LiveMatchRow, names: Mapping[int, str]) -> MatchStatus:
     body, openings, closing = match.body, match.openings, match.body.get("close")
-    names = player_identities.names_of(store, [slot["id"] for slot in match.slots()])
     teams = []
     for side in body["teams"]:
         players = []

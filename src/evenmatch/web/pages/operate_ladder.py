@@ -220,7 +220,7 @@ async def ladder_to_archive(visit: PageRequest) -> Response:
             "form": visit.form_here(),
             "view": view,
             "waiting": waiting,
-            "running": len(visit.site.running.on(visit.ladder)),
+            "running": visit.site.running.count(visit.ladder),
         }
 
     return await visit.show("operate_archive", make)

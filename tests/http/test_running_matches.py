@@ -1,0 +1,110 @@
+"""Running matches in large numbers: bounded, and nothing long in the event loop."""
+
+import pytest
+
+from evenmatch import rules
+from evenmatch.http.options import Options
+from evenmatch.ledger.tables import player_identities
+from evenmatch.ledger.tables.change_locks import advance
+from evenmatch.service.callers.keys import Keys
+from evenmatch.service.live_matches import attendance, match_slots
+from evenmatch.service.service import Service
+from loop_lag import BUSY, ServedLag
+from server_process import Served
+
+ON = "/v1/ladders/duel/live"
+SECOND = 1_000_000
+MOST = 3
+
+
+@pytest.fixture
+def options():
+    return Options(matchmaker=False, rate=100_000, burst=100_000, running_limit=MOST)
+
+
+@pytest.fixture
+def database_url(either_database):
+    return either_database
+
+
+@pytest.fixture
+def ladder(service, clock):
+    clock.move(days=365)
+    service.create_ladder("duel", "elo", rules("elo"))
+    return "duel"
+
+
+def store_matches(service, first, count, size, spans=1):
+    """Running matches of two teams of this size, as queues make them; all have the same players."""
+    with service.database.write() as store:
+        number, now = store.head("duel").ladder, service.clock()
+        names = [[f"p{team}-{at}" for at in range(size)] for team in range(2)]
+        ids, _ = player_identities.admit(store, [name for team in names for name in team])
+        spells = [[now + at, now + at] for at in range(spans - 1)] + [[now + spans, None]]
+        for at in range(first, first + count):
+            teams = [[{"player": name, "id": ids[name], "spells": spells} for name in team] for team in names]
+            times = now, now + 7200 * SECOND
+            match_slots.begin(store, number, f"m-{at}", advance(store, number, 1), None, *times, {"teams": teams})
+
+
+@pytest.mark.slow
+def test_lists_and_matches_that_are_very_large_keep_nobody_waiting(either_database, tmp_path):
+    with Service.open(str(either_database)) as service:
+        service.create_ladder("duel", "elo", rules("elo"))
+        store_matches(service, 0, 2_000, 6)
+        store_matches(service, 2_000, 1, 2_000, attendance.SPANS // 10)
+        key = Keys(service.database, service.clock).create("page", ["read"])[1]
+    with Served(str(either_database), tmp_path) as process, process.client(key) as reader:
+        assert reader.get("/v1/ladders").status_code == 200
+        with ServedLag(process.address) as lag:
+            listed, large = reader.get(ON), reader.get(f"{ON}/m-2000")
+        assert (listed.status_code, len(listed.json()["items"])) == (200, 2_001)
+        assert listed.json()["items"][-1] == large.json()
+        assert listed.json()["items"][0] == reader.get(f"{ON}/m-0").json()
+        assert reader.get(ON, headers={"If-None-Match": listed.headers["etag"]}).status_code == 304
+    assert lag.worst < BUSY / 2
+
+
+def duel(at):
+    return {"teams": [{"players": [f"a{at}"]}, {"players": [f"b{at}"]}]}
+
+
+def test_a_ladder_has_a_limit_of_running_matches(admin, ladder):
+    for at in range(MOST):
+        assert admin.put(f"{ON}/m-{at}", json=duel(at)).status_code == 200
+    refused = admin.put(f"{ON}/m-9", json=duel(9))
+    assert (refused.status_code, refused.headers["retry-after"]) == (429, "10")
+    assert "'duel' has 3 running matches" in refused.text
+    assert "EVENMATCH_RUNNING_LIMIT" in refused.text
+    assert admin.put(f"{ON}/m-0", json=duel(0)).status_code == 200  # repeated
+    assert admin.post(f"{ON}/m-0/cancel", json={}).status_code == 200
+    assert admin.put(f"{ON}/m-9", json=duel(9)).status_code == 200
+
+
+def test_a_player_who_comes_and_goes_all_the_time_is_refused_in_the_end(admin, ladder, clock):
+    assert admin.put(f"{ON}/m-0", json=duel(0)).status_code == 200
+    flaps = [{"player": "a0", "back": at % 2 == 1} for at in range(2 * attendance.SPANS - 2)]
+    assert admin.post(f"{ON}/m-0/presence", json={"players": flaps}).status_code == 200
+    leaves, comes = {"player": "a0"}, {"player": "a0", "back": True}
+    assert admin.post(f"{ON}/m-0/presence", json={"players": [leaves]}).status_code == 200
+    refused = admin.post(f"{ON}/m-0/presence", json={"players": [comes]})
+    assert (refused.status_code, refused.json()["type"]) == (409, "urn:evenmatch:problem:conflict")
+    assert "'a0' has joined match 'm-0' 100 times, which is the limit" in refused.text
+
+
+def test_a_player_who_changes_sides_all_the_time_is_refused_in_the_end(admin, ladder):
+    assert admin.put(f"{ON}/m-0", json=duel(0)).status_code == 200
+    changes = [{"player": "a0", "back": True, "team": (at + 1) % 2} for at in range(attendance.SPANS - 1)]
+    assert admin.post(f"{ON}/m-0/presence", json={"players": changes}).status_code == 200
+    refused = admin.post(f"{ON}/m-0/presence", json={"players": [{"player": "a0", "back": True, "team": 0}]})
+    assert refused.status_code == 409
+    assert "'a0' has had a side in match 'm-0' 100 times" in refused.text
+
+
+def test_players_who_join_late_do_not_make_a_match_too_large_to_report(admin, ladder):
+    assert admin.patch("/v1/ladders/duel", json={"player_limit": 3}).status_code == 200
+    assert admin.put(f"{ON}/m-0", json=duel(0)).status_code == 200
+    late = [{"player": f"late-{at}", "back": True, "team": 0} for at in range(2)]
+    assert admin.post(f"{ON}/m-0/presence", json={"players": late[:1]}).status_code == 200
+    refused = admin.post(f"{ON}/m-0/presence", json={"players": late[1:]})
+    assert (refused.status_code, "at most" in refused.text) == (422, True), refused.text
