@@ -290,7 +290,7 @@ def test_a_sign_of_life_counts_on_all_ladders(queue_service, service, maker, clo
         queue_service.heartbeats.note(DUELS, queue_service.status(DUELS, joined.ticket))
         queue_service.heartbeats.write()
     assert maker.step(ARENA).dropped == ()
-    clock.move(seconds=31)
+    clock.move(seconds=37)
     assert maker.step(ARENA).dropped == (joined.playlist[ARENA],)
 
 

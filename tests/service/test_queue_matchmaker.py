@@ -9,6 +9,7 @@ from evenmatch.errors import StoreError
 from evenmatch.service.live_matches.attendance import Presence
 from evenmatch.service.live_matches.live_match_service import Running
 from evenmatch.service.queue_rules import QueueRules
+from evenmatch.service.queues import matchmaker
 from evenmatch.service.queues.leases import Leases
 from evenmatch.service.queues.matchmaker import Matchmaker
 from evenmatch.service.queues.queue_service import QueueService, lease_of
@@ -70,9 +71,39 @@ def test_after_a_restart_everybody_has_the_time_of_a_heartbeat_anew(queue_servic
     clock.move(seconds=3600)
     maker = Matchmaker(QueueService(service))
     assert maker.step(ladder).dropped == ()
-    clock.move(seconds=29)
+    clock.move(seconds=35)  # a heartbeat of second 30 may not be written yet
     assert maker.step(ladder).dropped == ()
     clock.move(seconds=2)
+    assert maker.step(ladder).dropped == (ticket,)
+
+
+@pytest.mark.parametrize("how", ["fails", "stands still"])
+def test_after_an_outage_of_the_database_everybody_has_the_time_of_a_heartbeat_anew(
+    queue_service, ladder, clock, maker, monkeypatch, how
+):
+    """Those who went on asking gave heartbeats that could not be written."""
+    queue_service.set_queue(ladder, "ranked", PAIRS)
+    (ticket,) = join_queue(queue_service, ladder, party("ann"))
+    maker.step(ladder)
+    hold, times = maker.leases.hold, []
+
+    def held_after_a_minute(name):
+        clock.move(seconds=60)
+        if how == "fails":
+            raise StoreError("the database is away")
+        times.append(60)
+        return hold(name)
+
+    passed = matchmaker.time.monotonic
+    monkeypatch.setattr(matchmaker.time, "monotonic", lambda: passed() + sum(times))
+    monkeypatch.setattr(maker.leases, "hold", held_after_a_minute)
+    if how == "fails":
+        maker._step_due({ladder: 1.0}, {}, threading.Event())
+        monkeypatch.setattr(maker.leases, "hold", hold)
+    assert maker.step(ladder).dropped == ()
+    monkeypatch.setattr(maker.leases, "hold", hold)
+    maker._failed.clear()
+    clock.move(seconds=37)
     assert maker.step(ladder).dropped == (ticket,)
 
 

@@ -12,6 +12,7 @@ from evenmatch.ledger.tables import change_locks, tickets
 from evenmatch.service.queues.ticket_status import Status
 
 EVERY = 5.0  # seconds between two writes
+GRACE = EVERY + 1  # seconds after which a heartbeat that was given in time is written
 
 logger = logging.getLogger(__name__)
 
@@ -55,11 +56,13 @@ class Heartbeats:
             raise failure
 
     def run(self, stop: threading.Event) -> None:
-        """Write every five seconds until `stop` is set.
+        """Write every five seconds until `stop` is set, and once more then.
 
         Every process that answers requests must do so, whether or not it runs matchmakers.
         """
-        while not stop.wait(EVERY):
+        is_last = False
+        while not is_last:
+            is_last = stop.wait(EVERY)
             try:
                 self.write()
             except EvenmatchError as error:

@@ -11,6 +11,7 @@ import threading
 import time
 from collections.abc import Mapping, Sequence
 
+from evenmatch.durations import SECOND
 from evenmatch.errors import EvenmatchError
 from evenmatch.ledger.tables import offers, tickets
 from evenmatch.ledger.tables.change_locks import advance
@@ -45,7 +46,7 @@ class Matchmaker:
         self.leases = queue_service.leases if leases is None else leases
         self._processes = MatchmakerProcesses(self.leases)
         self._share: int | None = None  # of the ladders, which this process may hold; None: all
-        self._since: dict[str, int] = {}  # by ladder: when this process got its lease
+        self._since: dict[str, int] = {}  # by ladder held: since when its lease was, and heartbeats could be written
         self._pruned: dict[str, float] = {}
         self._followed: dict[str, float] = {}
         self._failed: dict[str, int] = {}  # by ladder: failed steps in a row
@@ -53,8 +54,10 @@ class Matchmaker:
     def step(self, ladder: str, now: int | None = None) -> TickCounts | None:
         """Run one tick of a ladder at a time in microseconds; None if another process holds its lease.
 
-        Raises StoreError; the next step then makes up for it.
+        Raises StoreError; the next step then makes up for it. After an outage all tickets have the time of a heartbeat
+        anew, since none could be written.
         """
+        begin, had_failed = time.monotonic(), ladder in self._failed
         queue_state = self.queue_service.queue_state(ladder)
         lease = lease_of(queue_state.ladder)
         before = self.leases.watch(lease)
@@ -65,11 +68,15 @@ class Matchmaker:
         tick_time = self.queue_service.service.clock() if now is None else now
         if before.owner != self.leases.owner:
             self._skip_pause(queue_state.ladder, before.held_at, tick_time)
+        if had_failed or _is_long(begin):
+            self._since[ladder] = tick_time
         since = self._since.setdefault(ladder, tick_time)
         with queue_state.lock:
             stepped = MatchmakerTick(self.queue_service, ladder, queue_state, tick_time, since).run(
                 self._catch_up(ladder, queue_state, tick_time)
             )
+        if _is_long(begin):
+            self._since[ladder] = self.queue_service.service.clock()
         self._prune(ladder, queue_state.ladder, tick_time)
         return stepped
 
@@ -199,6 +206,11 @@ class Matchmaker:
             self._processes.leave()
         except EvenmatchError as error:
             logger.warning("the other matchmakers will notice in some seconds that this one has ended: %s", error)
+
+
+def _is_long(begin: float) -> bool:
+    """Whether so much time has passed since a monotonic time that the database must have stood still."""
+    return (time.monotonic() - begin) * SECOND > PAUSE
 
 
 def _back_off(failed: int) -> float:

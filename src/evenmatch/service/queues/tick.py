@@ -15,6 +15,7 @@ from evenmatch.matchmaking import Filling, Proposal, choose_map
 from evenmatch.matchmaking.map_choice import REMEMBERED
 from evenmatch.service.queues import backfill
 from evenmatch.service.queues.changes import QueueChanges
+from evenmatch.service.queues.heartbeats import GRACE
 from evenmatch.service.queues.join_profiles import JoinProfiles
 from evenmatch.service.queues.playlists import with_locks
 from evenmatch.service.queues.queue_service import QueueService
@@ -102,7 +103,7 @@ class MatchmakerTick:
             known = [seconds for seconds in heartbeats if seconds is not None]
             if not known or len(known) < len(heartbeats):
                 continue
-            limit = now - round(max(known) * SECOND)
+            limit = now - round((max(known) + GRACE) * SECOND)
             if max(held.seen_at, self._since) < limit:
                 silent[ticket] = limit
         if not silent:
