@@ -54,8 +54,8 @@ class Matchmaker:
     def step(self, ladder: str, now: int | None = None) -> TickCounts | None:
         """Run one tick of a ladder at a time in microseconds; None if another process holds its lease.
 
-        Raises StoreError; the next step then makes up for it. After an outage all tickets have the time of a heartbeat
-        anew, since none could be written.
+        Raises StoreError; the next step then makes up for it. The time of an outage counts for no ticket as time
+        without a heartbeat, since none could be written.
         """
         begin, had_failed = time.monotonic(), ladder in self._failed
         queue_state = self.queue_service.queue_state(ladder)
@@ -209,7 +209,7 @@ class Matchmaker:
 
 
 def _is_long(begin: float) -> bool:
-    """Whether so much time has passed since a monotonic time that the database must have stood still."""
+    """Whether more time has passed since a monotonic time than a working database takes."""
     return (time.monotonic() - begin) * SECOND > PAUSE
 
 
