@@ -144,7 +144,7 @@ def test_the_stream_of_a_ticket_is_at_the_address_of_the_document(operations):
 
 # Writes that are recognized by an id of their own or that can be repeated as often as one likes
 HARMLESS = {"report_match", "report_matches", "close_match", "accept_offer", "heartbeat", "issue_token"}
-HARMLESS |= {"decay_ratings", "get_odds", "preview_rules"}
+HARMLESS |= {"decay_ratings", "get_odds", "preview_rules", "announce_match"}
 WITH_ID = {
     "join_queue": "request_id",
     **dict.fromkeys(("void_match", "ban_player", "open_season", "start_ratings"), "id"),

@@ -102,9 +102,9 @@ def post(
     return Call("POST", path, answer.model_validate_json, values, body, idempotency_key=key, of_job=of_job)
 
 
-def put(answer: type[Model], path: str, body: RequestModel) -> Call[Model]:
-    """A PUT call, which creates or replaces a resource."""
-    return Call("PUT", path, answer.model_validate_json, body=body, idempotency_key=new_key())
+def put(answer: type[Model], path: str, body: RequestModel, *, again: bool = False) -> Call[Model]:
+    """A PUT call, which creates or replaces a resource. again: see post."""
+    return Call("PUT", path, answer.model_validate_json, body=body, idempotency_key=None if again else new_key())
 
 
 def delete(

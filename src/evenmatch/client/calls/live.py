@@ -30,7 +30,7 @@ class LiveMatchCalls:
         >>> client.announce_match("arena", "m-2", Announce(teams=teams)).state
         'open'
         """
-        return put(LiveMatch, path_of("ladders", ladder, "live", match_id), match)
+        return put(LiveMatch, path_of("ladders", ladder, "live", match_id), match, again=True)
 
     @operation
     def tell_presence(self, ladder: str, match_id: str, presences: AttendanceReport) -> Call[LiveMatch]:
