@@ -475,3 +475,20 @@ def test_other_ladders_are_not_concerned(kept):
     kept.record(duel(1, "a", "b", ladder="other"))
     run_sql(kept, "UPDATE event SET played_at = 5 WHERE ladder = 1 AND position = 4")
     assert kept.verify("other").is_equal
+
+
+@pytest.mark.parametrize("torn", ["told = x'00'", "told = NULL", "teams = x'00'", "players = NULL"])
+def test_a_match_that_is_damaged_and_sent_again_is_refused_alone(kept, torn):
+    if kept.database.url.get_backend_name() != "sqlite":
+        torn = torn.replace("x'00'", "decode('00', 'hex')")
+    run_sql(kept, f"UPDATE event SET {torn} WHERE id = 'm1'")
+    outcomes = kept.record_many("default", [duel(9, "a", "b"), duel(1, "a", "b"), duel(3, "a", "c")])
+    assert [type(outcome).__name__ for outcome in outcomes] == ["MatchReceipt", "DamageError", "MatchReceipt"]
+
+
+def test_a_rebuild_that_is_due_after_the_last_event_is_a_difference_and_ends(kept):
+    run_sql(kept, "UPDATE ladder SET due = 9223372036854775807")
+    (difference,) = kept.verify("default").differences
+    assert difference.startswith("the ladder's row says that a rebuild is due from position 9223372036854775807")
+    assert kept.rebuild("default") is not None
+    assert kept.verify("default").is_equal

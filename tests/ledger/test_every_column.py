@@ -80,7 +80,12 @@ UNSEEN = {
 CHANGES = {
     sa.BigInteger: ("{0} + 1", "0"),
     sa.Double: ("{0} + 1",),
-    sa.Text: ("{0} || 'x'", "CAST(x'ff' AS TEXT)"),  # the last one is no UTF-8
+    sa.Text: (  # the last one is no UTF-8
+        "{0} || 'x'",
+        "'[]'",
+        "REPLACE({0}, '\"elo\"', '\"elp\"')",
+        "CAST(x'ff' AS TEXT)",
+    ),
     sa.LargeBinary: (
         "x'00'",
         "SUBSTR({0}, 1, LENGTH({0}) - 1)",

@@ -60,7 +60,7 @@ MERGED = "(SELECT player FROM player WHERE erased_at IS NOT NULL AND merged_into
 MARKS = {
     "a player who was not erased": (
         ("UPDATE player SET erased_at = 5 WHERE name = 'a'",),
-        "player 'a' is marked as erased; no event of a ledger says so",
+        "player 'a' is marked as erased; no event of the ladder says so",
     ),
     "and has a pseudonym": (
         (
@@ -69,11 +69,11 @@ MARKS = {
             "UPDATE name SET name = 'erased-0123456789ab' WHERE name = 'a'",
             "DELETE FROM name_check WHERE name = 'a'",
         ),
-        "player 'erased-0123456789ab' is marked as erased; no event of a ledger says so",
+        "match 'm1' at position 2 was reported with other names",
     ),
     "a player without matches": (
         ("UPDATE player SET erased_at = 5 WHERE name = 'dan'",),
-        "player 'dan' is marked as erased; no event of a ledger says so",
+        "player 'dan' is marked as erased; no event of the ladder says so",
     ),
     "a player without events": (
         ("UPDATE player SET erased_at = 5 WHERE name = 'queued'",),
@@ -111,6 +111,20 @@ def test_an_erased_player_who_is_reported_on_another_ladder_is_no_damage_there(k
 
 def test_a_player_without_events_is_erased_without_one(kept):
     kept.erase("queued")
+    assert damage(kept) == []
+
+
+@pytest.mark.parametrize(
+    "use",
+    [
+        lambda one, name: one.record(duel(9, name, "b")),
+        lambda one, name: one.start_ratings("default", {name: 1300.0}),
+        lambda one, name: one.correct("default", Ban(name)),
+    ],
+    ids=["report", "start", "ban"],
+)
+def test_a_pseudonym_may_be_used_when_it_was_given_without_an_event(kept, use):
+    use(kept, kept.erase("queued"))
     assert damage(kept) == []
 
 

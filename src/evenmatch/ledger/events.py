@@ -65,11 +65,12 @@ def correction_of(
 ) -> Correction:
     """Create a correction from its row. Raises DamageError if it is damaged."""
     try:
-        if body is None:
-            raise ValueError("it has no body")  # noqa: TRY301 - one message for all kinds of damage
+        content = None if body is None else json.loads(body)
+        if not isinstance(content, dict):
+            raise ValueError("its body is no JSON object")  # noqa: TRY004, TRY301 - one message for all kinds of damage
         ids = NO_IDS if players is None else np.frombuffer(players, ID).astype(np.int64)
         values = NO_RATINGS if ratings is None else np.frombuffer(ratings, "<f8").astype(np.float64)
-        return Correction(position, Kind(kind), json.loads(body), ids, values)
+        return Correction(position, Kind(kind), content, ids, values)
     except (ValueError, RecursionError) as error:
         message = f"the event of ladder {ladder!r} at position {position} is damaged ({error})"
         raise DamageError(f"{message}; restore it from a backup") from error
@@ -134,6 +135,8 @@ class Event(NamedTuple):
         ratings = NO_RATINGS if self.slots is None else np.frombuffer(self.slots, "<f8").astype(np.float64)
         body = str(self.body)
         content = json.loads(body)
-        if write_body(content) != body or self.digest != correction_digest(Kind(self.kind), content, ids, ratings):
+        if not isinstance(content, dict) or write_body(content) != body:
+            return None
+        if self.digest != correction_digest(Kind(self.kind), content, ids, ratings):
             return None
         return correction_seal(previous, self.position, self.id, self.recorded_at, self.kind, body, ids, ratings)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-from contextlib import suppress
 from typing import NamedTuple
 
 from evenmatch.history import Floats
@@ -57,19 +55,6 @@ def read_stored(store: Store, ladder: int, before: int, limit: int | None = None
     )
     clause, values = ("", ()) if limit is None else (" LIMIT ?", (limit,))
     return [StoredCorrection(*row) for row in store.all(sql + clause, ladder, before, *values)]
-
-
-def read_erased(store: Store) -> set[object]:
-    """The players that events of any ladder erase; damaged events are left out."""
-    sql = (
-        "SELECT e.body FROM correction c JOIN event e ON e.ladder = c.ladder AND e.position = c.position "
-        "WHERE e.kind = ?"
-    )
-    erased: set[object] = set()
-    for (body,) in store.all(sql, Kind.ERASED.value):
-        with suppress(ValueError, TypeError, KeyError):
-            erased.add(json.loads(body)["player"])
-    return erased
 
 
 def read_positions(store: Store, ladder: int) -> list[int]:

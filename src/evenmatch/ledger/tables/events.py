@@ -156,9 +156,19 @@ def read_blocks_at(store: Store, head: Head, positions: Sequence[int]) -> Iterat
 
 
 def read_matches(store: Store, ladder: int, ids: Sequence[str]) -> list[tuple[Block, Row]]:
-    """Each of the matches with these ids as a block, with (id, generation, told, labels), in no particular order."""
+    """Each of the matches with these ids as a block, with (id, generation, told, labels), in no particular order.
+
+    Raises DamageError for a torn match.
+    """
     rows = store.among(f"{_MATCH} WHERE ladder = ? AND kind = ? AND id IN ({{}})", (ladder, Kind.MATCH.value), ids)
-    return [(_block_of([(value,) for value in row[:7]]), row[7:]) for row in rows]
+    blocks = []
+    for row in rows:
+        try:
+            blocks.append((_block_of([(value,) for value in row[:7]]), row[7:]))
+        except (ValueError, TypeError) as error:
+            message = f"match {row[7]!r} is damaged ({error}); `evenmatch verify` shows what is, restore a backup"
+            raise DamageError(message) from error
+    return blocks
 
 
 def _block(head: Head, columns: Sequence[Row]) -> Block:

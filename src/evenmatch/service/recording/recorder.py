@@ -19,7 +19,7 @@ from evenmatch.ledger.text import check_texts
 from evenmatch.service.group_commit import Gather, GroupCommit
 from evenmatch.service.match_limits import MatchLimits
 from evenmatch.service.queries.standings import DIVIDE, StandingsCache, View, divide, take
-from evenmatch.service.recording.classification import classify, name_refusals
+from evenmatch.service.recording.classification import classify, each_apart, name_refusals
 from evenmatch.service.recording.first_receipts import first_receipts
 from evenmatch.service.recording.ledger_append import Batch, ReceiptDisplay, append
 from evenmatch.service.recording.player_state_cache import PlayerStateCache
@@ -304,7 +304,7 @@ def record(
         source = RatedBlock(rules.system, added.block, added.rated.journal_lines(), added.names, divisions)
         outcomes |= zip(new, receipts(head.name, chosen.ids, source), strict=True)
     if again:
-        before = first_receipts(store, head, sorted({batch.ids[index] for index in again}))
+        before = each_apart(partial(first_receipts, store, head), sorted({batch.ids[index] for index in again}))
         outcomes |= {index: before[batch.ids[index]] for index in again}
     return [outcomes[index] for index in range(len(batch))], len(new)
 

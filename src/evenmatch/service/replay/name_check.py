@@ -10,7 +10,6 @@ import json
 import math
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from functools import cached_property
 from itertools import combinations, islice, product
 
 import numpy as np
@@ -18,7 +17,6 @@ import numpy as np
 from evenmatch.ledger.codec import ID, Ids, PackedMatches, contents, digest_of, digests
 from evenmatch.ledger.events import Correction, Event, Kind
 from evenmatch.ledger.store import Store
-from evenmatch.ledger.tables import corrections as stored_corrections
 from evenmatch.ledger.tables import player_identities
 from evenmatch.ledger.tables.player_identities import PSEUDONYM, Identity
 
@@ -58,7 +56,7 @@ class NameCheck:
             finding = next(self._findings(player, known[player], names), None)
             if finding is not None:
                 self.damage.append(finding)
-            is_open = finding is None and known[player].erased_at is None
+            is_open = finding is None and not self._is_erased(owners[player], known[player])
             self._names[player] = names if is_open else []
             if is_open:
                 self._own[player] = known[player].name
@@ -80,8 +78,8 @@ class NameCheck:
         is_erased = self._is_erased(player if target is None else target, identity)
         if is_erased and erased_at is None:
             yield f"player {name!r} is not marked as erased; the ledger says that they were erased"
-        if erased_at is not None and not is_erased:
-            yield f"player {name!r} is marked as erased; no event of a ledger says so"
+        if erased_at is not None and not is_erased and (names != [name] or not PSEUDONYM.fullmatch(name)):
+            yield f"player {name!r} is marked as erased; no event of the ladder says so"
         if not names:
             yield f"no name leads to player {name!r}"
         if is_erased and (names != [name] or not PSEUDONYM.fullmatch(name)):
@@ -93,15 +91,11 @@ class NameCheck:
             yield f"player {name!r} is searched as {folded!r}"
 
     def _is_erased(self, owner: int, identity: Identity) -> bool:
-        """Whether the ledger says that a player was erased, or does not say it of one who is marked as erased."""
-        if self._merged is None:
-            return identity.erased_at is not None
-        return owner in self._erased or (identity.erased_at is not None and owner in self._erased_anywhere)
+        """Whether the ladder says that a player was erased; if that is not known, whether the player's row does.
 
-    @cached_property
-    def _erased_anywhere(self) -> set[object]:
-        """The players that any ladder erases: a pseudonym may be reported on ladders without that event."""
-        return stored_corrections.read_erased(self._store)
+        Events of a ladder that does not say so came later: they are about the pseudonym, and are checked under it.
+        """
+        return identity.erased_at is not None if self._merged is None else owner in self._erased
 
     def add_events(self, events: Sequence[Event]) -> None:
         """Check the names of the players of these events, which are whole."""

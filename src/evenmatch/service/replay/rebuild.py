@@ -153,7 +153,8 @@ def _open(
     generations.insert(
         store, head.ladder, last + 1, system.name, engine_of(system), planned=head.corrected, ready=False, now=now
     )
-    return RebuildRun(database, head, plan, min(starts), last + 1, pending)
+    first = min(*starts, head.position + 1)  # an altered row may say that a rebuild is due after the last event
+    return RebuildRun(database, head, plan, first, last + 1, pending)
 
 
 @dataclass

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from evenmatch.errors import DamageError
+from evenmatch.errors import DamageError, UnknownNameError
 from evenmatch.ledger.block_rating import engine_of
 from evenmatch.ledger.codec import same_bits
 from evenmatch.ledger.database import Database
@@ -116,7 +116,7 @@ def _name_check(store: Store, head: Head) -> NameCheck:
     try:
         listed = corrections.read(store, head, head.position)
         return NameCheck(store, plan_of(listed).merged, listed)
-    except DamageError:
+    except (DamageError, UnknownNameError):  # of a system: an altered name, or one that is not installed
         return NameCheck(store, None, [])
 
 
@@ -127,6 +127,10 @@ def _compare_corrections(head: Head, plan: Plan) -> list[str]:
     if head.corrected != last:
         differences.append(
             f"the ladder's row says that the last correction is at position {head.corrected}; it is at position {last}"
+        )
+    if head.due is not None and head.due > head.position:
+        differences.append(
+            f"the ladder's row says that a rebuild is due from position {head.due}, after its last event"
         )
     if head.planned != last if head.due is None else is_repairable(head, plan.systems):
         differences.append(
