@@ -14,9 +14,10 @@ from starlette.requests import Request
 
 from evenmatch.errors import AccessError, BusyError, EvenmatchError, StoreError, UnknownNameError
 from evenmatch.http.allowed_hosts import AllowedHosts
-from evenmatch.http.body_memory import BodyMemory
+from evenmatch.http.body_memory import BodyMemory, least_memory
 from evenmatch.http.cached_responses import CachedResponses
 from evenmatch.http.connections import Connections
+from evenmatch.http.known_addresses import KnownAddresses
 from evenmatch.http.limited_threads import RETRY, LimitedThreads
 from evenmatch.http.logs import log
 from evenmatch.http.metrics import HttpMetrics
@@ -111,6 +112,7 @@ class Site:
         self.ladder_work = LadderWork(self.service, self.jobs)
         self.sessions = Sessions(self.service.database, self.service.clock, self.keys, self.tokens)
         self.seen_signatures = SeenSignatures(self.service.database, self.service.clock)
+        self.signing_addresses = KnownAddresses()  # with a signature that was verified
         self.idempotent_requests = IdempotentRequests(self.service.database, self.service.clock)
         self.readiness = Readiness(self.service)
         self.daily_check = DailyCheck(self.service.database, self.queue_service.leases)
@@ -140,8 +142,8 @@ class Site:
         self.player_limit = self._limit("player", options.player_rate, options.player_burst)
         self.open_limit = self._limit("open", options.open_rate, options.open_burst)
         self.wrong_key_limit = self._limit("wrong key", options.open_rate, options.open_burst)
-        largest = min(options.body_memory, 5 * options.body_limit)  # a signed body may take a quarter of it
-        self.bodies = BodyMemory(share(options.body_memory, options.workers, largest))
+        memory = share(options.body_memory, options.workers, least_memory(options.body_limit))
+        self.bodies = BodyMemory(memory)
         self.hosts = AllowedHosts(options.hosts, options.host)
 
     def _limit(self, name: str, rate: float, burst: int) -> RateLimit:
