@@ -63,6 +63,7 @@ from evenmatch.service.webhooks.subscriptions import Webhooks
 from evenmatch.service.work.ladder_work import LadderWork
 
 T = TypeVar("T")
+ListedMatch = tuple[str | None, bytes]  # the queue of a running match, and its JSON
 REPORT_LIMIT = 15.0  # seconds after which a report, or a request to a queue, is answered with an error
 IDENTITY_LIMIT = 10.0  # seconds after which any request is whose key was not looked up
 CALL_LIMIT = 60.0  # seconds after which any other request is, unless its work may take longer
@@ -96,6 +97,7 @@ class Site:
     threads: ThreadPoolExecutor = field(default_factory=lambda: ThreadPoolExecutor(THREADS, "evenmatch"))
     body_threads: LimitedThreads = field(default_factory=lambda: LimitedThreads("bodies of ladder", 1, 1, 1000))
     ladder_threads: LimitedThreads = field(default_factory=lambda: LimitedThreads("ladder", THREADS, 2, 32))
+    list_threads: LimitedThreads = field(default_factory=lambda: LimitedThreads("running matches of ladder", 2, 1, 8))
     resolving: LimitedThreads = field(default_factory=lambda: LimitedThreads("webhooks of ladder", 8, 2, 8))
     answers: CachedResponses = field(default_factory=CachedResponses)
     ticket_notifications: TicketNotifications = field(default_factory=TicketNotifications)
@@ -120,6 +122,7 @@ class Site:
         self.waiting = WaitingRequests(partial(self.work, checks.ended), self.stopping)
         self.live_statuses: SharedComputation[MatchStatus] = SharedComputation(self.work, anonymous_client.get)
         self.live_answers: SharedComputation[bytes] = SharedComputation(self.work, anonymous_client.get)
+        self.live_lists: SharedComputation[list[ListedMatch]] = SharedComputation(self.work, lambda: None)
         self.views = ViewCache(self.service, self.work, anonymous_client.get, self.answers)
         start = self.threads.submit
         self.reports: GroupCommit[ReportBatch, list[Outcome]] = GroupCommit.staged(
@@ -233,6 +236,7 @@ class Site:
     def close(self) -> None:
         """Wait for the calls in worker threads."""
         self.resolving.shutdown()
+        self.list_threads.shutdown()
         self.ladder_threads.shutdown()
         self.anonymous_threads.shutdown()
         self.body_threads.shutdown()
