@@ -84,9 +84,7 @@ def reading(site, monkeypatch):
     return calls
 
 
-def test_running_matches_are_read_once_for_all_queues_and_apart_from_other_requests(
-    admin, reader, ladder, reading
-):
+def test_running_matches_are_read_once_for_all_queues_and_apart_from_other_requests(admin, reader, ladder, reading):
     queues = [f"q{at}" for at in range(6)]
     for queue in queues:
         assert admin.put(f"/v1/ladders/duel/queues/{queue}", json={}).status_code < 300
