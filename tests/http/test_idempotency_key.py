@@ -14,6 +14,7 @@ from evenmatch.http.app import application, endpoints
 from evenmatch.http.middleware import error_boundary, idempotency
 from evenmatch.http.options import Options
 from evenmatch.http.server import site_over
+from evenmatch.ledger.tables import idempotent_requests as table
 from evenmatch.service.callers import idempotent_requests, kept_requests, signing
 from evenmatch.service.callers.idempotent_requests import LEASE, IdempotentRequest
 from evenmatch.service.callers.kept_requests import KeptLimit
@@ -47,6 +48,7 @@ def other(database_url, clock, options):
     with Service.open(str(database_url), clock) as service:
         site = site_over(service, options)
         asking = Asking(application(site))
+        asking.site = site
         yield asking
         asking.close()
         site.threads.shutdown()
@@ -65,6 +67,13 @@ def count_made(site):
 def count_stored(service):
     with service.database.read() as store:
         return store.connection.exec_driver_sql("SELECT COUNT(*) FROM idempotent_request").scalar()
+
+
+def count_kept(site):
+    """Do the hourly work once."""
+    stop = threading.Event()
+    stop.set()
+    site.idempotent_requests.run(stop)
 
 
 def is_repeated(answer):
@@ -373,6 +382,7 @@ def test_a_key_has_a_limited_number_of_requests_that_are_kept(send, other, site,
     """Dropping the oldest would carry out its resend again."""
     monkeypatch.setattr(kept_requests, "OF_KEY", KeptLimit(3, 2**30))
     assert [send(key).status_code for key in "abc"] == [201] * 3
+    count_kept(other.site)
     for by in (None, other):
         refused = send("d") if by is None else send("d", by=by)
         assert (refused.status_code, refused.headers["Retry-After"]) == (429, "3600")
@@ -381,6 +391,8 @@ def test_a_key_has_a_limited_number_of_requests_that_are_kept(send, other, site,
     assert send("k", text=site.keys.create("other", ["admin"])[1]).status_code == 201  # others have theirs
     assert count_made(site) == 4
     clock.move(seconds=DAY + 1)
+    assert send("d").status_code == 429
+    count_kept(site)
     assert send("d").status_code == 201
 
 
@@ -390,8 +402,30 @@ def test_a_key_has_a_limited_size_of_answers_that_are_kept(send, other, monkeypa
     assert statuses[0] == 201
     assert statuses[-1] == 429
     assert "bytes of answers" in send("k6").json()["detail"]
+    count_kept(other.site)
     assert send("k7", by=other).status_code == 429
     assert is_repeated(send("k0"))
+
+
+def test_no_request_waits_until_the_kept_ones_are_counted(send, site, monkeypatch):
+    monkeypatch.setattr(kept_requests, "OF_KEY", KeptLimit(4, 2**30))
+    counting, go, sizes = threading.Event(), threading.Event(), table.sizes
+
+    def slow(*arguments):
+        rows = sizes(*arguments)
+        counting.set()
+        assert go.wait(SOON)
+        return rows
+
+    monkeypatch.setattr(table, "sizes", slow)
+    assert [send(key).status_code for key in "ab"] == [201] * 2
+    counter = threading.Thread(target=count_kept, args=(site,), daemon=True)
+    counter.start()
+    assert counting.wait(SOON)
+    assert send("c").status_code == 201
+    go.set()
+    counter.join(SOON)
+    assert [send(key).status_code for key in "de"] == [201, 429]  # what was added meanwhile counts
 
 
 def test_refused_requests_do_not_use_up_what_a_key_may_keep(send, monkeypatch):

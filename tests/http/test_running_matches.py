@@ -1,5 +1,9 @@
 """Running matches in large numbers: bounded, and nothing long in the event loop."""
 
+import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
+
 import pytest
 
 from evenmatch import rules
@@ -63,6 +67,40 @@ def test_lists_and_matches_that_are_very_large_keep_nobody_waiting(either_databa
         assert listed.json()["items"][0] == reader.get(f"{ON}/m-0").json()
         assert reader.get(ON, headers={"If-None-Match": listed.headers["etag"]}).status_code == 304
     assert lag.worst < BUSY / 2
+
+
+@pytest.fixture
+def reading(site, monkeypatch):
+    """Counts how often the running matches are read, which takes a while."""
+    calls, on, guard = [], site.running.on, threading.Lock()
+
+    def slow(ladder):
+        with guard:
+            calls.append(threading.current_thread().name)
+        time.sleep(0.3)
+        return on(ladder)
+
+    monkeypatch.setattr(site.running, "on", slow)
+    return calls
+
+
+def test_running_matches_are_read_once_for_all_queues_and_apart_from_other_requests(admin, reader, ladder, reading):
+    queues = [f"q{at}" for at in range(6)]
+    for queue in queues:
+        assert admin.put(f"/v1/ladders/duel/queues/{queue}", json={}).status_code < 300
+    assert admin.put(f"{ON}/m-0", json={**duel(0), "queue": "q1"}).status_code == 200
+
+    with ThreadPoolExecutor(len(queues) + 1) as pool:
+        answers = list(pool.map(reader.get, [ON, *(f"{ON}?queue={queue}" for queue in queues)]))
+    assert [len(answer.json()["items"]) for answer in answers] == [1, 0, 1, 0, 0, 0, 0]
+    assert len(reading) == 1
+    assert "running matches" in reading[0]
+
+
+def test_no_running_match_is_read_for_a_queue_that_the_ladder_does_not_have(reader, ladder, reading):
+    refused = reader.get(f"{ON}?queue=none")
+    assert (refused.status_code, "'none'" in refused.text) == (404, True)
+    assert reading == []
 
 
 def duel(at):

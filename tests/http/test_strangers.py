@@ -7,16 +7,25 @@ import socket
 import struct
 import sys
 import time
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 
 import httpx
 import pytest
 
 from evenmatch.errors import UsageError
 from evenmatch.http import open_files
-from evenmatch.http.body_memory import KEYS, SIGNATURES, STRANGERS, BodyMemory, BodySender, players_of
+from evenmatch.http.body_memory import (
+    KEYS,
+    SIGNATURES,
+    STRANGERS,
+    VERIFIED,
+    BodyMemory,
+    BodySender,
+    least_memory,
+    players_of,
+)
 from evenmatch.http.limited_body import OTHER, SMALL, LimitedBody
-from evenmatch.http.options import Options
+from evenmatch.http.options import Options, read_options
 from evenmatch.http.rate_limits import RateLimit
 from evenmatch.http.request_context import RequestContext
 from evenmatch.service.callers.keys import Keys
@@ -24,6 +33,7 @@ from evenmatch.service.callers.signing import SignedRequest, sign, signing_key, 
 from evenmatch.service.service import Service
 from loop_lag import BUSY, ServedLag
 from protocol_server import received, wait_for
+from run_command import run_command
 from server_process import Served
 
 FILES = 256
@@ -64,7 +74,7 @@ def wire(empty_file, tmp_path_factory):
         keys = [Keys(service.database, service.clock).create(f"key {at}", ["admin"])[1] for at in range(3)]
     settings = {
         "EVENMATCH_HEAD_WITHIN": "2",
-        "EVENMATCH_BODY_MEMORY": "20000000",
+        "EVENMATCH_BODY_MEMORY": "42000000",
         "EVENMATCH_OPEN_BURST": "500",
         "EVENMATCH_OPEN_RATE": "1",  # so that a slow machine does not fill it up again between requests
         "EVENMATCH_OPEN_READS": "true",
@@ -230,20 +240,21 @@ def large_report(match_id):
 
 
 def test_one_key_cannot_hold_all_the_memory_for_bodies(wire):
-    """Of 20 MB a key may hold no more than it leaves free: one such body, and another key then half of the rest."""
+    """Of 42 MB a key may hold no more than it leaves free: two such bodies, and another key then one."""
     with ExitStack() as stack, wire.client(wire.keys[2]) as third:
-        connections = [stack.enter_context(wire.connect()) for _ in range(4)]
-        sizes = [LARGE, LARGE, LARGE, LARGE // 2]
-        for connection, size, key in zip(connections, sizes, [0, 0, 1, 1], strict=True):
-            connection.sendall(wire.head(size, key=wire.keys[key]))
+        connections = [stack.enter_context(wire.connect()) for _ in range(5)]
+        kept, refused = (connections[0], connections[1], connections[3]), (connections[2], connections[4])
+        for connection, key in zip(connections, [0, 0, 0, 1, 1], strict=True):
+            before = held(third)
+            connection.sendall(wire.head(LARGE, key=wire.keys[key]))
             time.sleep(0.2)
-            if connection in (connections[0], connections[3]):
-                connection.sendall(b" " * (size - 1))
-                wait_for(lambda most=size: held(third) > most)
-        for connection in connections[1:3]:
+            if connection in kept:
+                connection.sendall(b" " * (LARGE - 1))
+                wait_for(lambda before=before: held(third) > before + LARGE - 1)
+        for connection in refused:
             text = connection.recv(1 << 16)
             assert (status_of(text), b"retry-after: 1" in text) == (503, True)
-        for connection in (connections[0], connections[3]):
+        for connection in kept:
             connection.settimeout(0.2)
             with pytest.raises(TimeoutError):
                 connection.recv(1)
@@ -293,20 +304,59 @@ def test_a_body_in_very_many_pieces_is_counted_with_what_each_piece_costs(site):
 
 
 def test_one_address_cannot_hold_all_the_memory_for_signed_bodies(wire):
-    body = large_report("signed")
     with ExitStack() as stack, wire.client() as known:
         first, second = (stack.enter_context(wire.connect("127.0.5.1")) for _ in range(2))
-        first.sendall(signed(wire.head(4_900_000), wire.keys[0]) + b" " * 4_899_999)
-        wait_for(lambda: held(known) > 4_900_000)
-        second.sendall(signed(wire.head(4_900_000), wire.keys[0]))
+        first.sendall(signed(wire.head(LARGE), wire.keys[0]) + b" " * (LARGE - 1))
+        wait_for(lambda: held(known) > LARGE - 1)
+        second.sendall(signed(wire.head(LARGE), wire.keys[0]))
         assert first_status(second) == 503
-        path = f"{MATCHES}/batch"
-        now = int(time.time())
-        signature = sign(signing_key(wire.keys[2]), now, "POST", path, body)
-        headers = {"Authorization": write(SignedRequest(wire.keys[2][:13], now, signature))}
-        transport = stack.enter_context(httpx.HTTPTransport(local_address="127.0.5.2"))
-        other = stack.enter_context(httpx.Client(base_url=wire.served.address, transport=transport, timeout=30))
-        assert other.post(path, content=body, headers=headers).status_code == 200
+        assert report_signed(wire, "127.0.5.2", large_report("signed")) == 200
+
+
+def report_signed(wire, source, body):
+    """The status of a signed batch from this address."""
+    path, now, key = f"{MATCHES}/batch", int(time.time()), wire.keys[2]
+    signature = sign(signing_key(key), now, "POST", path, body)
+    headers = {"Authorization": write(SignedRequest(key[:13], now, signature))}
+    with (
+        httpx.HTTPTransport(local_address=source) as transport,
+        httpx.Client(base_url=wire.served.address, transport=transport, timeout=30) as client,
+    ):
+        return client.post(path, content=body, headers=headers).status_code
+
+
+def test_addresses_whose_signature_is_not_verified_take_no_room_of_those_whose_was(wire):
+    one = json.dumps({"matches": [{**REPORT, "id": "small"}]}).encode()
+    large = json.dumps({"matches": [{**REPORT, "id": "large"}]}).encode() + b" " * 4_000_000
+    assert report_signed(wire, "127.0.6.1", one) == 200
+    with ExitStack() as stack, wire.client() as known:
+        for at in range(2, 14):
+            for _ in range(4):
+                upload = stack.enter_context(wire.connect(f"127.0.6.{at}"))
+                upload.sendall(signed(wire.head(800_000), wire.keys[0]) + b" " * 100_000)
+                with suppress(OSError):
+                    upload.sendall(b" " * 699_999)
+        wait_for(lambda: held(known) > 15_000_000)
+        assert report_signed(wire, "127.0.7.1", large + b" ") == 503
+        assert report_signed(wire, "127.0.6.1", large) == 200
+
+
+def test_an_address_has_few_bodies_whose_signature_is_not_verified(wire):
+    head = signed(wire.head(SMALL + 1), wire.keys[0]) + b"{"
+    with ExitStack() as stack:
+        uploads = [stack.enter_context(wire.connect("127.0.8.1")) for _ in range(9)]
+        for upload in uploads[:8]:
+            upload.sendall(head)
+        time.sleep(0.5)
+        uploads[8].sendall(head)
+        assert first_status(uploads[8]) == 503
+        uploads[0].close()
+        time.sleep(0.5)
+        upload = stack.enter_context(wire.connect("127.0.8.1"))
+        upload.sendall(head)
+        upload.settimeout(0.5)
+        with pytest.raises(TimeoutError):
+            upload.recv(1)
 
 
 def signed(head, key):
@@ -320,7 +370,7 @@ def test_a_body_under_a_signature_that_is_not_verified_takes_no_memory_of_its_ke
     with ExitStack() as stack:
         for _ in range(2):
             upload = stack.enter_context(wire.connect("127.0.5.1"))
-            upload.sendall(signed(wire.head(4_990_000), wire.keys[0]) + b"{" * 100_000)
+            upload.sendall(signed(wire.head(LARGE), wire.keys[0]) + b"{" * 100_000)
         time.sleep(0.3)
         with wire.client() as known:
             body = json.dumps({"matches": [{**REPORT, "id": f"own-{at}"} for at in range(500)]})
@@ -442,6 +492,25 @@ def test_a_group_has_its_part_of_the_memory_for_bodies_and_no_sender_all_of_it()
     assert not memory.take(BodySender(SIGNATURES, "192.0.2.1"), 1)
     assert memory.has_room(BodySender(SIGNATURES, "192.0.2.2"), 100)
     assert memory.total == 275
+
+
+@pytest.mark.parametrize("limit", [1024, 100_000, 2**20, 2**23])
+def test_the_least_memory_takes_a_body_of_the_limit_of_each_sender(limit):
+    small = min(limit, OTHER)
+    for group, size in ((KEYS, limit), (SIGNATURES, limit), (VERIFIED, limit), (players_of("em_a"), small)):
+        assert BodyMemory(least_memory(limit)).has_room(BodySender(group, "a"), size)
+
+
+def test_settings_with_which_a_body_of_the_limit_cannot_arrive_are_refused(monkeypatch, tmp_path):
+    with monkeypatch.context() as environment:
+        environment.setenv("EVENMATCH_BODY_MEMORY", "8000000")
+        made = run_command("serve", "--db", tmp_path / "none.db", "--port", 0)
+    assert made.code == 2
+    assert "EVENMATCH_BODY_MEMORY is '8000000'" in made.err
+    assert "expected at least 41943040 with EVENMATCH_BODY_LIMIT 8388608" in " ".join(made.err.split())
+    with pytest.raises(UsageError, match="expected at least 335544320"):
+        read_options({"body_limit": 2**26})
+    assert read_options({"body_limit": 2**26, "body_memory": 335_544_320}).body_limit == 2**26
 
 
 # the log

@@ -207,8 +207,11 @@ async def _verified(site: Site, scope: Scope, text: str, body: Body) -> tuple[Ca
     signed, content = signing.read(text), await body()
     verify, request = site.keys.authenticate_signed, (signed, scope["method"], _target(scope), content)
     if len(content) <= SMALL and site.keys.is_remembered(signed.key):
-        return verify(*request), signed
-    return await site.identify(verify, *request), signed
+        caller = verify(*request)
+    else:
+        caller = await site.identify(verify, *request)
+    site.signing_addresses.remember(client_of(scope))
+    return caller, signed
 
 
 def _unknown_scheme(text: str) -> AccessError:

@@ -5,12 +5,19 @@ from __future__ import annotations
 from collections import Counter
 from typing import NamedTuple
 
+SMALL_BODY = 128 * 1024  # bytes of bodies that are not of match reports or starting ratings
+
 
 class SenderGroup(NamedTuple):
-    """Senders that share a part of the bound. part: the divisor of the bound that gives the bytes they may hold."""
+    """Senders that share a part of the bound.
+
+    part    the divisor of the bound that gives the bytes they may hold
+    bodies  the most that one of them may send at once; None: any number
+    """
 
     name: str
     part: int
+    bodies: int | None = None
 
 
 class BodySender(NamedTuple):
@@ -22,13 +29,23 @@ class BodySender(NamedTuple):
 
 KEYS = SenderGroup("keys", 1)  # a sender is an API key
 PAGES = SenderGroup("pages", 2)  # an address whose visitors are known
-SIGNATURES = SenderGroup("signatures", 2)  # an address: a signature is verified when its body has arrived
+SIGNATURES = SenderGroup("signatures", 2, 8)  # an address: a signature is verified when its body has arrived
+VERIFIED = SenderGroup("verified signatures", 2)  # an address whose last signature was verified lately
 STRANGERS = SenderGroup("strangers", 8)  # an address whose sender is not known
 
 
 def players_of(issuer: str) -> SenderGroup:
     """The players whose tokens a key has issued; a sender is a player."""
     return SenderGroup(f"players of {issuer}", 8)
+
+
+def least_memory(body_limit: int) -> int:
+    """The bytes that a process must hold for a body of the limit to arrive from each group that may send it.
+
+    One sender alone gets half of the part of its group; a quarter is added for the cost of pieces.
+    """
+    signed, of_player = 4 * body_limit, 16 * min(body_limit, SMALL_BODY)
+    return max(signed, of_player) * 5 // 4
 
 
 class BodyMemory:
@@ -42,7 +59,21 @@ class BodyMemory:
         self._most = most
         self._held: Counter[BodySender] = Counter()
         self._of_group: Counter[SenderGroup] = Counter()
+        self._bodies: Counter[BodySender] = Counter()
         self.total = 0
+
+    def begin(self, sender: BodySender) -> bool:
+        """Count a body that a sender begins to send, until `end`; False, without counting, if it sends too many."""
+        if sender.group.bodies is not None and self._bodies[sender] >= sender.group.bodies:
+            return False
+        self._bodies[sender] += 1
+        return True
+
+    def end(self, sender: BodySender) -> None:
+        """Count a body no more that `begin` has counted."""
+        self._bodies[sender] -= 1
+        if not self._bodies[sender]:
+            del self._bodies[sender]
 
     def has_room(self, sender: BodySender, size: int) -> bool:
         """Whether a sender may hold this number of bytes more."""

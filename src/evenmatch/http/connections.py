@@ -14,10 +14,9 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
+from evenmatch.http.known_addresses import KnownAddresses
 from evenmatch.http.trusted_proxies import TrustedProxies
 
-KNOWN_FOR = 600.0  # seconds after its last request that an address of a known caller counts as known
-MOST_KNOWN = 100_000  # addresses
 NETWORK = 64  # bits of an IPv6 address that count as one client: a site has as many addresses as it likes
 
 
@@ -87,10 +86,10 @@ class Connections:
     def __init__(
         self, limits: ConnectionLimits, proxies: TrustedProxies, clock: Callable[[], float] = time.monotonic
     ) -> None:
-        self.limits, self._proxies, self._clock = limits, proxies, clock
+        self.limits, self._proxies = limits, proxies
         self._addresses: dict[str, _Address] = {}
         self._idle_strangers: dict[Connection, None] = {}  # the longest idle first
-        self._known: dict[str, float] = {}  # when an address was last known, the longest ago first
+        self._known = KnownAddresses(clock)
         self._count = 0
 
     def __len__(self) -> int:
@@ -114,7 +113,7 @@ class Connections:
         own = self._addresses.get(address)
         if own is not None and own.count >= self.limits.each and not is_proxy:
             self._close_first(own.idle, "address")
-        is_known = is_proxy or self._is_known(address)
+        is_known = is_proxy or address in self._known
         if self._count >= self.limits.total - (0 if is_known else self.limits.reserve):
             self._close_first(self._idle_strangers, "total")
 
@@ -140,7 +139,7 @@ class Connections:
         if not own.count:
             del self._addresses[connection.address]
         if connection.is_known:
-            self._remember(connection.address)
+            self._known.remember(connection.address)
 
     def rest(self, connection: Connection) -> None:
         """Note that a connection is idle from now on."""
@@ -160,17 +159,7 @@ class Connections:
         if not connection.is_known:
             connection.is_known = True
             self._idle_strangers.pop(connection, None)
-            self._remember(connection.address)
-
-    def _remember(self, address: str) -> None:
-        self._known.pop(address, None)
-        self._known[address] = self._clock()
-        if len(self._known) > MOST_KNOWN:
-            del self._known[next(iter(self._known))]
-
-    def _is_known(self, address: str) -> bool:
-        seen = self._known.get(address)
-        return seen is not None and self._clock() - seen < KNOWN_FOR
+            self._known.remember(connection.address)
 
 
 def client_address(host: str) -> str:

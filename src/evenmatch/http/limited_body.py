@@ -14,7 +14,7 @@ from starlette.types import Message, Receive, Scope
 
 from evenmatch.errors import EvenmatchError, ForbiddenError, RateLimitError
 from evenmatch.http.access import allow, client_of, count_wrong_key, header, is_signed, sender_in_head
-from evenmatch.http.body_memory import KEYS, PAGES, SIGNATURES, STRANGERS, BodySender, players_of
+from evenmatch.http.body_memory import KEYS, PAGES, SIGNATURES, SMALL_BODY, STRANGERS, VERIFIED, BodySender, players_of
 from evenmatch.http.connections import Connection
 from evenmatch.http.path_text import as_meant, is_api
 from evenmatch.http.problems import BUSY, OTHERS, ProblemKind, make_problem, refused_problem
@@ -24,7 +24,7 @@ from evenmatch.service.callers.access import Caller
 
 LARGE = re.compile(r"/v1/ladders/([^/]+)/(matches|matches/batch|start-ratings)")  # paths of bodies up to the body limit
 OPEN = re.compile(r"/v1/ladders/[^/]+/odds")  # paths of bodies without a key, where everybody may read
-OTHER = 128 * 1024  # bytes of all other bodies
+OTHER = SMALL_BODY  # bytes of all other bodies
 SMALL = 64 * 1024  # bytes of a body that arrived with its head, and of one that strangers send: forms of pages, OPEN
 PIECE = 64  # bytes that a piece of a body costs beside its own
 
@@ -39,12 +39,13 @@ class LimitedBody:
         self._caller: Caller | None = None
         self._sender: BodySender | None = None  # None: not yet known
         self._size = self._held = self._pieces = 0
+        self._is_counted = False
         self._small = min(SMALL, site.options.body_limit)
 
     async def __call__(self) -> Message:
         """The next message. Raises BodyRefusedError."""
         if self._sender is None and self._is_large_or_slow():
-            await self._identify()
+            await self._begin()
             self._check_size(self._declared)
             self._check_room(self._declared)
         message = await self._receive()
@@ -53,7 +54,7 @@ class LimitedBody:
         self._pieces += 1
         is_whole = not message.get("more_body", False)
         if self._sender is None and (not is_whole or size > self._small) and message["type"] == "http.request":
-            await self._identify()
+            await self._begin()
         if self._sender is not None:
             self._check_size(self._size)
             self._take(self._size + self._pieces * PIECE)
@@ -65,13 +66,24 @@ class LimitedBody:
 
     def release(self) -> None:
         """Give back the memory of the body. A signature that was not verified counts as a wrong key."""
-        is_signed = self._sender is not None and self._sender.group == SIGNATURES
+        is_signed = self._sender is not None and self._sender.group in (SIGNATURES, VERIFIED)
         if is_signed and context_of(self._scope).actor is None:
             with suppress(RateLimitError):
                 count_wrong_key(self._site, self._scope)
         if self._held and self._sender is not None:
             self._site.bodies.give_back(self._sender, self._held)
             self._held = 0
+        if self._is_counted and self._sender is not None:
+            self._site.bodies.end(self._sender)
+            self._is_counted = False
+
+    async def _begin(self) -> None:
+        """Find out who sends the body, and count it. Raises BodyRefusedError."""
+        await self._identify()
+        assert self._sender is not None
+        self._is_counted = self._site.bodies.begin(self._sender)
+        if not self._is_counted:
+            raise self._no_room()
 
     async def _identify(self) -> None:
         """Find out who sends the body. Raises BodyRefusedError for a stranger where a key is required."""
@@ -85,7 +97,8 @@ class LimitedBody:
         try:
             caller = self._caller = await sender_in_head(self._site, self._scope)
             if is_signed(self._scope):
-                self._sender = BodySender(SIGNATURES, client_of(self._scope))
+                address = client_of(self._scope)
+                self._sender = BodySender(VERIFIED if address in self._site.signing_addresses else SIGNATURES, address)
                 return
             self._sender = BodySender(KEYS if caller.player is None else players_of(caller.issuer), caller.key)
             allow(self._site, self._scope, caller)

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Literal
 
-from pydantic import Field, ValidationError, field_validator
+from pydantic import Field, ValidationError, ValidationInfo, field_validator
 from pydantic_settings import BaseSettings, SettingsConfigDict, SettingsError
 
 from evenmatch.errors import UsageError
 from evenmatch.http.allowed_hosts import AllowedHosts
+from evenmatch.http.body_memory import least_memory
 from evenmatch.http.trusted_proxies import TrustedProxies
 
 MEGABYTE = 2**20
@@ -47,7 +48,9 @@ class Options(BaseSettings):
     body_memory: int = Field(
         128 * MEGABYTE,
         ge=1024,
-        description="Bytes of request bodies that all workers hold at once; more get 503.",
+        validate_default=True,
+        description="Bytes of request bodies that all workers hold at once, more get 503; at least five times the body "
+        "limit, and 20 times the lesser of it and 128 KiB.",
     )
     body_rate: int = Field(
         8 * 1024,
@@ -122,6 +125,17 @@ class Options(BaseSettings):
     def _check_hosts(cls, entries: tuple[str, ...]) -> tuple[str, ...]:
         AllowedHosts(entries, "")
         return entries
+
+    @field_validator("body_memory")
+    @classmethod
+    def _check_body_memory(cls, memory: int, others: ValidationInfo) -> int:
+        limit = others.data.get("body_limit")
+        if limit is not None and memory < least_memory(limit):
+            raise ValueError(
+                f"a body of the limit could never arrive; expected at least {least_memory(limit)} with "
+                f"EVENMATCH_BODY_LIMIT {limit}, or a lower limit"
+            )
+        return memory
 
 
 def read_options(given: Mapping[str, object]) -> Options:

@@ -14,9 +14,10 @@ from starlette.requests import Request
 
 from evenmatch.errors import AccessError, BusyError, EvenmatchError, StoreError, UnknownNameError
 from evenmatch.http.allowed_hosts import AllowedHosts
-from evenmatch.http.body_memory import BodyMemory
+from evenmatch.http.body_memory import BodyMemory, least_memory
 from evenmatch.http.cached_responses import CachedResponses
 from evenmatch.http.connections import Connections
+from evenmatch.http.known_addresses import KnownAddresses
 from evenmatch.http.limited_threads import RETRY, LimitedThreads
 from evenmatch.http.logs import log
 from evenmatch.http.metrics import HttpMetrics
@@ -62,6 +63,7 @@ from evenmatch.service.webhooks.subscriptions import Webhooks
 from evenmatch.service.work.ladder_work import LadderWork
 
 T = TypeVar("T")
+ListedMatch = tuple[str | None, bytes]  # the queue of a running match, and its JSON
 REPORT_LIMIT = 15.0  # seconds after which a report, or a request to a queue, is answered with an error
 IDENTITY_LIMIT = 10.0  # seconds after which any request is whose key was not looked up
 CALL_LIMIT = 60.0  # seconds after which any other request is, unless its work may take longer
@@ -95,6 +97,7 @@ class Site:
     threads: ThreadPoolExecutor = field(default_factory=lambda: ThreadPoolExecutor(THREADS, "evenmatch"))
     body_threads: LimitedThreads = field(default_factory=lambda: LimitedThreads("bodies of ladder", 1, 1, 1000))
     ladder_threads: LimitedThreads = field(default_factory=lambda: LimitedThreads("ladder", THREADS, 2, 32))
+    list_threads: LimitedThreads = field(default_factory=lambda: LimitedThreads("running matches of ladder", 2, 1, 8))
     resolving: LimitedThreads = field(default_factory=lambda: LimitedThreads("webhooks of ladder", 8, 2, 8))
     answers: CachedResponses = field(default_factory=CachedResponses)
     ticket_notifications: TicketNotifications = field(default_factory=TicketNotifications)
@@ -111,6 +114,7 @@ class Site:
         self.ladder_work = LadderWork(self.service, self.jobs)
         self.sessions = Sessions(self.service.database, self.service.clock, self.keys, self.tokens)
         self.seen_signatures = SeenSignatures(self.service.database, self.service.clock)
+        self.signing_addresses = KnownAddresses()  # with a signature that was verified
         self.idempotent_requests = IdempotentRequests(self.service.database, self.service.clock)
         self.readiness = Readiness(self.service)
         self.daily_check = DailyCheck(self.service.database, self.queue_service.leases)
@@ -118,6 +122,7 @@ class Site:
         self.waiting = WaitingRequests(partial(self.work, checks.ended), self.stopping)
         self.live_statuses: SharedComputation[MatchStatus] = SharedComputation(self.work, anonymous_client.get)
         self.live_answers: SharedComputation[bytes] = SharedComputation(self.work, anonymous_client.get)
+        self.live_lists: SharedComputation[list[ListedMatch]] = SharedComputation(self.work, lambda: None)
         self.views = ViewCache(self.service, self.work, anonymous_client.get, self.answers)
         start = self.threads.submit
         self.reports: GroupCommit[ReportBatch, list[Outcome]] = GroupCommit.staged(
@@ -140,8 +145,8 @@ class Site:
         self.player_limit = self._limit("player", options.player_rate, options.player_burst)
         self.open_limit = self._limit("open", options.open_rate, options.open_burst)
         self.wrong_key_limit = self._limit("wrong key", options.open_rate, options.open_burst)
-        largest = min(options.body_memory, 5 * options.body_limit)  # a signed body may take a quarter of it
-        self.bodies = BodyMemory(share(options.body_memory, options.workers, largest))
+        memory = share(options.body_memory, options.workers, least_memory(options.body_limit))
+        self.bodies = BodyMemory(memory)
         self.hosts = AllowedHosts(options.hosts, options.host)
 
     def _limit(self, name: str, rate: float, burst: int) -> RateLimit:
@@ -231,6 +236,7 @@ class Site:
     def close(self) -> None:
         """Wait for the calls in worker threads."""
         self.resolving.shutdown()
+        self.list_threads.shutdown()
         self.ladder_threads.shutdown()
         self.anonymous_threads.shutdown()
         self.body_threads.shutdown()

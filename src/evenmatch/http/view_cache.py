@@ -37,15 +37,16 @@ class SharedComputation(Generic[T]):
         self._work, self._client = work, client
         self._running: dict[tuple[Hashable, str | None], asyncio.Future[T]] = {}
 
-    async def get(self, question: Hashable, make: Callable[[], T]) -> T:
+    async def get(self, question: Hashable, make: Callable[[], T], work: Work | None = None) -> T:
         """Return what `make` returns, or raise what it raises; join a running computation of the same question.
 
+        work  in place of that of all questions
         Raises StoreError and BusyError as `work` does.
         """
         key = question, self._client()
         running = self._running.get(key)
         if running is None:
-            running = asyncio.ensure_future(self._work(make))
+            running = asyncio.ensure_future((work or self._work)(make))
             self._running[key] = running
             running.add_done_callback(lambda done: self._end(key, done))
         return await asyncio.shield(running)  # a cancelled request must not cancel it for the others

@@ -27,7 +27,7 @@ from evenmatch.http.models.matches import ReceiptOut
 from evenmatch.http.receipt_json import encoded, rendered
 from evenmatch.http.request_context import context_of
 from evenmatch.http.responses import read, written
-from evenmatch.http.site import Site, site_of
+from evenmatch.http.site import ListedMatch, Site, site_of
 from evenmatch.http.waiting_requests import until
 from evenmatch.service.live_matches.attendance import Ending, PlayerEnd, Presence, TeamEnd
 from evenmatch.service.live_matches.match_status import MatchStatus
@@ -42,15 +42,21 @@ After = Annotated[int | None, Query(ge=0, le=2**62, description="The latest chan
 async def live_matches(ladder: str, request: Request, caller: Reader, queue: str | None = None) -> Response:
     """The running matches, latest change last; a game server finds the matches made by a queue here."""
     site = site_of(request)
-    seen = await site.visibility(caller, ladder)
+    seen = (await site.visibility(caller, ladder)).of_live
+    if queue is not None:
+        await site.work(site.queue_service.queue, ladder, queue)
 
-    def make() -> bytes:
-        matches = (match for match in site.running.on(ladder) if queue is None or match.queue == queue)
-        items = b",".join(_rendered(seen.live(match)) for match in matches)
-        return b'{"items":[%b]}' % items  # in parts, since one call for all would hold the interpreter's lock
+    def make() -> list[ListedMatch]:
+        # in parts, since one call for all would hold the interpreter's lock
+        return [(match.queue, _rendered(seen.live(match))) for match in site.running.on(ladder)]
 
-    body = await site.live_answers.get((ladder, queue, seen), make)
-    return await site.work(read, request, body)
+    def select() -> Response:
+        items = b",".join(body for of, body in matches if queue in (None, of))
+        return read(request, b'{"items":[%b]}' % items)
+
+    # One computation for all callers and queues, in threads for this alone: it takes long.
+    matches = await site.live_lists.get((ladder, seen), make, partial(site.list_threads.work, ladder))
+    return await site.work(select)
 
 
 @router.get(MATCH, response_model=LiveMatch, operation_id="live_match")

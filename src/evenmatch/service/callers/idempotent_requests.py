@@ -68,7 +68,6 @@ class IdempotentRequests:
         Or an error: StillRunningError; ConflictError if the key was used for other content, or the request was carried
         out and its answer lost; RateLimitError for a caller with too many kept requests.
         """
-        self._kept.count()
         now = self._clock()
         attempts = [_attempt(request, now) for request in requests]
         first: dict[RequestId, Attempt] = {}
@@ -109,13 +108,16 @@ class IdempotentRequests:
         )
 
     def run(self, stop: threading.Event) -> None:
-        """Delete old requests until `stop` is set, also while none arrives. Safe to run in many processes."""
-        while not stop.wait(PRUNE_EVERY / SECOND):
+        """Count the kept requests and delete old ones until `stop` is set. Safe to run in many processes."""
+        while True:
             try:
+                self._kept.count()
                 with self._database.write(durable=False) as store:
                     idempotent_requests.delete_begun_before(store, self._clock() - KEPT)
             except StoreError as error:
-                log.warning("deleting old requests failed and will be tried again: %s", error)
+                log.warning("counting and deleting old requests failed and will be tried again: %s", error)
+            if stop.wait(PRUNE_EVERY / SECOND):
+                return
 
     def end(self, ended: Sequence[EndedRequest]) -> list[None]:
         """Store the answers of attempts; None: forget the attempt, which was refused before it changed anything."""

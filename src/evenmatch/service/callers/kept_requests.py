@@ -28,17 +28,19 @@ class KeptLimit(NamedTuple):
     size: int
 
 
+_Counts = dict[tuple[str, bool], KeptLimit]  # by API key, and whether they are of its players
 OF_KEY = KeptLimit(1_000_000, 2**30)
 
 
 class KeptRequests:
-    """The kept requests, counted when first asked for, every hour, and by what this process adds. Thread-safe."""
+    """The kept requests by the last call of `count`, and by what this process has added since. Thread-safe."""
 
     def __init__(self, database: Database, clock: Callable[[], int]) -> None:
         self._database, self._clock = database, clock
         self._guard = threading.Lock()
         self._counted_at: int | None = None
-        self._kept: dict[tuple[str, bool], KeptLimit] = {}  # by API key, and whether they are its players'
+        self._kept: _Counts = {}
+        self._added: _Counts = {}  # since the present or last count began
 
     def refusal(self, caller: Caller) -> str | None:
         """Why no further request of a caller is kept; None: it is."""
@@ -57,21 +59,32 @@ class KeptRequests:
         """Count requests that were stored (negative: deleted), and the bytes of their answers."""
         issuer, _, player = attempt.id.caller.partition("/")
         with self._guard:
-            self._add((issuer, bool(player)), requests, answer)
-
-    def _add(self, whose: tuple[str, bool], requests: int, answers: int) -> None:
-        before = self._kept.get(whose, KeptLimit(0, 0))
-        self._kept[whose] = KeptLimit(before.requests + requests, before.size + requests * ROW + answers)
+            for counts in (self._kept, self._added):
+                _add(counts, (issuer, bool(player)), requests, answer)
 
     def count(self) -> None:
-        """Count what is stored, unless that was done within the hour. Raises StoreError."""
+        """Count what is stored, unless that was done within the hour. Reads all rows: for one worker of the process.
+
+        Until it returns, the last count holds. What is added while it reads may count twice until the next one.
+        Raises StoreError.
+        """
         now = self._clock()
+        if self._counted_at is not None and now - self._counted_at < COUNTED_EVERY:
+            return
         with self._guard:
-            if self._counted_at is not None and now - self._counted_at < COUNTED_EVERY:
-                return
-            with self._database.read() as store:
-                rows = idempotent_requests.sizes(store, now - KEPT)
-            self._kept = {}
-            for issuer, is_player, requests, answers in rows:
-                self._add((issuer, is_player), requests, answers)
-            self._counted_at = now
+            self._added = {}
+        with self._database.read() as store:
+            rows = idempotent_requests.sizes(store, now - KEPT)
+        kept: _Counts = {}
+        for issuer, is_player, requests, answers in rows:
+            _add(kept, (issuer, is_player), requests, answers)
+        with self._guard:
+            for whose, (requests, size) in self._added.items():
+                _add(kept, whose, requests, size - requests * ROW)
+            self._kept = kept
+        self._counted_at = now
+
+
+def _add(counts: _Counts, whose: tuple[str, bool], requests: int, answers: int) -> None:
+    before = counts.get(whose, KeptLimit(0, 0))
+    counts[whose] = KeptLimit(before.requests + requests, before.size + requests * ROW + answers)

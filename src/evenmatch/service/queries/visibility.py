@@ -140,6 +140,11 @@ class Visibility:
         """The waiting players of a queue in bands of percentiles; empty: not shown."""
         return list(waiting) if self.percentiles else []
 
+    @property
+    def of_live(self) -> Visibility:
+        """The equal visibility for running matches that stands for all that show the same of them."""
+        return Visibility("percentile") if self.percentiles and not self.is_all else self
+
     def live(self, match: MatchStatus) -> MatchStatus:
         """A running match."""
         return match if self.is_all else replace(match, odds=None, spread=match.spread if self.percentiles else None)
