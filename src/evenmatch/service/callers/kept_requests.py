@@ -29,7 +29,7 @@ class KeptLimit(NamedTuple):
 
 
 _Counts = dict[tuple[str, bool], KeptLimit]  # by API key, and whether they are of its players
-OF_KEY = KeptLimit(1_000_000, 2**30)
+OF_KEY = KeptLimit(10_000_000, 4 * 2**30)
 
 
 class KeptRequests:
