@@ -13,7 +13,7 @@ SIZE = 6
 
 
 def names_of_eras(eras, order):
-    """For each era the names of all players, whose alphabetical order is not that of the eras, and differs by player."""
+    """For each era the names of all players: each player's are in an alphabetical order of their own."""
     chosen = Random(order)
     prefixes = [chosen.sample("abcdefgh", eras) for _ in range(2 * SIZE)]
     return [[f"{prefix[era]}{number}" for number, prefix in enumerate(prefixes)] for era in range(eras)]
