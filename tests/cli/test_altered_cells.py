@@ -65,12 +65,23 @@ def varied(varied_made_once, tmp_path, monkeypatch):
     return path
 
 
-@pytest.mark.parametrize(("statement", "command"), CASES)
-def test_a_command_on_an_altered_cell_ends_with_a_message(statement, command, run, varied):
-    connection = sqlite3.connect(varied)
+def alter(path, statement):
+    connection = sqlite3.connect(path)
     assert connection.execute(statement).rowcount
     connection.commit()
     connection.close()
+
+
+@pytest.mark.parametrize(("statement", "command"), CASES)
+def test_a_command_on_an_altered_cell_ends_with_a_message(statement, command, run, varied):
+    alter(varied, statement)
     ended = run(*command.split())
     assert ended.code in (0, 3) or (ended.code, ended.err[:7]) == (1, "error: ")
     assert ended.code == 0 or ended.err.startswith("error: ")
+
+
+def test_a_lost_player_is_not_renamed(run, varied):
+    alter(varied, "DELETE FROM player WHERE name = 'p21'")
+    ended = run("player", "rename", "p21", "new")
+    assert ended.code == 3
+    assert "is not in the table of players; `evenmatch verify` shows what is damaged" in ended.err

@@ -65,7 +65,7 @@ def test_names_that_are_too_many_to_try_are_unchecked_and_no_damage(service, lad
     verification = service.verify("default")
     assert verification.is_equal
     (line,) = verification.unchecked
-    assert line.startswith("the names in 1 match were not checked, the first of which is 'm1' at position 2: ")
+    assert line.startswith("the names in 1 match were not checked (the first: 'm1' at position 2): ")
 
 
 def test_a_match_whose_names_were_all_tried_is_damage(service, ladder):

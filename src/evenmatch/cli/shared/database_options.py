@@ -124,8 +124,8 @@ def minutes_text(micros: int) -> str:
         return (EPOCH + timedelta(microseconds=micros)).strftime("%Y-%m-%d %H:%M")
     except OverflowError as error:
         raise DamageError(
-            f"a stored time is {micros} microseconds after 1970, expected one before the year 10000; `evenmatch verify` "
-            "shows what is damaged"
+            f"a stored time is {micros} microseconds after 1970, expected one before the year 10000; "
+            "`evenmatch verify` shows what is damaged"
         ) from error
 
 

@@ -54,8 +54,8 @@ class NameCheck:
             return ()
         number = len(self._unchecked)
         return (
-            f"the names in {number:,} {'match' if number == 1 else 'matches'} were not checked, the first of which "
-            f"is {self._unchecked[0]}: their players have more names than can be tried, and the likeliest do not fit",
+            f"the names in {number:,} {'match' if number == 1 else 'matches'} were not checked (the first: "
+            f"{self._unchecked[0]}): their players have more names than can be tried, and the likeliest do not fit",
         )
 
     def add_players(self, ids: Ids) -> None:
@@ -82,7 +82,7 @@ class NameCheck:
     def _sort(self, player: int) -> None:
         """Put the name that a player has now first, or last while they are still to be renamed; former names go last.
 
-        Names of which nothing is known keep their order.
+        All others keep their order.
         """
         own, former = self._own.get(player), self._former.get(player, ())
         is_renamed = self._renames_left[player] > 0
@@ -177,13 +177,19 @@ class NameCheck:
         tried = contents(_packed([event] * len(reported)), reported)
         known, likely = [self._names[player] for player in players], [self._likely(player) for player in players]
         subject = f"match {event.id!r} at position {event.position}"
-        for number, names in enumerate(_combinations(known, likely)):
+        for number, chosen in enumerate(_combinations(known, likely)):
             if number == self._most:
+                # Before players were renamed, only those of their names are plausible that they did not get later.
+                if all(len(names) == 1 for names in likely) and self._former.keys().isdisjoint(players):
+                    self.damage.append(
+                        f"{subject} was reported with other names than its players seem to have had then"
+                    )
+                    return
                 self._unchecked.append(subject.removeprefix("match "))
                 self._most = max(self._most // 2, FEW)
                 return
-            if any(digest_of(content, names) == event.digest for content in tried):
-                for player, name in zip(players, names, strict=True):  # the same names are likely in the next match
+            if any(digest_of(content, chosen) == event.digest for content in tried):
+                for player, name in zip(players, chosen, strict=True):  # the same names are likely in the next match
                     self._names[player].sort(key=lambda other: other != name)
                 self._reported.update(players)
                 return
