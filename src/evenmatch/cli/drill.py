@@ -66,7 +66,7 @@ def _print(result: Drill, live: str | None) -> None:
         if not findings and (ladder.due is not None or not ladder.same_engine):
             state += ", a rebuild is due"
         print(printable(f"  ladder {ladder.ladder}: {state}"))
-        for line in findings[:SHOWN]:
+        for line in [*findings[:SHOWN], *ladder.unchecked]:
             print(printable(f"    {line}"))
     if not (result.ladders or result.problems):
         print("  there is no ladder in it")
@@ -93,6 +93,7 @@ def _document(result: Drill) -> dict[str, object]:
                 "matches": ladder.matches,
                 "damage": list(ladder.damage),
                 "differences": list(ladder.differences),
+                "unchecked": list(ladder.unchecked),
             }
             for ladder in result.ladders
         ],

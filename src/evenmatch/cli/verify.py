@@ -120,6 +120,8 @@ def _print_check(check: DatabaseCheck) -> None:
 
 
 def _print(result: Verification, db: str) -> None:
+    for line in result.unchecked:
+        print(printable(f"ladder {result.ladder}: {line}"), file=sys.stderr)
     size = f"{counted(result.matches, 'match', 'matches')}, {counted(result.players, 'player')}"
     if result.is_equal:
         print(printable(f"ladder {result.ladder}: all is equal ({size})"))
@@ -158,4 +160,5 @@ def _document(result: Verification) -> dict[str, object]:
         "differences": list(result.differences),
         "rebuild_due_from": result.due,
         "same_engine": result.same_engine,
+        "unchecked": list(result.unchecked),
     }

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sqlite3
+import struct
 import threading
 import time
 from collections.abc import Iterator, Mapping
@@ -17,7 +18,7 @@ import sqlalchemy as sa
 from sqlalchemy import exc
 from sqlalchemy.engine import URL
 
-from evenmatch.errors import FollowerError, MoveError, StoreError, UsageError, needing
+from evenmatch.errors import DamageError, FollowerError, MoveError, StoreError, UsageError, needing
 from evenmatch.ledger.arrays import teach
 from evenmatch.ledger.database_url import parse_url, shown_url
 from evenmatch.ledger.driver_errors import LOCK_LIMIT, PATIENCE, STATEMENT_LIMIT, translated
@@ -160,6 +161,10 @@ class Database:
             raise translated(self.shown, error) from error
         except exc.TimeoutError as error:
             raise StoreError(f"{self.shown}: all connections are in use; try again") from error
+        except (OverflowError, struct.error) as error:  # callers check what they are given
+            raise DamageError(
+                f"{self.shown}: a stored number is out of range ({error}); `evenmatch verify` shows what is damaged"
+            ) from error
 
     def time(self) -> int:
         """Microseconds since the epoch: the time of the PostgreSQL server, or of this machine for an SQLite file."""

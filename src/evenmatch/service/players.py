@@ -31,15 +31,15 @@ NAMED_TWICE = (
 def rename(store: Store, name: str, to: str, now: int) -> bool:
     """Give a player another name; the old one stays an alias. Return False if it is already their name.
 
-    Raises UnknownNameError, ConflictError if another player has the new name or this one was erased, or InputError if
-    the rule of one of the player's ladders refuses it.
+    Raises UnknownNameError, ConflictError if another player has the new name or this one was erased, InputError if the
+    rule of one of the player's ladders refuses it, or DamageError if the player is lost.
     """
     check_text("the new name", to, blank=False)
     player_identities.hold_names(store)
     player = player_identities.find(store, name)
     if player_identities.is_erased(store, player):
         raise ConflictError(f"{name!r} is an erased player, who cannot be renamed")
-    if player_identities.names_of(store, [player])[player] == to:
+    if player_identities.names_to_write(store, [player])[player] == to:
         return False
     heads = _lock_all(store, player)
     for head in heads:

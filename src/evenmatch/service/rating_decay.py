@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from evenmatch.durations import DAY
-from evenmatch.errors import ConflictError
+from evenmatch.errors import ConflictError, DamageError
 from evenmatch.history import Floats
 from evenmatch.ledger.events import Kind
 from evenmatch.ledger.idle_decay import WEEK, PlannedDecay, lower
@@ -90,18 +90,24 @@ def _counted(store: Store, head: Head, system: str) -> tuple[int, int] | None:
     began: int | None = None
     after, rated_by = 0, None
     for event in reversed(corrections.read_stored(store, head.ladder, head.position + 1)):
-        if event.kind == Kind.DECAYED:
-            body = json.loads(event.body)
-            after = body["until"] if body["system"] == system else after
-        elif event.kind == Kind.CHANGED:
-            body = json.loads(event.body)
-            system_now = body.get("system", rated_by)
-            settings = body["settings"]
-            if settings.get("inactivity") != RATING or settings.get("archived"):
-                began = None
-            elif began is None or system_now != rated_by:
-                began = event.recorded_at
-            rated_by = system_now
+        try:
+            if event.kind == Kind.DECAYED:
+                body = json.loads(event.body)
+                after = body["until"] if body["system"] == system else after
+            elif event.kind == Kind.CHANGED:
+                body = json.loads(event.body)
+                system_now = body.get("system", rated_by)
+                settings = body["settings"]
+                if settings.get("inactivity") != RATING or settings.get("archived"):
+                    began = None
+                elif began is None or system_now != rated_by:
+                    began = event.recorded_at
+                rated_by = system_now
+        except (AttributeError, KeyError, TypeError, ValueError) as error:
+            raise DamageError(
+                f"the event of ladder {head.name!r} at position {event.position} is damaged ({error!r}); "
+                "restore it from a backup"
+            ) from error
     return None if began is None else (began, max(began, after))
 
 

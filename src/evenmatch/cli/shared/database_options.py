@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from evenmatch.errors import UsageError
+from evenmatch.errors import DamageError, UsageError
 
 if TYPE_CHECKING:
     from evenmatch.service.service import Service
@@ -119,8 +119,14 @@ def ask(question: str, yes: bool) -> None:
 
 
 def minutes_text(micros: int) -> str:
-    """A time in UTC to the minute, for tables."""
-    return (EPOCH + timedelta(microseconds=micros)).strftime("%Y-%m-%d %H:%M")
+    """A time in UTC to the minute, for tables. Raises DamageError for a stored time that no calendar has."""
+    try:
+        return (EPOCH + timedelta(microseconds=micros)).strftime("%Y-%m-%d %H:%M")
+    except OverflowError as error:
+        raise DamageError(
+            f"a stored time is {micros} microseconds after 1970, expected one before the year 10000; "
+            "`evenmatch verify` shows what is damaged"
+        ) from error
 
 
 def check_unlike(*files: Path | None) -> None:

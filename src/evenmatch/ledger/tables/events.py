@@ -114,7 +114,7 @@ def read_blocks(store: Store, head: Head, after: int, upto: int) -> Iterator[tup
         if not rows:
             return
         after = rows[-1][0]
-        yield _block(head, list(zip(*rows, strict=True))[:7]), [row[7:] for row in rows]
+        yield _block(f"ladder {head.name!r}", list(zip(*rows, strict=True))[:7]), [row[7:] for row in rows]
         if len(rows) < BATCH:
             return
 
@@ -143,7 +143,7 @@ def read_stored(
                 f"match {match_id!r} of ladder {head.name!r} has nothing in column {name} of table event; "
                 "restore it from a backup"
             )
-    return _block(head, values[:7]), StoredMatches(*values[7:])
+    return _block(f"ladder {head.name!r}", values[:7]), StoredMatches(*values[7:])
 
 
 def read_blocks_at(store: Store, head: Head, positions: Sequence[int]) -> Iterator[tuple[Block, list[Row]]]:
@@ -152,7 +152,7 @@ def read_blocks_at(store: Store, head: Head, positions: Sequence[int]) -> Iterat
         chosen = [int(position) for position in positions[first : first + BATCH]]
         rows = sorted(store.among(f"{_MATCH} WHERE ladder = ? AND position IN ({{}})", (head.ladder,), chosen))
         if rows:
-            yield _block(head, list(zip(*rows, strict=True))[:7]), [row[7:] for row in rows]
+            yield _block(f"ladder {head.name!r}", list(zip(*rows, strict=True))[:7]), [row[7:] for row in rows]
 
 
 def read_matches(store: Store, ladder: int, ids: Sequence[str]) -> list[tuple[Block, Row]]:
@@ -161,30 +161,18 @@ def read_matches(store: Store, ladder: int, ids: Sequence[str]) -> list[tuple[Bl
     Raises DamageError for a torn match.
     """
     rows = store.among(f"{_MATCH} WHERE ladder = ? AND kind = ? AND id IN ({{}})", (ladder, Kind.MATCH.value), ids)
-    blocks = []
-    for row in rows:
-        try:
-            blocks.append((_block_of([(value,) for value in row[:7]]), row[7:]))
-        except (ValueError, TypeError) as error:
-            message = f"match {row[7]!r} is damaged ({error}); `evenmatch verify` shows what is, restore a backup"
-            raise DamageError(message) from error
-    return blocks
+    return [(_block(f"ladder #{ladder}", [(value,) for value in row[:7]]), row[7:]) for row in rows]
 
 
-def _block(head: Head, columns: Sequence[Row]) -> Block:
-    try:
-        return _block_of(columns)
-    except ValueError as error:
-        first, last = columns[0][0], columns[0][-1]
-        message = f"a match of ladder {head.name!r} at one of the positions {first} to {last} is damaged ({error})"
-        raise DamageError(f"{message}; `evenmatch verify` shows which one, restore it from a backup") from error
-
-
-def _block_of(columns: Sequence[Row]) -> Block:
-    """Create a block from the columns of _CONTENT."""
+def _block(subject: str, columns: Sequence[Row]) -> Block:
+    """Create a block from the columns of _CONTENT. Raises DamageError that names the ladder `subject`."""
     position, played_at, duration, teams, players, slots, rated = columns
-    reported, unpacked, ids = unpack(played_at, duration, teams, players, slots)
-    return Block(np.array(position, np.int64), reported, unpacked, ids, np.array(rated, np.bool_))
+    try:
+        reported, unpacked, ids = unpack(played_at, duration, teams, players, slots)
+        return Block(np.array(position, np.int64), reported, unpacked, ids, np.array(rated, np.bool_))
+    except (TypeError, ValueError) as error:
+        message = f"a match of {subject} at one of the positions {position[0]} to {position[-1]} is damaged ({error})"
+        raise DamageError(f"{message}; `evenmatch verify` shows which one, restore it from a backup") from error
 
 
 def find_match(store: Store, ladder: int, match_id: str) -> int | None:

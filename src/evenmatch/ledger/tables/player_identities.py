@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from evenmatch.errors import ConflictError, UnknownNameError, similar_names
+from evenmatch.errors import ConflictError, DamageError, UnknownNameError, similar_names
 from evenmatch.ledger import schema
 from evenmatch.ledger.codec import ID
 from evenmatch.ledger.events import Kind
@@ -182,9 +182,21 @@ def _short_first(player: tuple[str, int]) -> tuple[int, str]:
 
 
 def names_of(store: Store, ids: Sequence[int]) -> dict[int, str]:
-    """The present name of each of these players."""
+    """The present name of each of these players; "#" and the id of one who is not in the table."""
     present: dict[int, str] = dict(store.among("SELECT player, name FROM player WHERE player IN ({})", (), ids))
-    return present
+    return {player: present.get(player, f"#{player}") for player in ids}
+
+
+def names_to_write(store: Store, ids: Sequence[int]) -> dict[int, str]:
+    """The present name of each of these players. Raises DamageError if one is not in the table."""
+    known = read_identities(store, ids)
+    for player in ids:
+        if player not in known:
+            raise DamageError(
+                f"player #{player} is not in the table of players; `evenmatch verify` shows what is damaged, restore a "
+                "backup"
+            )
+    return {player: identity.name for player, identity in known.items()}
 
 
 def aliases(store: Store, player: int) -> list[str]:

@@ -30,7 +30,7 @@ def begin_close(store: Store, head: Head, match: LiveMatchRow, ending: Ending, n
         ended_at = max(now, match.started_at) if ending.ended_at is None else ending.ended_at
         rule = Settings.read(head.settings).side_counts
         noted = {"told": fingerprint, "ended_at": ended_at, "side_counts": rule}
-    names = player_identities.names_of(store, [slot["id"] for slot in match.slots()])
+    names = player_identities.names_to_write(store, [slot["id"] for slot in match.slots()])
     finished = match_of(match, head.name, names, ending, noted["ended_at"], noted.get("side_counts", "last"))
     match.body["close"] = noted
     live_matches.put(store, head.ladder, match._replace(change=advance(store, head.ladder, 1)))

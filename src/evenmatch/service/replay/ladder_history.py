@@ -124,7 +124,7 @@ def _table(store: Store, head: Head, pieces: list[_Piece]) -> MatchTable:
         ladder=np.zeros(count, np.int32),
         ladders=(head.name,),
         team=pa.DictionaryArray.from_arrays(pa.array(number.astype(np.int32)), labels),
-        player=pa.array([names.get(player_id, f"#{player_id}") for player_id in ids.tolist()], TEXT),
+        player=pa.array([names[player_id] for player_id in ids.tolist()], TEXT),
         player_ladder=np.zeros(len(ids), np.int32),
         row=np.arange(count),
         source=Source(f"ladder {head.name!r}"),

@@ -148,7 +148,7 @@ class ReplayTally:
 
 def name_of(store: Store, player: int) -> str:
     """A player's name, or "#" and their id if they have none."""
-    return player_identities.names_of(store, [player]).get(player, f"#{player}")
+    return player_identities.names_of(store, [player])[player]
 
 
 def begin(store: Store, head: Head, plan: Plan, since: int) -> Roster:

@@ -7,10 +7,9 @@ now must give the digest again. The names of erased players are gone, and with t
 from __future__ import annotations
 
 import json
-import math
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from itertools import combinations, islice, product
+from itertools import chain, combinations, product
 
 import numpy as np
 
@@ -22,6 +21,7 @@ from evenmatch.ledger.tables.player_identities import PSEUDONYM, Identity
 
 LARGEST = np.iinfo(np.int64).max
 MOST = 20_000  # combinations of names tried for a match whose players have several
+FEW = 256  # after several searches were cut off: each halves how many the next one tries
 
 
 class NameCheck:
@@ -39,7 +39,22 @@ class NameCheck:
         self._own: dict[int, str] = {}  # the names that players have now
         self._known: dict[int, Identity] = {}
         self._names: dict[int, list[str]] = {}  # by id: the names that lead to the player, the likeliest first
+        self._reported: set[int] = set()  # whose likeliest name is that of a match since they were last renamed
+        self._former: dict[int, set[str]] = {}  # by id: names of matches before the player was renamed
+        self._most = MOST
+        self._unchecked: list[str] = []  # matches, by id and position
         self.damage: list[str] = []
+
+    @property
+    def unchecked(self) -> tuple[str, ...]:
+        """A sentence on the matches whose players have too many names to try, if there are any."""
+        if not self._unchecked:
+            return ()
+        number = len(self._unchecked)
+        return (
+            f"the names in {number:,} {'match' if number == 1 else 'matches'} were not checked (the first: "
+            f"{self._unchecked[0]}): their players have more names than can be tried, and the likeliest do not fit",
+        )
 
     def add_players(self, ids: Ids) -> None:
         """Check the rows of these players, once each."""
@@ -57,15 +72,26 @@ class NameCheck:
             if finding is not None:
                 self.damage.append(finding)
             is_open = finding is None and not self._is_erased(owners[player], known[player])
-            self._names[player] = names if is_open else []
+            self._names[player] = sorted(names) if is_open else []
             if is_open:
                 self._own[player] = known[player].name
                 self._sort(player)
 
     def _sort(self, player: int) -> None:
-        """Put the name that a player has now first, or last while they are still to be renamed."""
+        """Put the name that a player has now first, or last while they are still to be renamed; former names go last.
+
+        All others keep their order.
+        """
+        own, former = self._own.get(player), self._former.get(player, ())
         is_renamed = self._renames_left[player] > 0
-        self._names[player].sort(key=lambda name: (name == self._own.get(player)) == is_renamed)
+        self._names[player].sort(key=lambda name: ((name == own) == is_renamed, name in former))
+
+    def _likely(self, player: int) -> list[str]:
+        """The names without those that the player had before or, it seems, got later."""
+        own, former = self._own.get(player), self._former.get(player, ())
+        is_renamed = self._renames_left[player] > 0
+        names = self._names[player]
+        return [name for name in names if name not in former and not (is_renamed and name == own)] or names[:1]
 
     def _findings(self, player: int, identity: Identity, names: Sequence[str]) -> Iterator[str]:
         name, folded, merged_into, erased_at = identity
@@ -109,12 +135,17 @@ class NameCheck:
             if event.position in self._renames:
                 self._add_matches(matches)
                 matches = []
-                player = self._renames[event.position]
-                self._renames_left[player] -= 1
-                if self._renames_left[player] == 0 and player in self._names:
-                    self._sort(player)
+                self._rename(self._renames[event.position])
         self._add_matches(matches)
         self.add_players(np.array([*named], np.int64))
+
+    def _rename(self, player: int) -> None:
+        self._renames_left[player] -= 1
+        if names := self._names.get(player):
+            if player in self._reported:
+                self._reported.remove(player)
+                self._former.setdefault(player, set()).add(names[0])
+            self._sort(player)
 
     def _add_matches(self, matches: Sequence[Event]) -> None:
         if not matches:
@@ -128,7 +159,9 @@ class NameCheck:
         given = digests(_packed(matches), likely, ends, [bool(event.rated) for event in matches])
         for index, (event, digest) in enumerate(zip(matches, given, strict=True)):
             players = listed[ends[index] : ends[index + 1]]
-            if digest != event.digest and all(self._names[player] for player in players):
+            if digest == event.digest:
+                self._reported.update(players)
+            elif all(self._names[player] for player in players):
                 self._try_others(event, players)
 
     def _try_others(self, event: Event, players: Sequence[int]) -> None:
@@ -136,20 +169,25 @@ class NameCheck:
         # A match with two names of one player was reported as rated, and is stored as unrated.
         reported = [True, False] if not event.rated and len(set(players)) < len(players) else [bool(event.rated)]
         tried = contents(_packed([event] * len(reported)), reported)
-        known = [self._names[player] for player in players]
-        for names in islice(_combinations(known), MOST):
-            if any(digest_of(content, names) == event.digest for content in tried):
-                for player, name in zip(players, names, strict=True):  # the same names are likely in the next match
-                    self._names[player].sort(key=lambda other: other != name)
-                return
+        known, likely = [self._names[player] for player in players], [self._likely(player) for player in players]
         subject = f"match {event.id!r} at position {event.position}"
-        if math.prod(map(len, known)) <= MOST:
-            self.damage.append(f"{subject} was reported with other names")
-        else:
-            self.damage.append(
-                f"{subject} was reported with none of the {MOST:,} likeliest combinations of its players' names, and "
-                "was possibly reported with other names"
-            )
+        for number, chosen in enumerate(_combinations(known, likely)):
+            if number == self._most:
+                # Before players were renamed, only those of their names are plausible that they did not get later.
+                if all(len(names) == 1 for names in likely) and self._former.keys().isdisjoint(players):
+                    self.damage.append(
+                        f"{subject} was reported with other names than its players seem to have had then"
+                    )
+                    return
+                self._unchecked.append(subject.removeprefix("match "))
+                self._most = max(self._most // 2, FEW)
+                return
+            if any(digest_of(content, chosen) == event.digest for content in tried):
+                for player, name in zip(players, chosen, strict=True):  # the same names are likely in the next match
+                    self._names[player].sort(key=lambda other: other != name)
+                self._reported.update(players)
+                return
+        self.damage.append(f"{subject} was reported with other names")
 
 
 def _players_by_position(corrections: Sequence[Correction], kind: Kind) -> dict[int, int]:
@@ -166,10 +204,17 @@ def _named(correction: Event) -> list[int]:
     return [player for player in (*named, *started) if 0 < player <= LARGEST]
 
 
-def _combinations(known: Sequence[Sequence[str]]) -> Iterator[list[str]]:
-    """Every choice of one of the names of each slot: first those with few names that are not the slot's first."""
+def _combinations(known: Sequence[Sequence[str]], likely: Sequence[Sequence[str]]) -> Iterator[list[str]]:
+    """Every choice of one of the known names of each slot, some of them twice: the likeliest first."""
+    sizes = range(len(known) + 1)
+    together = ([names[min(rank, len(names) - 1)] for names in known] for rank in range(max(map(len, known))))
+    return chain(together, _changed(known, sizes[:3]), _changed(likely, sizes[3:]), _changed(known, sizes[3:]))
+
+
+def _changed(known: Sequence[Sequence[str]], sizes: Sequence[int]) -> Iterator[list[str]]:
+    """The choices of one of the names of each slot in which that many slots have another name than their first."""
     several = [slot for slot, names in enumerate(known) if len(names) > 1]
-    for size in range(len(several) + 1):
+    for size in sizes:
         for slots in combinations(several, size):
             for others in product(*(known[slot][1:] for slot in slots)):
                 names = [listed[0] for listed in known]

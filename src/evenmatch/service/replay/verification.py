@@ -45,6 +45,7 @@ class Verification:
                  rebuild repairs that, unless there is damage too
     due          a correction awaits a rebuild from this position on; None: none
     same_engine  False: the ratings come from other kernels than this version's; a rebuild updates them
+    unchecked    sentences: what could not be checked, and why
     """
 
     ladder: str
@@ -55,6 +56,7 @@ class Verification:
     due: int | None
     same_engine: bool
     damage: tuple[str, ...] = ()
+    unchecked: tuple[str, ...] = ()
 
     @property
     def is_equal(self) -> bool:
@@ -83,7 +85,8 @@ def _verify(database: Database, ladder: str, progress: Progress | None, kept: La
         if not damage and kept is not None:
             damage += filter(None, [cut_of(store, head, kept)])
         if damage:
-            return Verification(ladder, head.position, 0, 0, (), head.due, True, (*damage, *names.damage))
+            broken = (*damage, *names.damage)
+            return Verification(ladder, head.position, 0, 0, (), head.due, True, broken, names.unchecked)
         listed = corrections.read(store, head, head.position)
         whole = plan_of(listed)
         differences = _compare_corrections(head, whole)
@@ -108,7 +111,8 @@ def _verify(database: Database, ladder: str, progress: Progress | None, kept: La
         states, more = _compare_states(store, head, plan, roster, has_moves=same_engine)
         more += generation_damage(store, head, whole.systems, lines.used) + seasons.standings_damage(store, head)
         sizes, different = (head.position, matches, len(roster)), (*differences, *states)
-        return Verification(ladder, *sizes, different, head.due, same_engine, (*more, *names.damage))
+        broken = (*more, *names.damage)
+        return Verification(ladder, *sizes, different, head.due, same_engine, broken, names.unchecked)
 
 
 def _name_check(store: Store, head: Head) -> NameCheck:

@@ -220,6 +220,7 @@ class VerifyTask:
             "differences": list(verification.differences[:SHOWN]),
             "rebuild_due_from": verification.due,
             "same_engine": verification.same_engine,
+            "unchecked": list(verification.unchecked),
         }
 
 
