@@ -52,8 +52,8 @@ class LimitedBody:
         size = len(message.get("body", b""))
         self._size += size
         self._pieces += 1
-        is_whole = not message.get("more_body", False)
-        if self._sender is None and (not is_whole or size > self._small) and message["type"] == "http.request":
+        has_more = size > 0 and message.get("more_body", False)
+        if self._sender is None and (has_more or size > self._small):
             await self._begin()
         if self._sender is not None:
             self._check_size(self._size)
