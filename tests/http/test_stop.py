@@ -19,7 +19,7 @@ from ledger.sample_matches import duel
 from protocol_server import wait_for
 from server_process import Served
 
-WITHIN = 4  # seconds
+WITHIN = 8  # seconds
 LADDER = {"name": "duel", "system": "elo"}
 
 
@@ -80,7 +80,7 @@ def test_a_process_ends_in_time_whatever_clients_and_receivers_do(empty_file, tm
             time.sleep(0.3)  # until both have arrived
             begun = time.monotonic()
             assert served.stop() == 0
-            assert time.monotonic() - begun < WITHIN + 2  # a busy machine takes a while to end a process
+            assert time.monotonic() - begun < WITHIN
         assert "Exception in ASGI" not in served.told()
     with Service.open(path) as service:
         (sent,) = Webhooks(service).deliveries(1)
