@@ -19,7 +19,7 @@ from ledger.sample_matches import duel
 from protocol_server import wait_for
 from server_process import Served
 
-WITHIN = 8  # seconds
+WITHIN = 4  # seconds
 LADDER = {"name": "duel", "system": "elo"}
 
 

@@ -12,7 +12,7 @@ import threading
 import time
 from collections.abc import Callable
 
-REQUESTS, BACKGROUND, END = 0.5, 0.65, 0.75  # shares of the time, until requests, background work and all else must end
+REQUESTS, BACKGROUND, END = 0.5, 0.55, 0.6  # shares of the time, until requests, background work and all else must end
 
 
 class StopDeadline:
