@@ -1,5 +1,7 @@
 """A process that is asked to stop is gone in time, whatever clients, receivers of webhooks, jobs and threads do."""
 
+import asyncio
+import logging
 import shutil
 import socket
 import subprocess
@@ -9,14 +11,16 @@ import time
 
 import httpx
 import pytest
+from structlog.testing import capture_logs
 
 from evenmatch import rules
+from evenmatch.http.middleware.request_lifecycle import RequestLifecycle
 from evenmatch.service.callers.keys import Keys
 from evenmatch.service.jobs import STOPPED, Jobs
 from evenmatch.service.service import Service
 from evenmatch.service.webhooks.subscriptions import Webhooks
 from ledger.sample_matches import duel
-from protocol_server import wait_for
+from protocol_server import ProtocolServer, wait_for
 from server_process import Served
 
 WITHIN = 4  # seconds
@@ -86,6 +90,22 @@ def test_a_process_ends_in_time_whatever_clients_and_receivers_do(empty_file, tm
         (sent,) = Webhooks(service).deliveries(1)
         assert (sent.state, sent.attempts) == ("pending", 0)
         assert service.view("duel").head.position == 2  # the ladder and its match
+
+
+def test_a_request_that_a_stop_cuts_off_leaves_a_line_and_no_traceback(site, caplog):
+    begun = threading.Event()
+
+    async def endless(*_):
+        begun.set()
+        await asyncio.Event().wait()
+
+    with capture_logs() as logged, ProtocolServer(RequestLifecycle(endless, site)) as serving:
+        serving.connect().sendall(b"GET /v1/ladders HTTP/1.1\r\nHost: localhost\r\n\r\n")
+        assert begun.wait(20)
+    assert [(line["event"], line["path"]) for line in logged if line["log_level"] == "warning"] == [
+        ("request cut off", "/v1/ladders")
+    ]
+    assert [record for record in caplog.records if record.levelno > logging.ERROR or record.exc_info] == []
 
 
 def test_a_thread_that_never_ends_is_cut_off_in_time():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import re
 import secrets
 import time
@@ -72,6 +73,8 @@ class RequestLifecycle:
         self._metrics.running += 1
         try:
             await self._app(scope, body, _ResponseHeaders(self._site, scope, send, context))
+        except asyncio.CancelledError:  # by the server, when it stops and the connection is already closed
+            self._log.warning("request cut off", request=context.id, method=scope["method"], path=scope["path"])
         finally:
             self._metrics.running -= 1
             body.release()
