@@ -104,7 +104,11 @@ def read_before(body: bytes) -> Body:
 
 def header(scope: Scope, name: bytes) -> str | None:
     """The first value of a request header, given its lower-case name."""
-    return next((value.decode("latin-1") for key, value in scope["headers"] if key == name), None)
+    for key, value in scope["headers"]:
+        if key == name:
+            text: str = value.decode("latin-1")
+            return text
+    return None
 
 
 def count_wrong_key(site: Site, scope: Scope) -> None:

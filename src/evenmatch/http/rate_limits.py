@@ -24,9 +24,11 @@ class Allowance(NamedTuple):
 
     def headers(self) -> list[tuple[bytes, bytes]]:
         """The RateLimit-* response headers."""
-        numbers = (self.limit, self.remaining, math.ceil(self.reset))
-        names = (b"ratelimit-limit", b"ratelimit-remaining", b"ratelimit-reset")
-        return [(name, str(number).encode()) for name, number in zip(names, numbers, strict=True)]
+        return [
+            (b"ratelimit-limit", b"%d" % self.limit),
+            (b"ratelimit-remaining", b"%d" % self.remaining),
+            (b"ratelimit-reset", b"%d" % math.ceil(self.reset)),
+        ]
 
 
 class RateLimit:

@@ -6,6 +6,7 @@ import logging
 import threading
 import time
 from collections.abc import Callable
+from functools import partial
 
 from evenmatch.durations import DAY, SECOND
 from evenmatch.errors import StoreError
@@ -17,11 +18,14 @@ FURTHEST = DAY  # microseconds of a step forward that is followed; a longer one 
 log = logging.getLogger(__name__)
 
 
+_read_steady = (
+    partial(time.clock_gettime_ns, time.CLOCK_BOOTTIME) if hasattr(time, "CLOCK_BOOTTIME") else time.monotonic_ns
+)
+
+
 def uptime() -> int:
     """Microseconds since this machine started, its sleep included; no setting of the system clock changes it."""
-    if hasattr(time, "CLOCK_BOOTTIME"):
-        return time.clock_gettime_ns(time.CLOCK_BOOTTIME) // 1000
-    return time.monotonic_ns() // 1000
+    return _read_steady() // 1000
 
 
 class DatabaseClock:

@@ -107,14 +107,17 @@ class GroupCommit(Generic[Request, Result]):
 
     async def one(self, ladder: str, request: Request) -> Result:
         """The result of a request of this event loop. Raises the error that refused it, StoreError after `within`."""
-        promise: asyncio.Future[Result] = asyncio.get_running_loop().create_future()
+        loop = asyncio.get_running_loop()
+        promise: asyncio.Future[Result] = loop.create_future()
         if self._is_first(ladder, request, promise):
             self._start(self._lead, ladder)
+        if self._within is None:
+            return await promise
+        deadline = loop.call_later(self._within, _expire, promise, self._within)  # asyncio.timeout takes longer
         try:
-            async with asyncio.timeout(self._within):
-                return await promise
-        except TimeoutError:
-            raise unanswered(self._within) from None
+            return await promise
+        finally:
+            deadline.cancel()
 
     def _is_first(self, ladder: str, request: Request, promise: Promise[Result]) -> bool:
         """Have a request wait; return whether no call runs for the ladder, so that the caller must begin one."""
@@ -211,7 +214,12 @@ class GroupCommit(Generic[Request, Result]):
             self._hand_over(ladder, is_last=True)
 
 
-def unanswered(within: float | None) -> StoreError:
+def _expire(promise: asyncio.Future[Result], within: float) -> None:
+    if not promise.done():
+        promise.set_exception(unanswered(within))
+
+
+def unanswered(within: float) -> StoreError:
     """The error for a request that was not answered within these seconds."""
     return StoreError(
         f"the database has not answered for {within:g} s; it is not known whether this was stored; send it again"

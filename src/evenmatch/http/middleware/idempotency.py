@@ -21,7 +21,7 @@ from evenmatch.http.site import ALL, Site
 from evenmatch.service.callers.access import ANYONE
 from evenmatch.service.callers.idempotent_requests import LEASE, Answer, Attempt, IdempotentRequest
 
-HEADER = "Idempotency-Key"
+HEADER, IN_SCOPE = "Idempotency-Key", b"idempotency-key"
 REPEATED = "Idempotent-Replayed"  # header of an answer that was repeated
 LONGEST = 256  # characters
 OF_API = "/v1/"
@@ -48,9 +48,8 @@ class Idempotency:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Handle a request."""
-        is_used = scope["type"] == "http" and takes_key(scope["method"], scope["path"])
-        key = header(scope, HEADER.lower().encode()) if is_used else None
-        if key is None:
+        key = header(scope, IN_SCOPE) if scope["type"] == "http" else None
+        if key is None or not takes_key(scope["method"], scope["path"]):
             await self._app(scope, receive, send)
             return
         body = ReplayableBody(receive)

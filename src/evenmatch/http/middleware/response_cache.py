@@ -9,7 +9,7 @@ from __future__ import annotations
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from evenmatch.errors import RateLimitError
-from evenmatch.http.access import allow, recalled
+from evenmatch.http.access import allow, header, recalled
 from evenmatch.http.cached_responses import CachedResponse
 from evenmatch.http.responses import PRIVATE, holds, send_at_once
 from evenmatch.http.site import Site
@@ -30,8 +30,8 @@ class ResponseCache:
             await self._app(scope, receive, send)
             return
         scope["route"] = cached.route
-        if_none_match = next((value for name, value in scope["headers"] if name == b"if-none-match"), b"")
-        is_known = holds(if_none_match.decode("latin-1"), cached.etag)
+        if_none_match = header(scope, b"if-none-match")
+        is_known = if_none_match is not None and holds(if_none_match, cached.etag)
         body = b"" if is_known else cached.body
         headers = [(b"etag", cached.etag.encode()), (b"cache-control", PRIVATE.encode())]
         await send_at_once(send, 304 if is_known else 200, headers, body)

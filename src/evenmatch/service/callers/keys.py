@@ -45,11 +45,12 @@ class _CachedKey:
 
     def check_good(self, now: int) -> None:
         """Raise AccessError if the key was revoked or has expired."""
-        key, state = self.stored.key, self.stored.key.state(now)
-        ended_at = {"revoked": key.revoked_at, "expired": key.expires_at}.get(state)
+        key = self.stored.key
+        if key.state(now) == "good":
+            return
+        how, ended_at = ("expired", key.expires_at) if key.revoked_at is None else ("was revoked", key.revoked_at)
         if ended_at is not None:
-            verb = "was revoked" if state == "revoked" else "expired"
-            raise AccessError(f"the key {key.key} {verb} at {iso_time(ended_at)}; use another key")
+            raise AccessError(f"the key {key.key} {how} at {iso_time(ended_at)}; use another key")
 
 
 class Keys:
