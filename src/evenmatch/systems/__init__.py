@@ -8,6 +8,7 @@ import importlib.util
 import pkgutil
 import sys
 from collections.abc import Iterator
+from functools import cache
 from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
 from types import ModuleType
@@ -60,8 +61,10 @@ def find(name: str) -> System:
     return _system_of(module, point.value)
 
 
-def _own() -> set[str]:
-    return {module.name for module in pkgutil.iter_modules(__path__)} - _NO_SYSTEMS
+@cache
+def _own() -> frozenset[str]:
+    """The names of the systems in this folder, which is listed once: systems are looked up with every read."""
+    return frozenset(module.name for module in pkgutil.iter_modules(__path__)) - _NO_SYSTEMS
 
 
 def _offered() -> Iterator[EntryPoint]:

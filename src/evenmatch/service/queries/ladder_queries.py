@@ -172,11 +172,10 @@ class LadderQueries(Transacting):
 
     def profile(self, ladder: str, name: str) -> Profile:
         """A player on a ladder. Raises UnknownNameError if the ladder does not know them."""
-        whole = self._whole_view(ladder)
-        now = self.clock()
+        whole, now = self._whole_view(ladder), self.clock()
         with self._read(ladder) as (store, head):
             player = known_players.find(store, head, name)
-            rules = corrections.read_plan(store, head, head.planned).last_rules
+            rules = (plan := corrections.read_plan(store, head, head.planned)).last_rules
             roster = player_states.read_roster(store, head, rules, np.array([player], np.int64))
             state: State = {}
             if len(roster.ids):
@@ -187,12 +186,13 @@ class LadderQueries(Transacting):
             played = int(roster.tally["last_played"][0]) if len(roster.ids) and roster.tally["matches"][0] else None
             standing = whole.seen_by(self._caller).snapshot.standing(player)
             present = player_identities.names_of(store, [player])[player]
+            plan = plan if head.corrected == head.planned else corrections.read_plan(store, head, head.corrected)
             return Profile(
                 present,
                 player_identities.aliases(store, player) if self._caller.ladders is None else [present],
                 standing,
                 state if standing is not None and standing.rating is not None else {},
-                player in corrections.read_plan(store, head, head.corrected).bans,
+                player in plan.bans,
                 played,
                 inactivity_notice(store, head, whole, player, now),
             )
