@@ -49,8 +49,8 @@ class _CachedKey:
         if key.state(now) == "good":
             return
         how, ended_at = ("expired", key.expires_at) if key.revoked_at is None else ("was revoked", key.revoked_at)
-        if ended_at is not None:
-            raise AccessError(f"the key {key.key} {how} at {iso_time(ended_at)}; use another key")
+        assert ended_at is not None  # of a key that is not good
+        raise AccessError(f"the key {key.key} {how} at {iso_time(ended_at)}; use another key")
 
 
 class Keys:
