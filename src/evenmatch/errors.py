@@ -235,6 +235,10 @@ class StoreError(EvenmatchError):
     """
 
 
+class TransactionTimeoutError(StoreError):
+    """The server ended a transaction because this process kept it waiting for too long; nothing of it was saved."""
+
+
 class DamageError(StoreError):
     """Stored data is not as evenmatch writes it. `evenmatch verify` lists it, and says what repairs it."""
 

@@ -13,9 +13,10 @@ from crash.numbered_matches import LADDER, numbered_match
 from crash.plain_sql import check_events
 from databases import copy_on_server
 from evenmatch import rules
-from evenmatch.errors import StoreError
+from evenmatch.errors import StoreError, TransactionTimeoutError
 from evenmatch.ledger.database import IDLE_LIMIT, Database
 from evenmatch.ledger.tables import change_locks
+from evenmatch.service.recording import recorder
 from evenmatch.service.service import Service
 from postgres import Postgres
 
@@ -92,6 +93,29 @@ def test_transactions_of_a_frozen_process_that_wait_for_one_lock_do_not_add_up(u
         assert IDLE_LIMIT - 0.5 < took < RECOVERY
         assert len(ended) == 3
         assert all("sent again" in text for text in ended), ended
+
+
+def test_a_match_is_recorded_although_its_process_stood_still_once(url: str, monkeypatch):
+    """As on a machine that is too busy: the server ends the transaction, in which nothing was saved."""
+    stalls, look_up = [], recorder.look_up
+
+    def look_up_late(*arguments):
+        if stalls:
+            time.sleep(stalls.pop())
+        return look_up(*arguments)
+
+    monkeypatch.setattr(recorder, "look_up", look_up_late)
+    with Service.open(url) as service:
+        service.create_ladder(LADDER, "elo", rules("elo"))
+        stalls[:] = [IDLE_LIMIT + 0.5]
+        assert service.record(numbered_match(0)).rated
+        stalls[:] = [IDLE_LIMIT + 0.5] * 2
+        with pytest.raises(TransactionTimeoutError, match="kept it waiting for too long; nothing of it was saved"):
+            service.record(numbered_match(1))
+        assert service.record(numbered_match(2)).rated
+        assert check_events(url, {"m0", "m2"}).count("match-recorded") == 2
+        assert service.record(numbered_match(1)).rated
+        assert service.verify(LADDER).is_equal
 
 
 @pytest.mark.parametrize(("yielding", "players", "seconds"), [(False, 2, 1.5), (False, 100_000, 6.5), (True, 2, 3.0)])

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import sqlite3
 
-from evenmatch.errors import DamageError, MoveError, StoreError
+from evenmatch.errors import DamageError, MoveError, StoreError, TransactionTimeoutError
 
+IDLE_TIMEOUT = "25P03"  # the SQLSTATE idle_in_transaction_session_timeout
 PATIENCE = 60.0  # seconds to wait for another writer
 LOCK_LIMIT = 10.0  # a statement waits for a lock
 STATEMENT_LIMIT = 60.0  # a statement runs
@@ -15,10 +16,24 @@ MOVING, MOVED = "the database is being moved", "the database was moved"  # begin
 
 def translated(shown: str, error: BaseException) -> StoreError:
     """The error for one of the driver."""
+    if _is_timeout(error):
+        return TransactionTimeoutError(
+            f"{shown}: the server ended a transaction because this process kept it waiting for too long; "
+            "nothing of it was saved, and it can be sent again"
+        )
     text = _explained(error)
     is_move = text.startswith((MOVING, MOVED))
     is_damage = isinstance(error, sqlite3.Error) and any(words in text.lower() for words in DAMAGED)
     return (MoveError if is_move else DamageError if is_damage else StoreError)(f"{shown}: {text}")
+
+
+def _is_timeout(error: BaseException | None) -> bool:
+    """Whether the cause is the end of an idle transaction; the roll-back fails then, too, on the lost connection."""
+    while error is not None:
+        if getattr(error, "sqlstate", None) == IDLE_TIMEOUT:
+            return True
+        error = error.__context__
+    return False
 
 
 def _explained(error: BaseException) -> str:

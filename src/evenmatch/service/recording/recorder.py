@@ -8,7 +8,7 @@ from functools import partial
 from typing import NamedTuple
 
 from evenmatch.compile_notice import load_kernels
-from evenmatch.errors import BadRowsError, EvenmatchError, InputError, RowProblem
+from evenmatch.errors import BadRowsError, EvenmatchError, InputError, RowProblem, TransactionTimeoutError
 from evenmatch.ledger.database import Database
 from evenmatch.ledger.name_skeletons import judge
 from evenmatch.ledger.plan import Plan
@@ -159,9 +159,16 @@ class Recorder:
         committing: Callable[[], None],
         late: Callable[[], list[ReportBatch]] = list,
     ) -> list[Outcome]:
-        """Record in one transaction; if rating rejects a match, split in halves until that match is alone."""
+        """Record in one transaction; if rating rejects a match, split in halves until that match is alone.
+
+        Once more if the server ended the transaction, for which this process was too slow once.
+        """
+        attempt = partial(self._try, ladder, view, part, live, committing, late)
         try:
-            return self._try(ladder, view, part, live, committing, late)
+            try:
+                return attempt()
+            except TransactionTimeoutError:
+                return attempt()
         except InputError as error:
             if len(part.reports) == 1:
                 return [error]
