@@ -21,6 +21,7 @@ from evenmatch.errors import EvenmatchError
 from evenmatch.http.access import allow, recalled
 from evenmatch.http.middleware.error_boundary import ErrorBoundary
 from evenmatch.http.middleware.fast_path import FastPath
+from evenmatch.http.middleware.fast_reads import FastReads
 from evenmatch.http.middleware.follower import Follower
 from evenmatch.http.middleware.idempotency import HEADER, LONGEST, REPEATED, Idempotency, takes_key
 from evenmatch.http.middleware.request_lifecycle import RequestLifecycle
@@ -71,7 +72,7 @@ IDEMPOTENCY_KEY = {
 
 def application(site: Site, lifespan: Lifespan | None = None, pages: Pages | None = None) -> ASGIApp:
     """Create the application with its middleware; `lifespan` runs the background workers."""
-    api: ASGIApp = endpoints(site, lifespan)
+    api: ASGIApp = FastReads(endpoints(site, lifespan), site)
     whole = api if pages is None else _with_pages(api, pages(site))
     app: ASGIApp
     if site.options.follower:

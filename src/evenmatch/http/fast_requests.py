@@ -16,7 +16,7 @@ import msgspec
 from evenmatch.http.model_structs import struct_of
 from evenmatch.http.models.base import micros, time_of
 from evenmatch.http.models.matches import BatchReport, MatchReport
-from evenmatch.http.models.queues import JoinRequest
+from evenmatch.http.models.queues import JoinRequest, OfferAnswer
 from evenmatch.match import places_by_score
 from evenmatch.service.queues.requests import Join, QueuedPlayer
 from evenmatch.service.recording.report_batch import ReportBatch
@@ -25,6 +25,7 @@ NUL = rb"\u0000"  # the only way to write NUL in JSON; databases cannot store it
 _MATCH = msgspec.json.Decoder(struct_of(MatchReport))
 _BATCH = msgspec.json.Decoder(struct_of(BatchReport))
 _PARTY = msgspec.json.Decoder(struct_of(JoinRequest))
+_ANSWER = msgspec.json.Decoder(struct_of(OfferAnswer))
 Read = TypeVar("Read")
 
 
@@ -53,6 +54,11 @@ def read_party(body: bytes) -> Join | None:
     """Decode the request of a party to join queues."""
     party = _decoded(_PARTY, body)
     return None if party is None else join_of(party)
+
+
+def read_offer_answer(body: bytes) -> OfferAnswer | None:
+    """Decode the answer to an offer."""
+    return _decoded(_ANSWER, body)
 
 
 def join_of(party: JoinRequest) -> Join:

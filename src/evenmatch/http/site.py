@@ -55,7 +55,7 @@ from evenmatch.service.queries.ladder_queries import LadderQueries
 from evenmatch.service.queries.visibility import Visibility
 from evenmatch.service.queues.queue_service import QueueService
 from evenmatch.service.queues.requests import QueueRequest, RequestResult
-from evenmatch.service.queues.ticket_status import Status
+from evenmatch.service.queues.ticket_status import Status, StatusRead
 from evenmatch.service.recording.recorder import Outcome, PreparedReports
 from evenmatch.service.recording.report_batch import ReportBatch
 from evenmatch.service.service import Service
@@ -131,7 +131,9 @@ class Site:
         self.wishes: GroupCommit[QueueRequest, RequestResult] = GroupCommit(
             self._queue, start, _log_bug, within=REPORT_LIMIT
         )
-        self.status_reads: GroupCommit[int, Status] = GroupCommit(self._statuses, start, _log_bug, within=REPORT_LIMIT)
+        self.status_reads: GroupCommit[StatusRead, Status] = GroupCommit(
+            self._statuses, start, _log_bug, within=REPORT_LIMIT
+        )
         self.signed_requests: GroupCommit[SignedRequest, None] = GroupCommit(
             self._accept, start, _log_bug, within=REPORT_LIMIT
         )
@@ -284,9 +286,12 @@ class Site:
         self.metrics.tickets.labels(ladder, "refused").inc(refused)
         return outcomes
 
-    def _statuses(self, ladder: str, tickets: Sequence[int]) -> Sequence[Status | EvenmatchError]:
-        statuses = self.queue_service.statuses(ladder, tickets)
-        return [statuses.get(ticket, UnknownNameError("ticket", str(ticket), ())) for ticket in tickets]
+    def _statuses(self, ladder: str, reads: Sequence[StatusRead]) -> Sequence[Status | EvenmatchError]:
+        since: dict[int, int] = {}
+        for ticket, known in reads:
+            since[ticket] = min(known, since.get(ticket, known))
+        statuses = self.queue_service.statuses(ladder, list(since), since)
+        return [statuses.get(read.ticket, UnknownNameError("ticket", str(read.ticket), ())) for read in reads]
 
     def _accept(self, _: str, requests: Sequence[SignedRequest]) -> Sequence[AccessError | None]:
         return self.seen_signatures.accept(requests)

@@ -1,4 +1,4 @@
-"""Middleware that answers the most frequent writes (match reports, queue joins) before routing.
+"""Middleware that answers the most frequent writes (match reports, queue joins, accepted offers) before routing.
 
 Routing and parameter validation take ten times as long as the code here. The result is always the same as that of the
 endpoint: a request whose caller is unknown or not allowed, or whose body is not certainly valid, is passed on to it.
@@ -21,11 +21,12 @@ from evenmatch.http.replayable_body import ReplayableBody
 from evenmatch.http.request_bodies import QUICK
 from evenmatch.http.request_context import context_of
 from evenmatch.http.responses import encoded, send_at_once
-from evenmatch.http.routes.tickets import done, permitted
+from evenmatch.http.routes.tickets import done, permitted, player_of
 from evenmatch.http.site import Site
 from evenmatch.service.callers.access import Caller
+from evenmatch.service.queues.requests import Accept, QueueRequest
 
-ADDRESS = re.compile(r"/v1/ladders/([^/]+)/(matches|matches/batch|tickets)")
+ADDRESS = re.compile(r"/v1/ladders/([^/]+)/(matches|matches/batch|tickets|tickets/([1-9][0-9]{0,17})/(accept))")
 Answer = Callable[[], Awaitable[bytes]]
 NOT_KEPT = [(b"cache-control", b"no-store")]
 
@@ -36,26 +37,27 @@ class FastRoute:
 
     path_format  route label in the metrics
     status       HTTP status of a successful response
-    read         decodes a body and returns a function that answers it; None: leave it to the endpoint
+    read         (site, ladder, number of the ticket in the path, caller, body) -> a function that answers;
+                 None: leave it to the endpoint
     """
 
     path_format: str
     scope: str
     status: int
-    read: Callable[[Site, str, Caller, bytes], Answer | None]
+    read: Callable[[Site, str, int, Caller, bytes], Answer | None]
 
 
-def _match(site: Site, ladder: str, _: Caller, body: bytes) -> Answer | None:
+def _match(site: Site, ladder: str, _: int, __: Caller, body: bytes) -> Answer | None:
     batch = fast_requests.read_match(body)
     return None if batch is None else lambda: report_recording.report(site, ladder, batch)
 
 
-def _batch(site: Site, ladder: str, _: Caller, body: bytes) -> Answer | None:
+def _batch(site: Site, ladder: str, _: int, __: Caller, body: bytes) -> Answer | None:
     batch = fast_requests.read_batch(body)
     return None if batch is None else lambda: report_recording.report_all(site, ladder, batch)
 
 
-def _party(site: Site, ladder: str, caller: Caller, body: bytes) -> Answer | None:
+def _party(site: Site, ladder: str, _: int, caller: Caller, body: bytes) -> Answer | None:
     read = fast_requests.read_party(body)
     if read is None:
         return None
@@ -64,8 +66,23 @@ def _party(site: Site, ladder: str, caller: Caller, body: bytes) -> Answer | Non
     except ForbiddenError:
         return None
 
+    return _requested(site, ladder, join)
+
+
+def _accept(site: Site, ladder: str, ticket: int, caller: Caller, body: bytes) -> Answer | None:
+    said = fast_requests.read_offer_answer(body)
+    if said is None:
+        return None
+    try:
+        player = player_of(caller, said.player)
+    except ForbiddenError:
+        return None
+    return _requested(site, ladder, Accept(ticket, player, said.offer))
+
+
+def _requested(site: Site, ladder: str, request: QueueRequest) -> Answer:
     async def answer() -> bytes:
-        return encoded(done(ladder, await site.wishes.one(ladder, join)))
+        return encoded(done(ladder, await site.wishes.one(ladder, request)))
 
     return answer
 
@@ -73,6 +90,7 @@ def _party(site: Site, ladder: str, caller: Caller, body: bytes) -> Answer | Non
 ROUTES = {
     "matches": FastRoute("/v1/ladders/{ladder}/matches", "report", 200, _match),
     "matches/batch": FastRoute("/v1/ladders/{ladder}/matches/batch", "report", 200, _batch),
+    "accept": FastRoute("/v1/ladders/{ladder}/tickets/{ticket}/accept", "queue", 200, _accept),
     "tickets": FastRoute("/v1/ladders/{ladder}/tickets", "queue", 201, _party),
 }
 
@@ -89,10 +107,10 @@ class FastPath:
         if address is None or scope["query_string"]:
             await self._app(scope, receive, send)
             return
-        ladder, route = as_meant(address[1]), ROUTES[address[2]]
+        ladder, route, ticket = as_meant(address[1]), ROUTES[address[4] or address[2]], int(address[3] or 0)
         body = ReplayableBody(receive)
         try:
-            answer = await self._read(scope, route, ladder, await body.whole())
+            answer = await self._read(scope, route, ladder, ticket, await body.whole())
             payload = None if answer is None else await answer()
         except EvenmatchError as error:
             scope["route"] = route
@@ -104,7 +122,9 @@ class FastPath:
         scope["route"] = route
         await send_at_once(send, route.status, NOT_KEPT, payload)
 
-    async def _read(self, scope: Scope, route: FastRoute, ladder: str, body: bytes | None) -> Answer | None:
+    async def _read(
+        self, scope: Scope, route: FastRoute, ladder: str, ticket: int, body: bytes | None
+    ) -> Answer | None:
         """A function that answers the request, which is then counted for its caller; None: leave it to the endpoint.
 
         The caller is authenticated after the whole body has arrived: a key may be revoked during a slow upload.
@@ -114,9 +134,9 @@ class FastPath:
         if body is None or caller is None or not caller.may(route.scope, ladder):
             return None
         if len(body) <= QUICK:
-            answer = route.read(self._site, ladder, caller, body)
+            answer = route.read(self._site, ladder, ticket, caller, body)
         else:
-            answer = await self._site.convert(ladder, route.read, self._site, ladder, caller, body)
+            answer = await self._site.convert(ladder, route.read, self._site, ladder, ticket, caller, body)
         if answer is not None:
             try:
                 allow(self._site, scope, caller)

@@ -39,11 +39,12 @@ from evenmatch.matchmaking import Waiting
 from evenmatch.service.callers.access import Caller
 from evenmatch.service.queries.match_explanations import known_number
 from evenmatch.service.queues import requests
-from evenmatch.service.queues.ticket_status import LinkedTicket, OfferStatus, StartedMatch, Status
+from evenmatch.service.queues.ticket_status import LinkedTicket, OfferStatus, StartedMatch, Status, StatusRead
 
 router = APIRouter(prefix="/v1/ladders/{ladder:text}/tickets", tags=["tickets"])
 Number = Annotated[int, Path(ge=1, le=2**62)]
-Wait = Annotated[float, Query(ge=0, le=60, description="Seconds to wait for a change after `after`.")]
+LONGEST_WAIT = 60.0  # seconds of a long poll
+Wait = Annotated[float, Query(ge=0, le=LONGEST_WAIT, description="Seconds to wait for a change after `after`.")]
 After = Annotated[int | None, Query(ge=0, le=2**62, description="The latest change that the client knows.")]
 FRESH = 5.0  # seconds after which a stream repeats the state of a ticket
 EVENTS: dict[int | str, dict[str, Any]] = {
@@ -68,14 +69,8 @@ async def ticket(
 ) -> Response:
     """A ticket and its search state; with `after` and `wait`, return when it has changed. Counts as a heartbeat."""
     site = site_of(request)
-    if wait > 0 and after is not None:
-        context_of(request.scope).waits = True
-        async with site.waiting.poll(request, caller) as waiter:
-            with site.ticket_notifications.telling(ladder, ticket, waiter):
-                look = partial(_status, site, caller, ladder, ticket)
-                status = await until(look, lambda status: status.change > after, wait, waiter)
-    else:
-        status = await _status(site, caller, ladder, ticket)
+    status = None if wait <= 0 or after is None else await _changed(request, caller, ladder, ticket, after, wait)
+    status = status or await _status(site, caller, ladder, ticket)
     seen = await site.visibility(caller, ladder)
     return read(request, ticket_out(ladder, seen.ticket(status)))
 
@@ -112,7 +107,7 @@ async def ticket_events(ladder: str, ticket: Number, request: Request, caller: Q
 @router.post("/{ticket}/accept", response_model=TicketChange, operation_id="accept_offer")
 async def accept_offer(ladder: str, ticket: Number, say: OfferAnswer, request: Request, caller: Queuer) -> Response:
     """Accept the offered match, for one player of the ticket or all of them. Repeating it changes nothing."""
-    player = _player_of(caller, say.player)
+    player = player_of(caller, say.player)
     accept = requests.Accept(ticket, player, say.offer)
     return written(done(ladder, await site_of(request).wishes.one(ladder, accept)))
 
@@ -120,7 +115,7 @@ async def accept_offer(ladder: str, ticket: Number, say: OfferAnswer, request: R
 @router.post("/{ticket}/decline", response_model=TicketChange, operation_id="decline_offer")
 async def decline_offer(ladder: str, ticket: Number, say: OfferAnswer, request: Request, caller: Queuer) -> Response:
     """Decline the offered match: the ticket is removed and the player penalized; the other parties wait on."""
-    player = _player_of(caller, say.player)
+    player = player_of(caller, say.player)
     decline = requests.Decline(ticket, player, say.offer)
     return written(done(ladder, await site_of(request).wishes.one(ladder, decline)))
 
@@ -151,7 +146,7 @@ def permitted(caller: Caller, join: requests.Join) -> requests.Join:
     return join if caller.ladders is None else replace(join, readable=caller.ladders)
 
 
-def _player_of(caller: Caller, player: str | None) -> str | None:
+def player_of(caller: Caller, player: str | None) -> str | None:
     """The player a request is for; a player's token always acts for its own player."""
     if caller.player is None:
         return player
@@ -160,12 +155,26 @@ def _player_of(caller: Caller, player: str | None) -> str | None:
     return caller.player
 
 
-async def _status(site: Site, caller: Caller, ladder: str, ticket: int) -> Status:
+async def _changed(
+    request: Request, caller: Caller, ladder: str, ticket: int, after: int, wait: float
+) -> Status | None:
+    """The state of a ticket once it has changed after `after`; None if it does not for `wait` seconds."""
+    site = site_of(request)
+    context_of(request.scope).waits = True
+    async with site.waiting.poll(request, caller) as waiter:
+        with site.ticket_notifications.telling(ladder, ticket, waiter):
+            look = partial(_status, site, caller, ladder, ticket, after)
+            status = await until(look, lambda status: status.change > after, wait, waiter)
+    return status if status.change > after else None
+
+
+async def _status(site: Site, caller: Caller, ladder: str, ticket: int, since: int = -1) -> Status:
     """The state of a ticket, as the caller may see it, which counts as a heartbeat of the ticket.
 
+    since  see StatusRead
     Raises ForbiddenError for a player's token of another party, whose request is no heartbeat.
     """
-    status = await site.status_reads.one(ladder, ticket)
+    status = await site.status_reads.one(ladder, StatusRead(ticket, since))
     if caller.player is not None and caller.player not in status.players:
         raise ForbiddenError(f"ticket {ticket} belongs to another party; this token is only for {caller.player!r}")
     site.queue_service.heartbeats.note(ladder, status)

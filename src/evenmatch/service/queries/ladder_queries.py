@@ -174,13 +174,13 @@ class LadderQueries(Transacting):
         """A player on a ladder. Raises UnknownNameError if the ladder does not know them."""
         whole, now = self._whole_view(ladder), self.clock()
         with self._read(ladder) as (store, head):
-            player = known_players.find(store, head, name)
-            rules = (plan := corrections.read_plan(store, head, head.planned)).last_rules
-            roster = player_states.read_roster(store, head, rules, np.array([player], np.int64))
+            plan = self.service.recorder.plan(store, head)
+            rules, ids = plan.last_rules, player_identities.ids_of(store, [name])
+            roster = player_states.read_roster(store, head, rules, np.array(list(ids.values()), np.int64))
+            player = ids[name] if len(roster.ids) else known_players.find(store, head, name)
             state: State = {}
             if len(roster.ids):
-                latest = now if head.time is None else max(now, head.time)
-                aged = rules.system.as_of(roster.records, latest, rules.parameters)
+                aged = rules.system.as_of(roster.records, max(now, head.time or now), rules.parameters)
                 columns = rules.system.columns(aged, rules.parameters)
                 state = {title: known(column[0].item()) for title, column in columns.items()}
             played = int(roster.tally["last_played"][0]) if len(roster.ids) and roster.tally["matches"][0] else None

@@ -37,6 +37,8 @@ from evenmatch.service.queues.ticket_status import Status
 from evenmatch.service.service import Service
 from evenmatch.service.stored_queues import QueueSetup
 
+ALWAYS: Mapping[int, int] = {}
+
 
 class QueueService:
     """The queues of a service's ladders. Thread-safe; all state that matters is in the database.
@@ -223,12 +225,13 @@ class QueueService:
                 outcomes[index] = error
         changes.keep()
 
-    def statuses(self, ladder: str, numbers: Sequence[int], *, why: bool = True) -> dict[int, Status]:
+    def statuses(self, ladder: str, numbers: Sequence[int], since: Mapping[int, int] = ALWAYS) -> dict[int, Status]:
         """The status of the existing tickets among these, by number.
 
         Reading is no heartbeat, since the reader may not be allowed to see a ticket: see `heartbeats`.
 
-        why  include what each ticket waits for
+        since  change numbers by ticket: a ticket that has not changed since is returned without what it waits for,
+               which takes long to find
         """
         now = self.service.clock()
         lease = lease_of(self.levels.of(ladder).ladder)
@@ -237,8 +240,9 @@ class QueueService:
             head = store.head(ladder)
             statuses = ticket_status.read(store, head.ladder, numbers, now, until)
             statuses = self._offer_stakes.add(store, head, statuses, now)
-        waiting = {status.ticket: status.change for status in statuses.values() if status.state == tickets.WAITING}
-        if why and waiting and until is None and self._is_loaded():
+        changed = [status for status in statuses.values() if status.change > since.get(status.ticket, -1)]
+        waiting = {status.ticket: status.change for status in changed if status.state == tickets.WAITING}
+        if waiting and until is None and self._is_loaded():
             reasons = self.queue_state(ladder).why(waiting, now)
             statuses |= {number: replace(statuses[number], waiting=reason) for number, reason in reasons.items()}
         return statuses
@@ -250,9 +254,9 @@ class QueueService:
     def _is_loaded(self) -> bool:
         return self.loaded is None or self.loaded.is_set()
 
-    def status(self, ladder: str, ticket: int, *, why: bool = True) -> Status:
+    def status(self, ladder: str, ticket: int) -> Status:
         """The status of a ticket. Raises UnknownNameError if it is unknown or was deleted as old."""
-        statuses = self.statuses(ladder, [ticket], why=why)
+        statuses = self.statuses(ladder, [ticket])
         if ticket not in statuses:
             raise UnknownNameError("ticket", str(ticket), ())
         return statuses[ticket]

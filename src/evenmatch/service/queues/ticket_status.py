@@ -111,6 +111,16 @@ class Status:
         return replace(self, playlist=tuple(entry for entry in self.playlist if caller.may("read", entry.ladder)))
 
 
+class StatusRead(NamedTuple):
+    """A request for the status of a ticket.
+
+    since  the latest change that its reader knows: unless there is a later one, `waiting` is left empty
+    """
+
+    ticket: int
+    since: int = -1
+
+
 def read(store: Store, ladder: int, numbers: Sequence[int], now: int, until: int | None = None) -> dict[int, Status]:
     """The status of the existing tickets among these numbers, by number; `waiting` is left empty.
 

@@ -14,7 +14,7 @@ from evenmatch.http.site import Site
 from evenmatch.service.callers.access import ANYONE
 from evenmatch.service.queue_filter import QueueFilter
 from evenmatch.service.queues import requests
-from evenmatch.service.queues.ticket_status import Status
+from evenmatch.service.queues.ticket_status import Status, StatusRead
 from evenmatch.service.stored_queues import QueueSetup
 from evenmatch.standings.board import Standing
 from evenmatch.web import queue_statistics
@@ -282,7 +282,7 @@ async def _own_status(visit: PageRequest) -> Status:
     text = visit.part("ticket")
     if not text.isdecimal() or len(text) > 18:
         raise UnknownNameError("ticket", text[:40], ())
-    status = await visit.site.status_reads.one(visit.ladder, int(text))
+    status = await visit.site.status_reads.one(visit.ladder, StatusRead(int(text)))
     has_key = visit.session is not None and not visit.is_player and visit.may("queue", visit.ladder)
     if visit.me not in status.players and not has_key:
         raise ForbiddenError(f"ticket {text} belongs to another party")
