@@ -27,7 +27,7 @@ from evenmatch.service.service import Service
 from evenmatch.tables import MatchTable
 
 DAY = GameDay()
-MULTIPLES = (0.5, 1, 2, 3, 4, 6, 8, 10, 12, 15, 20)
+MULTIPLES = (1, 1.5, 2, 3, 4, 6, 8, 10, 12, 15, 20)
 SECONDS = 30
 WARM = 20  # seconds, besides the length of a match
 MOST = {"join": 0.5, "accept": 0.5, "report": 0.5, "read": 0.5, "page view": 0.5}  # seconds, 99 of 100
