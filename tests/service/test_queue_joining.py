@@ -45,6 +45,13 @@ def test_parties_join_and_get_numbers_that_rise(queue_service, ladder, service):
     check_everything(service)
 
 
+def test_a_ticket_that_has_not_changed_is_read_without_what_it_waits_for(queue_service, ladder):
+    first, second = join_queue(queue_service, ladder, party("ann"), party("bob"))
+    told = queue_service.statuses(ladder, [first, second], {first: first, second: first})
+    assert (told[first].change, told[first].waiting) == (first, {})
+    assert (told[second].change, told[second].waiting["ranked"].needed) == (second, 3)
+
+
 def test_time_passes_in_a_status(queue_service, ladder, clock):
     (ticket,) = join_queue(queue_service, ladder, party("ann"))
     clock.move(seconds=12.5)

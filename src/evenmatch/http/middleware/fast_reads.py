@@ -36,7 +36,7 @@ class FastRead:
     """An endpoint that is called here.
 
     path_format  route label in the metrics
-    read         (ladder, last part of the path, query string, caller) -> a function that answers; None: route it
+    read         (ladder, last part of the path as sent, query string, caller) -> a function that answers; None: route it
     """
 
     path_format: str
@@ -52,8 +52,9 @@ def _ticket(ladder: str, number: str, query: bytes, caller: Caller) -> Answer | 
     return None if wait > LONGEST_WAIT else lambda request: ticket(ladder, int(number), request, caller, after, wait)
 
 
-def _player(ladder: str, player: str, query: bytes, caller: Caller) -> Answer | None:
-    return None if query else lambda request: get_player(ladder, player, request, caller)
+def _player(ladder: str, part: str, query: bytes, caller: Caller) -> Answer | None:
+    player = as_meant(part)
+    return None if query or not is_text(player) else lambda request: get_player(ladder, player, request, caller)
 
 
 READS = {
@@ -71,33 +72,29 @@ class FastReads:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer the request here, or pass it on to the API."""
         address = ADDRESS.fullmatch(scope["path"]) if scope["type"] == "http" and scope["method"] == "GET" else None
-        route = None if address is None else READS[address[2]]
-        answer = (
-            None
-            if address is None or route is None
-            else self._answer(scope, route, *map(as_meant, address.group(1, 3)))
-        )
+        answer = None if address is None else self._answer(scope, READS[address[2]], as_meant(address[1]), address[3])
         if answer is None:
             await self._api(scope, receive, send)
             return
-        scope["route"], scope["app"] = route, self._api
+        scope["app"] = self._api
         try:
             response = await answer(Request(scope, receive))
         except EvenmatchError as error:
             response = refusal(error, context_of(scope))
         await response(scope, receive, send)
 
-    def _answer(self, scope: Scope, route: FastRead, ladder: str, what: str) -> Answer | None:
+    def _answer(self, scope: Scope, route: FastRead, ladder: str, part: str) -> Answer | None:
         """A function that answers the request, which is then counted for its caller; None: route it."""
-        caller = recalled(self._site, scope) if is_text(ladder) and is_text(what) and not _has_body(scope) else None
+        caller = recalled(self._site, scope) if is_text(ladder) and not _has_body(scope) else None
         if caller is None or caller is ANYONE or not caller.may(route.scope, ladder):
             return None
-        answer = route.read(ladder, what, scope["query_string"], caller)
+        answer = route.read(ladder, part, scope["query_string"], caller)
         if answer is not None:
             try:
                 allow(self._site, scope, caller)
             except RateLimitError:
                 return None
+            scope["route"] = route
         return answer
 
 
