@@ -17,6 +17,7 @@ from evenmatch.errors import StoreError, TransactionTimeoutError
 from evenmatch.ledger.database import IDLE_LIMIT, Database
 from evenmatch.ledger.tables import change_locks
 from evenmatch.service.recording import recorder
+from evenmatch.service.recording.report_batch import ReportBatch
 from evenmatch.service.service import Service
 from postgres import Postgres
 
@@ -116,6 +117,50 @@ def test_a_match_is_recorded_although_its_process_stood_still_once(url: str, mon
         assert check_events(url, {"m0", "m2"}).count("match-recorded") == 2
         assert service.record(numbered_match(1)).rated
         assert service.verify(LADDER).is_equal
+
+
+def test_matches_that_joined_others_under_the_lock_are_recorded_once_when_the_process_stood_still(
+    url: str, monkeypatch
+):
+    look_up, stalls = recorder.look_up, [IDLE_LIMIT + 0.5]
+
+    def look_up_late(*arguments):
+        if stalls:
+            time.sleep(stalls.pop())
+        return look_up(*arguments)
+
+    monkeypatch.setattr(recorder, "look_up", look_up_late)
+    late = [ReportBatch.of([numbered_match(1)], [True])]
+    with Service.open(url) as service:
+        service.create_ladder(LADDER, "elo", rules("elo"))
+        prepared = service.recorder.prepare(LADDER, ReportBatch.of([numbered_match(0)], [True]))
+        recorded = service.recorder.write(prepared, gather=lambda _: late)
+        assert [outcome.match_id for outcome in recorded.outcomes] == ["m0", "m1"]
+        assert stalls == []
+        assert check_events(url, {"m0", "m1"}).count("match-recorded") == 2
+
+
+def stand_still(database: Database) -> None:
+    with database.write() as store:
+        store.heads()
+        time.sleep(IDLE_LIMIT + 0.5)
+        store.heads()
+
+
+def fail(database: Database) -> None:
+    with database.write() as store:
+        store.run("UPDATE nothing SET a = 1")
+
+
+def test_an_error_after_a_transaction_that_timed_out_is_told_as_what_it_is(url: str):
+    """Also if the caller is still handling the first one, from which the second then seems to come."""
+    with Service.open(url) as service:
+        try:
+            stand_still(service.database)
+        except TransactionTimeoutError:
+            with pytest.raises(StoreError, match="does not exist") as caught:
+                fail(service.database)
+    assert not isinstance(caught.value, TransactionTimeoutError)
 
 
 @pytest.mark.parametrize(("yielding", "players", "seconds"), [(False, 2, 1.5), (False, 100_000, 6.5), (True, 2, 3.0)])

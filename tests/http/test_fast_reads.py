@@ -4,9 +4,14 @@ import re
 
 import pytest
 
+from asgi_client import Asking
 from evenmatch import rules
+from evenmatch.errors import RateLimitError, UnknownNameError
+from evenmatch.http.app import application
 from evenmatch.http.middleware import fast_reads
 from evenmatch.match import Match, Team
+from evenmatch.service.queries.ladder_queries import LadderQueries
+from evenmatch.service.queues.ticket_status import StatusRead
 from ledger.sample_matches import after
 
 DUEL = "/v1/ladders/duel"
@@ -94,7 +99,9 @@ def test_a_player_is_told_alike(either, keys, path, status, scope):
         assert (first.json()["names"] is not None) == (scope == "admin")
 
 
-@pytest.mark.parametrize("query", ["", "?after=0&wait=20", "?after=0&wait=0", "?after=999999&wait=0.05"])
+@pytest.mark.parametrize(
+    "query", ["", "?after=0&wait=20", "?after=0&wait=0", "?after=999999&wait=0.05", "?wait=0.0", "?wait=5.123456789012"]
+)
 def test_a_ticket_is_told_alike(either, keys, ticket, query):
     first, second, is_fast = either(f"{DUEL}/tickets/{ticket}{query}", keys["queue"])
     assert first.status_code == 200
@@ -178,19 +185,40 @@ def test_a_read_with_a_body_is_routed(keys, asking, monkeypatch):
     assert (told.status_code, told.json()["player"]) == (200, ANN)
 
 
-def test_an_accepted_offer_is_told_alike(admin, keys, asking, ticket, site):
-    for body in (
-        {},
-        {"player": ANN},
-        {"offer": 7},
-        {"player": KIM},
-        {"offer": 0},
-        {"player": ANN, "more": 1},
-        [],
-        None,
-    ):
-        path = f"{DUEL}/tickets/{ticket}/accept"
-        content = {} if body is None else {"json": body}
-        first, second = (asking.post(f"{path}{query}", headers=keys["queue"], **content) for query in ("", "?by=route"))
-        assert first.status_code in {409, 422}, first.text
-        check_alike(first, second)
+def test_readers_of_one_ticket_at_the_same_moment_get_what_each_needs(site, ladder, ticket, monkeypatch):
+    asked = []
+    statuses = site.queue_service.statuses
+    monkeypatch.setattr(
+        site.queue_service, "statuses", lambda *arguments: asked.append(arguments[1:]) or statuses(*arguments)
+    )
+    told = site._statuses(ladder, [StatusRead(ticket, ticket), StatusRead(ticket), StatusRead(7_000, 3)])
+    assert asked == [([ticket, 7_000], {ticket: -1, 7_000: 3})]
+    assert [one.ticket for one in told[:2]] == [ticket, ticket]
+    assert isinstance(told[2], UnknownNameError)
+
+
+def test_a_failure_is_told_to_pages_of_other_sites_too(site, keys, ladder, monkeypatch):
+    """The answer to a bug has the headers without which a browser shows it to no script."""
+    site.options = site.options.model_copy(update={"cors_origins": ("https://game.example",)})
+    asking = Asking(application(site), headers=keys["read"] | {"Origin": "https://game.example"})
+    try:
+        asking.get(f"{DUEL}/players/{ANN}")
+        monkeypatch.setattr(LadderQueries, "profile", lambda *_: {}["bug"])
+        for query in ("", "?by=route"):
+            told = asking.get(f"{DUEL}/players/{ANN}{query}")
+            assert told.status_code == 500
+            assert told.headers["access-control-allow-origin"] == "https://game.example"
+    finally:
+        asking.close()
+
+
+def test_too_many_reads_are_told_alike(either, keys, ladder, site, monkeypatch):
+    def refuse(_):
+        raise RateLimitError("slower", 3)
+
+    headers = keys["read"]
+    either(f"{DUEL}/players/{ANN}", headers)
+    monkeypatch.setattr(site.key_limit, "take", refuse)
+    first, second, is_fast = either(f"{DUEL}/players/{ANN}", headers)
+    assert (first.status_code, is_fast) == (429, False)
+    check_alike(first, second)

@@ -19,9 +19,10 @@ from evenmatch.http import fast_requests
 from evenmatch.http.app import application
 from evenmatch.http.middleware import fast_path
 from evenmatch.http.models.matches import BatchReport, MatchReport, ReceiptOut
-from evenmatch.http.models.queues import JoinRequest
+from evenmatch.http.models.queues import JoinRequest, OfferAnswer
 from evenmatch.http.routes.matches import match_of
 from evenmatch.service.queries.match_explanations import shown_numbers
+from evenmatch.service.queues.matchmaker import Matchmaker
 from evenmatch.service.recording.report_batch import ReportBatch
 from evenmatch.systems import names as system_names
 
@@ -272,6 +273,87 @@ def test_who_may_not_join_is_told_alike(either, body):
     first, second, _ = either(TICKETS, body)
     assert first.status_code in {404, 422}
     alike(first, second)
+
+
+def test_an_offer_is_accepted_alike(either, asking, admin, site, queue, clock):
+    """Repeating it changes nothing, so that the second answer is that of the endpoint."""
+    maker = Matchmaker(site.queue_service)
+    maker.step("duel")
+    parties = [
+        {"queues": [queue], "members": [{"player": name, "loose": True}]} for name in ("ann", "bob", "eve", "joe")
+    ]
+    tickets = [admin.post(TICKETS, json=party).json()["ticket"] for party in parties]
+    clock.move(seconds=1)
+    maker.step("duel")
+    offer = admin.get(f"{TICKETS}/{tickets[0]}").json()["offer"]["offer"]
+    for ticket, body in zip(
+        tickets, ({}, {"player": "bob"}, {"offer": offer}, {"player": "joe", "offer": offer}), strict=True
+    ):
+        first, second, by_lane = either(f"{TICKETS}/{ticket}/accept", body)
+        assert (first.status_code, by_lane) == (200, True), first.text
+        if ticket != tickets[-1]:  # the last one makes the match
+            alike(first, second)
+    assert admin.get(f"{TICKETS}/{tickets[0]}").json()["match"] is not None
+
+
+@pytest.mark.usefixtures("queue")
+@pytest.mark.parametrize(
+    "body",
+    [
+        {"offer": 7},
+        {"player": "eve"},
+        {"offer": 0},
+        {"offer": 1.5},
+        {"player": ""},
+        {"player": "a", "more": 1},
+        [],
+        b"",
+        b"{",
+    ],
+)
+def test_what_accepts_no_offer_is_told_alike(either, admin, body):
+    (ticket,) = (admin.post(TICKETS, json={"queues": ["main"], "members": [{"player": "ann"}]}).json()["ticket"],)
+    first, second, _ = either(f"{TICKETS}/{ticket}/accept", body)
+    assert first.status_code in {400, 404, 409, 422}
+    alike(first, second)
+
+
+def test_who_may_not_accept_is_told_alike(asking, service, site, keys, admin, queue):
+    service.create_ladder("other", "elo", rules("elo"))
+    ticket = admin.post(TICKETS, json={"queues": [queue], "members": [{"player": "ann"}]}).json()["ticket"]
+    caller = site.keys.authenticate(site.keys.create("game", ["queue"], None, None)[1])
+    tokens = [{"Authorization": f"Bearer {site.tokens.issue(caller, who).text}"} for who in ("ann", "bob")]
+    elsewhere = {"Authorization": f"Bearer {site.keys.create('of other', ['admin'], ['other'], None)[1]}"}
+    for headers, body, status in (
+        (tokens[0], {}, 409),
+        (tokens[0], {"player": "bob"}, 403),
+        (tokens[1], {}, 422),
+        (keys["read"], {}, 403),
+        (elsewhere, {}, 403),
+        ({}, {}, 401),
+    ):
+        path = f"{TICKETS}/{ticket}/accept"
+        first, second = (asking.post(f"{path}{query}", headers=headers, json=body) for query in ("", "?by=endpoint"))
+        assert first.status_code == status, (body, first.text)
+        alike(first, second)
+
+
+@given(
+    st.fixed_dictionaries(
+        {},
+        optional={
+            "player": st.one_of(st.none(), st.text(max_size=300), st.integers()),
+            "offer": st.one_of(st.none(), st.integers(-2, 2**70), st.floats(), st.text(max_size=3), st.booleans()),
+            "more": st.none(),
+        },
+    )
+)
+def test_an_answer_to_an_offer_that_is_decoded_fast_is_what_the_model_says(said):
+    text = json.dumps(said)
+    decoded = fast_requests.read_offer_answer(text.encode())
+    if decoded is not None:
+        model = OfferAnswer.model_validate_json(text)
+        assert (decoded.player, decoded.offer) == (model.player, model.offer)
 
 
 @pytest.mark.usefixtures("queue")

@@ -169,8 +169,8 @@ def _tune_interpreter() -> None:
     """Reduce pauses from garbage collection.
 
     Objects loaded so far stay for the life of the process, so the collector ignores them; it also runs less often,
-    since reference cycles are rare here. The switch interval stays as Python has it (5 ms): with a tenth of that, the
-    same load took a sixth more of a core, and answers three times as long (`python -m benchmarks day`).
+    since reference cycles are rare here. The switch interval stays as Python has it (5 ms): a tenth of that costs more
+    than it saves, see docs/scale.md.
     """
     gc.collect()
     gc.freeze()

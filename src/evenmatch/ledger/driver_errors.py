@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sqlite3
 
-from evenmatch.errors import DamageError, MoveError, StoreError, TransactionTimeoutError
+from evenmatch.errors import DamageError, EvenmatchError, MoveError, StoreError, TransactionTimeoutError
 
 IDLE_TIMEOUT = "25P03"  # the SQLSTATE idle_in_transaction_session_timeout
 PATIENCE = 60.0  # seconds to wait for another writer
@@ -29,7 +29,7 @@ def translated(shown: str, error: BaseException) -> StoreError:
 
 def _is_timeout(error: BaseException | None) -> bool:
     """Whether the cause is the end of an idle transaction; the roll-back fails then, too, on the lost connection."""
-    while error is not None:
+    while error is not None and not isinstance(error, EvenmatchError):
         if getattr(error, "sqlstate", None) == IDLE_TIMEOUT:
             return True
         error = error.__context__

@@ -47,7 +47,9 @@ class PostgresRows:
     def insert(self, connection: sa.Connection, table: sa.Table, columns: Sequence[str], rows: Sequence[Row]) -> None:
         """Use arrays, or COPY for many rows, which is then twice as fast."""
         if len(rows) > AT_ONCE:
-            self._copy(connection, table, (), columns, list(zip(*rows, strict=True)))
+            self._copy(
+                connection, f"{table.name} ({', '.join(columns)})", [table.c[column] for column in columns], rows
+            )
         elif rows:
             self._insert(connection, table, columns, rows, "")
 
@@ -80,32 +82,23 @@ class PostgresRows:
         *,
         replacing: bool = False,
     ) -> None:
-        """Send an array for each column, and a single value for those that are the same in every row; or use COPY."""
-        count = len(next(iter(columns.values())))
-        if count > AT_ONCE and not replacing and COLLECTED not in connection.info:
-            self._copy(connection, table, tuple(same.values()), (*same, *columns), list(columns.values()))
-            return
+        """Send an array for each column, and a single value for those that are the same in every row."""
         statement, types = _postgres_insert_columns(table, tuple(same), tuple(columns), replacing)
+        count = len(next(iter(columns.values())))
         for first in range(0, count, BY_COLUMN):
             part = slice(first, first + BY_COLUMN)
             packed = [arrays.pack(values[part], kind) for values, kind in zip(columns.values(), types, strict=True)]
             self.run(connection, statement, *same.values(), *packed)
 
     def _copy(
-        self,
-        connection: sa.Connection,
-        table: sa.Table,
-        same: Sequence[object],
-        names: Sequence[str],
-        columns: Sequence[Values],
+        self, connection: sa.Connection, into: str, columns: Sequence[sa.Column[Any]], rows: Sequence[Row]
     ) -> None:
-        """Insert by COPY; `names` are those of the columns with the `same` value in every row, then of the others."""
         driver: Any = connection.connection.driver_connection
-        kinds = [ARRAYS[type(table.c[name].type)] for name in names]
-        into = f"COPY {table.name} ({', '.join(names)}) FROM STDIN (FORMAT BINARY)"
-        with driver.cursor() as cursor, cursor.copy(into) as copy:
-            for data in arrays.copy_data(same, columns, kinds, AT_ONCE):
-                copy.write(data)
+        types = [_POSTGRES_TYPES[type(column.type)] for column in columns]
+        with driver.cursor() as cursor, cursor.copy(f"COPY {into} FROM STDIN (FORMAT BINARY)") as copy:
+            copy.set_types(types)
+            for row in rows:
+                copy.write_row(row)
 
     def among(
         self, connection: sa.Connection, sql: str, first: Sequence[object], values: Sequence[int] | Sequence[str]

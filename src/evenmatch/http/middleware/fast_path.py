@@ -36,13 +36,14 @@ class FastRoute:
     """An endpoint that the fast path can answer.
 
     path_format  route label in the metrics
+    needed       scope that the caller must have
     status       HTTP status of a successful response
     read         (site, ladder, number of the ticket in the path, caller, body) -> a function that answers;
                  None: leave it to the endpoint
     """
 
     path_format: str
-    scope: str
+    needed: str
     status: int
     read: Callable[[Site, str, int, Caller, bytes], Answer | None]
 
@@ -131,7 +132,7 @@ class FastPath:
         Raises AccessError or StoreError for a signed request that is refused.
         """
         caller = None if body is None or not is_text(ladder) else await identified(self._site, scope, body)
-        if body is None or caller is None or not caller.may(route.scope, ladder):
+        if body is None or caller is None or not caller.may(route.needed, ladder):
             return None
         if len(body) <= QUICK:
             answer = route.read(self._site, ladder, ticket, caller, body)

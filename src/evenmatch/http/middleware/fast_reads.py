@@ -27,7 +27,9 @@ from evenmatch.service.callers.access import ANYONE, Caller
 
 ADDRESS = re.compile(r"/v1/ladders/([^/]+)/(tickets|players)/([^/]+)")
 NUMBER = re.compile(r"[1-9][0-9]{0,17}")
-POLL = re.compile(rb"after=([0-9]{1,18})&wait=([0-9]{1,2}(?:\.[0-9]{1,6})?)")
+QUERY = re.compile(
+    rb"(?:after=([0-9]{1,18})&)?wait=([0-9]{1,2}(?:\.[0-9]{1,17})?)"
+)  # others are valid, too, and routed
 Answer = Callable[[Request], Awaitable[Response]]
 
 
@@ -36,19 +38,22 @@ class FastRead:
     """An endpoint that is called here.
 
     path_format  route label in the metrics
-    read         (ladder, last part of the path as sent, query string, caller) -> a function that answers; None: route it
+    needed       scope that the caller must have
+    read         (ladder, last part of the path as sent, query string, caller) -> a function that answers;
+                 None: route it
     """
 
     path_format: str
-    scope: str
+    needed: str
     read: Callable[[str, str, bytes, Caller], Answer | None]
 
 
 def _ticket(ladder: str, number: str, query: bytes, caller: Caller) -> Answer | None:
-    poll = POLL.fullmatch(query)
-    if NUMBER.fullmatch(number) is None or (query and poll is None):
+    asked = QUERY.fullmatch(query)
+    if NUMBER.fullmatch(number) is None or (query and asked is None):
         return None
-    after, wait = (None, 0.0) if poll is None else (int(poll[1]), float(poll[2]))
+    after = None if asked is None or asked[1] is None else int(asked[1])
+    wait = 0.0 if asked is None else float(asked[2])
     return None if wait > LONGEST_WAIT else lambda request: ticket(ladder, int(number), request, caller, after, wait)
 
 
@@ -86,7 +91,7 @@ class FastReads:
     def _answer(self, scope: Scope, route: FastRead, ladder: str, part: str) -> Answer | None:
         """A function that answers the request, which is then counted for its caller; None: route it."""
         caller = recalled(self._site, scope) if is_text(ladder) and not _has_body(scope) else None
-        if caller is None or caller is ANYONE or not caller.may(route.scope, ladder):
+        if caller is None or caller is ANYONE or not caller.may(route.needed, ladder):
             return None
         answer = route.read(ladder, part, scope["query_string"], caller)
         if answer is not None:

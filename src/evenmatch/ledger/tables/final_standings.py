@@ -35,7 +35,9 @@ _PAGE = 10_000  # rows that are read at a time for a digest
 
 def insert(store: Store, ladder: int, season: int, rows: Iterable[FinalRow]) -> None:
     """Insert the standings of a season."""
-    store.insert(schema.final, ("ladder", "season", *FinalRow._fields), [(ladder, season, *row) for row in rows])
+    columns = dict(zip(FinalRow._fields, zip(*rows, strict=True), strict=False))
+    if columns:  # not with COPY, since the ladder is locked: the server would wait without end for a frozen process
+        store.insert_columns(schema.final, {"ladder": ladder, "season": season}, columns)
 
 
 def digest(store: Store, ladder: int, season: int) -> str:

@@ -37,7 +37,7 @@ from evenmatch.service.queues.ticket_status import Status
 from evenmatch.service.service import Service
 from evenmatch.service.stored_queues import QueueSetup
 
-ALWAYS: Mapping[int, int] = {}
+NOTHING_KNOWN: Mapping[int, int] = {}
 
 
 class QueueService:
@@ -225,7 +225,9 @@ class QueueService:
                 outcomes[index] = error
         changes.keep()
 
-    def statuses(self, ladder: str, numbers: Sequence[int], since: Mapping[int, int] = ALWAYS) -> dict[int, Status]:
+    def statuses(
+        self, ladder: str, numbers: Sequence[int], since: Mapping[int, int] = NOTHING_KNOWN
+    ) -> dict[int, Status]:
         """The status of the existing tickets among these, by number.
 
         Reading is no heartbeat, since the reader may not be allowed to see a ticket: see `heartbeats`.

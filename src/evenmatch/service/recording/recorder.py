@@ -171,14 +171,14 @@ class Recorder:
     ) -> list[Outcome]:
         """Record in one transaction; if rating rejects a match, split in halves until that match is alone.
 
-        Once more if the server ended the transaction, for which this process was too slow once.
+        If the server ended the transaction, since this process stood still, try once more with the same matches.
         """
-        attempt = partial(self._try, ladder, view, part, live, committing, late)
         try:
             try:
-                return attempt()
+                return self._try(ladder, view, part, live, committing, late)
             except TransactionTimeoutError:
-                return attempt()
+                pass  # outside of this clause, so that no other error seems to come from it
+            return self._try(ladder, view, part, live, committing, list)
         except InputError as error:
             if len(part.reports) == 1:
                 return [error]
