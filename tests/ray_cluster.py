@@ -15,9 +15,10 @@ import socket
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from types import MappingProxyType
 
@@ -135,6 +136,30 @@ class RayCluster:
                     if " ".join(process.cmdline()).startswith("ray::run"):
                         found.append(process)
         return found
+
+    @contextmanager
+    def one_task_killed(self) -> Iterator[list[int]]:
+        """Kill a process that does a task inside the block, as soon as there is one; yields its id in a list.
+
+        A thread looks for it all the time: tasks may end before anybody else would look.
+        """
+        killed: list[int] = []
+        over = threading.Event()
+
+        def kill_one() -> None:
+            while not killed and not over.wait(0.01):
+                for process in self.task_processes()[:1]:
+                    with suppress(psutil.NoSuchProcess):
+                        process.kill()
+                        killed.append(process.pid)
+
+        watching = threading.Thread(target=kill_one)
+        watching.start()
+        try:
+            yield killed
+        finally:
+            over.set()
+            watching.join()
 
     def remove(self, node: RayNode) -> None:
         """End a node."""

@@ -118,22 +118,14 @@ def has_manifest(folder):
 
 
 def test_ladders_rate_as_on_one_machine_although_a_worker_is_killed(cluster, ray_cluster, season, rated_here, tmp_path):
-    killed = []
-
-    def kill_a_worker(read, matches):
-        while not killed:
-            for process in ray_cluster.task_processes()[:1]:
-                process.kill()
-                killed.append(process.pid)
-
-    rated = rate_ladders(
-        cluster,
-        find_partitions(str(season)),
-        rules("elo"),
-        out=str(tmp_path / "out"),
-        journal=str(tmp_path / "journal"),
-        progress=kill_a_worker,
-    )
+    with ray_cluster.one_task_killed() as killed:
+        rated = rate_ladders(
+            cluster,
+            find_partitions(str(season)),
+            rules("elo"),
+            out=str(tmp_path / "out"),
+            journal=str(tmp_path / "journal"),
+        )
     assert len(killed) == 1
     assert (rated.matches, [ladder.name for ladder in rated.ladders]) == (24_000, sorted(LADDERS))
     made, expected = files_below(tmp_path), files_below(rated_here)
@@ -161,16 +153,11 @@ def test_a_backtest_on_the_cluster_equals_that_of_threads(cluster):
 def test_partitions_are_backtested_as_on_one_machine_although_a_worker_is_killed(cluster, ray_cluster, season):
     partitions = find_partitions(f"{season}/ladder=ladder 3")
     alone = backtest_partitions(partitions, SYSTEMS, name="season")
-    killed, shares = [], []
-
-    def kill_a_worker(what, share):
-        shares.append((what, share))
-        while share > 0 and what.startswith("judging") and not killed:
-            for process in ray_cluster.task_processes()[:1]:
-                process.kill()
-                killed.append(process.pid)
-
-    found = backtest_on_cluster(cluster, partitions, SYSTEMS, name="season", progress=kill_a_worker)
+    shares = []
+    with ray_cluster.one_task_killed() as killed:
+        found = backtest_on_cluster(
+            cluster, partitions, SYSTEMS, name="season", progress=lambda *told: shares.append(told)
+        )
     assert len(killed) == 1
     assert found.scores.num_rows > len(SYSTEMS)
     assert found.scores.drop_columns(["seconds"]).equals(alone.scores.drop_columns(["seconds"]))
@@ -325,15 +312,9 @@ def database(postgres, season):
 
 
 def test_ladders_of_a_database_are_rebuilt_although_a_worker_is_killed(cluster, ray_cluster, database):
-    killed = []
-
-    def kill_a_worker(done):
-        for process in [] if killed else ray_cluster.task_processes()[:1]:
-            process.kill()
-            killed.append(process.pid)
-
     before = standings_of(database)
-    rebuilt = rebuild_ladders(cluster, database, LADDERS[:4], whole=True, progress=kill_a_worker)
+    with ray_cluster.one_task_killed() as killed:
+        rebuilt = rebuild_ladders(cluster, database, LADDERS[:4], whole=True)
     assert [(result.since, result.matches, result.changed) for result in rebuilt] == [(1, 2000, 0)] * 4
     assert len(killed) == 1
     assert standings_of(database) == before
