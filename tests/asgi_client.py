@@ -46,3 +46,17 @@ class Asking:
         self._loop.call_soon_threadsafe(self._loop.stop)
         self._thread.join(10)
         self._loop.close()
+
+
+COMPARED = ("content-type", "cache-control", "etag", "ratelimit-limit", "retry-after")
+
+
+def check_alike(first, second):
+    """Two answers say the same, but for the ids of their requests."""
+    assert first.status_code == second.status_code
+    if first.content:
+        told, again = first.json(), second.json()
+        told.pop("request_id", None)
+        again.pop("request_id", None)
+        assert told == again
+    assert [first.headers.get(name) for name in COMPARED] == [second.headers.get(name) for name in COMPARED]

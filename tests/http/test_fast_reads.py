@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from asgi_client import Asking
+from asgi_client import Asking, check_alike
 from evenmatch import rules
 from evenmatch.errors import RateLimitError, UnknownNameError
 from evenmatch.http.app import application
@@ -16,7 +16,6 @@ from ledger.sample_matches import after
 
 DUEL = "/v1/ladders/duel"
 ANN, JOERG, KIM = "ann", "Jörg & <b> 100%", "kim/sue"
-SAME = ("content-type", "cache-control", "etag", "ratelimit-limit", "retry-after")
 
 
 @pytest.fixture
@@ -61,17 +60,6 @@ def either(asking, monkeypatch):
         return first, second, is_fast
 
     return read
-
-
-def check_alike(first, second):
-    assert first.status_code == second.status_code
-    if first.content:
-        told, again = first.json(), second.json()
-        for each in (told, again):
-            each.pop("request_id", None)
-            each.pop("instance", None)
-        assert told == again
-    assert [first.headers.get(name) for name in SAME] == [second.headers.get(name) for name in SAME]
 
 
 @pytest.mark.usefixtures("ladder")

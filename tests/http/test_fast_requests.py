@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from pydantic import ValidationError
 
-from asgi_client import Asking
+from asgi_client import Asking, check_alike
 from evenmatch import rules
 from evenmatch.errors import InputError, StoreError
 from evenmatch.http import fast_requests
@@ -76,16 +76,6 @@ def either(admin, monkeypatch):
     return send
 
 
-def alike(first, second):
-    names = ("content-type", "cache-control", "ratelimit-limit", "retry-after")
-    assert first.status_code == second.status_code
-    assert [first.headers.get(name) for name in names] == [second.headers.get(name) for name in names]
-    told, again = first.json(), second.json()
-    told.pop("request_id", None)
-    again.pop("request_id", None)
-    assert told == again
-
-
 @pytest.mark.usefixtures("ladder")
 @pytest.mark.parametrize(
     "body",
@@ -101,7 +91,7 @@ def test_a_good_report_gets_the_same_receipt_by_either_way(either, body):
     first, second, by_lane = either(MATCHES, body)
     assert first.status_code == 200, first.json()["detail"]
     assert by_lane
-    alike(first, second)
+    check_alike(first, second)
     assert [len(team) for team in first.json()["teams"]] in ([len(team["players"]) for team in body["teams"]], [])
 
 
@@ -192,7 +182,7 @@ def test_what_is_no_report_is_explained_by_the_endpoint(either, body):
     first, second, by_lane = either(MATCHES, body)
     assert not by_lane
     assert 400 <= first.status_code < 500
-    alike(first, second)
+    check_alike(first, second)
 
 
 @pytest.mark.usefixtures("ladder")
@@ -204,7 +194,7 @@ def test_what_the_ledger_refuses_is_told_alike(either, admin):
     ):
         first, second, _ = either(MATCHES, body)
         assert first.status_code == status
-        alike(first, second)
+        check_alike(first, second)
 
 
 @pytest.mark.usefixtures("ladder")
@@ -213,7 +203,7 @@ def test_a_batch_is_told_alike_with_what_was_refused_in_its_place(either):
     again = {**good[3], "duration": 1}
     first, second, by_lane = either(f"{MATCHES}/batch", {"matches": [*good, again, match_json("last", teams=THREE)]})
     assert by_lane
-    alike(first, second)
+    check_alike(first, second)
     told = first.json()
     assert (told["recorded"], told["refused"]) == (71, 1)
     assert [one["match_id"] for one in told["outcomes"]] == [*(f"m-{at}" for at in range(70)), "m-3", "last"]
@@ -226,7 +216,7 @@ def test_a_batch_with_a_bad_match_is_read_by_the_endpoint_which_records_the_othe
     twice = match_json("bad", teams=[TWO[0], TWO[0]])
     first, second, by_lane = either(f"{MATCHES}/batch", {"matches": [match_json(), twice, match_json("m-2")]})
     assert not by_lane
-    alike(first, second)
+    check_alike(first, second)
     assert [list(one)[1] for one in first.json()["outcomes"]] == ["receipt", "problem", "receipt"]
 
 
@@ -236,7 +226,7 @@ def test_more_matches_than_a_batch_may_have_are_refused_before_any_is_recorded(e
     first, second, _ = either(f"{MATCHES}/batch", {"matches": [match_json(f"m-{at}") for at in range(4)]})
     assert first.status_code == 422
     assert "4 matches in one batch; the limit is 3" in first.json()["detail"]
-    alike(first, second)
+    check_alike(first, second)
     assert service.ladder("duel").position == 1
 
 
@@ -252,7 +242,7 @@ def test_a_party_that_joins_again_by_its_request_gets_the_same_ticket_by_either_
     first, second, by_lane = either(TICKETS, {"queues": ["main"], "members": [member], "request_id": "r-1"})
     assert by_lane
     assert first.status_code == 201
-    alike(first, second)
+    check_alike(first, second)
 
 
 @pytest.mark.usefixtures("queue")
@@ -272,7 +262,7 @@ def test_a_party_that_joins_again_by_its_request_gets_the_same_ticket_by_either_
 def test_who_may_not_join_is_told_alike(either, body):
     first, second, _ = either(TICKETS, body)
     assert first.status_code in {404, 422}
-    alike(first, second)
+    check_alike(first, second)
 
 
 def test_an_offer_is_accepted_alike(either, asking, admin, site, queue, clock):
@@ -292,7 +282,7 @@ def test_an_offer_is_accepted_alike(either, asking, admin, site, queue, clock):
         first, second, by_lane = either(f"{TICKETS}/{ticket}/accept", body)
         assert (first.status_code, by_lane) == (200, True), first.text
         if ticket != tickets[-1]:  # the last one makes the match
-            alike(first, second)
+            check_alike(first, second)
     assert admin.get(f"{TICKETS}/{tickets[0]}").json()["match"] is not None
 
 
@@ -315,7 +305,7 @@ def test_what_accepts_no_offer_is_told_alike(either, admin, body):
     (ticket,) = (admin.post(TICKETS, json={"queues": ["main"], "members": [{"player": "ann"}]}).json()["ticket"],)
     first, second, _ = either(f"{TICKETS}/{ticket}/accept", body)
     assert first.status_code in {400, 404, 409, 422}
-    alike(first, second)
+    check_alike(first, second)
 
 
 def test_who_may_not_accept_is_told_alike(asking, service, site, keys, admin, queue):
@@ -335,7 +325,7 @@ def test_who_may_not_accept_is_told_alike(asking, service, site, keys, admin, qu
         path = f"{TICKETS}/{ticket}/accept"
         first, second = (asking.post(f"{path}{query}", headers=headers, json=body) for query in ("", "?by=endpoint"))
         assert first.status_code == status, (body, first.text)
-        alike(first, second)
+        check_alike(first, second)
 
 
 @given(
@@ -525,14 +515,14 @@ def test_a_database_that_fails_is_told_alike_and_without_its_words(either, site,
         first, second, _ = either(MATCHES, match_json())
         assert first.status_code == 503
         assert "secret-host" not in first.text
-        alike(first, second)
+        check_alike(first, second)
     with monkeypatch.context() as patch:
         patch.setattr(type(site.keys), "recall", lambda *_: None)
         patch.setattr(type(site.keys), "authenticate", lost)
         first, second, _ = either(MATCHES, match_json())
         assert first.status_code == 503
         assert "secret-host" not in first.text
-        alike(first, second)
+        check_alike(first, second)
 
 
 @pytest.mark.usefixtures("ladder")
@@ -543,7 +533,7 @@ def test_too_large_a_body_is_told_alike(either, site, keys):
         first = asking.post(MATCHES, content=content)
         second = asking.post(f"{MATCHES}?by=endpoint", content=content)
         assert first.status_code == 413
-        alike(first, second)
+        check_alike(first, second)
         slowly = asking.post(MATCHES, content=pieces(content))
         assert slowly.status_code == 413
     finally:

@@ -186,6 +186,15 @@ def allow(site: Site, scope: Scope, caller: Caller) -> None:
         context.allowance = site.player_limit.take(caller.key)
 
 
+def is_allowed(site: Site, scope: Scope, caller: Caller) -> bool:
+    """Count a request as `allow` does; False, without counting, if the limit is exceeded: the endpoint says so."""
+    try:
+        allow(site, scope, caller)
+    except RateLimitError:
+        return False
+    return True
+
+
 def _remembered(site: Site, text: str) -> Caller | None:
     """The caller of this header; None if the database or the rest of the request is needed."""
     scheme, _, credentials = text.partition(" ")

@@ -12,9 +12,9 @@ from dataclasses import dataclass
 
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from evenmatch.errors import EvenmatchError, ForbiddenError, RateLimitError
+from evenmatch.errors import EvenmatchError, ForbiddenError
 from evenmatch.http import fast_requests, report_recording
-from evenmatch.http.access import allow, identified
+from evenmatch.http.access import identified, is_allowed
 from evenmatch.http.path_text import as_meant, is_text
 from evenmatch.http.problems import refusal
 from evenmatch.http.replayable_body import ReplayableBody
@@ -66,7 +66,6 @@ def _party(site: Site, ladder: str, _: int, caller: Caller, body: bytes) -> Answ
         join = permitted(caller, read)
     except ForbiddenError:
         return None
-
     return _requested(site, ladder, join)
 
 
@@ -138,9 +137,4 @@ class FastPath:
             answer = route.read(self._site, ladder, ticket, caller, body)
         else:
             answer = await self._site.convert(ladder, route.read, self._site, ladder, ticket, caller, body)
-        if answer is not None:
-            try:
-                allow(self._site, scope, caller)
-            except RateLimitError:
-                return None
-        return answer
+        return answer if answer is not None and is_allowed(self._site, scope, caller) else None

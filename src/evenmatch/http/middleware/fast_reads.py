@@ -15,8 +15,8 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
-from evenmatch.errors import EvenmatchError, RateLimitError
-from evenmatch.http.access import allow, header, recalled
+from evenmatch.errors import EvenmatchError
+from evenmatch.http.access import header, is_allowed, recalled
 from evenmatch.http.path_text import as_meant, is_text
 from evenmatch.http.problems import refusal
 from evenmatch.http.request_context import context_of
@@ -94,12 +94,9 @@ class FastReads:
         if caller is None or caller is ANYONE or not caller.may(route.needed, ladder):
             return None
         answer = route.read(ladder, part, scope["query_string"], caller)
-        if answer is not None:
-            try:
-                allow(self._site, scope, caller)
-            except RateLimitError:
-                return None
-            scope["route"] = route
+        if answer is None or not is_allowed(self._site, scope, caller):
+            return None
+        scope["route"] = route
         return answer
 
 

@@ -8,8 +8,7 @@ from __future__ import annotations
 
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from evenmatch.errors import RateLimitError
-from evenmatch.http.access import allow, header, recalled
+from evenmatch.http.access import header, is_allowed, recalled
 from evenmatch.http.cached_responses import CachedResponse
 from evenmatch.http.responses import PRIVATE, holds, send_at_once
 from evenmatch.http.site import Site
@@ -44,10 +43,4 @@ class ResponseCache:
         if ladder is None or caller is None or not caller.may("read", ladder):
             return None
         cached = answers.find(scope, self._site.service.young_view, whole=caller.may("ratings", ladder))
-        if cached is None:
-            return None
-        try:
-            allow(self._site, scope, caller)
-        except RateLimitError:
-            return None
-        return cached
+        return cached if cached is not None and is_allowed(self._site, scope, caller) else None

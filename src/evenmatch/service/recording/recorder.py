@@ -94,7 +94,7 @@ class Recorder:
         self._database, self._boards, self._clock, self._limits = database, boards, clock, limits
         self._memory = PlayerStateCache()
         self._plans: dict[str, tuple[tuple[int, int, int], Plan]] = {}
-        self._loaded: set[str] = set()  # ladders whose kernels are
+        self._loaded: set[str] = set()  # ladders whose kernels are loaded
         self._turns = Turns()
         self.together: GroupCommit[ReportBatch, list[Outcome]] = GroupCommit(self._record_each, weigh=len)
 
@@ -177,7 +177,7 @@ class Recorder:
             try:
                 return self._try(ladder, view, part, live, committing, late)
             except TransactionTimeoutError:
-                pass  # outside of this clause, so that no other error seems to come from it
+                pass  # the second attempt stands outside, or its errors would seem to come from this one
             return self._try(ladder, view, part, live, committing, list)
         except InputError as error:
             if len(part.reports) == 1:
