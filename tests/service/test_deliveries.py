@@ -123,7 +123,7 @@ def change_offer(service, ladder, offer, state, match_id=None):
         number = store.head(ladder).ladder
         row = offers.read(store, number, [offer])[offer]
         row.change, row.state, row.match_id = advance(store, number, 1), state, match_id
-        offers.update(store, number, row)
+        offers.update(store, number, [row])
 
 
 # what is sent

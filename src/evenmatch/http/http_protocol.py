@@ -82,7 +82,7 @@ class LimitedProtocol(HttpToolsProtocol):
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]  # as in uvicorn
         """Admit the connection, or refuse it."""
         super().connection_made(transport)
-        self._request_transport = RequestTransport(transport, self.finish)
+        self._request_transport = RequestTransport(transport, self.loop, self.finish)
         try:
             self._connection = self.open_connections.open(self.client[0] if self.client else "?", transport.abort)
         except NoRoomError as error:
@@ -107,6 +107,7 @@ class LimitedProtocol(HttpToolsProtocol):
         """Close the connection once all is sent, without a reset that would destroy a response not yet read."""
         self._stop_waiting()
         self._unset_keepalive_if_required()
+        self._request_transport.flush()
         if self.transport.is_closing() or self._is_lingering:
             return
         if self._in_body and self.transport.can_write_eof():
@@ -319,6 +320,7 @@ class LimitedProtocol(HttpToolsProtocol):
         if is_answering:
             self.transport.abort()
             return
+        self._request_transport.flush()
         self.transport.write(_refusal(OTHERS[status], detail))
         self._in_body, self._discarded_most = True, HEAD_BYTES  # whatever still arrives is not read
         self.finish()

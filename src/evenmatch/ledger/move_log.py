@@ -79,7 +79,7 @@ def read(store: Store) -> Iterator[LoggedChanges]:
 
 def remove(store: Store, entries: Sequence[int]) -> None:
     """Remove these entries, which have been applied."""
-    store.among(f"DELETE FROM {_log.name} WHERE change IN ({{}}) RETURNING change", (), entries)
+    store.run_among(f"DELETE FROM {_log.name} WHERE change IN ({{}})", (), entries)
 
 
 def is_sqlite(store: Store) -> bool:

@@ -73,6 +73,20 @@ class PostgresRows:
         statement, types = _postgres_insert(table, tuple(columns), then)
         self.run(connection, statement, *map(arrays.pack, zip(*rows, strict=True), types))
 
+    def update(
+        self,
+        connection: sa.Connection,
+        table: sa.Table,
+        key: Sequence[str],
+        columns: Sequence[str],
+        rows: Sequence[Row],
+    ) -> None:
+        """Send an array for each column."""
+        statement, types = _postgres_update(table, tuple(key), tuple(columns))
+        for first in range(0, len(rows), AT_ONCE):
+            part = rows[first : first + AT_ONCE]
+            self.run(connection, statement, *map(arrays.pack, zip(*part, strict=True), types))
+
     def insert_columns(
         self,
         connection: sa.Connection,
@@ -104,10 +118,14 @@ class PostgresRows:
         self, connection: sa.Connection, sql: str, first: Sequence[object], values: Sequence[int] | Sequence[str]
     ) -> list[Row]:
         """Send the values as one array: `= ANY(?)` is an index lookup per value."""
-        if not values:
-            return []
-        kind = arrays.TEXT if isinstance(values[0], str) else arrays.INT8
-        return self.all(connection, sql.replace("IN ({})", "= ANY(?)"), *first, arrays.pack(values, kind))
+        return self.all(connection, sql.replace("IN ({})", "= ANY(?)"), *first, _packed(values)) if values else []
+
+    def run_among(
+        self, connection: sa.Connection, sql: str, first: Sequence[object], values: Sequence[int] | Sequence[str]
+    ) -> None:
+        """Send the values as one array."""
+        if values:
+            self.run(connection, sql.replace("IN ({})", "= ANY(?)"), *first, _packed(values))
 
     def by_key(self, sql: str, first: Sequence[object], values: Sequence[str]) -> Statement:
         """Join with a subquery that LIMIT keeps apart.
@@ -127,19 +145,21 @@ class PostgresRows:
             rows_of[number].append(tuple(row))
         return rows_of
 
-    def enrol(self, connection: sa.Connection, names: Sequence[str]) -> None:
+    def enrol(self, connection: sa.Connection, names: Sequence[str]) -> dict[str, int]:
         """Insert names first: on a conflict the other writer's player wins and none is created."""
-        self.run(
+        created = self.all(
             connection,
             "WITH wanted AS (SELECT name, folded, nextval(pg_get_serial_sequence('player', 'player')) AS player "
             "FROM unnest(?::text[], ?::text[]) AS new (name, folded) ORDER BY name), "
             "made AS (INSERT INTO name (name, player) SELECT name, player FROM wanted ORDER BY name "
             "ON CONFLICT (name) DO NOTHING RETURNING name, player) "
             "INSERT INTO player (player, name, folded) OVERRIDING SYSTEM VALUE "
-            "SELECT made.player, made.name, wanted.folded FROM made JOIN wanted ON wanted.name = made.name",
+            "SELECT made.player, made.name, wanted.folded FROM made JOIN wanted ON wanted.name = made.name "
+            "RETURNING name, player",
             list(names),
             [name.casefold() for name in names],
         )
+        return dict(created)
 
     def lock(
         self, connection: sa.Connection, ladder: str, begin: Sequence[str], sql: str, *values: object
@@ -205,6 +225,10 @@ class PostgresRows:
             collected.append((sql, values))
 
 
+def _packed(values: Sequence[int] | Sequence[str]) -> arrays.Packed:
+    return arrays.pack(values, arrays.TEXT if isinstance(values[0], str) else arrays.INT8)
+
+
 @contextmanager
 def _collected(connection: sa.Connection) -> Iterator[None]:
     """Collect the statements that are run inside the block, and execute them when it ends."""
@@ -260,6 +284,18 @@ def _postgres_insert(table: sa.Table, columns: tuple[str, ...], then: str) -> tu
     listed, values = ", ".join(columns), ", ".join("?" * len(columns))
     statement = f"INSERT INTO {table.name} ({listed}) SELECT * FROM unnest({values}) AS new ({listed}){then}"
     return statement, [ARRAYS[type(table.c[column].type)] for column in columns]
+
+
+@cache
+def _postgres_update(
+    table: sa.Table, key: tuple[str, ...], columns: tuple[str, ...]
+) -> tuple[str, list[tuple[int, int]]]:
+    """The statement of `update`, and the types of its arrays."""
+    listed, values = ", ".join((*key, *columns)), ", ".join("?" * (len(key) + len(columns)))
+    changed = ", ".join(f"{column} = new.{column}" for column in columns)
+    found = " AND ".join(f"{table.name}.{column} = new.{column}" for column in key)
+    statement = f"UPDATE {table.name} SET {changed} FROM unnest({values}) AS new ({listed}) WHERE {found}"
+    return statement, [ARRAYS[type(table.c[column].type)] for column in (*key, *columns)]
 
 
 @cache

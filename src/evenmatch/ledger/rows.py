@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Generator, Iterable, Mapping, Sequence
+from collections.abc import Generator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from functools import cache
 from itertools import chain, repeat
@@ -43,6 +43,17 @@ class Rows(Protocol):
         """Insert or replace rows by primary key; `same`: keep existing rows unchanged."""
         ...
 
+    def update(
+        self,
+        connection: sa.Connection,
+        table: sa.Table,
+        key: Sequence[str],
+        columns: Sequence[str],
+        rows: Sequence[Row],
+    ) -> None:
+        """Set columns of existing rows: each of `rows` has the values of `key`, by which it is found, and `columns`."""
+        ...
+
     def insert_columns(
         self,
         connection: sa.Connection,
@@ -68,6 +79,12 @@ class Rows(Protocol):
         """
         ...
 
+    def run_among(
+        self, connection: sa.Connection, sql: str, first: Sequence[object], values: Sequence[int] | Sequence[str]
+    ) -> None:
+        """Run a statement that returns no rows, with the placeholders of `among`; none if `values` is empty."""
+        ...
+
     def by_key(self, sql: str, first: Sequence[object], values: Sequence[str]) -> Statement:
         """A statement like that of `among`, where each of one or more values selects one row at most.
 
@@ -79,8 +96,8 @@ class Rows(Protocol):
         """The rows of each of these SELECTs, whose columns have the same types: in one round trip."""
         ...
 
-    def enrol(self, connection: sa.Connection, names: Sequence[str]) -> None:
-        """Create a player for each of these sorted names, unless another writer has just created it."""
+    def enrol(self, connection: sa.Connection, names: Sequence[str]) -> dict[str, int]:
+        """Create a player for each of these sorted names that has none, and return the ids of those created."""
         ...
 
     def lock(
@@ -145,6 +162,20 @@ class SqliteRows:
         """Use ON CONFLICT."""
         self._insert(connection, table, columns, rows, conflict(table, tuple(columns), same))
 
+    def update(
+        self,
+        connection: sa.Connection,
+        table: sa.Table,
+        key: Sequence[str],
+        columns: Sequence[str],
+        rows: Sequence[Row],
+    ) -> None:
+        """Run a prepared statement for each row."""
+        driver: Any = connection.connection.driver_connection
+        numbered = [f"{column} = ?{place}" for place, column in enumerate((*key, *columns), 1)]
+        found, changed = " AND ".join(numbered[: len(key)]), ", ".join(numbered[len(key) :])
+        driver.executemany(f"UPDATE {table.name} SET {changed} WHERE {found}", rows)
+
     def insert_columns(
         self,
         connection: sa.Connection,
@@ -182,6 +213,13 @@ class SqliteRows:
             return []
         return self.all(connection, sql.format("SELECT value FROM json_each(?)"), *first, json.dumps(list(values)))
 
+    def run_among(
+        self, connection: sa.Connection, sql: str, first: Sequence[object], values: Sequence[int] | Sequence[str]
+    ) -> None:
+        """Send the values as one JSON array."""
+        if values:
+            self.run(connection, sql.format("SELECT value FROM json_each(?)"), *first, json.dumps(list(values)))
+
     def by_key(self, sql: str, first: Sequence[object], values: Sequence[str]) -> Statement:
         """The statement of `among`."""
         return sql.format("SELECT value FROM json_each(?)"), (*first, json.dumps(list(values)))
@@ -190,13 +228,14 @@ class SqliteRows:
         """Run one after the other."""
         return [self.all(connection, sql, *values) for sql, values in statements]
 
-    def enrol(self, connection: sa.Connection, names: Sequence[str]) -> None:
+    def enrol(self, connection: sa.Connection, names: Sequence[str]) -> dict[str, int]:
         """Assign the ids here: there is only one writing transaction at a time."""
         last: int = self.all(connection, "SELECT COALESCE(MAX(player), 0) FROM player")[0][0]
         rows = [(last + offset, name) for offset, name in enumerate(names, 1)]
         folded = [(player, name, name.casefold()) for player, name in rows]
         connection.exec_driver_sql("INSERT INTO player (player, name, folded) VALUES (?, ?, ?)", folded)
         connection.exec_driver_sql("INSERT INTO name (player, name) VALUES (?, ?)", rows)
+        return {name: player for player, name in rows}
 
     def lock(
         self, connection: sa.Connection, ladder: str, begin: Sequence[str], sql: str, *values: object
@@ -230,16 +269,7 @@ class SqliteRows:
         connection.exec_driver_sql(sql, values)
 
 
-def run_among(rows: Rows, connection: sa.Connection, sql: str, first: Sequence[object], numbers: Iterable[int]) -> None:
-    """Run a statement with `IN ({})` for `numbers`, without using its result, so that it can be pipelined."""
-    listed = sorted(numbers)
-    for start in range(0, len(listed), NUMBERS):
-        batch = listed[start : start + NUMBERS]
-        rows.run(connection, sql.format(", ".join("?" * len(batch))), *first, *batch)
-
-
 SIZES = (64, 8, 1)  # rows per statement of SQLite; larger batches are slower
-NUMBERS = 50  # numbers per statement of run_among
 NAMES = 0x6E616D65  # key of the advisory lock on player names
 MASTER = 0x6D617374  # of that on the master secret
 

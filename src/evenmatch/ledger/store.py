@@ -73,6 +73,10 @@ class Store:
         """Run a SELECT with `IN ({})` for `values`, after `?` placeholders for `first`; no rows without values."""
         return self.rows.among(self.connection, sql, first, values)
 
+    def run_among(self, sql: str, first: Sequence[object], values: Sequence[int] | Sequence[str]) -> None:
+        """Run a statement that returns no rows, with the placeholders of `among`; none without values."""
+        self.rows.run_among(self.connection, sql, first, values)
+
     def each(self, statements: Sequence[Statement]) -> list[list[Row]]:
         """The rows of each of these SELECTs, whose columns have the same types: in one round trip."""
         return self.rows.each(self.connection, statements)
@@ -88,6 +92,10 @@ class Store:
     def upsert(self, table: sa.Table, columns: Sequence[str], rows: Sequence[Row], *, same: bool = False) -> None:
         """Insert or replace rows by primary key; `same`: keep existing rows unchanged."""
         self.rows.upsert(self.connection, table, columns, rows, same=same)
+
+    def update(self, table: sa.Table, key: Sequence[str], columns: Sequence[str], rows: Sequence[Row]) -> None:
+        """Set columns of existing rows, which have the values of `key` and then of `columns`."""
+        self.rows.update(self.connection, table, key, columns, rows)
 
     def insert_columns(
         self, table: sa.Table, same: Mapping[str, object], columns: Mapping[str, Values], *, replacing: bool = False

@@ -154,5 +154,4 @@ def give_up(store: Store, webhook: int, before: int, error: str) -> None:
 
 def delete(store: Store, deliveries: Sequence[int]) -> None:
     """Delete the deliveries of these numbers."""
-    sql = "DELETE FROM delivery WHERE delivery IN ({}) RETURNING delivery"
-    store.among(sql, (), deliveries)
+    store.run_among("DELETE FROM delivery WHERE delivery IN ({})", (), deliveries)

@@ -8,7 +8,7 @@ import numpy as np
 
 from evenmatch.ledger import schema
 from evenmatch.ledger.codec import division_checksums
-from evenmatch.ledger.rows import Row, run_among
+from evenmatch.ledger.rows import Row
 from evenmatch.ledger.store import Store
 
 
@@ -45,6 +45,4 @@ def delete(store: Store, ladder: int) -> None:
 
 def delete_some(store: Store, ladder: int, players: list[int]) -> None:
     """Delete the divisions of these players."""
-    run_among(
-        store.rows, store.connection, "DELETE FROM division WHERE ladder = ? AND player IN ({})", (ladder,), players
-    )
+    store.run_among("DELETE FROM division WHERE ladder = ? AND player IN ({})", (ladder,), players)

@@ -27,5 +27,5 @@ def insert_missing(store: Store, ladder: int, players: Iterable[int], match_id: 
 
 def delete_of_match(store: Store, ladder: int, match_id: str, players: Iterable[int]) -> None:
     """Delete the seats of players in a match."""
-    sql = "DELETE FROM ladder_seat WHERE ladder = ? AND match_id = ? AND player IN ({}) RETURNING player"
-    store.among(sql, (ladder, match_id), sorted(set(players)))
+    sql = "DELETE FROM ladder_seat WHERE ladder = ? AND match_id = ? AND player IN ({})"
+    store.run_among(sql, (ladder, match_id), sorted(set(players)))

@@ -161,8 +161,7 @@ def delete_older_than(store: Store, ladder: int, before: int) -> int:
     """
     sql = "SELECT match_id, state, expires_at FROM live WHERE ladder = ? ORDER BY change LIMIT ?"
     old = [row[0] for row in store.all(sql, ladder, PRUNED) if row[1] != OPEN and row[2] < before]
-    delete = "DELETE FROM live WHERE ladder = ? AND match_id IN ({}) RETURNING match_id"
-    store.among(delete, (ladder,), old)
+    store.run_among("DELETE FROM live WHERE ladder = ? AND match_id IN ({})", (ladder,), old)
     return len(old)
 
 

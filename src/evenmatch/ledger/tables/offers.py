@@ -130,20 +130,20 @@ def insert(store: Store, ladder: int, offers: Iterable[OfferRow]) -> None:
     store.insert(live_schema.offer, ("ladder", *_COLUMNS), rows)
 
 
-def update(store: Store, ladder: int, offer: OfferRow) -> None:
-    """Write the mutable columns of an offer."""
-    store.run(
-        "UPDATE offer SET change = ?, state = ?, match_id = ?, said = ? WHERE ladder = ? AND offer = ?",
-        *(offer.change, offer.state, offer.match_id, json.dumps(sorted(offer.said)), ladder, offer.offer),
-    )
+def update(store: Store, ladder: int, offers: Iterable[OfferRow]) -> None:
+    """Write the mutable columns of offers."""
+    rows = [
+        (ladder, offer.offer, offer.change, offer.state, offer.match_id, json.dumps(sorted(offer.said)))
+        for offer in offers
+    ]
+    store.update(live_schema.offer, ("ladder", "offer"), ("change", "state", "match_id", "said"), rows)
 
 
 def delete_older_than(store: Store, ladder: int, before: int, most: int = 2000) -> None:
     """Delete finished offers that were made before a time, the oldest first, at most `most`."""
     sql = "SELECT offer FROM offer WHERE ladder = ? AND state IN (?, ?) AND made_at < ? ORDER BY offer LIMIT ?"
     old = [row[0] for row in store.all(sql, ladder, MADE, OFF, before, most)]
-    delete = "DELETE FROM offer WHERE ladder = ? AND offer IN ({}) RETURNING offer"
-    store.among(delete, (ladder,), old)
+    store.run_among("DELETE FROM offer WHERE ladder = ? AND offer IN ({})", (ladder,), old)
 
 
 def _offer(row: Row) -> OfferRow:

@@ -78,21 +78,31 @@ def admit(store: Store, names: Iterable[str], *, present: bool = False) -> tuple
     """Get or create the player of each name: (id by name, displayed name by id).
 
     present  True: the displayed names are the present names; False: the given ones, which is faster
-    Two writers may admit the same players at once: names are inserted in sorted order, so there is no deadlock, and the
-    second writer finds the players of the first. Raises InputError for an invalid name.
+    Raises InputError for an invalid name.
     """
     wanted = sorted(set(names))
     if not wanted:
         return {}, {}
     check_texts("player name", wanted)
     by_name, by_id = known(store, wanted) if present else _ids(store, wanted)
-    new = [name for name in wanted if name not in by_name]
-    if new:
-        store.rows.enrol(store.connection, new)
-        name_checks.insert(store, new)
-        new_by_name, new_by_id = known(store, new) if present else _ids(store, new)
-        by_name, by_id = by_name | new_by_name, by_id | new_by_id
-    return by_name, by_id
+    new_by_name, new_by_id = create(store, [name for name in wanted if name not in by_name], present=present)
+    return by_name | new_by_name, by_id | new_by_id
+
+
+def create(store: Store, names: Iterable[str], *, present: bool = False) -> tuple[dict[str, int], dict[int, str]]:
+    """Create the players of valid names that had none when this transaction looked; return the same as `admit`.
+
+    Two writers may create the same players at once: names are inserted in sorted order, so there is no deadlock, and
+    the second writer finds the players of the first.
+    """
+    new = sorted(names)
+    if not new:
+        return {}, {}
+    created = store.rows.enrol(store.connection, new)
+    name_checks.insert(store, new)
+    rest = [name for name in new if name not in created]
+    by_name, by_id = known(store, rest) if present else _ids(store, rest)
+    return by_name | created, by_id | {player: name for name, player in created.items()}
 
 
 def known(store: Store, names: Sequence[str]) -> tuple[dict[str, int], dict[int, str]]:

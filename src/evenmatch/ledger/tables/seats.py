@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from evenmatch.ledger import live_schema
-from evenmatch.ledger.rows import Row, run_among
+from evenmatch.ledger.rows import Row
 from evenmatch.ledger.store import Store
 
 
@@ -44,26 +44,26 @@ def insert_missing(store: Store, seats: Mapping[int, Seat]) -> None:
 
 
 def move(store: Store, players: Iterable[int], source: int, ladder: int, ticket: int) -> None:
-    """Give players whose seat is on ladder `source` the seat of a ticket of another ladder; can be pipelined."""
+    """Give players whose seat is on ladder `source` the seat of a ticket of another ladder."""
     sql = "UPDATE seat SET ladder = ?, ticket = ? WHERE ladder = ? AND player IN ({})"
-    run_among(store.rows, store.connection, sql, (ladder, ticket, source), players)
+    store.run_among(sql, (ladder, ticket, source), sorted(players))
 
 
-def set_match(store: Store, ladder: int, players: Iterable[int], match_id: str) -> None:
-    """Record that players on this ladder play a match; can be pipelined."""
-    sql = "UPDATE seat SET match_id = ? WHERE ladder = ? AND player IN ({})"
-    run_among(store.rows, store.connection, sql, (match_id, ladder), players)
+def set_matches(store: Store, ladder: int, matches: Mapping[int, str]) -> None:
+    """Record which match players on this ladder play, by player id."""
+    rows = [(player, ladder, match_id) for player, match_id in sorted(matches.items())]
+    store.update(live_schema.seat, ("player", "ladder"), ("match_id",), rows)
 
 
 def delete(store: Store, ladder: int, players: Iterable[int]) -> None:
-    """Delete the seats of players on this ladder; can be pipelined."""
-    run_among(store.rows, store.connection, "DELETE FROM seat WHERE ladder = ? AND player IN ({})", (ladder,), players)
+    """Delete the seats of players on this ladder."""
+    store.run_among("DELETE FROM seat WHERE ladder = ? AND player IN ({})", (ladder,), sorted(players))
 
 
 def delete_of_match(store: Store, ladder: int, match_id: str, players: Iterable[int]) -> None:
     """Delete the seats of players in a match; their seats elsewhere stay."""
-    sql = "DELETE FROM seat WHERE ladder = ? AND match_id = ? AND player IN ({}) RETURNING player"
-    store.among(sql, (ladder, match_id), sorted(set(players)))
+    sql = "DELETE FROM seat WHERE ladder = ? AND match_id = ? AND player IN ({})"
+    store.run_among(sql, (ladder, match_id), sorted(set(players)))
 
 
 def count_by_ladder(store: Store) -> list[Row]:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple, NotRequired, TypedDict
 
 from evenmatch.ledger import live_schema
-from evenmatch.ledger.rows import Row, run_among
+from evenmatch.ledger.rows import Row
 from evenmatch.ledger.store import Store
 
 WAITING, OFFERED, ELSEWHERE, MATCHED, GONE = "waiting", "offered", "elsewhere", "matched", "gone"
@@ -203,11 +203,10 @@ def insert(store: Store, ladder: int, rows: Sequence[TicketRow]) -> None:
     store.insert(live_schema.ticket, columns, listed)
 
 
-def set_state(store: Store, ladder: int, tickets: Iterable[int], move: TicketMove, change: int) -> None:
-    """Give tickets a new state and change number; can be pipelined."""
-    changed = "state = ?, offer = ?, match_id = ?, ended = ?, change = ?"
-    sql = f"UPDATE ticket SET {changed} WHERE ladder = ? AND ticket IN ({{}})"
-    run_among(store.rows, store.connection, sql, (*move, change, ladder), tickets)
+def move(store: Store, ladder: int, moves: Mapping[int, TicketMove], change: int) -> None:
+    """Give tickets, by number, their new state and a change number."""
+    rows = [(ladder, ticket, *to, change) for ticket, to in moves.items()]
+    store.update(live_schema.ticket, ("ladder", "ticket"), (*TicketMove._fields, "change"), rows)
 
 
 def set_party(store: Store, ladder: int, ticket: int, party: Party, change: int) -> None:
@@ -230,8 +229,7 @@ def read_seen(store: Store, ladder: int, tickets: Sequence[int]) -> dict[int, in
 
 def set_seen(store: Store, ladder: int, tickets: Sequence[int], now: int) -> None:
     """Write a heartbeat of each ticket; it gets no change number. Requires the ladder's change lock."""
-    sql = "UPDATE ticket SET seen_at = ? WHERE ladder = ? AND ticket IN ({}) RETURNING ticket"
-    store.among(sql, (now, ladder), tickets)
+    store.run_among("UPDATE ticket SET seen_at = ? WHERE ladder = ? AND ticket IN ({})", (now, ladder), tickets)
 
 
 def postpone(store: Store, ladder: int, since: int | None, now: int, change: int) -> None:
@@ -251,8 +249,7 @@ def delete_older_than(store: Store, ladder: int, before: int, most: int = 2000) 
     """Delete finished tickets that were queued before a time, the oldest first, at most `most`."""
     sql = "SELECT ticket FROM ticket WHERE ladder = ? AND state IN (?, ?) AND queued_at < ? ORDER BY ticket LIMIT ?"
     old = [row[0] for row in store.all(sql, ladder, MATCHED, GONE, before, most)]
-    delete = "DELETE FROM ticket WHERE ladder = ? AND ticket IN ({}) RETURNING ticket"
-    store.among(delete, (ladder,), old)
+    store.run_among("DELETE FROM ticket WHERE ladder = ? AND ticket IN ({})", (ladder,), old)
 
 
 def _ticket(row: Row) -> TicketRow:

@@ -57,7 +57,7 @@ class QueueChanges:
         self._new: list[OfferRow] = []
         self._free: set[int] = set()  # players who lose their seats
         self._left: set[int] = set()  # tickets whose party leaves all queues, also those of other ladders
-        self._seated: dict[str, list[int]] = {}  # players by match
+        self._seated: dict[int, str] = {}  # matches by player
         self._strikes: defaultdict[str, set[int]] = defaultdict(set)  # players by queue
 
     def read(self, numbers: Sequence[int]) -> None:
@@ -137,19 +137,14 @@ class QueueChanges:
         playlists.follow(self.locks)
         for ladder, numbers in playlists.touched.items():
             self.touched[ladder].update(numbers)
-        groups: defaultdict[TicketMove, list[int]] = defaultdict(list)
-        for ticket, move in self._moves.items():
-            groups[move].append(ticket)
+        for offer in self._changed.values():
+            offer.change = self.last
         with self.store.together(len(self._new)):
-            for move, listed in groups.items():
-                tickets.set_state(self.store, self.ladder, listed, move, self.last)
+            tickets.move(self.store, self.ladder, self._moves, self.last)
             seats.delete(self.store, self.ladder, self._free - playlists.kept)
-            for match_id, players in self._seated.items():
-                seats.set_match(self.store, self.ladder, players, match_id)
+            seats.set_matches(self.store, self.ladder, self._seated)
             offers.insert(self.store, self.ladder, self._new)
-            for offer in self._changed.values():
-                offer.change = self.last
-                offers.update(self.store, self.ladder, offer)
+            offers.update(self.store, self.ladder, self._changed.values())
         for queue, struck in self._strikes.items():
             strike(self.store, self.ladder, sorted(struck), self.now, self._rules(queue))
 
@@ -195,7 +190,7 @@ class QueueChanges:
             return
         offer.state = offers.MADE
         self._change(offer)
-        self._seated.setdefault(offer.match_id, []).extend(slot["id"] for slot in offer.chairs)
+        self._seated.update((slot["id"], offer.match_id) for slot in offer.chairs)
         for ticket in offer.tickets:
             self._move(ticket, TicketMove(tickets.MATCHED, match_id=offer.match_id))
 

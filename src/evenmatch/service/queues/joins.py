@@ -118,11 +118,11 @@ class _Entrance:
         self._store, self._setups, self._now = store, setups, now
         self.name, self.ladder, self._next = name, profile.ladder, first
         self._names = names
-        players = sorted(names)
+        players = _created(names)
         self._penalties = penalties.read_waits(store, self.ladder, players, now)
         self._playing = ladder_seats.read(store, self.ladder, players)
         self._kept = kept_filters.read(store, self.ladder, players)
-        self._level = profile.of(store, players, now)
+        self._level = profile.of(store, sorted(names), now)
 
     def party(self, join: Join, queues: tuple[str, ...], ids: Mapping[str, int]) -> Party:
         """The party as it waits in queues of this ladder. Raises an EvenmatchError if it may not."""
@@ -193,7 +193,7 @@ class Joins:
             )
             for name in sorted(used)
         }
-        self._seats = seats.read(self._store, sorted(self._names))
+        self._seats = seats.read(self._store, _created(self._names))
         self._existing = self._maybe_repeated()
         self._new: dict[int, dict[PlaylistTicket, TicketRow]] = {}  # by number; the ticket of this ladder comes first
 
@@ -324,7 +324,7 @@ class Joins:
         """Create the unknown members of the parties that will be written, and put their ids into the tickets."""
         rows = [row for listed in self._new.values() for row in listed.values()]
         names = {name for row in rows for name in row.party.names}.intersection(self._unknown)
-        admitted, _ = player_identities.admit(self._store, names)
+        admitted, _ = player_identities.create(self._store, names)
         self._names |= {player: name for name, player in admitted.items()}
         for row in rows:
             row.party = with_admitted(row.party, admitted)
@@ -340,6 +340,11 @@ def _playing(store: Store, name: str, ladder: str, number: int, match_id: str, n
         f"{iso_time(until)} at the latest",
         until,
     )
+
+
+def _created(players: Iterable[int]) -> list[int]:
+    """Those of these players who have been created: only they can have rows, see `Joins`."""
+    return sorted(player for player in players if player > 0)
 
 
 def _names(joins: Iterable[Join]) -> set[str]:

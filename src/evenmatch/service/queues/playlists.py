@@ -114,9 +114,9 @@ class PlaylistMoves:
         self._new.update(dict.fromkeys(entries, move))
 
     def _write(self, locks: Mapping[int, int]) -> None:
-        groups: defaultdict[tuple[int, TicketMove], list[int]] = defaultdict(list)
+        moves: defaultdict[int, dict[int, TicketMove]] = defaultdict(dict)
         for entry, move in self._new.items():
-            groups[entry.ladder, move].append(entry.ticket)
+            moves[entry.ladder][entry.ticket] = move
             self.touched[entry.ladder].append(entry.ticket)
-        for (ladder, move), numbers in groups.items():
-            tickets.set_state(self._store, ladder, numbers, move, locks[ladder])
+        for ladder, listed in moves.items():
+            tickets.move(self._store, ladder, listed, locks[ladder])
