@@ -150,8 +150,11 @@ def test_a_scrape_has_the_figures_of_each_process_and_those_of_the_service_once(
     assert text.count("# TYPE evenmatch_requests_total") == 1
 
 
-def test_lines_of_the_log_name_the_process(served):
+def test_lines_of_the_log_name_the_process(served, key):
     assert {line["worker"] for line in log_of(served, "serving")} == {1, 2}
+    for _ in range(8):  # a new connection each
+        with served.client(key) as admin:
+            admin.get("/v1/ladders").raise_for_status()
     assert {line["worker"] for line in log_of(served, "request")} == {1, 2}
 
 

@@ -1,0 +1,115 @@
+"""Statements about many rows at once, alike on both databases."""
+
+import threading
+import time
+
+import pytest
+
+from evenmatch.ledger import live_schema
+from evenmatch.ledger.postgres_rows import AT_ONCE
+from evenmatch.ledger.tables import player_identities, seats
+from evenmatch.ledger.tables.seats import Seat
+
+HERE, ELSEWHERE = 1, 2  # ladders
+ODD = "m'7 ? %s {} \\ 試合"  # a text with everything that a statement may trip over
+
+
+@pytest.fixture
+def store(service):
+    with service.database.write() as opened:
+        yield opened
+
+
+def all_seats(store):
+    return {row[0]: Seat(*row[1:]) for row in store.all("SELECT player, ladder, ticket, match_id FROM seat")}
+
+
+def test_many_rows_are_updated_by_their_keys(store):
+    count = 2 * AT_ONCE + 3
+    seats.insert_missing(store, {player: Seat(HERE, player + 7, None) for player in range(1, count + 1)})
+    rows = [(player, HERE, f"{ODD}{player}") for player in range(2, count + 1, 2)]
+    store.update(live_schema.seat, ("player", "ladder"), ("match_id",), rows)
+    assert all_seats(store) == {
+        player: Seat(HERE, player + 7, None if player % 2 else f"{ODD}{player}") for player in range(1, count + 1)
+    }
+
+
+def test_an_update_sets_several_columns_also_to_null(store):
+    seats.insert_missing(store, {1: Seat(HERE, 5, "m1"), 2: Seat(HERE, 6, None), 3: Seat(HERE, 7, "m3")})
+    store.update(live_schema.seat, ("player",), ("ticket", "match_id"), [(1, 8, None), (2, None, ODD)])
+    assert all_seats(store) == {1: Seat(HERE, 8, None), 2: Seat(HERE, None, ODD), 3: Seat(HERE, 7, "m3")}
+
+
+def test_only_rows_that_have_the_whole_key_are_updated(store):
+    seats.insert_missing(store, {1: Seat(HERE, 5, None), 2: Seat(ELSEWHERE, 6, None)})
+    seats.set_matches(store, HERE, {1: "m1", 2: "m1", 3: "m1"})
+    assert all_seats(store) == {1: Seat(HERE, 5, "m1"), 2: Seat(ELSEWHERE, 6, None)}
+
+
+def test_no_rows_and_no_values_change_nothing(store):
+    seats.insert_missing(store, {1: Seat(HERE, 5, None)})
+    store.update(live_schema.seat, ("player",), ("match_id",), [])
+    store.run_among("DELETE FROM seat WHERE ladder = ? AND player IN ({})", (HERE,), [])
+    with store.together(0):
+        seats.set_matches(store, HERE, {})
+        seats.delete(store, HERE, [])
+    assert all_seats(store) == {1: Seat(HERE, 5, None)}
+
+
+def test_a_statement_for_many_values_leaves_the_others(store):
+    seats.insert_missing(store, {player: Seat(HERE, player, f"{ODD}{player}") for player in range(1, 201)})
+    store.run_among("DELETE FROM seat WHERE ladder = ? AND player IN ({})", (HERE,), list(range(1, 101)))
+    store.run_among("DELETE FROM seat WHERE ladder = ? AND player IN ({})", (ELSEWHERE,), list(range(101, 201)))
+    store.run_among("UPDATE seat SET ticket = ? WHERE match_id IN ({})", (9,), [f"{ODD}101", f"{ODD}7", "m"])
+    assert all_seats(store) == {
+        player: Seat(HERE, 9 if player == 101 else player, f"{ODD}{player}") for player in range(101, 201)
+    }
+
+
+def test_writes_that_are_collected_see_earlier_ones_to_their_table(store):
+    seats.insert_missing(store, {player: Seat(HERE, player, None) for player in range(1, 5)})
+    with store.together(0):
+        seats.delete(store, HERE, {1, 2})
+        seats.set_matches(store, HERE, {2: "m2", 3: "m3"})
+        seats.move(store, [3, 4], HERE, ELSEWHERE, 11)
+        seats.set_matches(store, HERE, {4: "m4"})
+    assert all_seats(store) == {3: Seat(ELSEWHERE, 11, "m3"), 4: Seat(ELSEWHERE, 11, None)}
+
+
+def waits_for_a_writer(service):
+    """Whether a transaction of the server waits for another one; of SQLite, whose writers take turns, it is assumed."""
+    if service.database.rows.shorten_idle_limit == "NULL":
+        return True
+    with service.database.read() as store:
+        return bool(store.all("SELECT 1 FROM pg_stat_activity WHERE wait_event_type = 'Lock' LIMIT 1"))
+
+
+@pytest.mark.parametrize("present", [False, True])
+def test_two_writers_create_one_player_each_of_a_name(service, present):
+    found = {}
+
+    def second():
+        with service.database.write() as store:
+            found["second"] = player_identities.admit(store, ["cid", "bob", "ann", "dan"], present=present)
+
+    with service.database.write() as store:
+        found["known"] = player_identities.admit(store, ["dan"], present=present)
+    other = threading.Thread(target=second, daemon=True)
+    with service.database.write() as store:
+        found["first"] = player_identities.admit(store, ["bob", "ann"], present=present)
+        other.start()
+        until = time.monotonic() + 10
+        while not waits_for_a_writer(service):
+            assert time.monotonic() < until
+            time.sleep(0.01)
+    other.join(20)
+    assert not other.is_alive()
+
+    ids, names = found["second"]
+    assert ids.keys() == {"ann", "bob", "cid", "dan"}
+    assert len(set(ids.values())) == 4
+    assert ids.items() >= found["first"][0].items() | found["known"][0].items()
+    assert names == {player: name for name, player in ids.items()}
+    with service.database.read() as store:
+        assert dict(store.all("SELECT name, player FROM player")) == dict(store.all("SELECT name, player FROM name"))
+        assert dict(store.all("SELECT name, player FROM player")) == ids
