@@ -7,7 +7,7 @@ import sqlite3
 import struct
 import threading
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from types import MappingProxyType
@@ -23,7 +23,7 @@ from evenmatch.ledger.arrays import teach
 from evenmatch.ledger.database_url import parse_url, shown_url
 from evenmatch.ledger.driver_errors import LOCK_LIMIT, PATIENCE, STATEMENT_LIMIT, translated
 from evenmatch.ledger.master_secret import MasterSecret
-from evenmatch.ledger.postgres_rows import PostgresRows
+from evenmatch.ledger.postgres_rows import SHARE_NAMES, PostgresRows
 from evenmatch.ledger.rows import Rows, SqliteRows
 from evenmatch.ledger.store import Head, Store
 
@@ -109,17 +109,18 @@ class Database:
             yield Store(connection, self.rows, self.master)
 
     @contextmanager
-    def write(self, *, durable: bool = True, patient: bool = False) -> Iterator[Store]:
+    def write(self, *, durable: bool = True, patient: bool = False, share_names: bool = False) -> Iterator[Store]:
         """Begin a write transaction: committed when the block ends, rolled back if it raises.
 
         A PostgreSQL server ends it when the process keeps it waiting for too long.
         durable  False: if the power fails, the transaction may be lost, but only with all that were committed after it
         patient  it may compute for longer between two statements, up to PATIENT_IDLE_LIMIT, and wait for locks
+        share_names  it begins with a shared lock against changes of names
         """
         with self._writing(durable=durable) as connection:
             if not self._sqlite:
                 limits = _idle_limit(PATIENT_IDLE_LIMIT) if patient else _limits(self._idle_limit)
-                _begin(connection, WRITES, limits if durable else limits | FAST)
+                _begin(connection, WRITES, limits if durable else limits | FAST, (SHARE_NAMES,) if share_names else ())
             yield Store(connection, self.rows, self.master)
 
     @contextmanager
@@ -329,10 +330,12 @@ def _limits(idle: float) -> dict[str, str]:
     return _idle_limit(idle) | {"lock_timeout": f"{LOCK_LIMIT:g}s", "statement_timeout": f"{STATEMENT_LIMIT:g}s"}
 
 
-def _begin(connection: sa.Connection, mode: str, settings: Mapping[str, str] = MappingProxyType({})) -> None:
-    """Begin a transaction of PostgreSQL with these parameters of the server, in one round trip."""
+def _begin(
+    connection: sa.Connection, mode: str, settings: Mapping[str, str] = MappingProxyType({}), first: Sequence[str] = ()
+) -> None:
+    """Begin a transaction of PostgreSQL with these parameters of the server and first statements: one round trip."""
     driver: Any = connection.connection.driver_connection
-    driver.execute("; ".join(_beginning(mode, settings)), prepare=False)
+    driver.execute("; ".join((*_beginning(mode, settings), *first)), prepare=False)
 
 
 def _beginning(mode: str, settings: Mapping[str, str]) -> tuple[str, ...]:

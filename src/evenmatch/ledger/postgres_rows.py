@@ -17,6 +17,7 @@ from evenmatch.ledger.rows import NAMES, Row, Statement, Values, conflict, key_o
 AT_ONCE = 5000  # rows per array statement
 BY_COLUMN = 25_000  # the same for rows that come by column
 COLLECTED = "collected"  # statements of a connection, in its `info`
+SHARE_NAMES = f"SELECT pg_advisory_xact_lock_shared({NAMES})"  # a shared lock until the transaction ends
 _IDLE_LIMIT = "idle_in_transaction_session_timeout"
 _WRITES = re.compile(r"(?:INSERT INTO|UPDATE|DELETE FROM) (\w+)")
 
@@ -173,11 +174,11 @@ class PostgresRows:
         driver: Any = connection.connection.driver_connection
         with ClientCursor(driver) as cursor:
             locking = (
-                "SELECT pg_advisory_xact_lock_shared(%s)",
+                SHARE_NAMES,
                 "SELECT 1 FROM ladder WHERE name = %s FOR UPDATE",
                 f"SELECT {self.shorten_idle_limit}",
             )
-            cursor.execute("; ".join((*begin, *locking, sql.replace("?", "%s"))), (NAMES, ladder, *values))
+            cursor.execute("; ".join((*begin, *locking, sql.replace("?", "%s"))), (ladder, *values))
             for _ in range(len(begin) + len(locking)):
                 cursor.nextset()
             rows: list[Row] = cursor.fetchall()

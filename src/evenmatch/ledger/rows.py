@@ -114,7 +114,7 @@ class Rows(Protocol):
         ...
 
     def share(self, connection: sa.Connection, lock: int) -> None:
-        """Take the lock NAMES or MASTER shared until the transaction ends; `lock` takes NAMES."""
+        """Take the lock NAMES or MASTER shared until the transaction ends; `lock` and Database.write take NAMES."""
         ...
 
     def together(self, connection: sa.Connection, most: int) -> AbstractContextManager[object]:

@@ -64,11 +64,6 @@ def ids_on(store: Store, head: Head, names: Sequence[str]) -> dict[str, int]:
     return {name: player for name, player in known.items() if player in rated}
 
 
-def share_names(store: Store) -> None:
-    """Take a shared lock against changes of names until the transaction ends."""
-    store.rows.share(store.connection, NAMES)
-
-
 def hold_names(store: Store) -> None:
     """Block recording, renaming and merging by others; must be called before any ladder is locked."""
     store.rows.hold(store.connection, NAMES)

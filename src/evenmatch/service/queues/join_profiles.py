@@ -32,6 +32,7 @@ class JoinProfiles:
     def of(self, store: Store, players: Sequence[int], now: int) -> dict[int, Level]:
         """The levels of players by id; a player without a match is a newcomer with the system's first rating.
 
+        Players who are not created yet may have any negative ids.
         now  microseconds: uncertainty grows with time
         """
         taken, board = self.view.snapshot, self.view.snapshot.board
@@ -62,7 +63,7 @@ class JoinProfiles:
         if (head.generation, head.corrected) != (self.view.head.generation, self.view.head.corrected):
             return shown, np.zeros(len(players))
         ids = np.unique(players)
-        roster = player_states.read_roster(store, head, rules, ids)
+        roster = player_states.read_roster(store, head, rules, ids[ids > 0])
         state = rules.newcomers(len(ids))
         state[ids.searchsorted(roster.ids)] = roster.records
         latest = now if head.time is None else max(now, head.time)

@@ -39,7 +39,7 @@ def admit(
 ) -> dict[int, Outcome]:
     """Create tickets for joins; return for each its result, or why it is refused, by its index.
 
-    changes   holds the change locks of all ladders in `profiles`; its transaction has called `share_names`
+    changes   holds the change locks of all ladders in `profiles`; its transaction shares names
     ladder    the ladder of the joins;  profiles  its join profiles and those of the other ladders in playlists
     joins     by index: the ticket numbers are the first reserved change number of `changes` plus the index
     """

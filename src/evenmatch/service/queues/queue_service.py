@@ -202,9 +202,7 @@ class QueueService:
                 answers[index] = request
             elif index not in outcomes:
                 joins[index] = request
-        with self.service.database.write() as store:
-            if joins:
-                player_identities.share_names(store)
+        with self.service.database.write(share_names=bool(joins)) as store:
             changes = QueueChanges(store, profiles[ladder].ladder, self.service.clock(), counts)
             self._answer(changes, answers, outcomes)
             outcomes |= admit(changes, ladder, profiles, joins)
@@ -283,8 +281,7 @@ class QueueService:
         the ladder declares.
         """
         check_text("player name", player)
-        with self.service.database.write() as store:
-            player_identities.share_names(store)
+        with self.service.database.write(share_names=True) as store:
             head = store.head(ladder)
             change_locks.lock(store, head.ladder)
             touched = kept_filters.change(store, head, player, chosen)
