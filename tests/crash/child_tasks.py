@@ -338,7 +338,7 @@ def warm_up() -> None:
 def record_around_a_freeze(url: str, pipe: Connection, writes: bool) -> None:
     """Take the ladder's lock, be frozen, and record what was interrupted again after waking up.
 
-    writes  the freeze comes after writes of the transaction, which are pipelined
+    writes  the freeze comes after writes of the transaction
     """
     with Service.open(url) as service:
         service.record(numbered_match(0))

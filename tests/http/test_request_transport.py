@@ -27,6 +27,11 @@ class Recorded(asyncio.Transport):
         return self.closed
 
 
+def protocol_of(send):
+    """The protocol of the connection on which the application answers with `send`."""
+    return send.__self__.on_response.__self__
+
+
 @pytest.mark.parametrize(
     ("written", "sent"),
     [
@@ -35,7 +40,7 @@ class Recorded(asyncio.Transport):
         ([HEAD], [HEAD]),
         ([HEAD, b""], [HEAD]),
         ([HEAD, BODY, BODY], [HEAD + BODY, BODY]),
-        ([HEAD, LONG, LONG], [HEAD + LONG, LONG]),
+        ([HEAD, LONG, LONG], [HEAD, LONG, LONG]),
         ([LONG, HEAD, BODY], [LONG, HEAD + BODY]),
     ],
 )
@@ -112,8 +117,7 @@ def test_a_response_without_a_body_is_sent(closes):
 def test_a_response_is_sent_before_the_refusal_of_the_next_request():
     async def refuses_the_next(_scope, _receive, send):
         await answer(send, b"")  # of a request HEAD: only a head is written
-        protocol = send.__self__.on_response.__self__
-        protocol.data_received(b"no HTTP at all\r\n\r\n")  # before the event loop is free
+        protocol_of(send).data_received(b"no HTTP at all\r\n\r\n")  # before the event loop is free
 
     with ProtocolServer(refuses_the_next) as serving, serving.connect() as connection:
         connection.sendall(REQUEST % b"HEAD")
@@ -121,3 +125,26 @@ def test_a_response_is_sent_before_the_refusal_of_the_next_request():
         assert first.startswith(b"HTTP/1.1 200")
         assert second.startswith(b"HTTP/1.1 400")
         assert json.loads(second.partition(b"\r\n\r\n")[2])["status"] == 400
+
+
+def test_a_response_is_not_lost_when_its_connection_is_closed_for_another_one():
+    async def closes_it(_scope, _receive, send):
+        await answer(send, b"")
+        protocol_of(send).transport.abort()
+
+    with ProtocolServer(closes_it) as serving, serving.connect() as connection:
+        connection.sendall(REQUEST % b"HEAD")
+        assert received(connection).startswith(b"HTTP/1.1 200")
+
+
+def test_the_invitation_to_send_a_body_comes_before_its_refusal():
+    async def refuses_the_body(_scope, receive, send):
+        body = asyncio.ensure_future(receive())
+        asyncio.get_running_loop().call_soon(protocol_of(send).refuse, 408, "the body arrived too slowly")
+        await body
+
+    with ProtocolServer(refuses_the_body) as serving, serving.connect() as connection:
+        connection.sendall(b"POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 4\r\nExpect: 100-continue\r\n\r\n")
+        first, _, second = received(connection).partition(b"\r\n\r\n")
+        assert first.startswith(b"HTTP/1.1 100")
+        assert second.startswith(b"HTTP/1.1 408")

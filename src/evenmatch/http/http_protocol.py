@@ -234,6 +234,7 @@ class LimitedProtocol(HttpToolsProtocol):
 
     def on_response_complete(self) -> None:
         """Go on with the next request, unless the client still sends a body that is not read."""
+        self._request_transport.flush()
         self._unanswered.popleft()
         is_unread = self._in_body and not self._unanswered
         super().on_response_complete()

@@ -5,14 +5,14 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 
-HELD_BYTES = 16 * 1024  # a longer write is not held back: copying it would cost more than a system call
+HELD_BYTES = 16 * 1024  # a longer write is neither held back nor copied, which would cost more than a system call
 
 
 class RequestTransport:
-    """A transport that sends the head of a response with its body, in one system call instead of two.
+    """A transport that sends a short write with the next one: head and body of a response need one system call.
 
-    A short write is held back until the next one, or else until the event loop is free again. What is written after
-    the end of the connection is dropped: the application may not know yet that the client has gone.
+    Without a next one it is sent at the end of the response, or when the event loop is free again. What is written
+    after the end of the connection is dropped: the application may not know yet that the client has gone.
 
     close  called in place of the transport's own, which would reset a connection that still receives
     """
@@ -28,14 +28,17 @@ class RequestTransport:
 
     def write(self, data: bytes) -> None:
         """Send this to the client."""
-        if self._held or len(data) > HELD_BYTES:
+        if len(data) > HELD_BYTES:
+            self.flush()
+            self._send(data)
+        elif self._held:
             held, self._held = self._held, b""
             self._send(held + data)
-            return
-        self._held = data
-        if not self._is_due:
-            self._is_due = True
-            self._loop.call_soon(self._send_late)
+        else:
+            self._held = bytes(data)
+            if not self._is_due:
+                self._is_due = True
+                self._loop.call_soon(self._send_late)
 
     def flush(self) -> None:
         """Send what is held back. Must be called before the transport itself is written to, or closed."""

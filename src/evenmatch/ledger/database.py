@@ -42,13 +42,8 @@ YIELD = 0.005  # seconds after a write transaction in which other processes can 
 DURABLE = ("journal_mode=WAL", "synchronous=FULL", "wal_autocheckpoint=8192", "cache_size=-131072")
 
 # Of a client: seconds, but milliseconds for tcp_user_timeout, until a server that cannot be reached counts as lost.
-ALIVE = {
-    "connect_timeout": 10,
-    "tcp_user_timeout": 30_000,
-    "keepalives_idle": 10,
-    "keepalives_interval": 5,
-    "keepalives_count": 3,
-}
+ALIVE = {"connect_timeout": 10, "tcp_user_timeout": 30_000}
+ALIVE |= {"keepalives_idle": 10, "keepalives_interval": 5, "keepalives_count": 3}
 # Limits in seconds of a write transaction on PostgreSQL, so that a frozen or vanished process does not stop others. The
 # first one is half of the 3 s after which game servers ask another process, which may be the frozen one.
 IDLE_LIMIT = 1.5  # it waits for its process
@@ -57,7 +52,7 @@ PATIENT_IDLE_LIMIT = 120.0  # it waits for its process and is `patient`
 ROWS = 20_000  # players reported in one transaction for which a process may compute for a second longer
 WRITES = "READ COMMITTED READ WRITE"  # the mode of a write transaction
 FAST = {"synchronous_commit": "off"}  # not durable at once
-LOOKUPS = {"enable_seqscan": "off"}  # a plan made while a ladder has few matches must not read all when it has many
+LOOKUPS = {"enable_seqscan": "off"}  # a plan made while a table has few rows must not read all when it has many
 
 
 class Database:
@@ -129,10 +124,10 @@ class Database:
 
         players  how many are reported in it, for which it may compute for longer
         """
-        settings = _limits(self._idle_limit + players / ROWS) | LOOKUPS
+        begin = () if self._sqlite else _beginning(WRITES, _limits(self._idle_limit + players / ROWS))
         with self._writing(durable=True) as connection:
             store = Store(connection, self.rows, self.master)
-            yield store, store.lock(ladder, () if self._sqlite else _beginning(WRITES, settings))
+            yield store, store.lock(ladder, begin)
 
     @contextmanager
     def _writing(self, *, durable: bool) -> Iterator[sa.Connection]:
@@ -327,7 +322,8 @@ def _idle_limit(seconds: float) -> dict[str, str]:
 
 def _limits(idle: float) -> dict[str, str]:
     """The limits of a write transaction that is not patient, which may wait for its process for `idle` seconds."""
-    return _idle_limit(idle) | {"lock_timeout": f"{LOCK_LIMIT:g}s", "statement_timeout": f"{STATEMENT_LIMIT:g}s"}
+    limits = {"lock_timeout": f"{LOCK_LIMIT:g}s", "statement_timeout": f"{STATEMENT_LIMIT:g}s"}
+    return _idle_limit(idle) | limits | LOOKUPS
 
 
 def _begin(

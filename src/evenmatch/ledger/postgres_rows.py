@@ -294,8 +294,8 @@ def _postgres_update(
     """The statement of `update`, and the types of its arrays."""
     listed, values = ", ".join((*key, *columns)), ", ".join("?" * (len(key) + len(columns)))
     changed = ", ".join(f"{column} = new.{column}" for column in columns)
-    found = " AND ".join(f"{table.name}.{column} = new.{column}" for column in key)
-    statement = f"UPDATE {table.name} SET {changed} FROM unnest({values}) AS new ({listed}) WHERE {found}"
+    matching = " AND ".join(f"{table.name}.{column} = new.{column}" for column in key)
+    statement = f"UPDATE {table.name} SET {changed} FROM unnest({values}) AS new ({listed}) WHERE {matching}"
     return statement, [ARRAYS[type(table.c[column].type)] for column in (*key, *columns)]
 
 

@@ -51,7 +51,10 @@ class Rows(Protocol):
         columns: Sequence[str],
         rows: Sequence[Row],
     ) -> None:
-        """Set columns of existing rows: each of `rows` has the values of `key`, by which it is found, and `columns`."""
+        """Set columns of existing rows: each of `rows` has the values of `key`, by which it is found, and `columns`.
+
+        No two rows have the same key.
+        """
         ...
 
     def insert_columns(
@@ -97,7 +100,10 @@ class Rows(Protocol):
         ...
 
     def enrol(self, connection: sa.Connection, names: Sequence[str]) -> dict[str, int]:
-        """Create a player for each of these sorted names that has none, and return the ids of those created."""
+        """Create a player for each of these sorted, different names; return the ids of those created.
+
+        None of the names had a player when this transaction looked; another writer may have been first since.
+        """
         ...
 
     def lock(
@@ -172,9 +178,8 @@ class SqliteRows:
     ) -> None:
         """Run a prepared statement for each row."""
         driver: Any = connection.connection.driver_connection
-        numbered = [f"{column} = ?{place}" for place, column in enumerate((*key, *columns), 1)]
-        found, changed = " AND ".join(numbered[: len(key)]), ", ".join(numbered[len(key) :])
-        driver.executemany(f"UPDATE {table.name} SET {changed} WHERE {found}", rows)
+        statement, keys = _sqlite_update(table.name, tuple(key), tuple(columns)), len(key)
+        driver.executemany(statement, [(*row[keys:], *row[:keys]) for row in rows])
 
     def insert_columns(
         self,
@@ -282,6 +287,13 @@ def _sqlite_inserts(table: str, columns: tuple[str, ...], then: str) -> list[tup
     """The statement that inserts each number of rows in SIZES."""
     into, row = f"INSERT INTO {table} ({', '.join(columns)}) VALUES ", f"({', '.join('?' * len(columns))})"
     return [(size, into + ", ".join([row] * size) + then) for size in SIZES]
+
+
+@cache
+def _sqlite_update(table: str, key: tuple[str, ...], columns: tuple[str, ...]) -> str:
+    """The statement of `update`, with the values of `columns` before those of `key`."""
+    changed, matching = (f"{name} = ?" for name in columns), (f"{name} = ?" for name in key)
+    return f"UPDATE {table} SET {', '.join(changed)} WHERE {' AND '.join(matching)}"
 
 
 @cache

@@ -90,7 +90,7 @@ def create(store: Store, names: Iterable[str], *, present: bool = False) -> tupl
     Two writers may create the same players at once: names are inserted in sorted order, so there is no deadlock, and
     the second writer finds the players of the first.
     """
-    new = sorted(names)
+    new = sorted(set(names))
     if not new:
         return {}, {}
     created = store.rows.enrol(store.connection, new)

@@ -343,7 +343,7 @@ def _playing(store: Store, name: str, ladder: str, number: int, match_id: str, n
 
 
 def _created(players: Iterable[int]) -> list[int]:
-    """Those of these players who have been created: only they can have rows, see `Joins`."""
+    """The players with an id of the database: a name that is not known has a negative one, and no rows."""
     return sorted(player for player in players if player > 0)
 
 
