@@ -6,7 +6,8 @@ import time
 import pytest
 
 from evenmatch.ledger import live_schema
-from evenmatch.ledger.postgres_rows import AT_ONCE
+from evenmatch.ledger.postgres_rows import AT_ONCE, PostgresRows
+from evenmatch.ledger.rows import NAMES
 from evenmatch.ledger.tables import player_identities, seats
 from evenmatch.ledger.tables.seats import Seat
 
@@ -76,9 +77,37 @@ def test_writes_that_are_collected_see_earlier_ones_to_their_table(store):
     assert all_seats(store) == {3: Seat(ELSEWHERE, 11, "m3"), 4: Seat(ELSEWHERE, 11, None)}
 
 
+def has_server(service):
+    return isinstance(service.database.rows, PostgresRows)
+
+
+@pytest.mark.parametrize("share_names", [False, True])
+def test_a_transaction_that_shares_names_keeps_them_from_being_changed(service, share_names):
+    if not has_server(service):
+        pytest.skip("SQLite has one writer at a time")
+    with service.database.write(share_names=share_names), service.database.write() as other:
+        assert other.all("SELECT pg_try_advisory_xact_lock(?::int8)", NAMES) == [(not share_names,)]
+
+
+def test_a_plan_made_while_a_table_is_empty_does_not_read_all_of_it_later(service):
+    if not has_server(service):
+        pytest.skip("SQLite prefers the key also in an empty table")
+    with service.database.write() as store:
+        store.run("SET LOCAL plan_cache_mode = force_generic_plan")
+        store.run(
+            "PREPARE moved (int8[], int8[], text[]) AS UPDATE ticket SET state = new.state "
+            "FROM unnest($1, $2, $3) AS new (ladder, ticket, state) "
+            "WHERE ticket.ladder = new.ladder AND ticket.ticket = new.ticket"
+        )
+        plan = "\n".join(row[0] for row in store.all("EXPLAIN EXECUTE moved ('{1}', '{1}', '{gone}')"))
+        store.run("DEALLOCATE moved")
+    assert "Seq Scan" not in plan
+    assert "pk_ticket" in plan
+
+
 def waits_for_a_writer(service):
     """Whether a transaction of the server waits for another one; of SQLite, whose writers take turns, it is assumed."""
-    if service.database.rows.shorten_idle_limit == "NULL":
+    if not has_server(service):
         return True
     with service.database.read() as store:
         return bool(store.all("SELECT 1 FROM pg_stat_activity WHERE wait_event_type = 'Lock' LIMIT 1"))

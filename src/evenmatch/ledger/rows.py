@@ -120,7 +120,7 @@ class Rows(Protocol):
         ...
 
     def share(self, connection: sa.Connection, lock: int) -> None:
-        """Take the lock NAMES or MASTER shared until the transaction ends; `lock` and Database.write take NAMES."""
+        """Take the lock MASTER shared until the transaction ends; `lock` and Database.write take NAMES so."""
         ...
 
     def together(self, connection: sa.Connection, most: int) -> AbstractContextManager[object]:
