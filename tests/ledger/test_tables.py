@@ -7,6 +7,7 @@ import pytest
 import evenmatch
 from evenmatch import from_frame, from_matches, rate, rules, systems
 from evenmatch.errors import BadRowsError
+from evenmatch.ledger.plan_cache import PlanCache
 from evenmatch.ledger.tables import corrections, events, player_states
 from evenmatch.service.corrections import Ban, Void
 from evenmatch.service.export import tables
@@ -257,7 +258,8 @@ def test_names_in_corrections_are_asked_for_once(corrected, monkeypatch):
 
 def test_a_table_of_ratings_reads_the_corrections_once(corrected, monkeypatch):
     view, asked, read = corrected.view("default"), [], corrections.read
-    monkeypatch.setattr(corrections, "read", lambda *arguments: asked.append(arguments) or read(*arguments))
+    corrected.database.plans = PlanCache()  # as in a process that has just begun
+    monkeypatch.setattr(corrections, "read", lambda *what, **more: asked.append(what) or read(*what, **more))
     with corrected.database.read() as store:
         table = tables.rating_table(store, view)
     assert len(asked) == 1

@@ -23,6 +23,7 @@ from evenmatch.ledger.arrays import teach
 from evenmatch.ledger.database_url import parse_url, shown_url
 from evenmatch.ledger.driver_errors import LOCK_LIMIT, PATIENCE, STATEMENT_LIMIT, translated
 from evenmatch.ledger.master_secret import MasterSecret
+from evenmatch.ledger.plan_cache import PlanCache
 from evenmatch.ledger.postgres_rows import SHARE_NAMES, PostgresRows
 from evenmatch.ledger.rows import Rows, SqliteRows
 from evenmatch.ledger.store import Head, Store
@@ -39,7 +40,7 @@ OVERFLOW = 12  # further connections, closed after use
 MIGRATING = 0x6576656E  # key of the advisory lock held during a migration
 TURN = 0.002  # seconds between two attempts to become the only writer of an SQLite file
 YIELD = 0.005  # seconds after a write transaction in which other processes can begin theirs
-DURABLE = ("journal_mode=WAL", "synchronous=FULL", "wal_autocheckpoint=8192", "cache_size=-131072")
+DURABLE = ("journal_mode=WAL", "synchronous=FULL", "wal_autocheckpoint=8192", "cache_size=-16384")
 
 # Of a client: seconds, but milliseconds for tcp_user_timeout, until a server that cannot be reached counts as lost.
 ALIVE = {"connect_timeout": 10, "tcp_user_timeout": 30_000}
@@ -72,6 +73,7 @@ class Database:
         self.shown = str(url.database) if self._sqlite else shown_url(url)
         self.rows: Rows = SqliteRows() if self._sqlite else PostgresRows()
         self.master = MasterSecret(url, self.shown)
+        self.plans = PlanCache()
         # SQLite has one writer at a time: writers of this process wait for this lock instead of SQLite's busy loop.
         self._write_lock = threading.Lock() if self._sqlite else nullcontext()
         self._engine = _sqlite_engine(url) if self._sqlite else _postgres_engine(url)
@@ -101,7 +103,7 @@ class Database:
         with self._translated_errors(), self._engine.connect() as connection, connection.begin():
             if not self._sqlite:
                 _begin(connection, "REPEATABLE READ READ ONLY")
-            yield Store(connection, self.rows, self.master)
+            yield Store(connection, self.rows, self.master, self.plans, is_read_only=True)
 
     @contextmanager
     def write(self, *, durable: bool = True, patient: bool = False, share_names: bool = False) -> Iterator[Store]:
@@ -116,7 +118,7 @@ class Database:
             if not self._sqlite:
                 limits = _idle_limit(PATIENT_IDLE_LIMIT) if patient else _limits(self._idle_limit)
                 _begin(connection, WRITES, limits if durable else limits | FAST, (SHARE_NAMES,) if share_names else ())
-            yield Store(connection, self.rows, self.master)
+            yield Store(connection, self.rows, self.master, self.plans)
 
     @contextmanager
     def write_ladder(self, ladder: str, players: int) -> Iterator[tuple[Store, Head]]:
@@ -126,7 +128,7 @@ class Database:
         """
         begin = () if self._sqlite else _beginning(WRITES, _limits(self._idle_limit + players / ROWS))
         with self._writing(durable=True) as connection:
-            store = Store(connection, self.rows, self.master)
+            store = Store(connection, self.rows, self.master, self.plans)
             yield store, store.lock(ladder, begin)
 
     @contextmanager

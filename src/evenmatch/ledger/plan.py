@@ -54,7 +54,7 @@ class Plan:
 
     upto    the position of the last correction included
     rules   (position, rules): in force for the matches after it; the first is in force from the beginning
-    turns   season starts, starting ratings and decays, which change states between matches, in order of position
+    all_turns  season starts, starting ratings and decays, which change states between matches, in order of position
     void    positions of voided matches
     bans    by player id;  merged  the player id that a merged id belongs to now
     systems  the name of the system in force after each correction, by position
@@ -62,7 +62,7 @@ class Plan:
 
     upto: int
     rules: tuple[tuple[int, Rules], ...]
-    turns: tuple[Turn, ...] = ()
+    all_turns: tuple[Turn, ...] = ()
     void: frozenset[int] = frozenset()
     bans: Mapping[int, PlannedBan] = field(default_factory=dict)
     merged: Mapping[int, int] = field(default_factory=dict)
@@ -76,6 +76,12 @@ class Plan:
     def rules_at(self, position: int) -> Rules:
         """The rules for the event at this position."""
         return next(rules for since, rules in reversed(self.rules) if since < position or since == 0)
+
+    @cached_property
+    def turns(self) -> tuple[Turn, ...]:
+        """The turns that count: starting ratings and decays are of one system, and change only its ratings."""
+        system = self.last_rules.system.name
+        return tuple(turn for turn in self.all_turns if isinstance(turn, PlannedSeason) or turn.system == system)
 
     @cached_property
     def turn_at(self) -> Mapping[int, Turn]:
@@ -105,12 +111,13 @@ class Plan:
         return np.isin(positions, np.array(sorted(self.void), np.int64))
 
 
-def plan_of(corrections: Iterable[Correction]) -> Plan:
+def plan_of(corrections: Iterable[Correction], before: Plan | None = None) -> Plan:
     """Build the plan from corrections in order of position; the first one has the ladder's initial rules.
 
+    before  the plan from the corrections before these; None: there are none
     Raises DamageError if a correction is not as any version writes it, UnknownNameError if a system is not installed.
     """
-    draft = _Draft()
+    draft = _Draft() if before is None else _Draft.of(before)
     for correction in corrections:
         try:
             draft.add(correction)
@@ -146,6 +153,12 @@ class _Draft:
     bans: dict[int, PlannedBan] = field(default_factory=dict)
     merged: dict[int, int] = field(default_factory=dict)
     systems: dict[int, str] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, plan: Plan) -> _Draft:
+        """A draft with the corrections of a plan."""
+        bans, merged, systems = dict(plan.bans), dict(plan.merged), dict(plan.systems)
+        return cls(plan.upto, [*plan.rules], [*plan.all_turns], {*plan.void}, bans, merged, systems)
 
     def add(self, correction: Correction) -> None:
         position, kind, body, ids, ratings = correction
@@ -186,10 +199,8 @@ class _Draft:
         return True
 
     def plan(self) -> Plan:
-        system = self.rules[-1][1].system.name
-        turns = [turn for turn in self.turns if isinstance(turn, PlannedSeason) or turn.system == system]
-        void = frozenset(self.void)
-        return Plan(self.upto, tuple(self.rules), tuple(turns), void, self.bans, self.merged, self.systems)
+        rules, turns, void = tuple(self.rules), tuple(self.turns), frozenset(self.void)
+        return Plan(self.upto, rules, turns, void, self.bans, self.merged, self.systems)
 
 
 def _integer(body: Body, name: str) -> int:

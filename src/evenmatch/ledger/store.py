@@ -11,6 +11,7 @@ import sqlalchemy as sa
 
 from evenmatch.errors import DamageError, UnknownNameError
 from evenmatch.ledger.master_secret import MasterSecret
+from evenmatch.ledger.plan_cache import PlanCache
 from evenmatch.ledger.rows import Row, Rows, Statement, Values
 
 
@@ -59,11 +60,15 @@ class Store:
     """A connection inside a transaction, with the bulk operations of its database; for the modules in `tables`.
 
     master  the master secret, with which some columns are sealed
+    plans   the process's cache of plans
+    is_read_only  the transaction writes nothing, so that all it reads is committed
     """
 
     connection: sa.Connection
     rows: Rows
     master: MasterSecret
+    plans: PlanCache
+    is_read_only: bool = False
 
     def all(self, sql: str, *values: object) -> list[Row]:
         """Run a SELECT with `?` placeholders and return its rows."""

@@ -164,10 +164,10 @@ def stored_body(store: Store, head: Head, kind: Kind, event_id: str) -> Body | N
     if not known:
         return None
     position = known[event_id][0]
-    last = corrections.read(store, head, position)[-1]
-    if (last.position, last.kind) != (position, kind):
+    here = corrections.read(store, head, position, after=position - 1)
+    if [correction.kind for correction in here] != [kind]:
         raise taken(event_id, head)
-    return last.body
+    return here[0].body
 
 
 def _was_scrubbed(stored: object, sent: object) -> bool:

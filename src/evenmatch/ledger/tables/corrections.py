@@ -25,20 +25,26 @@ class StoredCorrection(NamedTuple):
     body: str
 
 
-def read(store: Store, head: Head, upto: int) -> list[Correction]:
-    """The corrections up to a position, in order. Raises DamageError if one is damaged."""
+def read(store: Store, head: Head, upto: int, *, after: int = 0) -> list[Correction]:
+    """The corrections after a position and up to one, in order. Raises DamageError if one is damaged."""
     rows = store.all(
         "SELECT e.position, e.kind, e.body, e.players, e.slots FROM correction c "
         "JOIN event e ON e.ladder = c.ladder AND e.position = c.position "
-        "WHERE c.ladder = ? AND c.position <= ? ORDER BY c.position",
-        *(head.ladder, upto),
+        "WHERE c.ladder = ? AND c.position > ? AND c.position <= ? ORDER BY c.position",
+        *(head.ladder, after, upto),
     )
     return [correction_of(head.name, *row) for row in rows]
 
 
 def read_plan(store: Store, head: Head, upto: int) -> Plan:
-    """The plan from the corrections up to a position."""
-    return plan_of(read(store, head, upto))
+    """The plan from the corrections up to a position. Only those are read that are not in a cached plan."""
+    plan = store.plans.find(head, upto)
+    if plan is None:
+        before = store.plans.begin(head, [position for position in read_positions(store, head.ladder) if position <= upto])
+        plan = plan_of(read(store, head, upto, after=0 if before is None else before.upto), before)
+        if store.is_read_only and plan.upto == upto:  # what a write transaction reads may be rolled back
+            store.plans.add(head, plan)
+    return plan
 
 
 def read_rules(store: Store, head: Head, generation: int) -> Rules:

@@ -74,20 +74,17 @@ class JoinProfiles:
 
 
 class LevelBook:
-    """Join profiles of all ladders, with cached plans. Thread-safe."""
+    """Join profiles of all ladders. Thread-safe."""
 
     def __init__(self, service: Service) -> None:
         self._service = service
-        self._plans: dict[int, tuple[tuple[int, int], Plan]] = {}
 
     def of(self, ladder: str) -> JoinProfiles:
         """The join profiles of a ladder, at most some seconds old. Raises UnknownNameError for an unknown ladder."""
         view = self._service.view(ladder, fresh=False)
-        head = view.head
-        key, known = (head.generation, head.corrected), self._plans.get(head.ladder)
-        if known is None or known[0] != key:
-            database = self._service.database
+        head, database = view.head, self._service.database
+        plan = database.plans.find(head, head.corrected)
+        if plan is None:
             with database.read() as store:
-                known = key, corrections.read_plan(store, head, head.corrected)
-            self._plans[head.ladder] = known
-        return JoinProfiles(view, known[1])
+                plan = corrections.read_plan(store, head, head.corrected)
+        return JoinProfiles(view, plan)

@@ -176,7 +176,7 @@ def _twice(store: Store, matches: MatchTable) -> list[RowProblem]:
 def _conflicts(store: Store, ladder: str, matches: MatchTable, rated: bool) -> list[RowProblem]:
     """The matches whose ids are already used on the ladder with other content."""
     head = store.head(ladder)
-    if not head.position - len(corrections.read(store, head, head.corrected)):
+    if not head.position - len(corrections.read_positions(store, head.ladder)):
         return []
     names = np.array(matches.player_names, object)
     conflicts = []

@@ -75,7 +75,9 @@ def rebuild(
             head = store.lock(ladder)
             if whole:
                 head = repair_corrected(store, head)
-            plan = corrections.read_plan(store, head, head.corrected)
+                plan = plan_of(corrections.read(store, head, head.corrected))
+            else:
+                plan = corrections.read_plan(store, head, head.corrected)
             if not whole and not is_due(head, plan):
                 return None
             build = _open(database, store, head, plan, 1 if whole else None, clock())
@@ -112,7 +114,7 @@ def correct_and_rebuild(
                 note(store)
                 return planned, None
             wanted = Correction(head.position + 1, planned.kind, planned.body)
-            plan = plan_of([*corrections.read(store, head, head.corrected), wanted])
+            plan = plan_of([wanted], corrections.read_plan(store, head, head.corrected))
             build = _open(
                 database, store, head, plan, planned.since, clock(), PendingCorrection(wish, planned, event_id, note)
             )
@@ -273,7 +275,7 @@ class RebuildRun:
         exists = generations.exists(store, self.head.ladder, self.generation)
         if now.generation != self.head.generation or not exists:
             return False
-        later = [event for event in corrections.read(store, now, now.corrected) if event.position > self.head.corrected]
+        later = corrections.read(store, now, now.corrected, after=self.head.corrected)
         if not all(_keeps_ratings(event) for event in later):
             return False
         return self.pending is None or self.pending.wish(store, now) == self.pending.wanted
