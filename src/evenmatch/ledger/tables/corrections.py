@@ -38,13 +38,12 @@ def read(store: Store, head: Head, upto: int, *, after: int = 0) -> list[Correct
 
 def read_plan(store: Store, head: Head, upto: int) -> Plan:
     """The plan from the corrections up to a position. Only those are read that are not in a cached plan."""
-    plan = store.plans.find(head, upto)
-    if plan is None:
-        positions = [position for position in read_positions(store, head.ladder) if position <= upto]
-        before = store.plans.begin(head, positions)
-        plan = plan_of(read(store, head, upto, after=0 if before is None else before.upto), before)
-        if store.is_read_only and plan.upto == upto:  # what a write transaction reads may be rolled back
-            store.plans.add(head, plan)
+    known = store.plans.find(head.ladder, upto)
+    if known is not None and known.upto == upto:
+        return known
+    plan = plan_of(read(store, head, upto, after=0 if known is None else known.upto), known)
+    if store.is_read_only and plan.upto == upto:  # what a write transaction reads may be rolled back
+        store.plans.add(head.ladder, plan)
     return plan
 
 

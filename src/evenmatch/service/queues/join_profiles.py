@@ -83,8 +83,8 @@ class LevelBook:
         """The join profiles of a ladder, at most some seconds old. Raises UnknownNameError for an unknown ladder."""
         view = self._service.view(ladder, fresh=False)
         head, database = view.head, self._service.database
-        plan = database.plans.find(head, head.corrected)
-        if plan is None:
+        plan = database.plans.find(head.ladder, head.corrected)
+        if plan is None or plan.upto != head.corrected:
             with database.read() as store:
                 plan = corrections.read_plan(store, head, head.corrected)
         return JoinProfiles(view, plan)
