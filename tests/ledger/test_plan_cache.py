@@ -120,6 +120,14 @@ def test_a_request_reads_only_the_corrections_that_are_new(played_service, other
     assert read_positions == [13]
 
 
+def test_reports_read_only_the_corrections_that_are_new(played_service, other, read_positions):
+    other.correct("default", Void("m3"))
+    read_positions.clear()
+    for number in (11, 12):
+        played_service.record(duel(number, "ann", "bob"))
+    assert read_positions == [12]
+
+
 def append(store, match):
     """Void the match at a position; the plan in the same transaction."""
     head, body = store.lock("default"), f'{{"match": {match}}}'

@@ -103,7 +103,7 @@ class Database:
         with self._translated_errors(), self._engine.connect() as connection, connection.begin():
             if not self._sqlite:
                 _begin(connection, "REPEATABLE READ READ ONLY")
-            yield Store(connection, self.rows, self.master, self.plans, is_read_only=True)
+            yield Store(connection, self.rows, self.master, self.plans)
 
     @contextmanager
     def write(self, *, durable: bool = True, patient: bool = False, share_names: bool = False) -> Iterator[Store]:

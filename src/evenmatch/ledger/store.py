@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import NamedTuple
 
 import sqlalchemy as sa
@@ -61,14 +61,14 @@ class Store:
 
     master  the master secret, with which some columns are sealed
     plans   the process's cache of plans
-    is_read_only  the transaction writes nothing, so that all it reads is committed
+    corrected  the ladders whose corrections were changed in this transaction, which may still be rolled back
     """
 
     connection: sa.Connection
     rows: Rows
     master: MasterSecret
     plans: PlanCache
-    is_read_only: bool = False
+    corrected: set[int] = field(default_factory=set)
 
     def all(self, sql: str, *values: object) -> list[Row]:
         """Run a SELECT with `?` placeholders and return its rows."""

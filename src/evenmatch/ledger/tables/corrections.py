@@ -42,7 +42,7 @@ def read_plan(store: Store, head: Head, upto: int) -> Plan:
     if known is not None and known.upto == upto:
         return known
     plan = plan_of(read(store, head, upto, after=0 if known is None else known.upto), known)
-    if store.is_read_only and plan.upto == upto:  # what a write transaction reads may be rolled back
+    if plan.upto == upto and head.ladder not in store.corrected:
         store.plans.add(head.ladder, plan)
     return plan
 
@@ -84,4 +84,5 @@ def append(
     store.insert(schema.correction, ("ladder", "position"), [(head.ladder, position)])
     ladders.set_position(store, head.ladder, position, seal)
     ladders.set_corrected(store, head.ladder, position)
+    store.corrected.add(head.ladder)
     return position

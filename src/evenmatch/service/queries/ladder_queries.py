@@ -174,8 +174,8 @@ class LadderQueries(Transacting):
         """A player on a ladder. Raises UnknownNameError if the ladder does not know them."""
         whole, now = self._whole_view(ladder), self.clock()
         with self._read(ladder) as (store, head):
-            plan = self.service.recorder.plan(store, head)
-            rules, ids = plan.last_rules, player_identities.ids_of(store, [name])
+            rules = corrections.read_plan(store, head, head.planned).last_rules
+            ids = player_identities.ids_of(store, [name])
             roster = player_states.read_roster(store, head, rules, np.array(list(ids.values()), np.int64))
             player = ids[name] if len(roster.ids) else known_players.find(store, head, name)
             state: State = {}
@@ -186,13 +186,12 @@ class LadderQueries(Transacting):
             played = int(roster.tally["last_played"][0]) if len(roster.ids) and roster.tally["matches"][0] else None
             standing = whole.seen_by(self._caller).snapshot.standing(player)
             present = player_identities.names_of(store, [player])[player]
-            plan = plan if head.corrected == head.planned else corrections.read_plan(store, head, head.corrected)
             return Profile(
                 present,
                 player_identities.aliases(store, player) if self._caller.ladders is None else [present],
                 standing,
                 state if standing is not None and standing.rating is not None else {},
-                player in plan.bans,
+                player in corrections.read_plan(store, head, head.corrected).bans,
                 played,
                 inactivity_notice(store, head, whole, player, now),
             )

@@ -93,7 +93,6 @@ class Recorder:
     ) -> None:
         self._database, self._boards, self._clock, self._limits = database, boards, clock, limits
         self._memory = PlayerStateCache()
-        self._plans: dict[str, tuple[tuple[int, int, int], Plan]] = {}
         self._loaded: set[str] = set()  # ladders whose kernels are loaded
         self._turns = Turns()
         self.together: GroupCommit[ReportBatch, list[Outcome]] = GroupCommit(self._record_each, weigh=len)
@@ -105,15 +104,6 @@ class Recorder:
         Raises UnknownNameError for an unknown ladder, StoreError if it is unknown whether the matches were stored.
         """
         return self.write(self.prepare(ladder, reports)).outcomes
-
-    def plan(self, store: Store, head: Head) -> Plan:
-        """The plan of the live generation, read again only after it changed."""
-        key = (head.ladder, head.generation, head.planned)
-        cached_key, plan = self._plans.get(head.name, ((0, 0, 0), None))
-        if plan is None or cached_key != key:
-            plan = corrections.read_plan(store, head, head.planned)
-            self._plans[head.name] = (key, plan)
-        return plan
 
     def prepare(self, ladder: str, reports: ReportBatch) -> PreparedReports:
         """Do what needs no lock: judge names, refuse too large matches, pack the others. Raises as `record`."""
@@ -200,7 +190,7 @@ class Recorder:
         with self._database.write_ladder(ladder, len(part.reports.player)) as (store, head), self._turns.turn():
             part.add(late())
             batch = part.batch or Batch.of_reports(part.reports)
-            plan = self.plan(store, head)
+            plan = corrections.read_plan(store, head, head.planned)
             if (view.head.generation, view.head.settings) != (head.generation, head.settings):  # the view is outdated
                 self._boards.forget(ladder)
                 view = take(store, ladder, now)
@@ -223,8 +213,9 @@ class Recorder:
     def _load(self, ladder: str) -> None:
         """Load the kernels of a ladder; compiled in a transaction, they would keep its lock for seconds."""
         with self._database.read() as store:
-            plan = self.plan(store, store.head(ladder))
-        load_kernels(plan.last_rules)
+            head = store.head(ladder)
+            rules = corrections.read_plan(store, head, head.planned).last_rules
+        load_kernels(rules)
         self._loaded.add(ladder)
 
     def _read_ahead(self, seen: Head, batch: Batch | None) -> ReadAhead | None:
@@ -241,7 +232,8 @@ class Recorder:
             return None  # its match is refused where it is recorded
         with self._database.read() as store:
             head = store.head(seen.name)
-            return read_ahead(store, head, self._memory, self.plan(store, head).last_rules, names)
+            rules = corrections.read_plan(store, head, head.planned).last_rules
+            return read_ahead(store, head, self._memory, rules, names)
 
 
 def _packed(reports: ReportBatch) -> Batch | None:
