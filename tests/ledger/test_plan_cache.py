@@ -1,21 +1,25 @@
 """The plan that a process has in memory is always the one that all corrections in the database give."""
 
 import random
+from contextlib import contextmanager
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
-from evenmatch import rules
-from evenmatch.errors import ConflictError, InputError
+from evenmatch import rules, systems
+from evenmatch.errors import ConflictError, InputError, StoreError, UsageError
 from evenmatch.ledger.events import NO_IDS, NO_RATINGS, Kind
 from evenmatch.ledger.plan import plan_of
-from evenmatch.ledger.plan_cache import LADDERS, OF_LADDER, PlanCache
+from evenmatch.ledger.plan_cache import MAX_LADDERS, PLANS_PER_LADDER, PlanCache
 from evenmatch.ledger.tables import corrections
 from evenmatch.service.corrections import Ban, Reinstate, Unvoid, Void
 from evenmatch.service.ladders import ChangeRules
 from evenmatch.service.service import Service
 from ledger.sample_matches import duel
+from ledger.test_damage import run_sql
 
+OWN_SYSTEM = Path(__file__).parents[2] / "docs" / "how-to" / "league_points.py"
 PLAYERS = ("ann", "bob", "cat", "dan", "eve")
 
 
@@ -128,35 +132,92 @@ def test_reports_read_only_the_corrections_that_are_new(played_service, other, r
     assert read_positions == [12]
 
 
-def append(store, match):
-    """Void the match at a position; the plan in the same transaction."""
-    head, body = store.lock("default"), f'{{"match": {match}}}'
-    position = corrections.append(store, head, Kind.VOIDED, f"c{match}", b"", body, 1, NO_IDS, NO_RATINGS)
+def append(store, kind, body):
+    """Append a correction; the plan in the same transaction."""
+    head = store.lock("default")
+    position = corrections.append(store, head, kind, f"c{body}", b"", body, 1, NO_IDS, NO_RATINGS)
     return corrections.read_plan(store, store.head("default"), position)
 
 
-def fail_after_append(service):
-    with service.database.write() as store:
-        assert append(store, 4).void == {4}
+@contextmanager
+def rolled_back(service):
+    """A write transaction that is rolled back."""
+    with pytest.raises(ZeroDivisionError), service.database.write() as store:  # noqa: PT012 - the block must end in it
+        yield store
         raise ZeroDivisionError
 
 
-def test_what_was_rolled_back_is_in_no_plan(played_service):
-    with pytest.raises(ZeroDivisionError):
-        fail_after_append(played_service)
-    assert plan_in(played_service).void == set()
+LOST = {
+    Kind.VOIDED: '{"match": 4}',
+    Kind.BANNED: '{"player": 1, "since": null, "rule": "void"}',
+    Kind.MERGED: '{"player": 1, "into": 2}',
+    Kind.SEASON: '{"factor": 0.5}',
+}
+
+
+@pytest.mark.parametrize("kind", LOST)
+def test_what_was_rolled_back_is_in_no_plan(played_service, kind):
+    before = content(plan_in(played_service))
+    with rolled_back(played_service) as store:
+        assert content(append(store, kind, LOST[kind])) != before
+    assert content(plan_in(played_service)) == before
     with played_service.database.write() as store:
-        assert append(store, 5).void == {5}  # at the same position
+        assert append(store, Kind.VOIDED, '{"match": 5}').void == {5}  # at the same position
+    assert plan_in(played_service).void == {5}
+    assert content(plan_in(played_service)) == content(plan_of(all_in(played_service)))
+
+
+def test_an_edited_file_of_a_system_is_read_again_and_a_missing_one_is_named(service, tmp_path):
+    file = tmp_path / "league_points.py"
+    file.write_text(OWN_SYSTEM.read_text(encoding="utf-8"), encoding="utf-8")
+    service.create_ladder("default", str(file), rules(str(file)))
+    before = plan_in(service)
+    assert plan_in(service) is before
+    file.write_text(file.read_text(encoding="utf-8") + "# edited\n", encoding="utf-8")
+    after = plan_in(service)
+    assert after.last_rules.system is systems.find(str(file)) is not before.last_rules.system
+    service.correct("default", ChangeRules(str(file), rules(str(file)), start=False))
+    assert {each.system for _, each in plan_in(service).rules} == {systems.find(str(file))}
+    file.unlink()
+    with pytest.raises(UsageError, match=r"league_points\.py: No such file"):
+        plan_in(service)
+
+
+FAILOVER = (
+    "DELETE FROM event WHERE position = 12",
+    "DELETE FROM correction WHERE position = 12",
+    "UPDATE ladder SET position = 11, corrected = 1, generation = 1, "
+    "seal = (SELECT seal FROM event WHERE position = 11)",
+    "DELETE FROM generation WHERE generation = 2",
+    "SELECT pg_terminate_backend(pid) FROM pg_stat_activity "
+    "WHERE datname = current_database() AND pid <> pg_backend_pid()",
+)
+
+
+def test_a_correction_that_a_lost_server_had_and_its_successor_has_not_is_in_no_plan(played_service, clock):
+    if not played_service.database.url.drivername.startswith("postgresql"):
+        pytest.skip("SQLite has no server")
+    played_service.correct("default", Void("m3"))
+    assert plan_in(played_service).void == {4}
+    with Service.open(played_service.database.address, clock) as successor:
+        run_sql(successor, *FAILOVER)
+        with successor.database.write() as store:
+            append(store, Kind.VOIDED, '{"match": 5}')
+    with pytest.raises(StoreError):
+        plan_in(played_service)
     assert plan_in(played_service).void == {5}
 
 
-def test_few_plans_are_kept(played_service):
+def test_few_plans_are_kept_of_the_ladders_that_were_read_last(played_service):
     plan, cache = plan_in(played_service), PlanCache()
-    for ladder in range(LADDERS + 1):
+    for ladder in range(MAX_LADDERS):
         cache.add(ladder, plan)
-    assert cache.find(0, plan.upto) is None
-    assert cache.find(1, plan.upto) is plan
-    for upto in range(2, OF_LADDER + 3):
-        cache.add(1, replace(plan, upto=upto))
-    assert cache.find(1, 2) is None
-    assert [cache.find(1, upto).upto for upto in (3, 4, 9)] == [3, 4, 4]
+    assert cache.find(0, plan.upto) is plan
+    cache.add(MAX_LADDERS, plan)
+    assert cache.find(0, plan.upto) is plan
+    assert cache.find(1, plan.upto) is None
+    for upto in (4, 2, 3):
+        cache.add(5, replace(plan, upto=upto))
+    assert PLANS_PER_LADDER == 2
+    assert cache.find(5, 2) is None
+    assert [cache.find(5, upto).upto for upto in (3, 4, 9)] == [3, 4, 4]

@@ -77,6 +77,7 @@ class Database:
         # SQLite has one writer at a time: writers of this process wait for this lock instead of SQLite's busy loop.
         self._write_lock = threading.Lock() if self._sqlite else nullcontext()
         self._engine = _sqlite_engine(url) if self._sqlite else _postgres_engine(url)
+        sa.event.listen(self._engine, "invalidate", lambda *_: self.plans.clear())  # a connection was lost
 
     @classmethod
     def open(cls, text: str, *, yielding: bool = False) -> Database:

@@ -15,7 +15,7 @@ from evenmatch.history import Flags, Floats
 from evenmatch.ledger.codec import Ids
 from evenmatch.ledger.events import Body, Correction, Kind
 from evenmatch.ledger.idle_decay import PlannedDecay
-from evenmatch.systems.system import Rules
+from evenmatch.systems.system import Rules, System
 
 
 class PlannedBan(NamedTuple):
@@ -54,10 +54,12 @@ class Plan:
 
     upto    the position of the last correction included
     rules   (position, rules): in force for the matches after it; the first is in force from the beginning
-    all_turns  season starts, starting ratings and decays, which change states between matches, in order of position
+    all_turns  season starts, and starting ratings and decays of all systems, which change states between matches, in
+            order of position
     void    positions of voided matches
     bans    by player id;  merged  the player id that a merged id belongs to now
     systems  the name of the system in force after each correction, by position
+    files   systems that come from a file, by its path
     """
 
     upto: int
@@ -67,6 +69,11 @@ class Plan:
     bans: Mapping[int, PlannedBan] = field(default_factory=dict)
     merged: Mapping[int, int] = field(default_factory=dict)
     systems: Mapping[int, str] = field(default_factory=dict)
+    files: Mapping[str, System] = field(default_factory=dict)
+
+    def is_current(self) -> bool:
+        """Whether the files of its systems are as they were when it was made. Raises UsageError if one is missing."""
+        return all(systems.find(path) is system for path, system in self.files.items())
 
     @property
     def last_rules(self) -> Rules:
@@ -153,18 +160,21 @@ class _Draft:
     bans: dict[int, PlannedBan] = field(default_factory=dict)
     merged: dict[int, int] = field(default_factory=dict)
     systems: dict[int, str] = field(default_factory=dict)
+    files: dict[str, System] = field(default_factory=dict)
 
     @classmethod
     def of(cls, plan: Plan) -> _Draft:
         """A draft with the corrections of a plan."""
-        bans, merged, systems = dict(plan.bans), dict(plan.merged), dict(plan.systems)
-        return cls(plan.upto, [*plan.rules], [*plan.all_turns], {*plan.void}, bans, merged, systems)
+        lists = [*plan.rules], [*plan.all_turns], {*plan.void}
+        return cls(plan.upto, *lists, *(dict(of) for of in (plan.bans, plan.merged, plan.systems, plan.files)))
 
     def add(self, correction: Correction) -> None:
         position, kind, body, ids, ratings = correction
         self.upto = position
         if kind == Kind.CHANGED and body.get("system") is not None:
-            changed = read_rules(body)
+            changed, name = read_rules(body), str(body["system"])
+            if systems.is_file(name):
+                self.files[name] = changed.system
             self.rules = [(0, changed)] if body["start"] else [*self.rules, (position, changed)]
         elif kind == Kind.VOIDED:
             self.void.add(_integer(body, "match"))
@@ -200,7 +210,7 @@ class _Draft:
 
     def plan(self) -> Plan:
         rules, turns, void = tuple(self.rules), tuple(self.turns), frozenset(self.void)
-        return Plan(self.upto, rules, turns, void, self.bans, self.merged, self.systems)
+        return Plan(self.upto, rules, turns, void, self.bans, self.merged, self.systems, self.files)
 
 
 def _integer(body: Body, name: str) -> int:

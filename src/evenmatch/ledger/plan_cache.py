@@ -1,4 +1,8 @@
-"""A per-process cache of plans, so that not every request reads all corrections of its ladder."""
+"""A per-process cache of plans, so that not every request reads all corrections of its ladder.
+
+What a committed correction does never changes, so a plan stays valid, unless it has a system from a file that was
+edited, or the database server was lost: the one that answers after it may lack the last corrections.
+"""
 
 from __future__ import annotations
 
@@ -9,27 +13,36 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from evenmatch.ledger.plan import Plan
 
-LADDERS = 1024  # whose plans are cached: those that were read last
-OF_LADDER = 2  # plans of a ladder: up to its last correction, and up to the last one in its ratings
+MAX_LADDERS = 1024  # those whose plans were used last
+PLANS_PER_LADDER = 2  # up to its last correction, and up to the last one in its ratings
 
 
 class PlanCache:
-    """The plans that were read last, from committed corrections, which never change. Threads may share it."""
+    """The plans that were read last. Threads may share it."""
 
     def __init__(self) -> None:
-        self._plans: OrderedDict[int, list[Plan]] = OrderedDict()  # by ladder
+        self._plans: OrderedDict[int, list[Plan]] = OrderedDict()  # by ladder, the plan of most corrections first
         self._guard = threading.Lock()
 
     def find(self, ladder: int, upto: int) -> Plan | None:
-        """The cached plan with most of a ladder's corrections up to a position; None: no plan is cached."""
+        """The valid plan with most of a ladder's corrections up to a position; None: none is cached."""
         with self._guard:
-            plans = [plan for plan in self._plans.get(ladder, ()) if plan.upto <= upto]
-        return max(plans, key=lambda plan: plan.upto, default=None)
+            if ladder not in self._plans:
+                return None
+            self._plans.move_to_end(ladder)
+            plan = next((plan for plan in self._plans[ladder] if plan.upto <= upto), None)
+        return plan if plan is not None and plan.is_current() else None
 
     def add(self, ladder: int, plan: Plan) -> None:
         """Cache a plan from committed corrections of a ladder."""
         with self._guard:
             others = [other for other in self._plans.pop(ladder, ()) if other.upto != plan.upto]
-            self._plans[ladder] = [plan, *others][:OF_LADDER]
-            while len(self._plans) > LADDERS:
+            listed = sorted((plan, *others), key=lambda each: each.upto, reverse=True)
+            self._plans[ladder] = listed[:PLANS_PER_LADDER]
+            while len(self._plans) > MAX_LADDERS:
                 self._plans.popitem(last=False)
+
+    def clear(self) -> None:
+        """Forget all plans."""
+        with self._guard:
+            self._plans.clear()

@@ -33,7 +33,7 @@ _NO_SYSTEMS = {
     "system",
 }
 
-__all__ = ["GROUP", "find", "names"]
+__all__ = ["GROUP", "find", "is_file", "names"]
 
 
 def names() -> list[str]:
@@ -46,7 +46,7 @@ def find(name: str) -> System:
 
     Raises UnknownNameError for an unknown name, UsageError for a file or package without a system.
     """
-    if name.lower().endswith(".py"):
+    if is_file(name):
         return _system_of(_load(Path(name)), name)
     if name in _own():
         return _system_of(importlib.import_module(f"{__name__}.{name}"), name)
@@ -59,6 +59,11 @@ def find(name: str) -> System:
         failure = f"the system {name!r} of {point.module} cannot be loaded"
         raise UsageError(f"{failure}: {type(error).__name__}: {error}") from error
     return _system_of(module, point.value)
+
+
+def is_file(name: str) -> bool:
+    """Whether a system is named by the path of a Python file, which may be edited while a process runs."""
+    return name.lower().endswith(".py")
 
 
 @cache

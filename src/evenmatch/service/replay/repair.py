@@ -9,6 +9,7 @@ import numpy as np
 from evenmatch.errors import DamageError
 from evenmatch.ledger.database import Database
 from evenmatch.ledger.events import Kind, write_body
+from evenmatch.ledger.plan import plan_of
 from evenmatch.ledger.store import Head, Store
 from evenmatch.ledger.tables import appearances, corrections, divisions, events, generations, ladders, seasons
 from evenmatch.ledger.tables.seasons import Season
@@ -35,7 +36,7 @@ def repair_corrected(store: Store, head: Head) -> Head:
 
     A position after the last event stays: it tells that events were removed.
     """
-    plan = corrections.read_plan(store, head, head.position)
+    plan = plan_of(corrections.read(store, head, head.position))
     last = plan.upto
     if head.corrected != last and head.corrected <= head.position:
         ladders.set_corrected(store, head.ladder, last)
