@@ -165,8 +165,16 @@ class _Draft:
     @classmethod
     def of(cls, plan: Plan) -> _Draft:
         """A draft with the corrections of a plan."""
-        lists = [*plan.rules], [*plan.all_turns], {*plan.void}
-        return cls(plan.upto, *lists, *(dict(of) for of in (plan.bans, plan.merged, plan.systems, plan.files)))
+        return cls(
+            plan.upto,
+            [*plan.rules],
+            [*plan.all_turns],
+            {*plan.void},
+            dict(plan.bans),
+            dict(plan.merged),
+            dict(plan.systems),
+            dict(plan.files),
+        )
 
     def add(self, correction: Correction) -> None:
         position, kind, body, ids, ratings = correction
