@@ -3,6 +3,9 @@
 import pytest
 
 from evenmatch.errors import UnknownNameError
+from evenmatch.ledger.store import Store
+from evenmatch.ledger.tables import offers
+from evenmatch.ledger.tables.offers import OfferRow
 from evenmatch.service.queue_rules import QueueRules
 from evenmatch.service.queues.matchmaker import Matchmaker
 from evenmatch.service.queues.queue_service import QueueService
@@ -63,3 +66,28 @@ def test_a_ladder_without_queues_has_offered_nothing(service, ladders):
     assert queue_service.recent(ladders[1], 5) == []
     with pytest.raises(UnknownNameError):
         queue_service.recent("nowhere", 5)
+
+
+KEPT = {  # change, state and time by number
+    1: (5, offers.MADE, 10),
+    2: (5, offers.MADE, 20),
+    3: (5, offers.MADE, 30),
+    4: (6, offers.OFF, 30),
+    5: (4, offers.OPEN, 1),
+    6: (7, offers.MADE, 19),
+    7: (5, offers.OPEN, 30),
+    8: (9, offers.MADE, 40),
+}
+
+
+def test_a_process_that_takes_a_queue_over_reads_few_offers_at_a_time(service, queue_service, ladder, monkeypatch):
+    body, counts, all_rows = {"teams": [], "match": None}, [], Store.all
+    listed = [OfferRow(n, change, "duels", state, at, 0, f"m{n}", body) for n, (change, state, at) in KEPT.items()]
+    with service.database.write() as store:
+        number = store.head(ladder).ladder
+        offers.insert(store, number, listed)
+    monkeypatch.setattr(offers, "AT_ONCE", 2)
+    monkeypatch.setattr(Store, "all", lambda *asked: counts.append(rows := all_rows(*asked)) or rows)
+    with service.database.read() as store:
+        assert [row.offer for row in offers.read_recent(store, number, 20)] == [5, 2, 3, 7, 8]
+    assert max(map(len, counts)) == 2

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import NotRequired, TypedDict
 
@@ -13,6 +13,7 @@ from evenmatch.ledger.store import Store
 from evenmatch.ledger.tables.formed_matches import TrialMoment
 
 OPEN, MADE, OFF = "open", "made", "off"
+AT_ONCE = 1000  # offers read at a time by `read_recent`
 
 
 class OfferSlot(TypedDict):
@@ -98,10 +99,16 @@ def read_changed(store: Store, ladder: int, after: int) -> list[OfferRow]:
     return [_offer(row) for row in store.all(f"{_OFFER} AND change > ? ORDER BY change, offer", ladder, after)]
 
 
-def read_recent(store: Store, ladder: int, since: int) -> list[OfferRow]:
-    """Open offers, and offers made since a time that became matches. Reads all rows: for the first read."""
-    sql = f"{_OFFER} AND (state = ? OR (state = ? AND made_at >= ?)) ORDER BY change, offer"
-    return [_offer(row) for row in store.all(sql, ladder, OPEN, MADE, since)]
+def read_recent(store: Store, ladder: int, since: int) -> Iterator[OfferRow]:
+    """Open offers, and offers made since a time that became matches, in order of changes, never many in memory."""
+    sql = (
+        f"{_OFFER} AND (state = ? OR (state = ? AND made_at >= ?)) "
+        "AND change >= ? AND (change > ? OR offer > ?) ORDER BY change, offer LIMIT ?"
+    )
+    offer, change = -1, -1
+    while rows := store.all(sql, ladder, OPEN, MADE, since, change, change, offer, AT_ONCE):
+        yield from map(_offer, rows)
+        offer, change = rows[-1][:2]
 
 
 def read_latest(store: Store, ladder: int, limit: int) -> list[OfferRow]:

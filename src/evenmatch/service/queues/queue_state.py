@@ -100,6 +100,7 @@ class QueueState:
     def _read_changes(self, store: Store, now: int) -> None:
         self._set_up(stored_queues.read(store, self.ladder))
         since = now - round(self._meetings.longest(self.setups) * 1e6)
+        offer_rows: Iterable[OfferRow]
         if self.change < 0:
             offer_rows = offers.read_recent(store, self.ladder, since)
             matches = live_matches.read_open(store, self.ladder)
