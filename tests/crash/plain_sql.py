@@ -22,26 +22,21 @@ def select_rows(url: str, sql: str, **values: object) -> Sequence[sa.Row[tuple[o
         return connection.execute(sa.text(sql), values).all()
 
 
-def stored_events(url: str, ladder: str = LADDER) -> list[tuple[int, str, str]]:
-    """(position, id, kind) of a ladder's events, in order."""
+def check_events(url: str, acknowledged: set[str], ladder: str = LADDER) -> list[str]:
+    """Positions are 1, 2, 3 … as the ladder says, and all acknowledged matches are there once; the kinds in order.
+
+    One statement reads the events and the last position: jobs may still write.
+    """
     sql = (
-        "SELECT e.position, e.id, e.kind FROM event e JOIN ladder l ON l.ladder = e.ladder "
+        "SELECT e.position, e.id, e.kind, l.position FROM event e JOIN ladder l ON l.ladder = e.ladder "
         "WHERE l.name = :ladder ORDER BY e.position"
     )
-    return [
-        (int(position), str(match_id), str(kind)) for position, match_id, kind in select_rows(url, sql, ladder=ladder)
-    ]
-
-
-def check_events(url: str, acknowledged: set[str], ladder: str = LADDER) -> list[str]:
-    """Positions are 1, 2, 3 … as the ladder says, and all acknowledged matches are there once; the kinds in order."""
-    found = stored_events(url, ladder)
-    last = select_rows(url, "SELECT position FROM ladder WHERE name = :ladder", ladder=ladder)[0][0]
-    assert [position for position, _, _ in found] == list(range(1, last + 1))
-    ids = [match_id for _, match_id, kind in found if kind == "match-recorded"]
+    rows = select_rows(url, sql, ladder=ladder)
+    assert [position for position, *_ in rows] == list(range(1, rows[-1][3] + 1))
+    ids = [match_id for _, match_id, kind, _ in rows if kind == "match-recorded"]
     assert len(set(ids)) == len(ids)
     assert acknowledged <= set(ids), f"lost: {sorted(acknowledged - set(ids))[:5]}"
-    return [kind for _, _, kind in found]
+    return [kind for _, _, kind, _ in rows]
 
 
 def dead_rows(url: str) -> dict[str, int]:
