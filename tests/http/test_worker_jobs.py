@@ -11,12 +11,14 @@ from pathlib import Path
 
 import pytest
 
+from evenmatch import rules
 from evenmatch.errors import JobCancelledError
+from evenmatch.ledger.tables import checkpoints, player_states
 from evenmatch.service.corrections import Void
 from evenmatch.service.jobs import Jobs
 from evenmatch.service.work.ladder_work import LadderWork
-from evenmatch.service.work.tasks import PreviewTask, RebuildTask
-from evenmatch.service.work.worker_process import WorkerLostError
+from evenmatch.service.work.tasks import CorrectionTask, PreviewTask, RebuildTask
+from evenmatch.service.work.worker_process import WorkerLostError, run_in_process
 from ledger.sample_matches import duel, ratings
 
 LADDER = "/v1/ladders/duel"
@@ -236,3 +238,32 @@ def test_an_error_of_a_worker_is_that_of_the_task(admin, service, site, played):
     assert result(admin, admin.post(f"{LADDER}/bans", json=sent))["there_already"]
     refused = admin.post(f"{LADDER}/bans", json={"player": "bob", "id": "ban"})
     assert refused.status_code == 409
+
+
+def test_a_small_correction_whose_checkpoint_is_lost_meanwhile_is_left_to_a_worker(
+    admin, service, site, played, monkeypatch
+):
+    service.record_many("duel", [duel(number, "ann", "bob", "duel") for number in range(3, 40)])
+    with service.database.write() as store:
+        head = store.lock("duel")
+        checkpoints.put(store, head.ladder, head.generation, player_states.read_roster(store, head, rules("elo")))
+    service.record(duel(40, "bob", "eve", "duel"))
+    site.ladder_work.small, outline, in_worker = 10, CorrectionTask.outline, []
+
+    def outlined(task, store, head):
+        """The outline of a task; right after it another operator voids the first match: a new generation begins."""
+        told = outline(task, store, head)
+        assert told.size <= 10
+        service.correct("duel", Void("m1"))
+        return told
+
+    def run(*arguments):
+        in_worker.append(arguments)
+        return run_in_process(*arguments)
+
+    monkeypatch.setattr(CorrectionTask, "outline", outlined)
+    monkeypatch.setattr("evenmatch.service.work.ladder_work.run_in_process", run)
+    result(admin, admin.post(f"{LADDER}/voids", json={"match_id": "m40"}))
+    assert len(in_worker) == 1
+    assert service.verify("duel").is_equal
+    assert service.ladder("duel").matches == 40

@@ -44,6 +44,7 @@ def replay(
 ) -> Iterator[ReplayStep]:
     """Rate all matches after the roster's position up to the head, updating the roster in place.
 
+    progress  called with the roster's position, first before anything is read
     lines  whether the steps need the journal lines that are stored
     """
     read = partial(events.read_stored, store, head, upto=head.position, lines=lines)
@@ -96,6 +97,8 @@ def _replay(
         with reading() as store:
             return name_of(store, player)
 
+    if progress:
+        progress(roster.position)
     for block, stored in blocks:
 
         def match(position: int, block: Block = block, stored: StoredMatches = stored) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import suppress
 
 from evenmatch.errors import JobCancelledError
 from evenmatch.service.callers.audit_entry import AuditEntry
@@ -13,6 +14,10 @@ from evenmatch.service.work.tasks import Outline, Task, is_recorded, named
 from evenmatch.service.work.worker_process import WorkerLostError, run_in_process
 
 SMALL = 5000  # events to replay and states to write, for which a worker process is not worth its start
+
+
+class _LargerError(Exception):
+    """A task turned out to be larger than its outline: the checkpoint that it would have begun from is gone."""
 
 
 class LadderWork:
@@ -30,10 +35,11 @@ class LadderWork:
         Raises what the task raises for a wrong request, BusyError if too many jobs wait.
         """
         task = named(task)
-        outline = self._outline(task)
+        outline, last = self._outline(task)
         if outline.size <= self.small:
-            return task.run(self._service, _no_progress)
-        return self._begin(task, outline, None)[0]
+            with suppress(_LargerError):
+                return task.run(self._service, self._limited(last, _no_progress))
+        return self._begin(task, outline, last, None)[0]
 
     def begin(self, task: Task, audit_entry: AuditEntry | None = None, *, alone: bool = False) -> tuple[Job, bool]:
         """Start a job for a task of any size and return it with True, or the job that does the same with False.
@@ -41,23 +47,27 @@ class LadderWork:
         alone  see Jobs.begin
         """
         task = named(task)
-        return self._begin(task, self._outline(task), audit_entry, alone=alone)
+        return self._begin(task, *self._outline(task), audit_entry, alone=alone)
 
-    def _outline(self, task: Task) -> Outline:
+    def _outline(self, task: Task) -> tuple[Outline, int]:
+        """The outline of a task, and the ladder's last position that it is from."""
         with self._service.reading(task.ladder) as (store, head):
-            return task.outline(store, head)
+            return task.outline(store, head), head.position
 
     def _begin(
-        self, task: Task, outline: Outline, audit_entry: AuditEntry | None, *, alone: bool = False
+        self, task: Task, outline: Outline, last: int, audit_entry: AuditEntry | None, *, alone: bool = False
     ) -> tuple[Job, bool]:
-        work = self._work(task, outline)
+        work = self._work(task, outline, last)
         return self._jobs.begin(
             *(task.kind, task.ladder, work, audit_entry), request=outline.request, as_of=outline.as_of, alone=alone
         )
 
-    def _work(self, task: Task, outline: Outline) -> Work:
+    def _work(self, task: Task, outline: Outline, last: int) -> Work:
         def here(progress: Progress) -> Mapping[str, object]:
-            return task.run(self._service, progress)
+            try:
+                return task.run(self._service, self._limited(last, progress))
+            except _LargerError:
+                return elsewhere(progress)
 
         def elsewhere(progress: Progress) -> Mapping[str, object]:
             try:
@@ -72,6 +82,16 @@ class LadderWork:
                 self._service.forget(task.ladder)
 
         return here if outline.size <= self.small else elsewhere
+
+    def _limited(self, last: int, progress: Progress) -> Progress:
+        """A progress that ends a task before it replays more events than a small one, up to a position."""
+
+        def limited(position: int) -> None:
+            if last - position > self.small:
+                raise _LargerError
+            progress(position)
+
+        return limited
 
     def _is_recorded(self, task: Task) -> bool:
         """Whether a task whose worker was lost was done; waits for the end of what the worker was storing."""
