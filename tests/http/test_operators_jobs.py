@@ -163,8 +163,9 @@ def test_a_job_is_cancelled_by_whichever_process_is_asked(admin, site, service, 
 
 
 def test_a_job_that_is_done_before_it_notices_is_done(admin, site, played_ladder):
-    go = threading.Event()
-    job, _ = site.jobs.begin("rebuild", "duel", lambda _: go.wait(20) and {"well": True})
+    held, go = threading.Event(), threading.Event()
+    job, _ = site.jobs.begin("rebuild", "duel", lambda _: held.set() or (go.wait(20) and {"well": True}))
+    assert held.wait(20)  # cancelled earlier, it would not begin
     admin.delete(f"/v1/jobs/{job.job}")
     go.set()
     found = admin.get(f"/v1/jobs/{job.job}", params={"wait": 30}).json()

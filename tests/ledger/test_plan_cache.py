@@ -127,9 +127,9 @@ def test_a_request_reads_only_the_corrections_that_are_new(played_service, other
 def test_reports_read_only_the_corrections_that_are_new(played_service, other, read_positions):
     other.correct("default", Void("m3"))
     read_positions.clear()
-    for number in (11, 12):
+    for number in range(11, 16):
         played_service.record(duel(number, "ann", "bob"))
-    assert read_positions == [12]
+    assert read_positions in ([12], [12, 12])  # also by the thread that refreshes the view meanwhile
 
 
 def append(store, kind, body):

@@ -207,6 +207,7 @@ def ask(world, asking, what, method, address, **fields):
 
 def revealed(text, secrets):
     """The secrets that stand in a text, rounded to four or more digits, also inside of cursors and packed arrays."""
+    text = re.sub(r'"request_id":"[0-9a-f]{16}"', "", text)  # at random: 00e1674860292905 would be a zero
     texts = [text]
     for word in re.findall(r"[A-Za-z0-9_\-]{8,}", text):
         try:
