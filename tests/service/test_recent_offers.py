@@ -68,7 +68,7 @@ def test_a_ladder_without_queues_has_offered_nothing(service, ladders):
         queue_service.recent("nowhere", 5)
 
 
-KEPT = {  # change, state and time by number
+STORED = {  # change, state and time by number
     1: (5, offers.MADE, 10),
     2: (5, offers.MADE, 20),
     3: (5, offers.MADE, 30),
@@ -82,7 +82,7 @@ KEPT = {  # change, state and time by number
 
 def test_a_process_that_takes_a_queue_over_reads_few_offers_at_a_time(service, queue_service, ladder, monkeypatch):
     body, counts, all_rows = {"teams": [], "match": None}, [], Store.all
-    listed = [OfferRow(n, change, "duels", state, at, 0, f"m{n}", body) for n, (change, state, at) in KEPT.items()]
+    listed = [OfferRow(n, change, "duels", state, at, 0, f"m{n}", body) for n, (change, state, at) in STORED.items()]
     with service.database.write() as store:
         number = store.head(ladder).ladder
         offers.insert(store, number, listed)

@@ -61,14 +61,14 @@ class Store:
 
     master  the master secret, with which some columns are sealed
     plans   the process's cache of plans
-    corrected  the ladders whose corrections were changed in this transaction, which may still be rolled back
+    uncommitted  the ladders to which this transaction has added corrections: it may still be rolled back
     """
 
     connection: sa.Connection
     rows: Rows
     master: MasterSecret
     plans: PlanCache
-    corrected: set[int] = field(default_factory=set)
+    uncommitted: set[int] = field(default_factory=set)
 
     def all(self, sql: str, *values: object) -> list[Row]:
         """Run a SELECT with `?` placeholders and return its rows."""

@@ -42,7 +42,7 @@ def read_plan(store: Store, head: Head, upto: int) -> Plan:
     if known is not None and known.upto == upto:
         return known
     plan = plan_of(read(store, head, upto, after=0 if known is None else known.upto), known)
-    if plan.upto == upto and head.ladder not in store.corrected:
+    if plan.upto == upto and head.ladder not in store.uncommitted:
         store.plans.add(head.ladder, plan)
     return plan
 
@@ -84,5 +84,5 @@ def append(
     store.insert(schema.correction, ("ladder", "position"), [(head.ladder, position)])
     ladders.set_position(store, head.ladder, position, seal)
     ladders.set_corrected(store, head.ladder, position)
-    store.corrected.add(head.ladder)
+    store.uncommitted.add(head.ladder)
     return position
