@@ -8,7 +8,11 @@ import pytest
 
 from evenmatch.http import waiting_requests
 from evenmatch.http.routes import standings
-from evenmatch.http.site import Site
+from evenmatch.http.site import Site, anonymous_client
+from evenmatch.service.callers.credential_checks import Credential
+from evenmatch.web.change_stream import ChangeStream
+from evenmatch.web.lab_cache import LabCache
+from ledger.sample_matches import duel
 
 ADDRESS = "127.0.0.1"  # of the client in these tests
 AT_ONCE, WAITING = 2, 64
@@ -88,3 +92,95 @@ def test_a_page_that_waits_too_long_is_an_error_page_and_no_bug(anyone, league, 
     assert page.status_code == 503
     assert "The database does not answer" in page.text
     assert "bug" not in page.text
+
+
+def test_the_streams_of_others_do_not_wait_for_the_stranger_who_opened_the_first(site, league):
+    stream, told = ChangeStream(site), {"stranger": [], "operator": []}
+
+    async def watch(who):
+        async with site.waiting.stream(None) as waiter:
+            async for event in stream.of(league, "", waiter):
+                told[who].append(event)
+
+    async def meanwhile():
+        told["operator"].clear()
+        for hour in range(9, 15):  # the first poll notes the state to compare with
+            site.service.record(duel(hour, "ann", "bob", league))
+            await asyncio.sleep(1)
+        assert "ladder" in told["operator"]
+
+    asyncio.run(
+        beside_a_stranger(
+            site, lambda: watch("stranger"), lambda: watch("operator"), lambda: all(told.values()), meanwhile
+        )
+    )
+
+
+def test_a_revocation_is_noticed_though_the_stranger_who_waited_first_is_busy(site):
+    key, _ = site.keys.create("game", ["report"])
+    waiters = []
+
+    async def wait(credential):
+        async with site.waiting.stream(credential) as waiter:
+            waiters.append(waiter)
+            await waiter.news(60)
+
+    async def meanwhile():
+        site.keys.revoke(key.key)
+        await until(lambda: waiters[1].is_revoked)
+        assert not waiters[0].is_over
+
+    def both():
+        return len(waiters) == 2
+
+    asyncio.run(beside_a_stranger(site, lambda: wait(None), lambda: wait(Credential(key.key)), both, meanwhile))
+
+
+def test_nobody_who_is_logged_in_waits_for_the_lab_of_a_stranger(site, league):
+    cache, view, healths = LabCache(), site.service.view(league), []
+
+    async def look():
+        healths.append(None)
+        healths.append(await cache.health(site, view))
+
+    async def meanwhile():
+        await until(lambda: healths[-1] is not None)
+
+    asyncio.run(beside_a_stranger(site, look, look, lambda: len(healths) >= 2, meanwhile, is_busy_first=True))
+
+
+async def beside_a_stranger(site, stranger, operator, begun, meanwhile, *, is_busy_first=False):
+    """Await `meanwhile` while the threads of a stranger's address are occupied, who began to wait before the operator.
+
+    begun: whether both wait
+    """
+    released = threading.Event()
+
+    async def as_stranger(work):
+        anonymous_client.set(ADDRESS)
+        await work()
+
+    def occupied():
+        return [asyncio.create_task(as_stranger(lambda: site.work(released.wait, 60))) for _ in range(AT_ONCE)]
+
+    tasks = occupied() if is_busy_first else []
+    await asyncio.sleep(0.1)
+    try:
+        tasks.append(asyncio.create_task(as_stranger(stranger)))
+        await asyncio.sleep(0.1)
+        tasks.append(asyncio.create_task(operator()))
+        await until(begun)
+        tasks += [] if is_busy_first else occupied()
+        await asyncio.sleep(0.1)
+        await meanwhile()
+    finally:
+        released.set()
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+
+async def until(is_so):
+    async with asyncio.timeout(10):
+        while not is_so():
+            await asyncio.sleep(0.05)

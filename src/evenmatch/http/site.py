@@ -119,7 +119,7 @@ class Site:
         self.readiness = Readiness(self.service)
         self.daily_check = DailyCheck(self.service.database, self.queue_service.leases)
         checks = CredentialChecks(self.keys, self.tokens, self.sessions, self.service.clock)
-        self.waiting = WaitingRequests(partial(self.work, checks.ended), self.stopping)
+        self.waiting = WaitingRequests(partial(self.identify, checks.ended), self.stopping)
         self.live_statuses: SharedComputation[MatchStatus] = SharedComputation(self.work, anonymous_client.get)
         self.live_answers: SharedComputation[bytes] = SharedComputation(self.work, anonymous_client.get)
         self.live_lists: SharedComputation[list[ListedMatch]] = SharedComputation(self.work, lambda: None)

@@ -11,7 +11,7 @@ from typing import TypeVar
 from starlette.requests import ClientDisconnect, Request
 from starlette.types import Receive
 
-from evenmatch.errors import AccessError, RateLimitError, StoreError
+from evenmatch.errors import AccessError, EvenmatchError, RateLimitError
 from evenmatch.http.connections import client_address
 from evenmatch.http.repeated_log import repeated
 from evenmatch.http.request_context import BodyRefusedError
@@ -73,7 +73,7 @@ class Waiter:
 class WaitingRequests:
     """The requests of a process that wait. Use it in the event loop's thread only.
 
-    check_ended  returns those of some credentials that are not good any more
+    check_ended  returns those of some credentials that are not good any more; in threads that no client can occupy
     stopping     set when the process is asked to stop
     """
 
@@ -158,7 +158,7 @@ class WaitingRequests:
             return
         try:
             ended = await self._check_ended(credentials)
-        except StoreError as error:
+        except EvenmatchError as error:
             repeated.warning("the keys of waiting requests cannot be checked", error=str(error))
             return
         for waiter in self._waiters:

@@ -6,6 +6,7 @@ import asyncio
 from collections import Counter
 from collections.abc import AsyncIterator, Iterator
 from contextlib import contextmanager
+from contextvars import Context
 from typing import NamedTuple
 
 from evenmatch.errors import BusyError, EvenmatchError
@@ -75,7 +76,8 @@ class ChangeStream:
         listener = _Listener(waiter)
         self._listeners.setdefault(ladder, set()).add(listener)
         if ladder not in self._pollers:
-            self._pollers[ladder] = asyncio.create_task(self._poll(ladder))
+            task = asyncio.create_task(self._poll(ladder), context=Context())  # in no threads that a stranger occupies
+            self._pollers[ladder] = task
         try:
             if await self._site.work(lambda: seen_of(self._site.service.shown_view(ladder))) != seen:
                 yield "ladder"

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from evenmatch.errors import ConflictError
-from evenmatch.http.site import Site
+from evenmatch.http.site import Site, anonymous_client
 
 if TYPE_CHECKING:
     from evenmatch.lab.ladder.health import LadderHealth
@@ -43,7 +43,7 @@ class LabCache:
     """
 
     _reports: OrderedDict[str, CachedHealth] = field(default_factory=OrderedDict)
-    _computing: dict[str, asyncio.Task[CachedHealth]] = field(default_factory=dict)
+    _computing: dict[tuple[str, bool], asyncio.Task[CachedHealth]] = field(default_factory=dict)
     _runs: OrderedDict[Hashable, Run] = field(default_factory=OrderedDict)
     _turn: asyncio.Lock = field(default_factory=asyncio.Lock)
     _waiting: int = 0
@@ -64,17 +64,16 @@ class LabCache:
 
     def begin(self, site: Site, view: View) -> asyncio.Task[CachedHealth]:
         """Start to compute the health of a ladder, unless that is already running."""
-        name = view.head.name
-        if name not in self._computing:
-            self._computing[name] = asyncio.create_task(self._compute(site, view))
-        return self._computing[name]
+        key = view.head.name, anonymous_client.get() is not None  # those who are logged in wait for no stranger
+        if key not in self._computing:
+            computing = asyncio.create_task(self._compute(site, view))
+            self._computing[key] = computing
+            computing.add_done_callback(lambda _: self._computing.pop(key))
+        return self._computing[key]
 
     async def _compute(self, site: Site, view: View) -> CachedHealth:
         name = view.head.name
-        try:
-            report = await site.work(_compute_health, site, view, within=None)
-        finally:
-            del self._computing[name]
+        report = await site.work(_compute_health, site, view, within=None)
         self._reports[name] = report
         self._reports.move_to_end(name)
         while len(self._reports) > LADDERS:
