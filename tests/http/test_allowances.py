@@ -1,12 +1,20 @@
 """Whose requests count for whom: keys, strangers and wrong keys of one address do not use up each other's allowance."""
 
+import json
+
 import pytest
 
 from evenmatch import rules
 from evenmatch.http.access import client_of
 from evenmatch.http.options import Options
 from evenmatch.ledger.tables import api_keys
+from evenmatch.service.callers import signing
+from evenmatch.service.callers.signing import SignedRequest
 
+REPORT = {
+    "played_at": "2026-01-01T12:00:00Z",
+    "teams": [{"place": 1, "players": [{"player": "ann"}]}, {"place": 2, "players": [{"player": "bob"}]}],
+}
 LADDERS = "/v1/ladders"
 FEW = 5
 
@@ -70,6 +78,21 @@ def test_wrong_keys_leave_good_keys_and_reads_of_their_address_alone(client, clo
         assert statuses(client, 1, headers=bearer(text)) == [200]
         clock.move(seconds=10)
     assert statuses(client, FEW + 1) == [200] * FEW + [429]
+
+
+def test_wrong_keys_leave_signed_reports_of_their_address_alone_however_large(client, clock, site, ladder):
+    """The signature of a large body cannot be checked before the body has arrived."""
+    text, path = site.keys.create("game", ["report"])[1], f"/v1/ladders/{ladder}/matches"
+    clock.move(seconds=10)
+    assert [client.get(LADDERS, headers=wrong(at)).status_code for at in range(FEW + 1)] == [401] * FEW + [429]
+    for pad in (0, 70_000):
+        body = json.dumps({**REPORT, "id": f"m-{pad}"}).encode() + b" " * pad
+        now = clock.now // 1_000_000
+        signature = signing.sign(signing.signing_key(text), now, "POST", path, body)
+        signed = {"Authorization": signing.write(SignedRequest(text[:13], now, signature))}
+        assert client.post(path, content=body, headers=signed).status_code == 200
+        unknown = {"Authorization": signing.write(SignedRequest("em_aaaaaaaaaa", now, signature))}
+        assert client.post(path, content=body, headers=unknown).status_code == 429
 
 
 def test_wrong_tokens_count_as_wrong_keys_do(client, clock, token):

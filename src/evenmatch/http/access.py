@@ -156,8 +156,13 @@ async def sender_in_head(site: Site, scope: Scope) -> Caller:
         raise AccessError(f"no key was sent; {ACCEPTED}")
     try:
         if _is_signature(text):
-            site.wrong_key_limit.check(client_of(scope))
-            return await site.identify(site.keys.caller, signing.read(text).key)
+            key = signing.read(text).key
+            try:
+                site.wrong_key_limit.check(client_of(scope))
+            except RateLimitError:  # the rest of the request may prove that it is the key's
+                if not await site.identify(site.keys.exists, key):
+                    raise
+            return await site.identify(site.keys.caller, key)
         caller = recalled(site, scope) or await _looked_up(site, scope, text)
     except AccessError:
         count_wrong_key(site, scope)

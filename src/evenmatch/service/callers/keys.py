@@ -175,17 +175,21 @@ class Keys:
         self.caller(key)
 
     def authenticate_known(self, text: str) -> Caller | None:
-        """Like `authenticate`, but None for keys that do not exist, without a query for each of them.
+        """Like `authenticate`, but None for keys that do not exist, without a query for each of them."""
+        return self.authenticate(text) if self.exists(_id_of(text)) else None
+
+    def exists(self, key: str) -> bool:
+        """Whether there is a key of this id that was not revoked, as known for at most two seconds.
 
         For callers who sent many wrong keys: ids are read at most every two seconds, whatever is sent.
         """
-        key, now = _id_of(text), self._clock()
+        now = self._clock()
         ids, read_at = self._ids
         if not 0 <= now - read_at < REMEMBERED:
             with self._database.read() as store:
                 ids = frozenset(api_keys.ids_of_unrevoked(store))
             self._ids = ids, now
-        return self.authenticate(text) if key in ids else None
+        return key in ids
 
     def ended(self, keys: Iterable[str]) -> set[str]:
         """Those of the keys with these ids that are unknown, revoked or expired, as the database says now."""
