@@ -102,9 +102,9 @@ async def answer(send, body, status=200):
 
 
 async def echo(scope, receive, send):
-    """Answers with what was sent; at /early without reading it, at /known to a known caller, at /slow in a second."""
-    if scope["path"] == "/known":
-        scope["evenmatch.connection"].recognise()
+    """Answers with what was sent; at /early without reading it, at /known to an API key, at /player to a token, at /slow in a second."""
+    if scope["path"] in ("/known", "/player"):
+        scope["evenmatch.connection"].recognise(has_key=scope["path"] == "/known")
     if scope["path"] == "/slow":
         await asyncio.sleep(1)
     if scope["path"] == "/large":

@@ -433,3 +433,30 @@ def test_an_idle_connection_of_a_known_caller_stays():
         others = [server.connect("127.0.0.2") for _ in range(20)]
         assert ask(others[-1]) == 200
         assert ask(known) == 200
+
+
+@pytest.mark.parametrize("has_half_a_body", [False, True], ids=["idle", "half a body"])
+def test_connections_of_players_make_room_where_no_stranger_is_idle(has_half_a_body):
+    """A player's token opens many connections from several addresses; the reserve is theirs, too."""
+    with ProtocolServer(echo, total=8, each=3, reserve=2, head_within=60) as server, server.connect() as known:
+        assert ask(known, GET.replace(b"/", b"/known", 1)) == 200
+        for number in range(7):
+            player = server.connect(f"127.0.0.{2 + number % 4}")
+            assert ask(player, GET.replace(b"/", b"/player", 1)) == 200
+            if has_half_a_body:
+                player.sendall(HALF)
+        for source in ("127.0.0.8", "127.0.0.9"):
+            with server.connect(source) as other:
+                assert ask(other) == 200
+        assert ask(known) == 200
+    assert server.reasons == []
+
+
+def test_a_connection_over_which_a_key_asked_stays_a_keys_connection():
+    with ProtocolServer(echo, total=3, head_within=60) as server, server.connect() as both:
+        for path in (b"/player", b"/known", b"/player"):
+            assert ask(both, GET.replace(b"/", path, 1)) == 200
+        for _ in range(8):
+            with server.connect("127.0.0.2") as other:
+                assert ask(other, GET.replace(b"/", b"/player", 1)) == 200
+        assert ask(both) == 200

@@ -180,7 +180,7 @@ def allow(site: Site, scope: Scope, caller: Caller) -> None:
         return
     context.actor, context.ladders = caller.actor, caller.ladders
     if caller is not ANYONE:
-        recognise(scope)
+        recognise(scope, has_key=caller.player is None)
     if caller is ANYONE:
         client = client_of(scope)
         context.allowance = site.open_limit.take(client)
@@ -292,11 +292,11 @@ def _has_allowed_host(site: Site, scope: Scope) -> bool:
     return len(hosts) == 1 and hosts[0].decode("latin-1") in site.hosts
 
 
-def recognise(scope: Scope) -> None:
-    """Note that the caller is known, so that the connection is not closed for others'."""
+def recognise(scope: Scope, *, has_key: bool) -> None:
+    """Note that the caller is known, so that the connection is not closed for others'; by a key or a player's token."""
     connection: Connection | None = scope.get("evenmatch.connection")
-    if connection is not None and not connection.is_known:
-        connection.recognise()
+    if connection is not None:
+        connection.recognise(has_key=has_key)
 
 
 Reader = Annotated[Caller, Depends(RequireScope("read", open_read=True))]

@@ -1,8 +1,8 @@
 """The open connections of a process: how many there are, of each address and in all, and which to close for a new one.
 
-A connection is idle until a request has arrived completely, or its head if that names a known caller, and between two
-requests. Where the limit is reached, the connection that has been idle for longest is closed, unless its caller is
-known; those that send nothing, or a body that does not end, exclude no client.
+A connection is idle until a request has arrived completely, or its head if that names an API key, and between two
+requests. Where the limit is reached, the connection that has been idle for longest is closed: a stranger's, else one of
+a player's token, and none of an API key; those that send nothing, or a body that does not end, exclude no client.
 Some connections are kept for addresses from which a known caller has asked.
 """
 
@@ -42,6 +42,7 @@ class Connection:
 
     abort         closes it; None: it is closed
     is_known      an authenticated request came over it
+    has_key       an API key sent one, not only players' tokens
     is_receiving  the body of the latest request has not arrived completely
     """
 
@@ -50,16 +51,18 @@ class Connection:
     is_proxy: bool
     abort: Callable[[], None] | None
     is_known: bool = False
+    has_key: bool = False
     is_receiving: bool = False
 
-    def recognise(self) -> None:
-        """Note that the caller of the present request is known."""
-        self.connections.recognise(self)
+    def recognise(self, *, has_key: bool) -> None:
+        """Note that the caller of the present request is known: by an API key, or by a player's token."""
+        if not self.is_known or (has_key and not self.has_key):
+            self.connections.recognise(self, has_key=has_key)
 
     def begin_request(self) -> None:
         """Note that the head of a request has arrived."""
         self.is_receiving = True
-        if self.is_known:
+        if self.has_key:
             self.keep()
 
     def end_request(self) -> None:
@@ -89,6 +92,7 @@ class Connections:
         self.limits, self._proxies = limits, proxies
         self._addresses: dict[str, _Address] = {}
         self._idle_strangers: dict[Connection, None] = {}  # the longest idle first
+        self._idle_players: dict[Connection, None] = {}
         self._known = KnownAddresses(clock)
         self._count = 0
 
@@ -115,7 +119,7 @@ class Connections:
             self._close_first(own.idle, "address")
         is_known = is_proxy or address in self._known
         if self._count >= self.limits.total - (0 if is_known else self.limits.reserve):
-            self._close_first(self._idle_strangers, "total")
+            self._close_first(self._idle_strangers or self._idle_players, "total")
 
     def _close_first(self, idle: dict[Connection, None], reason: str) -> None:
         """Close the longest idle one of these connections. Raises NoRoomError if there is none."""
@@ -145,21 +149,26 @@ class Connections:
         """Note that a connection is idle from now on."""
         if connection.abort is not None and not connection.is_proxy:
             self._addresses[connection.address].idle[connection] = None
-            if not connection.is_known:
-                self._idle_strangers[connection] = None
+            if not connection.has_key:
+                idle = self._idle_players if connection.is_known else self._idle_strangers
+                idle[connection] = None
 
     def work(self, connection: Connection) -> None:
         """Note that a connection is not idle."""
         if not connection.is_proxy:
             self._idle_strangers.pop(connection, None)
+            self._idle_players.pop(connection, None)
             self._addresses[connection.address].idle.pop(connection, None)
 
-    def recognise(self, connection: Connection) -> None:
-        """Note that the caller of the present request is known."""
-        if not connection.is_known:
-            connection.is_known = True
-            self._idle_strangers.pop(connection, None)
-            self._known.remember(connection.address)
+    def recognise(self, connection: Connection, *, has_key: bool) -> None:
+        """Note that the caller of the present request is known: by an API key, or by a player's token."""
+        was_idle = (
+            self._idle_strangers.pop(connection, self) is None or self._idle_players.pop(connection, self) is None
+        )
+        connection.is_known, connection.has_key = True, has_key
+        if was_idle and not has_key:
+            self._idle_players[connection] = None
+        self._known.remember(connection.address)
 
 
 def client_address(host: str) -> str:

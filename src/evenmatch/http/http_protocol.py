@@ -244,9 +244,9 @@ class LimitedProtocol(HttpToolsProtocol):
             self.open_connections.rest(self._connection)
 
     def _is_idle(self, connection: Connection) -> bool:
-        """Whether no request is answered, except one of a stranger whose body is still to come."""
+        """Whether no request is answered, except one without an API key whose body is still to come."""
         if self._in_body and len(self._unanswered) == 1:
-            return not connection.is_known
+            return not connection.has_key
         return not self._unanswered
 
     # slow clients
