@@ -102,7 +102,7 @@ async def answer(send, body, status=200):
 
 
 async def echo(scope, receive, send):
-    """Answers with what was sent; at /early without reading it, at /known to an API key, at /player to a token, at /slow in a second."""
+    """Answers with what was sent; /early: without reading it, /known: a key, /player: a token, /slow: in a second."""
     if scope["path"] in ("/known", "/player"):
         scope["evenmatch.connection"].recognise(has_key=scope["path"] == "/known")
     if scope["path"] == "/slow":

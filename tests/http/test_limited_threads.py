@@ -2,11 +2,15 @@
 
 import asyncio
 import threading
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
+from evenmatch import rules
 from evenmatch.errors import BusyError
 from evenmatch.http.limited_threads import LimitedThreads
+from evenmatch.http.site import THREADS
+from evenmatch.service.queries.ladder_queries import LadderQueries
 
 SLOWEST = 10.0
 
@@ -51,3 +55,40 @@ def test_an_abandoned_request_keeps_its_place_until_its_thread_is_free(threads):
         return await asyncio.wait_for(third, SLOWEST)
 
     assert asyncio.run(run()) == "third"
+
+
+def test_the_odds_that_a_player_asks_for_delay_no_report_and_no_odds_of_others(
+    asking, keys, site, service, monkeypatch
+):
+    """Odds with stakes of hundreds of teams take seconds."""
+    for ladder in ("a", "b"):
+        service.create_ladder(ladder, "elo", rules("elo"))
+    token = asking.post("/v1/tokens", json={"player": "eve", "ladders": ["a"]}, headers=keys["queue"]).json()["token"]
+    released, real = threading.Event(), LadderQueries.prospects
+
+    def slow(queries, ladder, *arguments):
+        assert ladder == "b" or released.wait(60)
+        return real(queries, ladder, *arguments)
+
+    monkeypatch.setattr(LadderQueries, "prospects", slow)
+    line_up = {"teams": [{"players": ["ann"]}, {"players": ["bob"]}]}
+
+    def ask_odds(ladder, headers):
+        return asking.post(f"/v1/ladders/{ladder}/odds", json=line_up, headers=headers).status_code
+
+    with ThreadPoolExecutor(2 * THREADS) as threads:
+        asked = [threads.submit(ask_odds, "a", {"Authorization": f"Bearer {token}"}) for _ in range(2 * THREADS)]
+        try:
+            report = {
+                **line_up,
+                "id": "m-1",
+                "played_at": "2026-01-01T12:00:00Z",
+                "teams": [{"place": 1, "players": [{"player": "ann"}]}, {"place": 2, "players": [{"player": "bob"}]}],
+            }
+            assert asking.post("/v1/ladders/b/matches", json=report, headers=keys["report"]).status_code == 200
+            assert asking.get("/v1/ladders/b/matches", headers=keys["read"]).status_code == 200
+            assert ask_odds("b", keys["read"]) == 200
+            assert not any(answer.done() for answer in asked)
+        finally:
+            released.set()
+        assert [answer.result(60) for answer in asked] == [200] * len(asked)

@@ -97,6 +97,7 @@ class Site:
     threads: ThreadPoolExecutor = field(default_factory=lambda: ThreadPoolExecutor(THREADS, "evenmatch"))
     body_threads: LimitedThreads = field(default_factory=lambda: LimitedThreads("bodies of ladder", 1, 1, 1000))
     ladder_threads: LimitedThreads = field(default_factory=lambda: LimitedThreads("ladder", THREADS, 2, 32))
+    odds_threads: LimitedThreads = field(default_factory=lambda: LimitedThreads("odds of", 3, 2, 256))
     list_threads: LimitedThreads = field(default_factory=lambda: LimitedThreads("running matches of ladder", 2, 1, 8))
     resolving: LimitedThreads = field(default_factory=lambda: LimitedThreads("webhooks of ladder", 8, 2, 8))
     answers: CachedResponses = field(default_factory=CachedResponses)
@@ -166,21 +167,31 @@ class Site:
         """
         return Visibility.of((await self.views.view(ladder)).settings, caller, ladder)
 
-    async def work(self, function: Callable[..., T], *arguments: object, within: float | None = CALL_LIMIT) -> T:
+    async def work(
+        self,
+        function: Callable[..., T],
+        *arguments: object,
+        within: float | None = CALL_LIMIT,
+        odds_for: Caller | None = None,
+    ) -> T:
         """Call a blocking function in a worker thread and return its result.
 
-        Anonymous requests have threads of their own, few for each address: they must not slow down all others.
+        Anonymous requests have threads of their own, few for each address: they must not slow down all others. So have
+        odds, few for each caller, since those of hundreds of teams take seconds.
 
-        within  None: it may take as long as it needs
+        within    None: it may take as long as it needs
+        odds_for  whose odds are computed; None: it is something else
         Raises StoreError if it takes longer (a call that has begun goes on), BusyError if too many of an anonymous
-        client wait.
+        client, or for the odds of a caller, wait.
         """
         client = anonymous_client.get()
         running: Awaitable[T]
-        if client is None:
-            running = asyncio.get_running_loop().run_in_executor(self.threads, function, *arguments)
-        else:
+        if client is not None:
             running = self.anonymous_threads.work(client, function, *arguments)
+        elif odds_for is not None:
+            running = self.odds_threads.work(odds_for.key, function, *arguments)
+        else:
+            running = asyncio.get_running_loop().run_in_executor(self.threads, function, *arguments)
         try:
             async with asyncio.timeout(within):
                 return await running
@@ -239,6 +250,7 @@ class Site:
         """Wait for the calls in worker threads."""
         self.resolving.shutdown()
         self.list_threads.shutdown()
+        self.odds_threads.shutdown()
         self.ladder_threads.shutdown()
         self.anonymous_threads.shutdown()
         self.body_threads.shutdown()
