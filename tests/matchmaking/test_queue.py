@@ -225,12 +225,44 @@ def test_too_many_names_are_refused_and_nothing_changes():
         queue.join(solo(2, 50, roles=("one too many",), ping={"eu": 20.0}))
     assert queue.ids == [1]
     assert queue.region_names == []
-    queue = queue_of(solo(1, 50, ping={f"region {at}": 1.0 for at in range(60)}))
-    with pytest.raises(InputError, match="regions moon would be more than 60"):
-        queue.join(solo(2, 50, ping={"moon": 1.0}))
-    assert queue.ids == [1]
-    queue.join(solo(2, 50, ping={"region 59": 1.0}))
-    assert ticket_values(queue.tickets_of((2,)))[2][9] == {"region 59": 1.0}
+    queue = queue_of(*(solo(at, 50, ping={f"region {at}": 1.0}) for at in range(60)))
+    for join in (queue.join, lambda ticket: queue.join_all(Tickets.of([ticket]))):
+        with pytest.raises(InputError, match="regions moon would be more than 60"):
+            join(solo(60, 50, ping={"moon": 1.0}))
+    assert queue.ids == list(range(60))
+    queue.join(solo(60, 50, ping={"region 59": 1.0}))
+    assert [pings_in(queue, at) for at in range(61)] == [{f"region {min(at, 59)}": 1.0} for at in range(61)]
+
+
+def pings_in(queue, ticket):
+    return ticket_values(queue.tickets_of((ticket,)))[ticket][9]
+
+
+@pytest.mark.parametrize("settles", [False, True])
+def test_regions_that_one_ticket_alone_names_give_way_to_those_of_others(settles):
+    """A player names sixty regions that do not exist, and waits or has left: others still have theirs."""
+    made_up = {f"made up {at}": 1.0 for at in range(58)}
+    queue = queue_of(solo(1, 50, ping={"eu": 20.0}), solo(2, 50, ping={"eu": 9.0, "us": 80.0}), solo(3, 50))
+    queue.join(solo(4, 50, ping=made_up))
+    if settles:
+        queue.settle()
+    queue.join(solo(5, 50, ping={"asia": 30.0, "africa": 70.0}))
+    queue.join_all(Tickets.of([solo(6, 50, ping={"asia": 35.0}), solo(7, 50, ping={"oceania": 5.0, "us": 200.0})]))
+    assert [pings_in(queue, at) for at in (1, 2, 3, 5, 6, 7)] == [
+        *({"eu": 20.0}, {"eu": 9.0, "us": 80.0}, None, {"asia": 30.0, "africa": 70.0}),
+        *({"asia": 35.0}, {"oceania": 5.0, "us": 200.0}),
+    ]
+    assert len(pings_in(queue, 4)) == 55
+    assert pings_in(queue, 4).items() < made_up.items()
+    others = solo(8, 50, ping={f"others {at}": 1.0 for at in range(55)})
+    with pytest.raises(InputError, match="would be more than 60"):
+        queue.join(others)
+    queue.leave(4)
+    queue.join(others)
+    assert len(pings_in(queue, 8)) == 55
+    queue.leave_all([3, 7, 8])
+    found = {(match.region, *sorted(match.tickets)) for match in propose(queue, NOW, plain_policy())}
+    assert found == {("eu", 1, 2), ("asia", 5, 6)}
 
 
 def test_wrong_columns_are_refused_before_anything_changes():

@@ -11,6 +11,7 @@ from evenmatch.errors import InputError
 from evenmatch.history import Floats
 from evenmatch.matchmaking.choice_table import ChoiceTable
 from evenmatch.matchmaking.queue_columns import Joining, count_arrivals, join, merge
+from evenmatch.matchmaking.queue_regions import pings_of, region_weights, replaceable, too_many
 from evenmatch.matchmaking.records import MEMBER, NAMED, TICKET, Records
 from evenmatch.matchmaking.ticket import Ticket
 from evenmatch.matchmaking.tickets import ANYWHERE, MOST_REGIONS, MOST_ROLES, Masks, Tickets, Whole, rows_of, starts
@@ -82,7 +83,7 @@ class Queue:
         regions = {region for member in ticket.members for region in member.ping}
         roles = {role for member in ticket.members for role in member.roles}
         if regions or roles:
-            self._learn(tuple(sorted(regions)), tuple(sorted(roles)))
+            self._learn(dict.fromkeys(sorted(regions), 1 / max(len(regions), 1)), sorted(roles))
         self._slot[ticket.id] = JOINING
         self._seat.update(dict.fromkeys(players, ticket.id))
         self._joining[ticket.id] = ticket, arriving
@@ -103,7 +104,8 @@ class Queue:
         self.settle()
         ids, players = tickets.id.tolist(), tickets.player.tolist()
         self._refuse_doubles(ids, players)
-        self._learn(tickets.region_names, tickets.role_names)
+        weights = zip(tickets.region_names, region_weights(tickets.ping < np.inf).tolist(), strict=True)
+        self._learn({name: weight for name, weight in weights if weight}, tickets.role_names)
         sizes = np.diff(tickets.start)
         owners = np.repeat(tickets.id, sizes).tolist() if len(players) > len(ids) else ids
         self._seat.update(zip(players, owners, strict=True))
@@ -255,7 +257,7 @@ class Queue:
 
     def _bits(self, tickets: Tickets) -> tuple[Joining, Floats]:
         """The columns with role and region bits as numbered by this queue, and pings by its regions."""
-        pings, able = self._regions(tickets)
+        pings, able = pings_of(tickets, self.region_names)
         roles = tickets.roles
         bit = [self.role_names.index(name) for name in tickets.role_names]
         if bit != list(range(len(bit))):
@@ -267,39 +269,36 @@ class Queue:
         )
         return joining, pings
 
-    def _regions(self, tickets: Tickets) -> tuple[Floats, Masks]:
-        """Pings by this queue's regions, and the region bits where each ticket can play."""
-        count, known = len(tickets), len(self.region_names)
-        if not known:
-            return np.empty((count, 0)), np.full(count, ANYWHERE, np.uint64)
-        pings, able = np.full((count, known), np.inf), np.zeros(count, np.uint64)
-        for index, name in enumerate(tickets.region_names):
-            column = self.region_names.index(name)
-            pings[:, column] = tickets.ping[:, index]
-            able |= (tickets.ping[:, index] < np.inf).astype(np.uint64) << np.uint64(column)
-        anywhere = np.isnan(tickets.ping).all(axis=1)
-        pings[anywhere] = 0.0
-        able[anywhere] = ANYWHERE
-        return pings, able
+    def _learn(self, regions: Mapping[str, float], roles: Sequence[str]) -> None:
+        """Assign bits to new region and role names. Raises InputError, without any change, if there are too many.
 
-    def _learn(self, regions: tuple[str, ...], roles: tuple[str, ...]) -> None:
-        """Assign bits to new region and role names. Raises InputError, without any change, if there are too many."""
+        regions  the weight of each among the joining tickets, see `region_weights`; in a full queue it takes the place
+                 of a region of less weight, which the waiting tickets then do not name any more
+        """
         fresh = [name for name in regions if name not in self.region_names]
         others = [name for name in roles if name not in self.role_names]
-        for known, more, most, what in (
-            (self.region_names, fresh, MOST_REGIONS, "regions"),
-            (self.role_names, others, MOST_ROLES, "roles"),
-        ):
-            if len(known) + len(more) > most:
-                raise InputError(
-                    f"{what} {', '.join(more)} would be more than {most}; expected at most {most} in a queue"
-                )
+        if others and len(self.role_names) + len(others) > MOST_ROLES:
+            raise too_many("roles", others, MOST_ROLES)
+        lacking = len(self.region_names) + len(fresh) - MOST_REGIONS
+        if fresh and lacking > 0:
+            self._replace_regions(fresh, lacking, regions)
         self.role_names += others
-        self.region_names += fresh
-        if fresh:
+        if fresh := [name for name in fresh if name not in self.region_names]:
+            self.region_names += fresh
             wider = np.full((len(self.ping), len(self.region_names)), np.inf)
             wider[:, : self.ping.shape[1]] = self.ping
             self.ping = wider
+
+    def _replace_regions(self, fresh: Sequence[str], lacking: int, joining: Mapping[str, float]) -> None:
+        """Give the places of `lacking` other regions to the first of the fresh ones. Raises InputError."""
+        self.settle()
+        able = self.tickets["able"]
+        waiting = able[np.fromiter(self._slot.values(), np.int64)]
+        places = replaceable(fresh, lacking, self.region_names, waiting, joining)
+        for place, name in zip(places.tolist(), fresh, strict=False):
+            self.region_names[place] = name
+        self.ping[:, places] = np.inf
+        able[able != ANYWHERE] &= ~np.bitwise_or.reduce(np.uint64(1) << places.astype(np.uint64))
 
     def _make_room(self, tickets: int, members: int, named: int) -> None:
         if len(self._free) < tickets:

@@ -46,7 +46,7 @@ class Counts(NamedTuple):
     """Counts of what waits in a queue.
 
     oldest   longest waiting time of a ticket in seconds; 0 if none waits
-    bands    players by percentile: 0 to 10, 10 to 20, …;  regions  players who can play in it, by region
+    bands    players by percentile: 0 to 10, 10 to 20, …;  regions  players who can play in it, by region; none is 0
     """
 
     tickets: int
@@ -259,7 +259,8 @@ class QueueState:
                 if region in regions and (limit is None or ping <= limit):
                     regions[region] += 1
         oldest = max((now - held.queued_at for held in waiting), default=0) / 1e6
-        return Counts(len(waiting), len(members), max(oldest, 0.0), tuple(bands), regions)
+        named = {region: count for region, count in regions.items() if count}
+        return Counts(len(waiting), len(members), max(oldest, 0.0), tuple(bands), named)
 
     # for the matchmaker, which holds the lock across calls
 
