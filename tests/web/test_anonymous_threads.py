@@ -136,7 +136,7 @@ def test_a_revocation_is_noticed_though_the_stranger_who_waited_first_is_busy(si
     asyncio.run(beside_a_stranger(site, lambda: wait(None), lambda: wait(Credential(key.key)), both, meanwhile))
 
 
-def test_nobody_who_is_logged_in_waits_for_the_lab_of_a_stranger(site, league):
+def test_those_who_are_logged_in_do_not_wait_for_the_lab_of_a_stranger(site, league):
     cache, view, healths = LabCache(), site.service.view(league), []
 
     async def look():

@@ -42,7 +42,7 @@ def replaceable(
 ) -> Whole:
     """The places of `lacking` known regions whose weight is below that of every fresh one, the least first.
 
-    So a player who names many regions that nobody else names takes no place from others.
+    So a player who names many regions that no other ticket names takes no place from others.
 
     waiting  the region bits of each waiting ticket;  joining  the weight of each region among the joining tickets
     Raises InputError if there are not enough.
