@@ -9,7 +9,7 @@ from evenmatch import rules
 from evenmatch.errors import DamageError, StoreError
 from evenmatch.ledger.seals import match_seal
 from evenmatch.ledger.tables import events
-from evenmatch.service import seasons
+from evenmatch.service import players, seasons
 from evenmatch.service.corrections import Ban, Void
 from evenmatch.service.ladder_heads import present_head
 from evenmatch.service.recording import ledger_append
@@ -460,6 +460,21 @@ def test_matches_sealed_before_receipts_were_are_whole_but_their_receipts_are_no
         assert found.damage or found.is_equal
         with kept.database.write() as store:
             store.run(f"UPDATE event SET {column} = ? WHERE position = ?", before, last)
+
+
+def test_minus_zero_that_an_earlier_version_recorded_is_no_damage(kept, monkeypatch):
+    """SQLite stores it as 0.0, also when a ledger moves there from PostgreSQL; seals and digests cover the sign."""
+    for module in (ledger_append, players):
+        monkeypatch.setattr(module, "without_minus_zero", lambda values: values)
+    kept.start_ratings("default", {"zoe": -0.0})
+    kept.record(duel(9, "a", "b", duration=-0.0))
+    monkeypatch.undo()
+    kept.record(duel(10, "a", "b", duration=0.0))
+    for table, column in (("event", "duration"), ("state", "rating")):
+        run_sql(kept, f"UPDATE {table} SET {column} = 0.0 WHERE {column} = 0")
+    assert kept.verify("default").is_equal
+    run_sql(kept, "UPDATE event SET duration = 1 WHERE id = 'm9'")
+    assert kept.verify("default").damage
 
 
 def test_a_torn_state_is_told_to_who_records(kept):

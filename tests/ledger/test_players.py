@@ -102,6 +102,13 @@ def test_players_begin_at_ratings_from_elsewhere_and_go_on_from_there(service, l
     assert service.verify("default").is_equal
 
 
+def test_a_starting_rating_of_minus_zero_is_recorded_as_zero(service, ladder):
+    service.start_ratings("default", {"ann": -0.0, "bob": 1500.0}, "start")
+    assert service.start_ratings("default", {"ann": 0.0, "bob": 1500.0}, "start") == 0  # the same ratings
+    assert str(ratings(service)["ann"]) == "0.0"
+    assert service.verify("default").is_equal
+
+
 def test_starting_ratings_of_who_has_played_or_that_cannot_be_are_refused_whole(service, ladder):
     service.record(duel(1, "ann", "bob"))
     service.rename("ann", "zoe")

@@ -10,6 +10,7 @@ from datetime import timedelta
 import numpy as np
 import pytest
 
+import evenmatch
 from evenmatch import Appearance, Match, Rater, Team, rules
 from evenmatch.errors import (
     BadRowsError,
@@ -136,6 +137,24 @@ def test_a_rating_out_of_range_is_the_fault_of_its_match_alone(service):
     assert "'m2'" in str(outcomes[1])
     assert "'rich'" in str(outcomes[1])
     assert ratings(service)["rich"] == 8.9e11
+    assert service.verify("default").is_equal
+
+
+@pytest.mark.parametrize(
+    ("duration", "seconds"), [(-0.0, None), (None, -0.0)], ids=["of the match", "the longest of a player"]
+)
+def test_a_duration_of_minus_zero_is_recorded_as_zero(service, ladder, tmp_path, duration, seconds):
+    teams = tuple(Team((Appearance(name, seconds=seconds),), place) for place, name in enumerate("ab", 1))
+    service.record(Match("m1", after(1), teams, duration=duration))
+    service.record(Match("m1", after(1), teams, duration=None if duration is None else 0.0))  # the same match
+    file = tmp_path / "matches.csv"
+    cells = ",".join("" if value is None else "-0" for value in (duration, seconds))
+    rows = [f"m2,2026-01-02,{team},{player},{team + 1},{cells}" for team, player in enumerate("ab")]
+    file.write_text("\n".join(["match_id,played_at,team,player,place,duration,seconds", *rows]))
+    service.import_matches("default", evenmatch.read(file))
+    with service.database.read() as store:
+        durations = store.all("SELECT duration FROM event WHERE kind = 'match-recorded'")
+    assert [str(value) for (value,) in durations] == ["0.0", "0.0"]
     assert service.verify("default").is_equal
 
 

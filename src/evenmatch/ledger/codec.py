@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from evenmatch.history import Columns, Flags, History, Times
+from evenmatch.history import Columns, Flags, Floats, History, Times
 from evenmatch.systems.loop import Replay
 from evenmatch.systems.system import Records, System
 
@@ -35,6 +35,11 @@ class PackedMatches(NamedTuple):
     duration: list[float | None]
     teams: list[bytes]
     slots: list[bytes]
+
+
+def without_minus_zero(values: Floats) -> Floats:
+    """The same values with 0.0 in the place of -0.0, which SQLite stores as 0.0: seals must not cover its sign."""
+    return values + 0.0
 
 
 def pack(history: History, played_at: Times) -> PackedMatches:

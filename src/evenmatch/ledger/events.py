@@ -104,6 +104,16 @@ class Event(NamedTuple):
         except (TypeError, ValueError, RecursionError, struct.error):  # a field is missing, torn or out of range
             return False
 
+    def as_recorded(self, previous: bytes) -> Event | None:
+        """The event as it was recorded after the event with the seal `previous`; None if it was altered since.
+
+        Earlier versions recorded durations of -0.0, which SQLite stores as 0.0.
+        """
+        if self.is_whole(previous):
+            return self
+        signed = self._replace(duration=-0.0)
+        return signed if self.duration == 0 and signed.is_whole(previous) else None
+
     def seal_after(self, previous: bytes) -> bytes | None:
         """The seal of the event after one with the seal `previous`; None if its digest is not that of its content.
 

@@ -10,8 +10,8 @@ from collections.abc import Sequence
 import numpy as np
 
 from evenmatch.errors import ConflictError, InputError
-from evenmatch.history import Floats
 from evenmatch.ledger.block_rating import finish
+from evenmatch.ledger.codec import without_minus_zero
 from evenmatch.ledger.events import Kind
 from evenmatch.ledger.plan import PlannedStart
 from evenmatch.ledger.store import Head, Store
@@ -132,7 +132,7 @@ def start(store: Store, head: Head, ratings: dict[str, float], event_id: str, no
     ids, first = np.unique([known[name] for name in ratings], return_index=True)
     if len(ids) < len(ratings):
         raise InputError("two of the names belong to the same player; expected one rating per player")
-    values: Floats = np.array(list(ratings.values()), np.float64)[first]
+    values = without_minus_zero(np.array(list(ratings.values()), np.float64)[first])
     plan.last_rules.starting(values)  # raises InputError for a value out of range
     body = {"count": len(ids), "system": plan.last_rules.system.name}
     if event_id in events.find(store, head, [event_id]):

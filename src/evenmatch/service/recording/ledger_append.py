@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from evenmatch.errors import StoreError
 from evenmatch.history import Columns, Flags, Floats, History, Integers, Times, fill_duration
 from evenmatch.ledger.block_rating import Block, Rated, advance
-from evenmatch.ledger.codec import Ids, PackedMatches, digests, pack, pack_players
+from evenmatch.ledger.codec import Ids, PackedMatches, digests, pack, pack_players, without_minus_zero
 from evenmatch.ledger.plan import Plan
 from evenmatch.ledger.roster import Roster
 from evenmatch.ledger.rows import Values
@@ -62,6 +62,9 @@ class Batch:
     ) -> Batch:
         """Create a batch with its packed columns and digests. Raises InputError for an id that cannot be stored."""
         check_texts("match id", ids)
+        duration = history.columns.duration
+        if (np.signbit(duration) & (duration == 0)).any():
+            history = History(history.columns._replace(duration=without_minus_zero(duration)))
         packed = pack(history, played_at)
         slot_names = np.asarray(names, object)[history.columns.player].tolist() if len(names) else []
         computed = digests(packed, slot_names, history.match_slots, rated)

@@ -8,7 +8,7 @@ import numpy as np
 
 from evenmatch.errors import DamageError, UnknownNameError
 from evenmatch.ledger.block_rating import engine_of
-from evenmatch.ledger.codec import same_bits
+from evenmatch.ledger.codec import same_bits, without_minus_zero
 from evenmatch.ledger.database import Database
 from evenmatch.ledger.plan import Plan, plan_of
 from evenmatch.ledger.roster import MOVES, Roster
@@ -178,7 +178,7 @@ def _compare_states(
             live.tally[name] = roster.tally[name]
     same = same_bits(live.records, roster.records) & same_bits(live.tally, roster.tally)
     shown = np.array(player_states.read_ratings(store, head), np.float64)
-    same &= same_bits(shown, np.ascontiguousarray(roster.records["rating"]))
+    same &= same_bits(without_minus_zero(shown), without_minus_zero(roster.records["rating"]))
     differing = roster.ids[~same].tolist()
     differences = [f"player {name_of(store, player)!r} has another state than a replay" for player in differing]
     if live.time != roster.time:
