@@ -202,6 +202,38 @@ def test_a_banned_player_is_on_no_list_and_back_when_reinstated(banded):
     assert everybody(banded)[chosen].rank == before[chosen].rank
 
 
+def test_a_player_who_was_banned_before_the_first_match_is_on_no_list_of_a_view_that_catches_up(banded):
+    banded.create_ladder("other", "elo", rules("elo"))
+    banded.record(duel(1, "eve", "x", ladder="other"))
+    banded.correct("default", Ban("eve", "refund"))
+    for number in range(241, 247):
+        banded.record(duel(number, *("ab" if number < 243 else ("eve", "a"))))
+        caught = everybody(banded)
+        banded._boards.forget("default")
+        assert caught == everybody(banded)
+    assert (caught["eve"].completed, caught["eve"].rank, caught["eve"].active) == (4, None, False)
+
+
+def test_a_player_who_returns_has_the_recorded_division_in_a_view_that_catches_up(service):
+    bands = (Division("low", 1), Division("high", 50))
+    given = Settings(standings=StandingsRules(placement=1, divisions=bands, division_margin=30))
+    service.create_ladder("default", "elo", rules("elo"), given)
+    service.clock.move(days=1)
+    for number, pair in enumerate(("ab", "cd")):
+        service.record(duel(number, *pair))
+    everybody(service)
+    service.clock.move(seconds=61)
+    service.record(duel(2, "e", "d"))  # records the divisions: c is high
+    service.correct("default", Void("m1"))
+    service.record(duel(3, "b", "d"))
+    assert "c" not in everybody(service)
+    service.record(duel(4, "a", "c"))
+    caught = everybody(service)
+    assert (caught["c"].percentile, caught["c"].division) == (26, "high")  # low is below 20 for a high player
+    service._boards.forget("default")
+    assert caught == everybody(service)
+
+
 def test_nobody_is_on_the_board_of_a_new_ladder(service, ladder):
     snapshot = service.view("default").snapshot
     assert (len(snapshot), snapshot.pages(10), snapshot.page(1, 10)) == (0, 0, [])

@@ -17,6 +17,11 @@ def read(store: Store, ladder: int) -> list[Row]:
     return store.all("SELECT player, division FROM division WHERE ladder = ?", ladder)
 
 
+def read_some(store: Store, ladder: int, players: list[int]) -> list[Row]:
+    """(player id, division index) of those of these players who were shown in a division, in no particular order."""
+    return store.among("SELECT player, division FROM division WHERE ladder = ? AND player IN ({})", (ladder,), players)
+
+
 def read_damaged(store: Store, ladder: int) -> list[int]:
     """The ids of the players whose row is not as it was written, ascending."""
     rows = store.all("SELECT player, division, checksum FROM division WHERE ladder = ? ORDER BY player", ladder)

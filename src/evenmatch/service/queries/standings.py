@@ -220,27 +220,31 @@ def _catch_up(store: Store, old: View, head: Head) -> Board | None:
     ):
         return None  # ratings of players without a match changed
     ids = events.changed_players(later).tolist()
-    board = _joined(board, _columns(player_states.read_standings(store, head, ids)))
+    changed = _columns(player_states.read_standings(store, head, ids))
+    added = changed.player[board.find(changed.player) < 0]  # some may be banned already, or have a recorded division
+    recorded = divisions.read_some(store, head.ladder, added.tolist())
+    board = _joined(board, changed, _divisions(recorded, added), _hidden(store, head, added))
     if head.corrected != old.head.corrected:
         board = replace(board, hidden=_hidden(store, head, board.player))
     if head.divided_at != old.head.divided_at:
-        board = replace(board, division=_divisions(store, head, board.player))
+        board = replace(board, division=_divisions(divisions.read(store, head.ladder), board.player))
     return board
 
 
-def _joined(board: Board, changed: StandingsColumns) -> Board:
-    """The board with new values for some players, some of whom may be missing from it."""
+def _joined(board: Board, changed: StandingsColumns, division: NDArray[np.int16], hidden: Flags) -> Board:
+    """The board with new values for some players; division, hidden: of those who are missing from it."""
     row = board.find(changed.player)
     new = row < 0
     order = np.argsort(np.concatenate((board.player, changed.player[new])), kind="stable")
 
+    def extended(column: NDArray[Any], added: NDArray[Any]) -> NDArray[Any]:
+        return np.concatenate((column, added))[order] if new.any() else column
+
     def joined(own: NDArray[Any], values: NDArray[Any]) -> NDArray[Any]:
         column = own.copy()
         column[row[~new]] = values[~new]
-        return np.concatenate((column, values[new]))[order] if new.any() else column
+        return extended(column, values[new])
 
-    division = np.where(new, UNSHOWN, board.division[row] if len(board) else UNSHOWN).astype(np.int16)
-    hidden = ~new & (board.hidden[row] if len(board) else False)
     return Board(
         joined(board.player, changed.player),
         joined(board.rating, changed.rating),
@@ -248,8 +252,8 @@ def _joined(board: Board, changed: StandingsColumns) -> Board:
         joined(board.completed, changed.completed),
         joined(board.last_completed, changed.last_completed),
         joined(board.expected_move, changed.expected_move),
-        joined(board.division, division),
-        joined(board.hidden, hidden),
+        extended(board.division, division),
+        extended(board.hidden, hidden),
     )
 
 
@@ -275,14 +279,13 @@ def _columns(rows: list[Row]) -> StandingsColumns:
 
 def _board(store: Store, head: Head, columns: StandingsColumns) -> Board:
     player = columns.player
-    division, hidden = _divisions(store, head, player), _hidden(store, head, player)
+    division, hidden = _divisions(divisions.read(store, head.ladder), player), _hidden(store, head, player)
     return Board(*columns, division, hidden)
 
 
-def _divisions(store: Store, head: Head, player: Ids) -> NDArray[np.int16]:
+def _divisions(recorded: list[Row], player: Ids) -> NDArray[np.int16]:
     """The recorded division index of each player, UNSHOWN without one."""
     division = np.full(len(player), UNSHOWN, np.int16)
-    recorded = divisions.read(store, head.ladder)
     if recorded and len(player):
         ids, values = np.array(recorded, np.int64).T
         row = np.minimum(player.searchsorted(ids), len(player) - 1)
@@ -293,6 +296,8 @@ def _divisions(store: Store, head: Head, player: Ids) -> NDArray[np.int16]:
 
 def _hidden(store: Store, head: Head, player: Ids) -> Flags:
     """A mask of the players that are never listed: the banned and the erased."""
+    if not len(player):
+        return np.zeros(0, np.bool_)
     banned = list(corrections.read_plan(store, head, head.corrected).bans)
     return np.isin(player, np.array(banned + player_identities.read_erased(store), np.int64))
 
