@@ -1,12 +1,15 @@
 """evenmatch verify, rebuild and backup; and an import that is killed in the middle."""
 
 import json
+import os
 import signal
 import sqlite3
 import subprocess
 import sys
 import time
 from contextlib import closing
+
+import pytest
 
 from evenmatch import from_matches, write
 from evenmatch.lab.synthetic_season import season as season_of_teams
@@ -105,6 +108,66 @@ def test_a_backup_while_another_connection_writes_is_whole(run, league):
     with closing(sqlite3.connect("copy.db")) as copy:
         assert sorted(row[0] for row in copy.execute("SELECT name FROM player")) == list("abcdef")
         assert copy.execute("PRAGMA integrity_check").fetchone() == ("ok",)
+
+
+OWN_FILES = {
+    "its log": "league.db-wal",
+    "its index of the log": "league.db-shm",
+    "its journal": "league.db-journal",
+    "its master secret": "league.db.secret",
+    "by another path": "folder/../league.db.secret",
+    "in a linked folder": "linked/league.db-wal",
+    "by a link": "link-to-secret",
+    "by a second name": "second-name",
+    "beside what the database's name links to": "real.db-wal",
+    "the master secret that a variable names": "elsewhere",
+}
+
+
+@pytest.mark.parametrize("which", OWN_FILES)
+def test_a_backup_never_takes_the_place_of_a_file_of_the_database(run, league, tmp_path, monkeypatch, which):
+    secret = tmp_path / ("elsewhere" if OWN_FILES[which] == "elsewhere" else "league.db.secret")
+    secret.write_text(os.environ["EVENMATCH_SECRET"])
+    content = secret.read_bytes()
+    monkeypatch.delenv("EVENMATCH_SECRET")
+    if secret.name == "elsewhere":
+        monkeypatch.setenv("EVENMATCH_SECRET_FILE", "elsewhere")
+    if OWN_FILES[which].startswith("real"):
+        league.rename("real.db")
+        league.symlink_to("real.db")
+        secret = secret.rename(tmp_path / "real.db.secret")
+    (tmp_path / "folder").mkdir()
+    (tmp_path / "linked").symlink_to(tmp_path)
+    (tmp_path / "link-to-secret").symlink_to(secret)
+    if which == "by a second name":
+        (tmp_path / "second-name").hardlink_to(secret)
+    before = sorted(tmp_path.iterdir())
+    for options in ([], ["--replace"]):
+        ended = run("backup", OWN_FILES[which], *options)
+        assert (ended.code, ended.out) == (2, "")
+        assert f"{OWN_FILES[which]} is a file that the database uses; choose another one" in ended.err
+    assert sorted(tmp_path.iterdir()) == before
+    assert secret.read_bytes() == content
+
+
+def test_a_backup_is_not_taken_for_the_master_secret_that_a_database_will_get(run, league):
+    ended = run("backup", "league.db.secret")
+    assert ended.code == 2
+    assert "league.db.secret is a file that the database uses; choose another one" in ended.err
+
+
+@pytest.mark.parametrize("kind", ["pipe", "link to a device"])
+def test_a_backup_replaces_only_files(run, league, tmp_path, kind):
+    target = tmp_path / "copy.db"
+    if kind == "pipe":
+        os.mkfifo(target)
+    else:
+        target.symlink_to("/dev/null")
+    for options in ([], ["--replace"]):
+        ended = run("backup", "copy.db", *options)
+        assert (ended.code, ended.out) == (2, "")
+        assert "copy.db is not a regular file; expected a new name, or a backup to replace" in ended.err
+    assert target.is_fifo() if kind == "pipe" else target.is_symlink()
 
 
 def test_a_backup_names_lost_ladders_and_then_replaces_no_former_backup(run, league):

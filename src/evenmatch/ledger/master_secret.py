@@ -54,6 +54,12 @@ class MasterSecret:
         beside = None if self.file is None else str(self.file)
         return os.environ.get(FILE_VARIABLE) or beside
 
+    @property
+    def files(self) -> list[Path]:
+        """The file beside an SQLite database and the one that the environment names, whether they exist or not."""
+        named = os.environ.get(FILE_VARIABLE)
+        return [file for file in (self.file, Path(named) if named else None) if file is not None]
+
     def sealer(self) -> Sealer:
         """The sealer of a database that contains sealed values. Raises SecretError without a valid master secret."""
         sealer = self._find()

@@ -26,7 +26,8 @@ def backup(database: Database, path: Path, *, replace: bool = False) -> Backup:
     replace  overwrite an existing file, unless the database has lost a ladder
     The file has its name only when the copy is complete, on the disk and equal to the database. Raises StoreError if it
     is not.
-    Raises UsageError for a path that cannot be written, and for PostgreSQL, which has its own tool (pg_dump).
+    Raises UsageError for a path that cannot be written, that of a file which the database uses, and for PostgreSQL,
+    which has its own tool (pg_dump).
     """
     if database.url.get_backend_name() != "sqlite":
         raise UsageError(f"PostgreSQL has its own backup tool; type: {dump_line(database.shown, path)}")
@@ -63,11 +64,26 @@ def _check(database: Database, path: Path, replace: bool) -> None:
         raise UsageError(f"{path}: the folder {path.parent} does not exist; create it, or choose another one")
     if path.is_dir():
         raise UsageError(f"{path} is a folder; expected the name of a file")
+    if _is_same(path, Path(database.url.database or "")):
+        raise UsageError(f"{path} is the database itself; choose another file")
+    if any(_is_same(path, used) for used in _used_files(database)):
+        raise UsageError(f"{path} is a file that the database uses; choose another one")
     if path.exists():
-        if path.samefile(database.url.database or ""):
-            raise UsageError(f"{path} is the database itself; choose another file")
+        if not path.is_file():
+            raise UsageError(f"{path} is not a regular file; expected a new name, or a backup to replace")
         if not replace:
             raise UsageError(f"{path} exists already; choose a new name, or add --replace")
+
+
+def _used_files(database: Database) -> list[Path]:
+    """The files that SQLite keeps beside a database, and those of its master secret, whether they exist or not."""
+    file = Path(database.url.database or "").resolve()
+    return [*(Path(f"{file}{suffix}") for suffix in ("-journal", "-wal", "-shm")), *database.master.files]
+
+
+def _is_same(path: Path, used: Path) -> bool:
+    """Whether two paths lead to the same file, which need not exist."""
+    return os.path.realpath(path) == os.path.realpath(used) or (path.exists() and used.exists() and path.samefile(used))
 
 
 def dump_line(shown: str, path: Path) -> str:
