@@ -6,7 +6,7 @@ import pytest
 
 from evenmatch.match import Match, Team
 from evenmatch.service.replay import name_check
-from ledger.sample_matches import after
+from ledger.sample_matches import after, team_match
 from ledger.test_player_damage import of, run_sql
 
 SIZE = 6
@@ -53,6 +53,35 @@ def test_whole_teams_renamed_twice_before_their_first_match_after_that_are_no_da
     verification = service.verify("default")
     assert verification.is_equal
     assert verification.unchecked == ()
+
+
+def test_whole_teams_renamed_and_renamed_back_are_no_damage(service, ladder, monkeypatch):
+    first, second, _ = names_of_eras(3, 2)
+    half = [*first[: SIZE // 2], *first[SIZE : SIZE + SIZE // 2]]
+    service.record(team_match(1, (1, *half[::2]), (2, *half[1::2])))
+    play(service, 2, first)
+    rename_all(service, first, second)
+    rename_all(service, second, first)
+    play(service, 3, first)
+    monkeypatch.setattr(name_check, "MOST", 1000)
+    verification = service.verify("default")
+    assert verification.is_equal
+    assert verification.damage == verification.unchecked == ()
+
+
+def test_former_names_of_players_who_were_renamed_back_are_no_damage_if_they_are_too_many_to_try(
+    service, ladder, monkeypatch
+):
+    first, second, _ = names_of_eras(3, 2)
+    service.start_ratings("default", dict.fromkeys(first, 1500.0))
+    rename_all(service, first, second)
+    play(service, 1, [*first[::2], *second[1::2]])
+    rename_all(service, second, first)
+    monkeypatch.setattr(name_check, "MOST", 1000)
+    verification = service.verify("default")
+    assert verification.is_equal
+    (line,) = verification.unchecked
+    assert line.startswith("the names in 1 match were not checked")
 
 
 def test_names_that_are_too_many_to_try_are_unchecked_and_no_damage(service, ladder, monkeypatch):

@@ -34,7 +34,8 @@ class NameCheck:
     def __init__(self, store: Store, merged: Mapping[int, int] | None, corrections: Sequence[Correction]) -> None:
         self._store, self._merged = store, merged
         self._renames = _players_by_position(corrections, Kind.RENAMED)
-        self._renames_left = Counter(self._renames.values())  # by player: those that are still to come
+        self._renames_of = Counter(self._renames.values())  # by player
+        self._renames_left = self._renames_of.copy()  # by player: those that are still to come
         self._erased = {*_players_by_position(corrections, Kind.ERASED).values()}
         self._own: dict[int, str] = {}  # the names that players have now
         self._known: dict[int, Identity] = {}
@@ -87,11 +88,13 @@ class NameCheck:
         self._names[player].sort(key=lambda name: ((name == own) == is_renamed, name in former))
 
     def _likely(self, player: int) -> list[str]:
-        """The names without those that the player had before or, it seems, got later."""
-        own, former = self._own.get(player), self._former.get(player, ())
-        is_renamed = self._renames_left[player] > 0
-        names = self._names[player]
-        return [name for name in names if name not in former and not (is_renamed and name == own)] or names[:1]
+        """The names without those that the player had before, and without the present one if it came later.
+
+        With fewer names than renames would add, the player was renamed back: the present name may be an early one, too.
+        """
+        own, former, names = self._own.get(player), self._former.get(player, ()), self._names[player]
+        is_later = self._renames_left[player] > 0 and len(names) > self._renames_of[player]
+        return [name for name in names if name not in former and not (is_later and name == own)] or names[:1]
 
     def _findings(self, player: int, identity: Identity, names: Sequence[str]) -> Iterator[str]:
         name, folded, merged_into, erased_at = identity
@@ -171,7 +174,8 @@ class NameCheck:
         tried = contents(_packed([event] * len(reported)), reported)
         known, likely = [self._names[player] for player in players], [self._likely(player) for player in players]
         subject = f"match {event.id!r} at position {event.position}"
-        for number, chosen in enumerate(_combinations(known, likely)):
+        present = [self._own[player] for player in players]
+        for number, chosen in enumerate(_combinations(known, likely, present)):
             if number == self._most:
                 # Before players were renamed, only those of their names are plausible that they did not get later.
                 if all(len(names) == 1 for names in likely) and self._former.keys().isdisjoint(players):
@@ -204,11 +208,14 @@ def _named(correction: Event) -> list[int]:
     return [player for player in (*named, *started) if 0 < player <= LARGEST]
 
 
-def _combinations(known: Sequence[Sequence[str]], likely: Sequence[Sequence[str]]) -> Iterator[list[str]]:
+def _combinations(
+    known: Sequence[Sequence[str]], likely: Sequence[Sequence[str]], present: list[str]
+) -> Iterator[list[str]]:
     """Every choice of one of the known names of each slot, some of them twice: the likeliest first."""
     sizes = range(len(known) + 1)
     together = ([names[min(rank, len(names) - 1)] for names in known] for rank in range(max(map(len, known))))
-    return chain(together, _changed(known, sizes[:3]), _changed(likely, sizes[3:]), _changed(known, sizes[3:]))
+    some = (_changed(known, sizes[:3]), _changed(likely, sizes[3:]), _changed(known, sizes[3:]))
+    return chain(together, [present], *some)
 
 
 def _changed(known: Sequence[Sequence[str]], sizes: Sequence[int]) -> Iterator[list[str]]:
