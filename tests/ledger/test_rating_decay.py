@@ -289,6 +289,23 @@ def test_two_who_apply_it_at_once_apply_it_once(service, clock, decaying, made_u
     assert ratings(service)["ann"] == pytest.approx(ann - 10)
 
 
+def test_matches_with_the_ids_of_decays_keep_no_rating_from_falling(service, clock, decaying):
+    for number in range(4):
+        service.record(duel(number, "ann", "bob"))
+    ann = ratings(service)["ann"]
+    for day in (12, 19):  # as a reporter may have sent ahead
+        service.record(replace(duel(10, "cat", "dan"), id=f"decay:2026-01-{day}"), rated=False)
+    on(clock, 12)
+    assert [result.players for result in decaying.step()] == [1]
+    assert decaying.step() == []
+    assert DailyDecay(service).step() == []
+    on(clock, 19)
+    assert [result.players for result in decaying.step()] == [1]
+    assert ratings(service)["ann"] == pytest.approx(ann - 20)
+    assert len(decays(service)) == 2
+    assert service.verify("default").is_equal
+
+
 def test_who_records_and_who_applies_it_at_once_come_one_after_the_other(service, clock, decaying, made_url):
     play_and_decay(service, clock, decaying, days=8)
     with Service.open(made_url, clock) as other:

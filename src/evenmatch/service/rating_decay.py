@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import secrets
 from typing import NamedTuple
 
 import numpy as np
@@ -14,7 +15,7 @@ from evenmatch.ledger.events import Kind
 from evenmatch.ledger.idle_decay import WEEK, PlannedDecay, lower
 from evenmatch.ledger.roster import Roster
 from evenmatch.ledger.store import Head, Store
-from evenmatch.ledger.tables import corrections, player_identities, player_states
+from evenmatch.ledger.tables import corrections, events, player_identities, player_states
 from evenmatch.service.corrections import Preview, RatingMove
 from evenmatch.service.ladders import correct
 from evenmatch.service.queries.standings import View
@@ -136,6 +137,8 @@ def add(store: Store, head: Head, due: DueDecay, settings: Settings, now: int) -
     numbers = {name: value for name, value in due.decay._asdict().items() if name != "position"}
     body = {**numbers, "stop": settings.rating_stop or None, "bound": due.bound, "count": len(due.roster)}
     event_id = f"decay:{iso_time(due.decay.until)[:10]}"
+    if events.find(store, head, [event_id]):  # a match was reported with this id
+        event_id = f"{event_id}:{secrets.token_hex(8)}"
     position = correct(store, head, Kind.DECAYED, body, event_id, now, since=None)
     assert position == due.decay.position
     player_states.put(store, head.ladder, head.generation, due.roster)
