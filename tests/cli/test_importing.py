@@ -4,9 +4,11 @@ import csv
 import io
 import json
 import sys
+from datetime import datetime
 
 import pytest
 
+from evenmatch import Match, Service, Team
 from evenmatch.service.recording import imports
 
 HEAD = "match_id,played_at,team,player,place\n"
@@ -260,6 +262,23 @@ def test_an_interrupted_import_says_how_much_is_in_and_goes_on(run, league, tmp_
     (tmp_path / "last.csv").write_text(HEAD + "z,2026-02-01,1,a,1\nz,2026-02-01,2,d,2\n")
     ended = run("import", "last.csv")
     assert ended == (130, "", "interrupted; nothing was added, the same command continues\n")
+
+
+def test_an_import_says_how_much_is_in_when_another_process_uses_an_id_of_the_file(run, league, monkeypatch):
+    rows = [f"n{n},2026-02-01,1,a,1\nn{n},2026-02-01,2,d,2\n" for n in range(4)]
+    (league.parent / "more.csv").write_text(HEAD + "".join(rows))
+
+    def record(_):
+        with Service.open("league.db") as other:
+            other.record(Match("n3", datetime(2026, 2, 1), (Team.of("b", place=1), Team.of("d", place=2)), "duel"))
+
+    monkeypatch.setattr(imports, "AT_ONCE", 2)
+    monkeypatch.setattr(imports, "load_kernels", record)
+    ended = run("import", "more.csv")
+    assert (ended.code, ended.out) == (1, "")
+    assert "more.csv: 1 problem; 2 matches were added before" in ended.err
+    assert "line 8, match 'n3': is on ladder 'duel' already, with other content" in ended.err
+    assert held(run) == (14, 6)
 
 
 @pytest.mark.parametrize(

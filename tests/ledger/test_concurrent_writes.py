@@ -2,12 +2,15 @@
 
 import threading
 
+import pytest
 import sqlalchemy as sa
 
-from evenmatch import rules
-from evenmatch.errors import ConflictError
+from evenmatch import from_matches, rules
+from evenmatch.errors import BadRowsError, ConflictError
+from evenmatch.service.recording import imports
 from evenmatch.service.recording.turns import AT_ONCE
-from ledger.sample_matches import duel, everybody
+from evenmatch.service.service import Service
+from ledger.sample_matches import duel, everybody, positions
 
 ROUNDS = 12
 
@@ -89,6 +92,46 @@ def test_a_merge_while_the_player_begins_on_another_ladder(service, ladder):
 def test_two_who_make_the_same_ladder(service):
     made = at_once(*(lambda: service.create_ladder("new", "elo", rules("elo")) for _ in range(4)))
     assert sorted(type(one).__name__ for one in made) == ["ConflictError"] * 3 + ["Ladder"]
+
+
+@pytest.fixture
+def import_while(service, ladder, made_url, clock, monkeypatch):
+    """Imports m1 to m4, two at a time, while another process acts between the batches."""
+
+    def run(act, **options):
+        def progress(done):
+            if done == 2:
+                with Service.open(made_url, clock) as other:
+                    act(other)
+
+        monkeypatch.setattr(imports, "AT_ONCE", 2)
+        table = from_matches([duel(number, "ann", "bob") for number in range(1, 5)])
+        return service.import_matches("default", table, progress=progress, **options)
+
+    return run
+
+
+def test_an_import_compares_matches_that_another_process_has_recorded_meanwhile(service, import_while):
+    with pytest.raises(BadRowsError, match="'m3': is on ladder 'default' already, with other content") as raised:
+        import_while(lambda other: other.record(duel(3, "cat", "dan")))
+    assert raised.value.outcome == "2 matches were added before"
+    assert positions(service) == [1, 2, 3, 4]
+
+
+def test_an_import_leaves_out_bad_matches_that_another_process_has_recorded_meanwhile(service, import_while):
+    def act(other):
+        other.record(duel(3, "cat", "dan"))
+        other.record(duel(4, "ann", "bob"))
+
+    result = import_while(act, skip_bad=True)
+    assert (result.added, result.known) == (2, 1)
+    assert [problem.match_id for problem in result.left_out] == ["m3"]
+
+
+def test_an_import_ends_when_another_process_archives_the_ladder(service, import_while):
+    with pytest.raises(ConflictError, match="archived"):
+        import_while(lambda other: other.change_settings("default", {"archived": True}))
+    assert service.ladder("default").matches == 2
 
 
 def test_a_recording_does_not_wait_long_for_others_that_compute(service, ladder):

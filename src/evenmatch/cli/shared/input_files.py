@@ -53,11 +53,16 @@ def matches_in(path: Path, name: str | None, skip_bad: bool) -> MatchTable:
 
 @contextmanager
 def adding(of: str = "match") -> Iterator[None]:
-    """Let errors about bad rows say that nothing was added. of: what the rows describe, `match` or `row`."""
+    """Let errors about bad rows say that nothing was added, unless they say what was.
+
+    of  what the rows describe, `match` or `row`
+    """
     try:
         yield
     except BadRowsError as error:
-        error.outcome, error.of = "nothing was added", of
+        error.of = of
+        if error.outcome == BadRowsError.outcome:
+            error.outcome = "nothing was added"
         raise
 
 

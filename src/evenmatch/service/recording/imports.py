@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from functools import cache
 from itertools import pairwise
 from typing import NamedTuple
@@ -57,7 +57,8 @@ def import_matches(
     rated     False: they are recorded and change no rating
     skip_bad  skip matches that are too large, that the ladder's system cannot rate, that two names of one player appear
               in, that end in the future, or whose id has other content
-    Raises BadRowsError with every such match, unless skip_bad, before anything is added.
+    Raises BadRowsError with every such match, unless skip_bad, before anything is added; or later, if another process
+    uses an id of a match with other content meanwhile. Raises ConflictError if the ladder is archived, also meanwhile.
     """
     with database.read() as store:
         head = store.head(ladder)
@@ -83,7 +84,17 @@ def import_matches(
     for batch in _batches(matches, rated):
         with database.write(patient=True) as store:
             head = store.lock(ladder)
+            Settings.read(head.settings).check_open(ladder)
             present = events.find(store, head, batch.ids)
+            taken = [
+                (index, reason) for index, reason in _taken(present, batch, ladder) if batch.ids[index] not in left_out
+            ]
+            if taken:
+                problems = matches.problems((done + index, reason) for index, reason in taken)
+                if not skip_bad:
+                    raise _late(matches, problems, added)
+                conflicts += problems
+                left_out |= {problem.match_id for problem in problems}
             wanted = [index for index, match_id in enumerate(batch.ids) if match_id not in left_out]
             new = [index for index in wanted if batch.ids[index] not in present]
             known += len(wanted) - len(new)
@@ -186,7 +197,23 @@ def _conflicts(store: Store, ladder: str, matches: MatchTable, rated: bool) -> l
         if not present:
             continue
         batch = batch_of(matches, names, first, end, rated)
-        for index, (match_id, digest) in enumerate(zip(batch.ids, batch.digests, strict=True)):
-            if match_id in present and present[match_id][1] != digest:
-                conflicts.append((first + index, f"is on ladder {ladder!r} already, with other content"))
+        conflicts += [(first + index, reason) for index, reason in _taken(present, batch, ladder)]
     return matches.problems(iter(conflicts))
+
+
+def _taken(present: Mapping[str, tuple[int, bytes]], batch: Batch, ladder: str) -> list[tuple[int, str]]:
+    """(index, reason) of the matches whose ids the ladder has with other content; present: see `events.find`."""
+    ids = zip(batch.ids, batch.digests, strict=True)
+    return [
+        (index, f"is on ladder {ladder!r} already, with other content")
+        for index, (match_id, digest) in enumerate(ids)
+        if match_id in present and present[match_id][1] != digest
+    ]
+
+
+def _late(matches: MatchTable, problems: list[RowProblem], added: int) -> BadRowsError:
+    """The error for matches whose ids another process has used since the import began; added: by this import so far."""
+    error = BadRowsError(matches.source.name, problems)
+    if added:
+        error.outcome = f"{added:,} {'match was' if added == 1 else 'matches were'} added before"
+    return error
