@@ -262,3 +262,24 @@ def test_an_example_of_the_help_is_accepted(line, run, league, tmp_path):
         assert "at least 200 are needed" in ended.err
     else:
         assert ended.code == 0, ended
+
+
+NOT_UTF8 = "x\udcff"  # as Python reads the bytes b"x\xff" of an argument
+LINES = (
+    "void d03 --reason",
+    "void d03 --id",
+    "void",
+    "reinstate d03 --reason",
+    "ladder change duel --title",
+    "player show",
+    "backup",
+    "backup copy.db --db",
+    "verify --head",
+)
+
+
+@pytest.mark.parametrize("line", LINES)
+def test_an_argument_that_is_not_utf8_is_refused(line, run, league):
+    ended = run(*line.split(), NOT_UTF8)
+    assert (ended.code, ended.out) == (2, "")
+    assert ended.err == "error: the argument 'x\\udcff' is not valid UTF-8; expected text in UTF-8\n"

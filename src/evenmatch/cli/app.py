@@ -44,6 +44,7 @@ from evenmatch.cli import (
     void,
 )
 from evenmatch.cli.shared import options
+from evenmatch.errors import UsageError
 
 FILES = "From a file"
 MATCHMAKING = "Matchmaking"
@@ -60,6 +61,15 @@ class OrderedCommands(typer.core.TyperGroup):
         files = [name for name in self.commands if name in panels[FILES] or name in panels[MATCHMAKING]]
         groups = [name for name in groups_of_commands if name in self.commands]
         return [*files, *groups, *(name for name in self.commands if name not in {*files, *groups})]
+
+    def parse_args(self, ctx: typer.Context, args: list[str]) -> list[str]:  # type: ignore[override]
+        """Refuse arguments that are not UTF-8, which neither a database nor most readers of files could take."""
+        for argument in args:
+            try:
+                argument.encode()
+            except UnicodeEncodeError:
+                raise UsageError(f"the argument {argument!r} is not valid UTF-8; expected text in UTF-8") from None
+        return super().parse_args(ctx, args)
 
     def invoke(self, ctx: typer.Context) -> object:  # type: ignore[override]  # the class that typer declares is private
         """Run a command; messages about a wrong option value include this value."""
