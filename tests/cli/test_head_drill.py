@@ -76,6 +76,17 @@ def test_verify_compares_with_a_head_kept_elsewhere(run, league, how):
     assert ended.out.endswith("a rebuild cannot repair that; restore a backup from before the damage\n")
 
 
+@pytest.mark.parametrize("options", [[], ["--json"]], ids=["lines", "json"])
+def test_heads_as_text_may_be_longer_than_the_name_of_a_file(run, league, options):
+    for number in range(10):
+        assert run("ladder", "create", f"ladder{number}", "--system", "elo").code == 0
+    heads = run("head", *options).out
+    assert len(heads) > 2 * 255
+    ended = run("verify", "--head", heads)
+    assert (ended.code, ended.err) == (0, "")
+    assert "not compared" not in ended.out
+
+
 def test_a_head_of_a_ladder_that_is_gone_is_a_finding(run, league):
     ended = run("verify", "--head", f"other 3 {'0' * 32} 2026-01-01T00:00:00Z")
     assert ended.code == 1

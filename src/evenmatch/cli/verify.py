@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -103,7 +104,8 @@ def _kept(head: str) -> dict[str, LadderHead]:
     from evenmatch.service.ladder_heads import parse_heads
 
     try:
-        text = Path(head).read_text(encoding="utf-8") if Path(head).is_file() else head
+        is_file = os.path.isfile(head)  # Path.is_file raises OSError for a text longer than a name can be
+        text = Path(head).read_text(encoding="utf-8") if is_file else head
     except (OSError, ValueError) as error:
         raise UsageError(f"--head {head}: cannot be read ({error}); expected a text file") from error
     return {kept.ladder: kept for kept in sorted(parse_heads(text), key=lambda kept: kept.position)}
