@@ -119,6 +119,19 @@ def test_a_ladder_has_a_limit_of_running_matches(admin, ladder):
     assert admin.put(f"{ON}/m-9", json=duel(9)).status_code == 200
 
 
+def test_a_key_of_one_ladder_has_no_long_match_filled_by_a_queue(admin, site, ladder, asking):
+    key = site.keys.create("game server", ["report"], ["duel"])[1]
+    limited, body = {"Authorization": f"Bearer {key}"}, {"queue": "short", "seats": [0, 1]}
+    short = {"policy": {"team_size": 2}, "rules": {"longest_match": 60}}
+    assert admin.put("/v1/ladders/duel/queues/short", json=short).status_code < 300
+    long = {**duel(0), "expires_in": 7 * 86_400}
+    assert asking.put(f"{ON}/m-0", json=long, headers=limited).status_code == 200
+    refused = asking.put(f"{ON}/m-0/backfill", json=body, headers=limited)
+    assert (refused.status_code, "longest_match of queue 'short'" in refused.text) == (422, True), refused.text
+    assert asking.put(f"{ON}/m-0/backfill", json={"seats": None}, headers=limited).status_code == 200
+    assert admin.put(f"{ON}/m-0/backfill", json=body).json()["openings"] == [0, 1]
+
+
 def test_a_player_who_comes_and_goes_all_the_time_is_refused_in_the_end(admin, ladder, clock):
     assert admin.put(f"{ON}/m-0", json=duel(0)).status_code == 200
     flaps = [{"player": "a0", "back": at % 2 == 1} for at in range(2 * attendance.SPANS - 2)]

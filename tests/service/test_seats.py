@@ -118,6 +118,29 @@ def test_a_key_of_one_ladder_cannot_stretch_the_match_of_a_queue(queue_service, 
     assert running.status("duel", match_id).expires_at <= clock() + 1_800_000_000
 
 
+def test_a_key_of_one_ladder_has_no_match_filled_that_outlasts_the_queue(queue_service, running, service, clock):
+    """Whoever a queue brings into an announced match has a seat on all ladders, for as long as the match may last."""
+    running.announce("duel", "m1", [["ann"], ["bob"]], expires_in=7 * DAYS, everywhere=False)
+    running.leaves("duel", "m1", [Presence("bob")], everywhere=False)
+    with pytest.raises(InputError, match=r"match 'm1' would keep its players from all ladders until 2026-01-18"):
+        running.openings("duel", "m1", "ranked", [0, 1], everywhere=False)
+    assert running.openings("duel", "m1", seats=None, everywhere=False).openings is None
+    clock.move(seconds=7 * DAYS - 3600)
+    queue_service.set_queue("duel", "short", DUEL, QueueRules(longest_match=3599))
+    with pytest.raises(InputError, match="longest_match of queue 'short'"):
+        running.openings("duel", "m1", "short", [0, 1], everywhere=False)
+    assert running.openings("duel", "m1", "ranked", [0, 1], everywhere=False).openings == ("ranked", (0, 1))
+    (ticket,) = join_queue(queue_service, "duel", party("cat", within=100.0))
+    assert len(Matchmaker(queue_service).step("duel").offers) == 1
+    accept_all(queue_service, "duel", [ticket])
+    with pytest.raises(NotYetError, match="'cat' plays match 'm1'"):
+        join_one(queue_service, "arena", party("cat"))
+    running.announce("arena", "long", [["dan"], ["eve"]], expires_in=7 * DAYS)
+    running.leaves("arena", "long", [Presence("eve")])
+    assert running.openings("arena", "long", "ranked", [0, 1]).openings == ("ranked", (0, 1))
+    check_everything(service)
+
+
 @pytest.mark.parametrize("everywhere", [False, True])
 def test_who_joins_late_leaves_and_comes_back_has_a_seat_that_reaches_as_far(
     queue_service, running, service, everywhere

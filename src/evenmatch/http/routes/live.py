@@ -120,10 +120,16 @@ async def tell_presence(
 
 
 @router.put(f"{MATCH}/backfill", response_model=LiveMatch, operation_id="request_backfill")
-async def request_backfill(ladder: str, match_id: str, body: Backfill, request: Request, _: Reporter) -> Response:
-    """Request players from a queue to fill open slots; players who accept the offer join the match."""
+async def request_backfill(ladder: str, match_id: str, body: Backfill, request: Request, caller: Reporter) -> Response:
+    """Request players from a queue to fill open slots; players who accept the offer join the match.
+
+    They cannot queue on any ladder until they leave or it ends: a key for some ladders gets 422 if the match may last
+    longer, from now on, than `longest_match` of the queue.
+    """
     site = site_of(request)
-    return await _changed(site, ladder, partial(site.running.openings, ladder, match_id, body.queue, body.seats))
+    everywhere = caller.ladders is None
+    fill = partial(site.running.openings, ladder, match_id, body.queue, body.seats, everywhere=everywhere)
+    return await _changed(site, ladder, fill)
 
 
 @router.post(f"{MATCH}/close", response_model=ReceiptOut, operation_id="close_match")

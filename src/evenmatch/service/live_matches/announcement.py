@@ -11,7 +11,7 @@ from evenmatch.ledger.tables.change_locks import advance
 from evenmatch.ledger.tables.live_matches import LiveMatchBody, LiveMatchRow, MatchSlot, MatchStart
 from evenmatch.ledger.text import check_text
 from evenmatch.service import player_seats, stored_queues
-from evenmatch.service.live_matches.match_slots import begin, check_on
+from evenmatch.service.live_matches.match_slots import begin, check_expiry, check_on
 from evenmatch.service.name_rule import check_names
 from evenmatch.service.recording.ledger_append import AHEAD
 from evenmatch.service.settings import Settings
@@ -100,7 +100,9 @@ def _confirm(store: Store, head: Head, match: LiveMatchRow, start: MatchStart, l
     if start["expires_in"] is not None:
         length = round(1e6 * start["expires_in"])
     if limited_at is not None:
-        _check_expiry(store, head, match, began + length, limited_at)
+        longest = rules_of(store, head.ladder, match.queue or "").longest_match
+        limit = max(limited_at + round(longest * 1e6), match.expires_at)
+        check_expiry(match.match_id, match.queue, began + length, limit)
     for slot in match.slots():
         if slot["spells"][0][0] == match.started_at:
             slot["spells"][0][0] = began
@@ -111,16 +113,6 @@ def _confirm(store: Store, head: Head, match: LiveMatchRow, start: MatchStart, l
     confirmed = match._replace(change=change, started_at=began, expires_at=began + length)
     live_matches.put(store, head.ladder, confirmed)
     return confirmed
-
-
-def _check_expiry(store: Store, head: Head, match: LiveMatchRow, expires_at: int, now: int) -> None:
-    longest = rules_of(store, head.ladder, match.queue or "").longest_match
-    limit = max(now + round(longest * 1e6), match.expires_at)
-    if expires_at > limit:
-        raise InputError(
-            f"match {match.match_id!r} would keep its players from all ladders until {iso_time(expires_at)}; at most "
-            f"{iso_time(limit)} is allowed for a key of some ladders only (longest_match of queue {match.queue!r})"
-        )
 
 
 def _teams(match: LiveMatchRow, *, first: bool) -> list[list[int]]:

@@ -102,12 +102,22 @@ class Running:
             return status_of(store, ladder, match)
 
     def openings(
-        self, ladder: str, match_id: str, queue: str | None = None, seats: Sequence[int] | None = None
+        self,
+        ladder: str,
+        match_id: str,
+        queue: str | None = None,
+        seats: Sequence[int] | None = None,
+        *,
+        everywhere: bool = True,
     ) -> MatchStatus:
-        """Ask a queue to fill `seats` open slots for each team; None: withdraw. queue None: the match's own."""
+        """Ask a queue to fill `seats` open slots for each team; None: withdraw. queue None: the match's own.
+
+        everywhere  False: the caller is limited to some ladders, so the match may not outlast the queue's longest_match
+        """
         with self._write(ladder) as (store, head):
             match = _find(store, head, match_id)
-            openings = open_seats.request_backfill(store, head, match, queue, seats)
+            limited_at = None if everywhere else self._clock()
+            openings = open_seats.request_backfill(store, head, match, queue, seats, limited_at)
             if openings != match.openings:
                 check_on(match)
                 match = match._replace(openings=openings, change=change_locks.advance(store, head.ladder, 1))

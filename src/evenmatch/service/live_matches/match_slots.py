@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from evenmatch.errors import ConflictError
+from evenmatch.errors import ConflictError, InputError
 from evenmatch.ledger.store import Store
 from evenmatch.ledger.tables import live_matches
 from evenmatch.ledger.tables.live_matches import OPEN, LiveMatchBody, LiveMatchRow, MatchSlot
+from evenmatch.service.times import iso_time
 
 
 def begin(
@@ -61,3 +62,12 @@ def check_on(match: LiveMatchRow) -> None:
     if not match.is_on:
         state = "being closed" if match.state == OPEN else match.state
         raise ConflictError(f"match {match.match_id!r} is {state}; it cannot be changed any more")
+
+
+def check_expiry(match_id: str, queue: str | None, expires_at: int, limit: int) -> None:
+    """Raise InputError if a match would keep the players of a queue from all ladders for too long."""
+    if expires_at > limit:
+        raise InputError(
+            f"match {match_id!r} would keep its players from all ladders until {iso_time(expires_at)}; at most "
+            f"{iso_time(limit)} is allowed for a key of some ladders only (longest_match of queue {queue!r})"
+        )
