@@ -4,12 +4,16 @@ import asyncio
 import threading
 from concurrent.futures import ThreadPoolExecutor
 
+import jwt
 import pytest
 
 from evenmatch.http import waiting_requests
+from evenmatch.http.options import Options
 from evenmatch.http.routes import standings
 from evenmatch.http.site import Site, anonymous_client
 from evenmatch.service.callers.credential_checks import Credential
+from evenmatch.service.callers.sessions import ISSUER
+from evenmatch.web import page_request, templates
 from evenmatch.web.change_stream import ChangeStream
 from evenmatch.web.lab_cache import LabCache
 from ledger.sample_matches import duel
@@ -92,6 +96,67 @@ def test_a_page_that_waits_too_long_is_an_error_page_and_no_bug(anyone, league, 
     assert page.status_code == 503
     assert "The database does not answer" in page.text
     assert "bug" not in page.text
+
+
+class TestBeyondTheLimit:
+    """Refusing strangers takes no threads of others, and little of their own."""
+
+    @pytest.fixture
+    def options(self):
+        return Options(matchmaker=False, open_reads=True, open_rate=0.001, open_burst=2)
+
+    @pytest.fixture
+    def used(self, monkeypatch):
+        """The threads that rendered pages."""
+        names = []
+
+        def render(template, values):
+            names.append(threading.current_thread().name.rpartition("_")[0])
+            return templates.render(template, values)
+
+        monkeypatch.setattr(page_request, "render", render)
+        return names
+
+    @pytest.mark.parametrize("path", ["/ladders/league", "/nope"])
+    def test_the_refusals_of_strangers_are_rendered_in_the_threads_of_their_address(self, anyone, league, used, path):
+        statuses = [anyone.get(path).status_code for _ in range(4)]
+        assert statuses[2:] == [429, 429]
+        assert used == ["evenmatch-address"] * 4
+
+    def test_a_refusal_waits_for_no_thread_where_too_many_wait(self, anyone, league, occupied):
+        assert [anyone.get("/ladders/league").status_code for _ in range(3)] == [200, 200, 429]
+        occupied(AT_ONCE + WAITING)
+        refused = anyone.get("/ladders/league")
+        assert (refused.status_code, "more than 0.001 requests per second" in refused.text) == (429, True)
+        foreign = anyone.get("/ladders/league", headers={"host": "evil.example"})
+        assert (foreign.status_code, "league" in foreign.text) == (429, False)
+
+    @pytest.mark.parametrize("path", ["/ladders/league", "/nope", "/v1/ladders/league/standings"])
+    def test_requests_under_a_foreign_name_count(self, anyone, league, used, path):
+        answers = [anyone.get(path, headers={"host": "evil.example"}) for _ in range(4)]
+        assert [answer.status_code for answer in answers] == [421, 421, 429, 429]
+        assert not [answer for answer in answers if "The league" in answer.text]
+        assert set(used) <= {"evenmatch-address"}
+        assert anyone.get("/ladders/league").status_code == 429
+
+    def test_forged_session_cookies_take_no_thread(self, anyone, operator, site, league, monkeypatch):
+        find, asked = site.sessions.find, []
+        monkeypatch.setattr(site.sessions, "find", lambda text: (asked.append(text), find(text))[1])
+        for forged in ("x.y.z", "x" * 60_000, jwt.encode({"iss": ISSUER}, "0" * 32, "HS256")):
+            anyone.get("/ladders/league", headers={"cookie": f"evenmatch-session={forged}"})
+        assert asked == []
+        assert operator.get("/operate").status_code == 200
+        assert len(asked) == 1
+
+    def test_the_form_of_a_stranger_is_not_sent_back(self, anyone, operator, league):
+        form = "&".join(f"region=r{number:04d}" for number in range(1990))
+        headers = {"content-type": "application/x-www-form-urlencoded"}
+        for _ in range(3):
+            refused = anyone.post("/ladders/league/queue/join", content=form, headers=headers)
+        assert refused.status_code == 429
+        assert "r0001" not in refused.text
+        assert len(refused.content) < 10_000
+        assert operator.get("/ladders/league").status_code == 200
 
 
 def test_the_streams_of_others_do_not_wait_for_the_stranger_who_opened_the_first(site, league):

@@ -183,8 +183,8 @@ def allow(site: Site, scope: Scope, caller: Caller) -> None:
         recognise(scope, has_key=caller.player is None)
     if caller is ANYONE:
         client = client_of(scope)
+        anonymous_client.set(client)  # before the limit: a refusal must not take the threads of others either
         context.allowance = site.open_limit.take(client)
-        anonymous_client.set(client)
     elif caller.player is None:
         context.allowance = site.key_limit.take(caller.key)
     else:
@@ -281,8 +281,12 @@ def client_of(scope: Scope) -> str:
 
 
 def check_host(site: Site, scope: Scope) -> None:
-    """Raise HostError for a request under a name that is not allowed; without a key it may be a browser's."""
+    """Raise HostError for a request under a name that is not allowed; without a key it may be a browser's.
+
+    It counts as an anonymous request: RateLimitError beyond the limit.
+    """
     if not _has_allowed_host(site, scope):
+        allow(site, scope, ANYONE)
         hosts = [value.decode("latin-1") for name, value in scope["headers"] if name == b"host"]
         raise HostError(", ".join(hosts))
 

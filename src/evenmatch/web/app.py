@@ -7,7 +7,7 @@ from contextlib import suppress
 from urllib.parse import urlencode
 
 from starlette.requests import ClientDisconnect, Request
-from starlette.responses import RedirectResponse, Response
+from starlette.responses import PlainTextResponse, RedirectResponse, Response
 from starlette.routing import Match, Route, Router
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
@@ -17,6 +17,7 @@ from evenmatch.errors import (
     EvenmatchError,
     ForbiddenError,
     HostError,
+    RateLimitError,
     StoreError,
     UnknownNameError,
 )
@@ -118,13 +119,16 @@ def _check_whole(visit: PageRequest) -> None:
 
 async def _session(site: Site, request: Request) -> Session | None:
     cookie = Cookies(request).read(SESSION)
-    return None if cookie is None else await site.work(site.sessions.find, cookie)
+    is_worth_a_query = cookie is not None and not site.sessions.is_invalid(cookie)
+    return await site.identify(site.sessions.find, cookie) if is_worth_a_query else None
 
 
 async def _error_response(visit: PageRequest, page: PageRoute, error: EvenmatchError) -> Response:
     """Show the refused form again with its values and the error; for other requests show the error page."""
     error = visit.as_seen(error)
     status = kind_of(error.error if isinstance(error, FieldError) else error).status
+    if _is_refused_stranger(visit, error):
+        return await error_page(visit, error, page)
     can_resend = page.form is not None and (status == 401 or status in PASSING)  # the error page holds the values
     if can_resend and visit.sent is None:  # refused before the body was read
         with suppress(EvenmatchError):
@@ -155,8 +159,11 @@ async def error_page(visit: PageRequest, error: EvenmatchError, page: PageRoute 
     kind = kind_of(error)
     if is_overloaded := isinstance(error, BusyError | StoreError):
         anonymous_client.set(None)  # there is no thread for a page of an anonymous visitor
-    if isinstance(error, HostError):  # the page shows nothing of the site
-        return await visit.show("error", {"title": kind.title, "told": str(error), "meant": None}, kind.status)
+    if _is_refused_stranger(visit, error):  # the page shows nothing of the site, nor what was sent
+        try:
+            return await visit.show("error", {"title": kind.title, "told": str(error), "meant": None}, kind.status)
+        except BusyError:
+            return PlainTextResponse(f"{kind.title}: {error}", kind.status)
     meant = _suggestion(visit, error)
     if isinstance(error, UnknownNameError) and error.kind == "ladder" and visit.request.method == "GET":
         corrected = await visit.site.work(_corrected_case, visit, error.name)
@@ -182,6 +189,11 @@ async def error_page(visit: PageRequest, error: EvenmatchError, page: PageRoute 
         **({} if is_overloaded else await visit.site.work(_ladder_of, visit)),
     }
     return await visit.show("error", values, kind.status)
+
+
+def _is_refused_stranger(visit: PageRequest, error: EvenmatchError) -> bool:
+    """Whether the error refuses a request that may be one of very many: under a foreign name, or beyond the limit."""
+    return isinstance(error, HostError) or (isinstance(error, RateLimitError) and visit.session is None)
 
 
 def _ladder_of(visit: PageRequest) -> dict[str, object]:
