@@ -66,6 +66,16 @@ def test_reads_without_a_key_leave_the_keys_of_their_address_alone(client, clock
     assert statuses(client, 1, headers=bearer(token)) == [200]
 
 
+@pytest.mark.parametrize(("method", "path", "status"), [("get", "/v1/nothing", 404), ("put", LADDERS, 405)])
+def test_requests_without_an_endpoint_count_for_who_sends_them(client, key, method, path, status):
+    ask = getattr(client, method)
+    assert [ask(path).status_code for _ in range(FEW + 2)] == [status] * FEW + [429] * 2
+    assert statuses(client, 1) == [429]
+    assert statuses(client, 1, headers=bearer(key)) == [200]
+    assert [ask(path, headers=bearer(key)).status_code for _ in range(FEW + 2)] == [status] * (FEW + 2)
+    assert statuses(client, 50, headers=bearer(key)).count(429) == FEW + 3
+
+
 def test_a_key_leaves_reads_without_one_alone(client, key):
     assert statuses(client, 20, headers=bearer(key)) == [200] * 20
     assert statuses(client, FEW + 1) == [200] * FEW + [429]

@@ -531,6 +531,16 @@ def test_what_repeats_is_counted_in_the_log(wire):
     assert not [line for line in lines if '"status": 429' in line]
 
 
+def test_long_paths_are_cut_in_the_log(wire):
+    before = len(wire.served.told().splitlines())
+    with httpx.Client(base_url=wire.served.address) as stranger:
+        for start in ("/v1/nothing/", "/v1/ladders/", "/v1/keys/", "/nothing/"):
+            assert stranger.get(start + "x" * 50_000).status_code >= 400
+    lines = wire.served.told().splitlines()[before:]
+    assert '"path": "/v1/nothing/xxx' in "".join(lines)
+    assert max(map(len, lines)) < 1_000
+
+
 def test_a_stranger_who_breaks_off_writes_no_traceback(wire):
     before = len(wire.served.told().splitlines())
     head = b"POST /login HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\nZZ\r\n"

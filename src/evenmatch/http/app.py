@@ -17,7 +17,7 @@ from starlette.responses import Response
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from evenmatch import __version__
-from evenmatch.errors import EvenmatchError
+from evenmatch.errors import EvenmatchError, RateLimitError
 from evenmatch.http.access import allow, recalled
 from evenmatch.http.middleware.error_boundary import ErrorBoundary
 from evenmatch.http.middleware.fast_path import FastPath
@@ -33,7 +33,7 @@ from evenmatch.http.path_text import is_api
 from evenmatch.http.problems import MEDIA_TYPE, OTHERS, ProblemKind, make_problem, refusal, respond
 from evenmatch.http.request_context import BodyRefusedError, context_of
 from evenmatch.http.routes import ROUTERS
-from evenmatch.http.site import Site
+from evenmatch.http.site import Site, site_of
 from evenmatch.service.callers.access import ANYONE
 
 Lifespan = Callable[[FastAPI], AbstractAsyncContextManager[None]]
@@ -202,6 +202,12 @@ async def _http_error(request: Request, error: Exception) -> Response:
     assert isinstance(error, HTTPException)
     if isinstance(error, BodyRefusedError):
         return respond(error.problem)
+    context, site = context_of(request.scope), site_of(request)
+    if context.allowance is None:  # no endpoint has counted it
+        try:
+            allow(site, request.scope, recalled(site, request.scope) or ANYONE)
+        except RateLimitError as exceeded:
+            return refusal(exceeded, context)
     kind = OTHERS.get(error.status_code, ProblemKind(error.status_code, "http", str(error.detail)))
     response = _respond(request, kind, f"{request.method} {request.url.path[:200]}: {error.detail}")
     response.headers.update(error.headers or {})

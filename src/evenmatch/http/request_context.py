@@ -12,6 +12,8 @@ from evenmatch.http.models.problems import Problem
 from evenmatch.http.rate_limits import Allowance
 from evenmatch.service.callers.access import Caller
 
+LONGEST_LOGGED = 200  # characters of a path
+
 
 @dataclass(slots=True)
 class RequestContext:
@@ -40,6 +42,12 @@ class BodyRefusedError(HTTPException):
     def __init__(self, problem: Problem) -> None:
         self.problem = problem
         super().__init__(problem.status, problem.detail)
+
+
+def logged_path(scope: Scope) -> str:
+    """The path of a request for a line of the log, which anyone can make very long."""
+    path: str = scope["path"]
+    return path if len(path) <= LONGEST_LOGGED else f"{path[:LONGEST_LOGGED]}…"
 
 
 def context_of(scope: Scope) -> RequestContext:

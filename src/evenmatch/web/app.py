@@ -25,7 +25,7 @@ from evenmatch.http import path_text
 from evenmatch.http.access import check_host
 from evenmatch.http.logs import log
 from evenmatch.http.problems import kind_of
-from evenmatch.http.request_context import BodyRefusedError, context_of
+from evenmatch.http.request_context import BodyRefusedError, context_of, logged_path
 from evenmatch.http.site import Site, anonymous_client
 from evenmatch.service.callers.sessions import Session
 from evenmatch.service.queries.visibility import Visibility
@@ -89,7 +89,8 @@ async def _respond(shared: SharedState, request: Request, page: PageRoute) -> Re
     except ClientDisconnect:
         raise  # the client has hung up
     except Exception as error:
-        log.error("bug", request=visit.request_id, method=request.method, path=request.url.path, exc_info=error)
+        path = logged_path(request.scope)
+        log.error("bug", request=visit.request_id, method=request.method, path=path, exc_info=error)
         message = f"This is a bug in evenmatch. The server log has the details under {visit.request_id}."
         values = {
             "title": "Something went wrong on our side",

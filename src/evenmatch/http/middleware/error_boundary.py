@@ -7,7 +7,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from evenmatch.http.logs import log
 from evenmatch.http.problems import OTHERS, make_problem, respond
-from evenmatch.http.request_context import BodyRefusedError, context_of
+from evenmatch.http.request_context import BodyRefusedError, context_of, logged_path
 
 
 class ErrorBoundary:
@@ -31,7 +31,7 @@ class ErrorBoundary:
                 raise
             await respond(error.problem)(scope, receive, send)
         except Exception as error:
-            log.error("bug", request=context.id, method=scope["method"], path=scope["path"], exc_info=error)
+            log.error("bug", request=context.id, method=scope["method"], path=logged_path(scope), exc_info=error)
             if context.status:
                 raise
             detail = "this is a bug in evenmatch; the server log has the details under this request_id"

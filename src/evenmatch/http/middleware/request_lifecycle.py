@@ -14,7 +14,7 @@ from evenmatch.http.limited_body import LimitedBody
 from evenmatch.http.logs import log
 from evenmatch.http.middleware.error_boundary import ErrorBoundary
 from evenmatch.http.repeated_log import repeated
-from evenmatch.http.request_context import RequestContext
+from evenmatch.http.request_context import RequestContext, logged_path
 from evenmatch.http.site import Site
 
 REQUEST_ID = re.compile(rb"[A-Za-z0-9_.:-]{1,64}")
@@ -74,7 +74,7 @@ class RequestLifecycle:
         try:
             await self._app(scope, body, _ResponseHeaders(self._site, scope, send, context))
         except asyncio.CancelledError:  # by the server, when it stops and the connection is already closed
-            self._log.warning("request cut off", request=context.id, method=scope["method"], path=scope["path"])
+            self._log.warning("request cut off", request=context.id, method=scope["method"], path=logged_path(scope))
         finally:
             self._metrics.running -= 1
             body.release()
@@ -86,14 +86,14 @@ class RequestLifecycle:
         method = scope["method"] if route != "(none)" else ""
         self._metrics.answered(method, route, context.status, None if context.waits else seconds)
         if context.status == TOO_MANY:
-            repeated.warning("too many requests", method=scope["method"], path=scope["path"], actor=context.actor)
+            repeated.warning("too many requests", method=scope["method"], path=logged_path(scope), actor=context.actor)
             return
         write = self._log.debug if scope["path"] in QUIET else self._log.info
         write(
             "request",
             request=context.id,
             method=scope["method"],
-            path=scope["path"],
+            path=logged_path(scope),
             status=context.status,
             ms=round(seconds * 1000, 2),
             actor=context.actor,
