@@ -53,6 +53,21 @@ def test_a_refused_read_is_no_heartbeat(asking, site, keys, ticket, clock):
             assert seen_at(site.service, ticket) == joined_at, (method, path)
 
 
+def test_an_answer_to_the_ticket_of_another_party_does_not_name_its_players(asking, keys, ticket):
+    mallory = token(asking, keys["queue"], "mallory")
+    answers = [("POST", "/accept", {}), ("POST", "/decline", {}), ("DELETE", "", None)]
+    answers += [("POST", "/accept", {"player": "mallory", "offer": 1})]
+    read = asking.get(f"{TICKETS}/{ticket}", headers=mallory)
+    for method, path, body in answers:
+        told = asking.request(method, f"{TICKETS}/{ticket}{path}", json=body, headers=mallory)
+        assert (told.status_code, told.json()["detail"]) == (403, read.json()["detail"]), path
+        assert "ann" not in told.text
+    told = asking.post(f"{TICKETS}/{ticket}/accept", json={"player": "mallory"}, headers=keys["queue"])
+    assert (told.status_code, "its players are 'ann'" in told.text) == (422, True)
+    left = asking.delete(f"{TICKETS}/{ticket}", headers=token(asking, keys["queue"], "ann"))
+    assert (left.status_code, left.json()["state"]) == (200, "gone")
+
+
 @pytest.mark.parametrize("who", ["player", "backend"])
 def test_reads_by_its_own_party_and_by_its_backend_are(asking, site, keys, ticket, clock, who):
     headers = keys["queue"] if who == "backend" else token(asking, keys["queue"], "ann")

@@ -77,7 +77,7 @@ def _accept(site: Site, ladder: str, ticket: int, caller: Caller, body: bytes) -
         player = player_of(caller, said.player)
     except ForbiddenError:
         return None
-    return _requested(site, ladder, Accept(ticket, player, said.offer))
+    return _requested(site, ladder, Accept(ticket, player, said.offer, caller.player is not None))
 
 
 def _requested(site: Site, ladder: str, request: QueueRequest) -> Answer:

@@ -13,7 +13,6 @@ from fastapi import APIRouter, Path, Query, Request
 from pydantic_core import to_json
 from starlette.responses import Response, StreamingResponse
 
-from evenmatch.errors import ForbiddenError
 from evenmatch.http.access import Queuer
 from evenmatch.http.event_stream import EventStream
 from evenmatch.http.fast_requests import join_of
@@ -39,6 +38,7 @@ from evenmatch.matchmaking import Waiting
 from evenmatch.service.callers.access import Caller
 from evenmatch.service.queries.match_explanations import known_number
 from evenmatch.service.queues import requests
+from evenmatch.service.queues.ticket_answers import of_another_party
 from evenmatch.service.queues.ticket_status import LinkedTicket, OfferStatus, StartedMatch, Status, StatusRead
 
 router = APIRouter(prefix="/v1/ladders/{ladder:text}/tickets", tags=["tickets"])
@@ -108,7 +108,7 @@ async def ticket_events(ladder: str, ticket: Number, request: Request, caller: Q
 async def accept_offer(ladder: str, ticket: Number, say: OfferAnswer, request: Request, caller: Queuer) -> Response:
     """Accept the offered match, for one player of the ticket or all of them. Repeating it changes nothing."""
     player = player_of(caller, say.player)
-    accept = requests.Accept(ticket, player, say.offer)
+    accept = requests.Accept(ticket, player, say.offer, caller.player is not None)
     return written(done(ladder, await site_of(request).wishes.one(ladder, accept)))
 
 
@@ -116,14 +116,14 @@ async def accept_offer(ladder: str, ticket: Number, say: OfferAnswer, request: R
 async def decline_offer(ladder: str, ticket: Number, say: OfferAnswer, request: Request, caller: Queuer) -> Response:
     """Decline the offered match: the ticket is removed and the player penalized; the other parties wait on."""
     player = player_of(caller, say.player)
-    decline = requests.Decline(ticket, player, say.offer)
+    decline = requests.Decline(ticket, player, say.offer, caller.player is not None)
     return written(done(ladder, await site_of(request).wishes.one(ladder, decline)))
 
 
 @router.delete("/{ticket}", response_model=TicketChange, operation_id="leave_queue")
 async def leave_queue(ladder: str, ticket: Number, request: Request, caller: Queuer) -> Response:
     """Leave the queues. While a match is offered, this declines it."""
-    leave = requests.Leave(ticket, caller.player)
+    leave = requests.Leave(ticket, caller.player, caller.player is not None)
     return written(done(ladder, await site_of(request).wishes.one(ladder, leave)))
 
 
@@ -176,7 +176,7 @@ async def _status(site: Site, caller: Caller, ladder: str, ticket: int, since: i
     """
     status = await site.status_reads.one(ladder, StatusRead(ticket, since))
     if caller.player is not None and caller.player not in status.players:
-        raise ForbiddenError(f"ticket {ticket} belongs to another party; this token is only for {caller.player!r}")
+        raise of_another_party(ticket, caller.player)
     site.queue_service.heartbeats.note(ladder, status)
     return status.seen_by(caller)
 

@@ -45,22 +45,28 @@ class Join:
 
 @dataclass(frozen=True, slots=True)
 class Leave:
-    """A party leaves its queues. player: the member who leaves; None: the request is for the whole party."""
+    """A party leaves its queues. player: the member who leaves; None: the request is for the whole party.
+
+    only_own  the sender may act for this player alone, so a refusal does not name others
+    """
 
     ticket: int
     player: str | None = None
+    only_own: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class Accept:
     """A player of a ticket accepts the offered match; player None: the whole party accepts.
 
-    offer  the number of the offer; None: the present one
+    offer     the number of the offer; None: the present one
+    only_own  as in `Leave`
     """
 
     ticket: int
     player: str | None = None
     offer: int | None = None
+    only_own: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,6 +76,7 @@ class Decline:
     ticket: int
     player: str | None = None
     offer: int | None = None
+    only_own: bool = False
 
 
 TicketAnswer = Leave | Accept | Decline

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from evenmatch.errors import ConflictError, InputError, UnknownNameError
+from evenmatch.errors import ConflictError, ForbiddenError, InputError, UnknownNameError
 from evenmatch.ledger.tables import tickets
 from evenmatch.ledger.tables.tickets import TicketRow
 from evenmatch.service.queues.changes import QueueChanges
@@ -15,12 +15,12 @@ def answer(changes: QueueChanges, request: TicketAnswer, ids: Mapping[str, int])
     """Apply an answer to a ticket that `changes` has read; repeating an answer changes nothing.
 
     ids  player ids by name
-    Raises UnknownNameError, InputError or ConflictError if it is not possible; then nothing has changed.
+    Raises UnknownNameError, InputError, ForbiddenError or ConflictError if impossible; then nothing has changed.
     """
     row = changes.tickets.get(request.ticket)
     if row is None:
         raise UnknownNameError("ticket", str(request.ticket), ())
-    players = _answering_player(row, request.player, ids)
+    players = _answering_player(row, request, ids)
     if isinstance(request, Leave):
         _leave(changes, row, players)
     elif isinstance(request, Accept):
@@ -30,15 +30,23 @@ def answer(changes: QueueChanges, request: TicketAnswer, ids: Mapping[str, int])
     return RequestResult(row.ticket, row.change, row.state, row.offer, row.match_id)
 
 
-def _answering_player(row: TicketRow, player: str | None, ids: Mapping[str, int]) -> set[int] | None:
+def _answering_player(row: TicketRow, request: TicketAnswer, ids: Mapping[str, int]) -> set[int] | None:
     """The id of the player who answers; None: the answer is for the whole party."""
+    player = request.player
     if player is None:
         return None
     if ids.get(player) not in row.party.players:
+        if request.only_own:
+            raise of_another_party(row.ticket, player)
         raise InputError(
             f"player {player!r} is not in ticket {row.ticket}; its players are {', '.join(map(repr, row.party.names))}"
         )
     return {ids[player]}
+
+
+def of_another_party(ticket: int, player: str) -> ForbiddenError:
+    """The error for the token of a player who is not in a ticket; it names none of the ticket's players."""
+    return ForbiddenError(f"ticket {ticket} belongs to another party; this token is only for {player!r}")
 
 
 def _leave(changes: QueueChanges, row: TicketRow, players: set[int] | None) -> None:
