@@ -5,7 +5,8 @@ import threading
 import pytest
 
 from evenmatch import rules
-from evenmatch.errors import StoreError
+from evenmatch.errors import ConflictError, StoreError
+from evenmatch.service.corrections import Ban
 from evenmatch.service.live_matches.attendance import Presence
 from evenmatch.service.live_matches.live_match_service import Running
 from evenmatch.service.queue_rules import QueueRules
@@ -172,6 +173,36 @@ def test_who_has_waited_as_long_as_anybody_may_is_given_up(queue_service, ladder
     clock.move(seconds=20)
     assert maker.step(ladder).dropped == (ticket,)
     assert queue_service.status(ladder, ticket).ended.startswith("no match was found in 20 s")
+    check_everything(service)
+
+
+def test_who_is_banned_while_waiting_is_removed_with_the_party(queue_service, ladder, service, maker):
+    queue_service.set_queue(ladder, "ranked", PAIRS, QueueRules(heartbeat=None))
+    (both, alone) = join_queue(queue_service, ladder, party("bob", "cat"), party("ann"))
+    assert maker.step(ladder).offers == ()
+    service.correct(ladder, Ban("bob"))
+    join_queue(queue_service, ladder, party("eve"))
+    stepped = maker.step(ladder)
+    assert (stepped.offers, stepped.dropped) == ((), (both,))
+    assert queue_service.status(ladder, both).ended == "'bob' is banned from the ladder"
+    assert queue_service.status(ladder, alone).state == "waiting"
+    with pytest.raises(ConflictError, match="'bob' is banned"):
+        join_one(queue_service, ladder, party("bob", "cat"))
+    join_queue(queue_service, ladder, party("cat"))
+    check_everything(service)
+
+
+def test_an_offer_to_a_player_who_is_banned_is_called_off_without_strikes(queue_service, ladder, service, maker):
+    ann, bob = join_queue(queue_service, ladder, *solos("ann", "bob"))
+    assert len(maker.step(ladder).offers) == 1
+    join_one(queue_service, ladder, Accept(ann))
+    service.correct(ladder, Ban("bob"))
+    assert maker.step(ladder).offers == ()
+    told = queue_service.status(ladder, bob)
+    assert (told.state, told.ended) == ("gone", "'bob' is banned from the ladder")
+    assert queue_service.status(ladder, ann).state == "waiting"
+    assert select_rows(service, "SELECT * FROM penalty") == []
+    assert maker.step(ladder).offers == ()
     check_everything(service)
 
 

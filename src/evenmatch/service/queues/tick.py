@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections import defaultdict
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 
@@ -36,10 +37,12 @@ class TickDecisions:
     """The decisions of a tick.
 
     lapsed   numbers of expired offers;  dropped  tickets to drop, with the reason
+    off      offers to call off, with the reasons for which tickets of them end
     made     new offers as (queue, body);  taken  tickets that are out of all queues until the end of the tick
     """
 
     lapsed: list[int] = field(default_factory=list)
+    off: dict[int, dict[int, str]] = field(default_factory=dict)
     dropped: dict[int, str] = field(default_factory=dict)
     made: list[tuple[str, OfferBody]] = field(default_factory=list)
     taken: list[int] = field(default_factory=list)
@@ -47,7 +50,7 @@ class TickDecisions:
     @property
     def count(self) -> int:
         """How many change numbers writing the decisions needs."""
-        return len(self.made) + bool(self.lapsed or self.dropped)
+        return len(self.made) + bool(self.lapsed or self.off or self.dropped)
 
 
 class MatchmakerTick:
@@ -80,6 +83,8 @@ class MatchmakerTick:
         decisions.dropped = dict(queue_state.refused)
         if levels.view.settings.archived:
             decisions.dropped |= dict.fromkeys(queue_state.held, "the ladder was archived")
+        if levels.plan.bans:
+            self._drop_banned(decisions, levels.plan.bans.keys())
         self._drop_silent(decisions)
         queue_state.take(list(decisions.dropped), decisions.taken)
         self._fill_openings(decisions, levels)
@@ -91,6 +96,22 @@ class MatchmakerTick:
             waited = (now - queue_state.held[ticket].queued_at) // SECOND
             reason = f"no match was found in {waited} s, the longest wait that its queue allows"
             decisions.dropped.setdefault(ticket, reason)
+
+    def _drop_banned(self, decisions: TickDecisions, banned: Collection[int]) -> None:
+        """Drop tickets whose players were banned while they waited, and call off the offers to them."""
+        for ticket, held in self._state.held.items():
+            names = [member["name"] for member in held.party.members if member["id"] in banned]
+            if names:
+                decisions.dropped[ticket] = _banned(names)
+        for offer in self._state.offers.values():
+            if offer.offer in decisions.lapsed:
+                continue
+            names_of: defaultdict[int, list[str]] = defaultdict(list)
+            for slot in offer.chairs:
+                if slot["id"] in banned:
+                    names_of[slot["ticket"]].append(slot["player"])
+            if names_of:
+                decisions.off[offer.offer] = {ticket: _banned(names) for ticket, names in names_of.items()}
 
     def _drop_silent(self, decisions: TickDecisions) -> None:
         """Drop tickets without a recent heartbeat: first by the state in memory, then checked in the database."""
@@ -195,10 +216,14 @@ class MatchmakerTick:
         queue_state, now = self._state, self._now
         with self._database.write() as store:
             changes = QueueChanges(store, queue_state.ladder, now, counts, queue_state.setups)
-            changes.read_offers(decisions.lapsed)
-            lapsed = [offer for offer in changes.offers.values() if offer.state == offers.OPEN]
+            changes.read_offers([*decisions.lapsed, *decisions.off])
+            still_open = [offer for offer in changes.offers.values() if offer.state == offers.OPEN]
+            lapsed = [offer for offer in still_open if offer.offer not in decisions.off]
             for offer in lapsed:
                 changes.lapse(offer)
+            for offer in still_open:
+                if offer.offer in decisions.off:
+                    changes.call_off(offer, decisions.off[offer.offer])
             involved = {ticket for _, body in decisions.made for ticket in _tickets(body)} | decisions.dropped.keys()
             waiting = tickets.waiting_among(store, queue_state.ladder, sorted(involved))
             dropped = sorted(waiting & decisions.dropped.keys())
@@ -237,6 +262,10 @@ class MatchmakerTick:
     def _offer(self, number: int, change: int, queue: str, body: OfferBody) -> OfferRow:
         deadline = self._now + round(self._state.setups[queue].rules.accept_within * SECOND)
         return OfferRow(number, change, queue, offers.OPEN, self._now, deadline, None, body)
+
+
+def _banned(names: Sequence[str]) -> str:
+    return f"{', '.join(map(repr, names))} {'is' if len(names) == 1 else 'are'} banned from the ladder"
 
 
 def _tickets(body: OfferBody) -> set[int]:
