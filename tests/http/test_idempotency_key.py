@@ -5,6 +5,7 @@ import json
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 
 import pytest
 
@@ -455,3 +456,12 @@ def test_the_document_names_the_header_at_every_write_and_nowhere_else(site):
             headers = [one for one in operation.get("parameters", ()) if one["in"] == "header"]
             is_write = method != "get" and operation["operationId"] != "get_odds"
             assert [one["name"] for one in headers] == (["Idempotency-Key"] if is_write else []), path
+
+
+def test_the_guide_states_the_limits_of_kept_answers():
+    page = (Path(__file__).parents[2] / "docs" / "operate.md").read_text()
+    lines = [line for line in page.splitlines() if "GiB" in line and "key" in line]
+    assert len(lines) == 3
+    for line in lines:
+        assert f"{kept_requests.OF_KEY.size // 2**30} GiB" in line
+        assert "ten million requests" in line or f"{kept_requests.OF_KEY.requests:,}" in line
