@@ -68,6 +68,19 @@ def test_an_answer_to_the_ticket_of_another_party_does_not_name_its_players(aski
     assert (left.status_code, left.json()["state"]) == (200, "gone")
 
 
+def test_a_player_who_was_renamed_while_waiting_keeps_the_ticket(asking, admin, site, keys, ticket, clock):
+    assert admin.post("/v1/players/ann/rename", json={"to": "anna"}).status_code == 200
+    anna = token(asking, keys["queue"], "anna")
+    for method, path in (READ, POLL, HEARTBEAT):
+        clock.move(seconds=3)
+        assert asking.request(method, f"{TICKETS}/{ticket}{path}", headers=anna).status_code in (200, 204), path
+        site.queue_service.heartbeats.write()
+        assert seen_at(site.service, ticket) == clock(), path
+    assert asking.get(f"{TICKETS}/{ticket}", headers=token(asking, keys["queue"], "annabel")).status_code == 403
+    left = asking.delete(f"{TICKETS}/{ticket}", headers=anna)
+    assert (left.status_code, left.json()["state"]) == (200, "gone")
+
+
 @pytest.mark.parametrize("who", ["player", "backend"])
 def test_reads_by_its_own_party_and_by_its_backend_are(asking, site, keys, ticket, clock, who):
     headers = keys["queue"] if who == "backend" else token(asking, keys["queue"], "ann")

@@ -320,6 +320,18 @@ def test_a_signed_in_player_acts_for_no_one_else(player, site, queue):
     assert player.get("/operate").status_code in (303, 403)
 
 
+def test_a_signed_in_player_sees_a_ticket_under_another_of_their_names(player, site, queue):
+    site.service.rename("ann", "anna")
+    own, other = (
+        site.queue_service.apply(queue, [Join(members=(QueuedPlayer(name=name),), queues=("main",))])[0].ticket
+        for name in ("anna", "joe")
+    )
+    assert "Waiting" in words(player.page(f"{QUEUE}/tickets/{own}"))
+    assert player.get(f"{QUEUE}/tickets/{other}").status_code == 403
+    assert player.submit(f"{QUEUE}/tickets/{own}", say="leave").status_code == 303
+    assert site.queue_service.status(queue, own).state == "gone"
+
+
 def test_a_signed_in_player_accepts_and_leaves_for_no_one_else_of_the_party(player, site, queue, matchmaker, clock):
     site.queue_service.set_queue(
         queue, "main", {"team_size": 2, "steps": [[0, 100]], "max_odds": "none", "even_spread": 100}

@@ -175,8 +175,10 @@ async def _status(site: Site, caller: Caller, ladder: str, ticket: int, since: i
     Raises ForbiddenError for a player's token of another party, whose request is no heartbeat.
     """
     status = await site.status_reads.one(ladder, StatusRead(ticket, since))
-    if caller.player is not None and caller.player not in status.players:
-        raise of_another_party(ticket, caller.player)
+    player, is_member = caller.player, site.queue_service.is_member
+    is_known = player is None or player in status.players  # by the names under which they joined
+    if player is not None and not is_known and not await site.work(is_member, ladder, ticket, player):
+        raise of_another_party(ticket, player)
     site.queue_service.heartbeats.note(ladder, status)
     return status.seen_by(caller)
 

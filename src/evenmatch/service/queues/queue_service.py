@@ -261,6 +261,13 @@ class QueueService:
             raise UnknownNameError("ticket", str(ticket), ())
         return statuses[ticket]
 
+    def is_member(self, ladder: str, ticket: int, player: str) -> bool:
+        """Whether a player is in a ticket: a name that they were given since it joined will do."""
+        with self.service.database.read() as store:
+            rows = tickets.read(store, store.head(ladder).ladder, [ticket])
+            ids = player_identities.ids_of(store, [player])
+        return ticket in rows and ids.get(player) in rows[ticket].party.players
+
     def seat(self, ladder: str, player: str) -> Seat | None:
         """Where a player waits or plays on a ladder; None: nowhere, also for an unknown name."""
         with self.service.database.read() as store:

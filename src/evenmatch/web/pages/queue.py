@@ -283,8 +283,13 @@ async def _own_status(visit: PageRequest) -> Status:
     if not text.isdecimal() or len(text) > 18:
         raise UnknownNameError("ticket", text[:40], ())
     status = await visit.site.status_reads.one(visit.ladder, StatusRead(int(text)))
-    has_key = visit.session is not None and not visit.is_player and visit.may("queue", visit.ladder)
-    if visit.me not in status.players and not has_key:
+    is_allowed = visit.me in status.players
+    if not is_allowed and visit.is_player:  # the names are those under which they joined
+        is_member = visit.site.queue_service.is_member
+        is_allowed = await visit.site.work(is_member, visit.ladder, status.ticket, visit.me)
+    elif not is_allowed:
+        is_allowed = visit.session is not None and visit.may("queue", visit.ladder)
+    if not is_allowed:
         raise ForbiddenError(f"ticket {text} belongs to another party")
     visit.site.queue_service.heartbeats.note(visit.ladder, status)
     return status.seen_by(visit.caller or ANYONE)
