@@ -76,6 +76,17 @@ def test_requests_without_an_endpoint_count_for_who_sends_them(client, key, meth
     assert statuses(client, 50, headers=bearer(key)).count(429) == FEW + 3
 
 
+@pytest.mark.parametrize("who", ["key", "token"])
+def test_who_is_known_is_told_that_there_is_no_endpoint_though_others_of_the_address_asked_too_often(
+    client, clock, key, token, who
+):
+    assert [client.get("/v1/nothing").status_code for _ in range(FEW + 1)] == [404] * FEW + [429]
+    asked = [client.get("/v1/nothing", headers=wrong(at)).status_code for at in range(FEW + 2)]
+    assert asked == [404] * FEW + [429] * 2
+    clock.move(seconds=10)  # what the process remembered of the key is old
+    assert client.get("/v1/nothing", headers=bearer(key if who == "key" else token)).status_code == 404
+
+
 def test_a_key_leaves_reads_without_one_alone(client, key):
     assert statuses(client, 20, headers=bearer(key)) == [200] * 20
     assert statuses(client, FEW + 1) == [200] * FEW + [429]

@@ -173,6 +173,15 @@ async def sender_in_head(site: Site, scope: Scope) -> Caller:
     return caller
 
 
+async def count(site: Site, scope: Scope) -> None:
+    """Count a request that reaches no endpoint: for its key or token, else as one without. Raises RateLimitError."""
+    caller = recalled(site, scope) if is_signed(scope) else await identified(site, scope, b"")
+    if isinstance(context_of(scope).refused, AccessError):
+        count_wrong_key(site, scope)
+    else:
+        allow(site, scope, caller or ANYONE)
+
+
 def allow(site: Site, scope: Scope, caller: Caller) -> None:
     """Count a request against its caller's rate limit, once. Raises RateLimitError, without counting, if exceeded."""
     context = context_of(scope)

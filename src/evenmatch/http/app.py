@@ -18,7 +18,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from evenmatch import __version__
 from evenmatch.errors import EvenmatchError, RateLimitError
-from evenmatch.http.access import allow, recalled
+from evenmatch.http.access import allow, count, recalled
 from evenmatch.http.middleware.error_boundary import ErrorBoundary
 from evenmatch.http.middleware.fast_path import FastPath
 from evenmatch.http.middleware.fast_reads import FastReads
@@ -202,10 +202,10 @@ async def _http_error(request: Request, error: Exception) -> Response:
     assert isinstance(error, HTTPException)
     if isinstance(error, BodyRefusedError):
         return respond(error.problem)
-    context, site = context_of(request.scope), site_of(request)
+    context = context_of(request.scope)
     if context.allowance is None:  # no endpoint has counted it
         try:
-            allow(site, request.scope, recalled(site, request.scope) or ANYONE)
+            await count(site_of(request), request.scope)
         except RateLimitError as exceeded:
             return refusal(exceeded, context)
     kind = OTHERS.get(error.status_code, ProblemKind(error.status_code, "http", str(error.detail)))
