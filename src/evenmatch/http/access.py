@@ -156,11 +156,11 @@ async def sender_in_head(site: Site, scope: Scope) -> Caller:
         raise AccessError(f"no key was sent; {ACCEPTED}")
     try:
         if _is_signature(text):
-            key = signing.read(text).key
+            key, client = signing.read(text).key, client_of(scope)
             try:
-                site.wrong_key_limit.check(client_of(scope))
-            except RateLimitError:  # the rest of the request may prove that it is the key's
-                if not await site.identify(site.keys.exists, key):
+                site.wrong_key_limit.check(client)
+            except RateLimitError:  # a program that signs may share the address with whoever sends wrong keys
+                if client not in site.signing_addresses or not await site.identify(site.keys.exists, key):
                     raise
             return await site.identify(site.keys.caller, key)
         caller = recalled(site, scope) or await _looked_up(site, scope, text)
