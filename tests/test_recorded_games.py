@@ -48,7 +48,10 @@ PLAIN_ELO = {
 ON_CODEFORCES = {"elommr", "trueskill", "battlepoints", "wager", "trophies", "scorefactor"}
 SLOWEST = {("codeforces", "elommr"), ("codeforces", "trueskill")}
 
-pytestmark = pytest.mark.skipif(not DATA.is_dir(), reason="the recorded matches in ../shared/data are not here")
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(not DATA.is_dir(), reason="the recorded matches in ../shared/data are not here"),
+]
 
 
 def spawned(*arguments):

@@ -303,7 +303,7 @@ def test(*extra: str) -> None:
 
 
 def slow(*extra: str) -> None:
-    """Run the tests that take more than ten seconds; CI runs them, too."""
+    """Run the tests that take more than ten seconds, or their file half a minute; CI runs them, too."""
     prepare(TEST)
     add_browser()
     with folder_in_memory():

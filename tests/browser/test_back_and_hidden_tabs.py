@@ -11,6 +11,8 @@ from evenmatch.web.page_request import address
 from evenmatch.web.templates import ago
 from ledger.sample_matches import micros
 
+pytestmark = pytest.mark.slow
+
 __all__ = ["game"]
 LIVE = "() => document.documentElement.dataset.stream === 'open'"
 HIDE = """() => {

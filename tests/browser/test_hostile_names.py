@@ -11,6 +11,8 @@ from browser.sample_ladders import ARENA, BLANKS, DUELS, HOSTILE, RELAY
 from evenmatch.lab.safe_names import BLANK, plain
 from evenmatch.web.page_request import address
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture(scope="module")
 def quick(browser, served, session):

@@ -14,6 +14,8 @@ from browser.axe import violations
 from browser.page_checks import Watched, overflow, settled
 from browser.sample_ladders import ARENA
 
+pytestmark = pytest.mark.slow
+
 WIDTHS = (360, 768, 1920)
 FAINT = """() => [...document.querySelectorAll('.figure .xtick text, .figure .ytick text')]
     .filter((one) => Math.max(...getComputedStyle(one).fill.match(/\\d+/g).slice(0, 3).map(Number)) < 120)

@@ -6,6 +6,8 @@ from browser.sample_ladders import ARENA, DUELS
 from evenmatch.web.page_request import address
 from server_process import request_json as api
 
+pytestmark = pytest.mark.slow
+
 ME = "Duellist 03"
 QUESTIONS = ("Where am I?", "Why did I lose points?", "How long will I wait?")
 

@@ -12,6 +12,8 @@ import pytest
 from evenmatch import from_matches, write
 from evenmatch.lab.synthetic_season import season as season_of_teams
 
+pytestmark = pytest.mark.slow
+
 COMMAND = [sys.executable, "-c", "from evenmatch.cli import main; main()"]
 
 

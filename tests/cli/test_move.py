@@ -26,6 +26,8 @@ from evenmatch.service.service import Service
 from ledger.sample_matches import duel
 from postgres import postgres  # noqa: F401
 
+pytestmark = pytest.mark.slow
+
 KINDS = ("sqlite", "postgresql")
 MATCHES = 30
 DEADLINE = 60  # seconds

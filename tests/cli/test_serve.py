@@ -16,6 +16,8 @@ import pytest
 from evenmatch.service.jobs import Jobs
 from evenmatch.service.service import Service
 
+pytestmark = pytest.mark.slow
+
 COMMAND = [sys.executable, "-c", "from evenmatch.cli import main; main()"]
 LADDER = {"name": "duel", "system": "elo"}
 

@@ -27,6 +27,8 @@ from ledger.sample_matches import START, ManualClock, everybody, micros
 from postgres import postgres  # noqa: F401
 from reference.ledger import NEVER, SlowLedger, System, can_rate
 
+pytestmark = pytest.mark.slow
+
 SOAK = os.environ.get("EVENMATCH_SOAK") == "1"
 LONG = settings(
     max_examples=150 if SOAK else 15,

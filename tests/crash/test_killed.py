@@ -29,6 +29,8 @@ from crash.plain_sql import check_events, dead_rows
 from evenmatch import rules, tables
 from evenmatch.service.service import Service
 
+pytestmark = pytest.mark.slow
+
 KILLS = 200 if os.environ.get("EVENMATCH_SOAK") == "1" else 20
 SEED = int(os.environ.get("EVENMATCH_SEED", "1"))
 # What the process is at when it is killed, and at most how many seconds after it began that.

@@ -22,6 +22,8 @@ from crash.plain_sql import check_events, dead_rows, select_rows
 from evenmatch import rules
 from evenmatch.service.service import Service
 
+pytestmark = pytest.mark.slow
+
 LADDERS = ["north", "east", "south", "west"]
 
 

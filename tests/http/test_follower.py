@@ -10,6 +10,8 @@ from protocol_server import wait_for
 from run_command import run_command
 from server_process import SLOWEST, Served
 
+pytestmark = pytest.mark.slow
+
 WRITES_AT = "https://rank.example"
 
 

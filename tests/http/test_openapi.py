@@ -23,6 +23,8 @@ from evenmatch.options import Number, options_of
 from evenmatch.policy import Policy
 from evenmatch.service.service import Service
 
+pytestmark = pytest.mark.slow
+
 SOAK = os.environ.get("EVENMATCH_SOAK") == "1"
 CHECKS = [not_a_server_error, status_code_conformance, content_type_conformance, response_schema_conformance]
 THERE = {"ladder": "duel", "player": "ann", "match_id": "m-1", "queue": "main", "ticket": 1}

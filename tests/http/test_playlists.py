@@ -10,6 +10,8 @@ from evenmatch.http.models.queues import JoinRequest, PartyMember
 from run_command import run_command
 from server_process import Served, request_json, wait_until_waiting_ends
 
+pytestmark = pytest.mark.slow
+
 ANYBODY = {"max_odds": "none", "even_spread": 100.0, "steps": [[0, 100]], "rematch_wait": 0.0, "party_wait": 0.0}
 RULES = {"accept_within": 300, "heartbeat": 600, "tick": 0.1}
 DUELS, ARENA = "/v1/ladders/duels", "/v1/ladders/arena"

@@ -8,6 +8,8 @@ import pytest
 from run_command import run_command
 from server_process import Served, request_json, wait_until_waiting_ends
 
+pytestmark = pytest.mark.slow
+
 ANYBODY = {"max_odds": "none", "even_spread": 100.0, "steps": [[0, 100]], "rematch_wait": 0.0, "party_wait": 0.0}
 QUEUE = {"policy": {**ANYBODY, "team_size": 1}, "rules": {"accept_within": 300, "heartbeat": 600, "tick": 0.1}}
 LADDER = {"name": "arena", "system": "wager", "settings": {"placement": 1, "team_size": 1, "stomp_margin": 3}}

@@ -17,6 +17,8 @@ from protocol_server import wait_for
 from run_command import run_command
 from server_process import SLOWEST, Served
 
+pytestmark = pytest.mark.slow
+
 WITHIN = 6  # seconds to stop
 CONNECTIONS = 12  # of an address
 BURST = 40  # requests without a key

@@ -21,6 +21,8 @@ from evenmatch.service.work.tasks import CorrectionTask, PreviewTask, RebuildTas
 from evenmatch.service.work.worker_process import WorkerLostError, run_in_process
 from ledger.sample_matches import duel, ratings
 
+pytestmark = pytest.mark.slow
+
 LADDER = "/v1/ladders/duel"
 SLOWEST = 120.0  # a worker loads the whole package, and other tests have the processors, too
 

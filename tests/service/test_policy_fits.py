@@ -19,6 +19,8 @@ from evenmatch.service.queues.queue_service import QueueService
 from evenmatch.wait_target import WaitTarget
 from service.sample_joins import evenly, store_joins
 
+pytestmark = pytest.mark.slow
+
 SECOND = 1_000_000
 MINUTE, HOUR = 60 * SECOND, 3600 * SECOND
 DUELS = {"preset": "balanced", "team_size": 1, "max_odds": "none"}

@@ -19,6 +19,8 @@ from evenmatch.systems import glicko2, loop
 from package_systems import Fast, as_match
 from reference.model import SlowMatch, SlowPlayer, SlowTeam
 
+pytestmark = pytest.mark.slow
+
 DAY = 86400.0
 LENGTH = 600.0  # of a match
 VARIANTS = {
