@@ -7,6 +7,8 @@ from browser.sample_ladders import DUELS
 from browser.test_live_updates import find_a_match, game, mark, report_duel, row_cells, stayed, wait_for
 from evenmatch.web.page_request import address
 
+pytestmark = pytest.mark.slow
+
 __all__ = ["game"]
 HELD = "() => document.activeElement.value ?? document.activeElement.getAttribute('aria-label')"
 POINTS = """(chart) => (chart.data ?? []).filter((one) => one.mode === 'markers')

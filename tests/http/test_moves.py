@@ -16,6 +16,8 @@ from full_database import empty_tables, fill
 from ledger.sample_matches import duel
 from run_command import run_command
 
+pytestmark = pytest.mark.slow
+
 NUMBERED = ("player", "ladder", "audit", "webhook", "delivery")  # tables whose rows the database numbers
 HOOK = {"url": "https://93.184.216.34/hook", "events": ["match.rated"]}
 

@@ -14,6 +14,8 @@ from evenmatch.service.queries.kept_views import KeptViews
 from evenmatch.service.service import Service
 from ledger.sample_matches import duel
 
+pytestmark = pytest.mark.slow
+
 STANDINGS = "/v1/ladders/duel/standings"
 PLAYERS = [f"p{number:02}" for number in range(12)]
 

@@ -9,6 +9,8 @@ from evenmatch.service.jobs import OF_LADDER, Jobs
 from evenmatch.service.work.tasks import RebuildTask
 from ledger.sample_matches import duel
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture
 def database_url(either_database):

@@ -8,6 +8,8 @@ import pytest
 from evenmatch import systems
 from server_process import request_json
 
+pytestmark = pytest.mark.slow
+
 # A time still to come, which counts as now once a match is dated to it: no rule of time comes between two requests.
 ENDED = (datetime.now(UTC) + timedelta(hours=1)).replace(microsecond=0)
 FIRST = [["ann", "bob"], ["eve", "joe", "kim"]]

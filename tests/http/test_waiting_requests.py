@@ -18,6 +18,8 @@ from evenmatch.web.change_stream import EACH
 from protocol_server import wait_for
 from server_process import Served
 
+pytestmark = pytest.mark.slow
+
 REVOKED_WITHIN = 2.0  # seconds, as promised
 SLACK = 2.0  # seconds, on a busy machine
 TICKETS = "/v1/ladders/duel/tickets"
