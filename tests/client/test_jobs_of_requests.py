@@ -10,8 +10,8 @@ from evenmatch.client import AsyncClient, Client, ProblemError
 from evenmatch.client.models import RulesChange, VoidRequest
 
 VOID = VoidRequest(match_id="m1", id="v1")
-RESULT = {"told": "match 'm1' is void", "there_already": False, "preview": False, "foreseen": None}
-FORESEEN = {"players": 3, "matches": 2, "left_out": 0, "moved": 0, "moves": []}
+RESULT = {"told": "match 'm1' is void", "there_already": False, "preview": False, "effect": None}
+EFFECT = {"players": 3, "matches": 2, "left_out": 0, "moved": 0, "moves": [], "position": 7}
 
 
 def job(state, done=0, **more):
@@ -45,7 +45,7 @@ def test_a_correction_waits_for_its_job_and_shows_how_far_it_is():
 
 def test_a_preview_of_rules_is_the_part_of_the_result_that_the_request_would_have_had():
     async def run():
-        service = Service(job("running"), job("done", 9, result={**RESULT, "preview": True, "foreseen": FORESEEN}))
+        service = Service(job("running"), job("done", 9, result={**RESULT, "preview": True, "effect": EFFECT}))
         async with AsyncClient("http://s", transport=httpx.MockTransport(service)) as client:
             return await client.preview_rules("arena", RulesChange(parameters={"k": 10}))
 

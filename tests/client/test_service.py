@@ -206,7 +206,7 @@ def test_operators_correct_and_wait_for_what_takes_longer(admin, make_ladder):
     admin.report_matches(ladder, BatchReport(matches=[duel("o-1", "ann", "bob"), duel("o-2", "eve", "ann", 1)]))
     seen = admin.void_match(ladder, VoidRequest(match_id="o-1"), preview=True)
     assert seen.preview
-    assert seen.foreseen.moved > 0
+    assert seen.effect.moved > 0
     assert not admin.void_match(ladder, VoidRequest(match_id="o-1", id="c-1")).there_already
     assert admin.void_match(ladder, VoidRequest(match_id="o-1", id="c-1")).there_already
     assert [one.match_id for one in admin.list_voids(ladder).items] == ["o-1"]

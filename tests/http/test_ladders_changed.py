@@ -82,7 +82,7 @@ def test_other_rules_are_a_job_that_rates_all_anew(admin, service, reader):
     begun = admin.put("/v1/ladders/duel/rules", json={"parameters": {"k": 10}, "id": "slower"})
     assert begun.status_code == 202
     job = admin.get(begun.headers["location"], params={"wait": 20}).json()
-    assert (job["kind"], job["state"], job["result"]["matches"]) == ("rules", "done", 1)
+    assert (job["kind"], job["state"], job["result"]["effect"]) == ("correction", "done", seen)
     assert (
         dict(service.named(service.view("duel").snapshot.among(service.view("duel").snapshot.board.player)))[
             "ann"
@@ -115,7 +115,7 @@ def test_rules_that_cannot_rate_a_match_fail_with_it_and_change_nothing(admin, s
     assert (job["state"], [one["where"] for one in job["problems"]]) == ("failed", ["m7"])
     assert service.ladder("duel").system == "elo"
     begun = admin.put("/v1/ladders/duel/rules", json={"system": "trophies", "skip_bad": True}).json()
-    assert admin.get(f"/v1/jobs/{begun['job']}", params={"wait": 20}).json()["result"]["matches"] == 1
+    assert admin.get(f"/v1/jobs/{begun['job']}", params={"wait": 20}).json()["result"]["effect"]["matches"] == 1
 
 
 def test_a_season_is_opened_once_for_an_id(admin, service):

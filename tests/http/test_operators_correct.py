@@ -18,14 +18,15 @@ def played_ratings(admin, service):
 def test_a_void_is_seen_done_told_and_lifted(admin, service, played_ratings):
     sent = {"match_id": "m1", "reason": "a crash", "id": "v1"}
     seen = admin.post(f"{LADDER}/voids", json=sent, params={"preview": "true"}).json()
-    assert (seen["preview"], seen["foreseen"]["matches"], seen["foreseen"]["moved"]) == (True, 1, 3)
-    moves = {one["player"]: (one["before"], one["after"]) for one in seen["foreseen"]["moves"]}
+    assert (seen["preview"], seen["effect"]["matches"], seen["effect"]["moved"]) == (True, 1, 3)
+    moves = {one["player"]: (one["before"], one["after"]) for one in seen["effect"]["moves"]}
     assert moves["bob"] == (1484.0, None)
     assert moves["eve"] == (round(played_ratings["eve"], 2), 1516.0)  # two newcomers met: half of 32
     assert ratings(service, "duel") == played_ratings
 
     done = admin.post(f"{LADDER}/voids", json=sent).json()
-    assert (done["there_already"], done["preview"], done["foreseen"]) == (False, False, None)
+    assert (done["there_already"], done["preview"]) == (False, False)
+    assert done["effect"] == seen["effect"]
     assert ratings(service, "duel") == {"eve": 1516.0, "ann": 1484.0}
     assert admin.post(f"{LADDER}/voids", json=sent).json()["there_already"]
     assert admin.post(f"{LADDER}/voids", json={**sent, "id": "v2"}).status_code == 409
@@ -45,7 +46,7 @@ def test_a_ban_by_refund_gives_the_victims_back_what_they_lost(admin, service, p
     (listed,) = admin.get(f"{LADDER}/bans").json()["items"]
     assert (listed["player"], listed["said"]) == ("ann", {"rule": "refund", "since": "2026-01-01T00:30:00Z"})
     seen = admin.delete(f"{LADDER}/bans/ann", params={"preview": "true"}).json()
-    assert [one["player"] for one in seen["foreseen"]["moves"]] == ["bob"]
+    assert [one["player"] for one in seen["effect"]["moves"]] == ["bob"]
     assert admin.delete(f"{LADDER}/bans/ann").status_code == 200
     assert ratings(service, "duel") == played_ratings
     assert admin.delete(f"{LADDER}/bans/ann").status_code == 409

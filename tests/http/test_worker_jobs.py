@@ -66,7 +66,9 @@ def wait_until(holds):
 def test_a_void_by_a_worker_is_that_of_a_request_and_noted_once(admin, service, played):
     sent = {"match_id": "m1", "id": "v1"}
     done = result(admin, admin.post(f"{LADDER}/voids", json=sent))
-    assert done == {"told": "match 'm1' is void", "there_already": False, "preview": False, "foreseen": None}
+    assert (done["told"], done["there_already"], done["preview"]) == ("match 'm1' is void", False, False)
+    moves = {move["player"]: (move["before"], move["after"]) for move in done["effect"]["moves"]}
+    assert (moves["bob"], moves["eve"][1], moves["ann"][1]) == ((1484.0, None), 1516.0, 1484.0)
     assert ratings(service, "duel") == {"eve": 1516.0, "ann": 1484.0}
     assert service.verify("duel").is_equal
     noted = [entry["action"] for entry in admin.get("/v1/audit").json()["items"]]
@@ -93,12 +95,12 @@ def test_equal_previews_share_a_job_and_its_result_until_the_ladder_changes(admi
     admin.delete(other.headers["location"])
     go.set()
     seen = ended(admin, first)["result"]
-    assert {move["player"]: move["after"] for move in seen["foreseen"]["moves"]}["eve"] == 1516.0
+    assert {move["player"]: move["after"] for move in seen["effect"]["moves"]}["eve"] == 1516.0
     again = admin.post(f"{LADDER}/voids", json=sent, params={"preview": "true"})
     assert (again.status_code, again.json()) == (200, seen)
     service.record(duel(3, "bob", "eve", "duel"))
     fresh = result(admin, admin.post(f"{LADDER}/voids", json=sent, params={"preview": "true"}))
-    assert (fresh["foreseen"]["matches"], seen["foreseen"]["matches"]) == (2, 1)
+    assert (fresh["effect"]["matches"], seen["effect"]["matches"]) == (2, 1)
 
 
 class StoppedJobs(Jobs):
@@ -149,7 +151,7 @@ def test_a_request_that_joins_the_job_of_a_live_process_gets_that(
     admin, service, clock, flowing, played, monkeypatch, ask, task
 ):
     go, work = threading.Event(), LadderWork(service, Jobs(service.database, clock), -1)
-    monkeypatch.setattr(work, "_work", lambda *_: lambda _: go.wait(SLOWEST) and {"foreseen": None})
+    monkeypatch.setattr(work, "_work", lambda *_: lambda _: go.wait(SLOWEST) and {"effect": None})
     live, _ = work.begin(task)
     answer = ask(admin)
     go.set()

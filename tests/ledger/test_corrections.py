@@ -6,6 +6,7 @@ from evenmatch import rules
 from evenmatch.errors import BadRowsError, ConflictError, EvenmatchError, InputError, RatingRangeError, UnknownNameError
 from evenmatch.ledger.tables import appearances, player_identities
 from evenmatch.service.corrections import Ban, Reinstate, Unvoid, Void
+from evenmatch.service.ladders import ChangeRules
 from evenmatch.service.recording import recorder
 from evenmatch.service.replay.rebuild import RebuildRun
 from evenmatch.service.service import Service
@@ -286,3 +287,39 @@ def test_the_first_match_of_a_banned_player_is_found_without_reading_all_the_oth
         few = steps_until_found()
         service.record_many("default", [duel(number, "eve", "dan") for number in range(5, 401)])
         assert 0 < steps_until_found() == few
+
+
+def differences(before, now):
+    """(player, rating and matches before, rating and matches now) of everyone whose standing changed."""
+    shown = {
+        name: tuple((one.rating, one.matches) if one else (None, 0) for one in (before.get(name), now.get(name)))
+        for name in before.keys() | now.keys()
+    }
+    return {(name, *old, *new) for name, (old, new) in shown.items() if old != new}
+
+
+@pytest.mark.parametrize(
+    "correction",
+    [
+        pytest.param(Ban("eve"), id="ban"),
+        pytest.param(Ban("eve", "refund"), id="refund"),
+        pytest.param(Void("m3"), id="void"),
+        pytest.param(ChangeRules("glicko", rules("glicko")), id="rules"),
+    ],
+)
+def test_the_effect_of_a_correction_is_what_it_changed_even_if_matches_arrive_while_it_is_computed(
+    played_service, correction
+):
+    previewed = played_service.preview("default", correction)
+    arrived = []
+
+    def record_in_between(_):
+        if not arrived:
+            arrived.append(played_service.record(duel(5, "dan", "fay")))
+            played_service.record(duel(6, "eve", "fay"))
+            arrived.append(everybody(played_service))
+
+    applied = played_service.correct("default", correction, record_in_between)
+    assert {tuple(move) for move in applied.moves} == differences(arrived[1], everybody(played_service))
+    assert applied.moves != previewed.moves
+    assert (applied.players, applied.position - previewed.position) == (6, 2)

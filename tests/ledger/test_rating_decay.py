@@ -73,7 +73,8 @@ def test_a_rating_falls_for_each_whole_week_after_the_grace_days(service, clock,
         on(clock, day, 13)
         result = decaying.apply("default")
         if result is not None:
-            assert result == (positions(service)[-1], micros(after(24 * (day - 1))), 1)
+            assert (result.position, result.until) == (positions(service)[-1], micros(after(24 * (day - 1))))
+            assert result.players == 1
             fallen[day] = ratings(service)["ann"], ratings(service)["cat"]
     wanted = {
         12: (ann - 10, cat),

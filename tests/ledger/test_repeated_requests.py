@@ -39,10 +39,9 @@ def test_a_correction_that_is_sent_again_changes_nothing(played_service, what):
     prepare, wish, other = WISHES[what]
     if prepare:
         prepare(played_service)
-    told = played_service.correct("default", wish, event_id="c1")
-    assert told is not None
+    assert not played_service.correct("default", wish, event_id="c1").done
     rows = dump(played_service)
-    assert played_service.correct("default", wish, event_id="c1") is None
+    assert played_service.correct("default", wish, event_id="c1").done
     assert played_service.preview("default", wish, event_id="c1").done
     with pytest.raises(ConflictError, match="'c1' is on ladder 'default' already"):
         played_service.correct("default", other, event_id="c1")
@@ -77,7 +76,7 @@ def test_a_correction_is_done_already_after_a_name_in_its_reason_was_erased(play
     wish = Void("m2", "c and b agreed on it, says c")
     played_service.correct("default", wish, event_id="c1")
     played_service.erase("c")
-    assert played_service.correct("default", wish, event_id="c1") is None
+    assert played_service.correct("default", wish, event_id="c1").done
     for reason in ("c and b agreed on it", "c and a agreed on it, says c", " and b agreed on it, says c", None):
         with pytest.raises(ConflictError, match="'c1' is on ladder 'default' already"):
             played_service.correct("default", Void("m2", reason), event_id="c1")
@@ -88,8 +87,8 @@ def test_a_ban_is_done_already_after_it_was_lifted_and_the_player_merged(played_
     played_service.correct("default", Ban("d", reason="two accounts"), event_id="c1")
     played_service.correct("default", Reinstate("d"), event_id="c2")
     played_service.merge("d", "b")
-    assert played_service.correct("default", Ban("d", reason="two accounts"), event_id="c1") is None
-    assert played_service.correct("default", Reinstate("d"), event_id="c2") is None
+    assert played_service.correct("default", Ban("d", reason="two accounts"), event_id="c1").done
+    assert played_service.correct("default", Reinstate("d"), event_id="c2").done
     with pytest.raises(ConflictError, match="'c1' is on ladder 'default' already"):
         played_service.correct("default", Ban("a", reason="two accounts"), event_id="c1")
 

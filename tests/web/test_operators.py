@@ -44,7 +44,7 @@ def test_a_match_is_voided_after_a_preview_that_changes_nothing(operator, league
     assert answer.status_code == 303
     assert ratings(service, league) == pytest.approx(without_m2())
     told = words(operator.page(f"/ladders/{league}/operate"))
-    assert "Done: match 'm2' is void." in told
+    assert "Done: match 'm2' is void. 4 ratings changed." in told
     assert "crashed" in told
     assert "match.voided" in words(operator.page("/operate/audit"))
 
@@ -54,7 +54,16 @@ def test_the_same_correction_twice_is_done_once(operator, league, service):
     for _ in range(2):
         operator.submit(at, on=at, what="void", match="m2", id="one")
     assert ratings(service, league) == pytest.approx(without_m2())
-    assert "It was done already." in words(operator.page("/operate"))
+    assert "This correction was already applied." in words(operator.page("/operate"))
+
+
+def test_a_preview_that_is_out_of_date_when_it_is_confirmed_says_so(operator, league, service):
+    at = f"/ladders/{league}/operate/correct"
+    (seen,) = re.findall(r'name="previewed" value="([0-9]+)"', operator.page(f"{at}?what=void&match=m2"))
+    service.record(duel(50, "ann", "zoe", league))
+    operator.submit(at, on=f"{at}?what=void&match=m2", what="void", match="m2", previewed=seen)
+    told = words(operator.page(f"/ladders/{league}/operate"))
+    assert "The preview was out of date: 1 event was recorded after it." in told
 
 
 def test_a_void_match_counts_again(operator, league, service):

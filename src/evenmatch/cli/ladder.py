@@ -10,7 +10,7 @@ from evenmatch.cli.audit import acting
 from evenmatch.cli.ladder_advice import Name, advise
 from evenmatch.cli.season import plain_season
 from evenmatch.cli.shared import options
-from evenmatch.cli.shared.correction_options import NOTHING, ONLY_SEEN, as_document, carry_out, print_preview
+from evenmatch.cli.shared.correction_options import NOTHING, ONLY_SEEN, as_document, carry_out, print_effect
 from evenmatch.cli.shared.correction_words import about, changed_by, differences, in_words
 from evenmatch.cli.shared.database_options import (
     DATABASE,
@@ -237,7 +237,7 @@ def change(
         print_json({"preview": preview, **document, "changes": plain_changes, "ladder": described(after)})
         return
     if seen is not None:
-        print_preview(seen, preview)
+        print_effect(seen, preview)
     for difference in changed:
         print(printable(str(difference)))
     if seen is None and not changed:
@@ -275,16 +275,19 @@ def decay(
     if days and not preview:
         raise UsageError(f"--days {days:g} is only for --preview; without it, what falls now is applied")
     with opened(db) as service:
-        seen = DailyDecay(service).preview(name, days)
-        result = None if preview else DailyDecay(acting(service, "ratings.decayed", name)).apply(name)
+        if preview:
+            seen = DailyDecay(service).preview(name, days)
+        else:
+            result = DailyDecay(acting(service, "ratings.decayed", name)).apply(name)
+            seen = DailyDecay(service).preview(name) if result is None else result.effect
     if json:
         print_json({"ladder": name, "preview": preview, **as_document(seen)})
         return
-    print_preview(seen, preview)
+    print_effect(seen, preview)
     if preview:
         note(ONLY_SEEN)
-    elif result is not None:
-        print(printable(f"ladder {name}: {counted(result.players, 'rating')} fell"))
+    elif seen.moved:
+        print(printable(f"ladder {name}: {counted(seen.moved, 'rating')} fell"))
 
 
 def described(ladder: Ladder) -> dict[str, object]:

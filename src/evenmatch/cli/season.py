@@ -8,7 +8,7 @@ import typer
 
 from evenmatch.cli.audit import acting
 from evenmatch.cli.shared import options
-from evenmatch.cli.shared.correction_options import ONLY_SEEN, as_document, print_preview
+from evenmatch.cli.shared.correction_options import ONLY_SEEN, as_document, print_effect
 from evenmatch.cli.shared.database_options import (
     DATABASE,
     Db,
@@ -79,7 +79,7 @@ def open_(
             if json:
                 print_json({"ladder": name, "preview": True, **as_document(seen)})
             else:
-                print_preview(seen, preview=True)
+                print_effect(seen, preview=True)
                 note(ONLY_SEEN)
             return
         before = service.ladder(name).season

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from evenmatch.http.models.corrections import (
     BanRequest,
+    CorrectionEffect,
     CorrectionOut,
-    CorrectionPreview,
     CorrectionResult,
     CorrectionsPage,
     RatingMoveOut,
@@ -193,8 +193,8 @@ __all__ = [
     "Cancel",
     "Close",
     "ComparedFigureOut",
+    "CorrectionEffect",
     "CorrectionOut",
-    "CorrectionPreview",
     "CorrectionResult",
     "CorrectionsPage",
     "DecayOut",

@@ -2,56 +2,20 @@
 
 from __future__ import annotations
 
-import math
 import shlex
 from dataclasses import dataclass
-from typing import ClassVar, NamedTuple
+from typing import ClassVar
 
 import numpy as np
 
 from evenmatch.errors import BadParameterError, ConflictError, UnknownNameError
-from evenmatch.history import Floats
-from evenmatch.ledger.codec import Ids
 from evenmatch.ledger.events import Body, Correction, Kind
-from evenmatch.ledger.plan import Plan, plan_of
+from evenmatch.ledger.plan import plan_of
 from evenmatch.ledger.store import Head, Store
 from evenmatch.ledger.tables import appearances, corrections, events, player_identities, player_states
 from evenmatch.service.ladders import PlannedCorrection
+from evenmatch.service.replay.effect import Effect, rating_moves
 from evenmatch.service.replay.ledger_replay import Progress, ReplayTally, begin, replay
-
-
-class RatingMove(NamedTuple):
-    """A player whose rating a correction changes; before, after: None without a rating."""
-
-    player: str
-    before: float | None
-    matches_before: int
-    after: float | None
-    matches_after: int
-
-
-class Preview(NamedTuple):
-    """The effect of a correction.
-
-    told      what it does, in words;  moves  the largest change first
-    players   on the ladder;  matches  that would be rated again
-    left_out  matches that would stay unrated, since the new rules cannot rate them
-    done      it is already in the ledger under the given id
-    unlisted  further rating moves, smaller than those of `moves`
-    """
-
-    told: str
-    moves: list[RatingMove]
-    players: int
-    matches: int
-    left_out: int
-    done: bool = False
-    unlisted: int = 0
-
-    @property
-    def moved(self) -> int:
-        """The number of players whose rating would change."""
-        return len(self.moves) + self.unlisted
 
 
 @dataclass(frozen=True)
@@ -179,49 +143,20 @@ def first_match(store: Store, head: Head, player: int, since: int | None) -> int
     return appearances.first_position(store, head.ladder, ids, -(2**62) if since is None else since)
 
 
-def preview(store: Store, head: Head, wish: PlannedCorrection, progress: Progress | None = None) -> Preview:
+def preview(store: Store, head: Head, wish: PlannedCorrection, progress: Progress | None = None) -> Effect:
     """Compare the ratings after a correction, and any others that are due, with the ratings shown now."""
-    hypothetical = Correction(head.position + 1, wish.kind, wish.body)
-    plan = plan_of([*corrections.read(store, head, head.corrected), hypothetical])
+    plan = plan_of(
+        [*corrections.read(store, head, head.corrected), Correction(head.position + 1, wish.kind, wish.body)]
+    )
     starts = [position for position in (wish.since, head.due) if position is not None]
+    current = player_states.read_roster(store, head, corrections.read_plan(store, head, head.planned).last_rules)
     if not starts:
-        return Preview(wish.told, [], 0, 0, 0)
-    return _preview(store, head, plan, min(starts), wish, progress)
-
-
-def _preview(
-    store: Store, head: Head, plan: Plan, since: int, correction: PlannedCorrection, progress: Progress | None
-) -> Preview:
-    roster = begin(store, head, plan, since)
-    tally = ReplayTally(head.name, plan, correction)
+        return Effect(wish.told, [], len(current), 0, 0, head.position)
+    roster = begin(store, head, plan, min(starts))
+    tally = ReplayTally(head.name, plan, wish, min(starts))
     for step in replay(store, head, plan, roster, progress, lines=False):
         tally.add(step)
     tally.check()
-    current = player_states.read_roster(store, head, corrections.read_plan(store, head, head.planned).last_rules)
-    ids = np.union1d(current.ids, roster.ids)
-    before, after = (
-        _columns(state.ids, state.records["rating"], state.tally["matches"], ids) for state in (current, roster)
-    )
-    change = np.abs(np.nan_to_num(after[0]) - np.nan_to_num(before[0]))
-    same = (before[0] == after[0]) & (before[1] == after[1])
-    moved = np.flatnonzero(~same)
-    moved = moved[np.argsort(-change[moved], kind="stable")]
-    names = player_identities.names_of(store, ids[moved].tolist())
-    moves = [
-        RatingMove(names[player], *_row(before, row), *_row(after, row))
-        for row, player in zip(moved.tolist(), ids[moved].tolist(), strict=True)
-    ]
-    return Preview(correction.told, moves, len(ids), tally.rated, tally.left_out)
-
-
-def _row(columns: tuple[Floats, Ids], row: int) -> tuple[float | None, int]:
-    rating = float(columns[0][row])
-    return None if math.isnan(rating) else rating, int(columns[1][row])
-
-
-def _columns(own: Ids, rating: Floats, matches: Ids, ids: Ids) -> tuple[Floats, Ids]:
-    """Ratings (NaN without one) and match counts of these ids, from columns that hold some of them."""
-    all_ratings, all_matches = np.full(len(ids), np.nan), np.zeros(len(ids), np.int64)
-    rows = np.searchsorted(ids, own)
-    all_ratings[rows], all_matches[rows] = rating, matches
-    return all_ratings, all_matches
+    moves = rating_moves(store, current, roster)
+    players = len(np.union1d(current.ids, roster.ids))
+    return Effect(wish.told, moves, players, tally.rated, tally.left_out, head.position)

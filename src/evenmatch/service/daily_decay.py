@@ -9,9 +9,9 @@ from evenmatch.durations import DAY
 from evenmatch.errors import EvenmatchError, StoreError
 from evenmatch.ledger.store import Head, Store
 from evenmatch.service import rating_decay
-from evenmatch.service.corrections import Preview
 from evenmatch.service.queries.standings import View
 from evenmatch.service.rating_decay import DecayResult, DueDecay
+from evenmatch.service.replay.effect import Effect
 from evenmatch.service.service import Service
 from evenmatch.service.settings import Settings
 from evenmatch.standings.rules import RATING
@@ -51,11 +51,11 @@ class DailyDecay:
             service.note(store)
         return result
 
-    def preview(self, ladder: str, days: float = 0.0) -> Preview:
+    def preview(self, ladder: str, days: float = 0.0) -> Effect:
         """Compute what `apply` would do after some days without a match, and change nothing."""
         view, now = self._service.view(ladder), self._service.clock() + round(days * DAY)
         with self._service.reading(ladder) as (store, head):
-            return rating_decay.preview(store, head, _find(store, head, view, now))
+            return rating_decay.effect_of(store, head, _find(store, head, view, now))
 
     def step(self) -> list[DecayResult]:
         """Apply what is due on the ladders that were not looked at since the day began."""

@@ -4,21 +4,21 @@ from __future__ import annotations
 
 import json
 import secrets
+from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
 
 from evenmatch.durations import DAY
 from evenmatch.errors import ConflictError, DamageError
-from evenmatch.history import Floats
 from evenmatch.ledger.events import Kind
 from evenmatch.ledger.idle_decay import WEEK, PlannedDecay, lower
 from evenmatch.ledger.roster import Roster
 from evenmatch.ledger.store import Head, Store
-from evenmatch.ledger.tables import corrections, events, player_identities, player_states
-from evenmatch.service.corrections import Preview, RatingMove
+from evenmatch.ledger.tables import corrections, events, player_states
 from evenmatch.service.ladders import correct
 from evenmatch.service.queries.standings import View
+from evenmatch.service.replay.effect import Effect, rating_moves
 from evenmatch.service.settings import Settings
 from evenmatch.service.times import iso_time
 from evenmatch.standings.rules import RATING
@@ -26,24 +26,29 @@ from evenmatch.systems.system import Rules
 
 
 class DecayResult(NamedTuple):
-    """A decay in the ledger. until: idle weeks up to this time were counted; players: how many ratings fell."""
+    """A decay in the ledger. until: idle weeks up to this time were counted."""
 
     position: int
     until: int
-    players: int
+    effect: Effect
+
+    @property
+    def players(self) -> int:
+        """The number of ratings that fell."""
+        return self.effect.moved
 
 
 class DueDecay(NamedTuple):
     """A decay that is due.
 
     decay   to be added at the next position;  bound  the rating at which the setting rating_stop stops it
-    roster  the players whose rating falls, afterwards;  before  their ratings before
+    roster  the players whose rating falls, afterwards;  before  the same players before
     """
 
     decay: PlannedDecay
     bound: float | None
     roster: Roster
-    before: Floats
+    before: Roster
 
 
 def check(settings: Settings, ladder: str) -> None:
@@ -125,11 +130,12 @@ def find_due(store: Store, head: Head, settings: Settings, bound: float | None, 
     players, rating, completed, last_completed = (np.array(column) for column in zip(*rows, strict=True))
     falling = decay.ratings(rating, completed, last_completed) < rating
     roster = player_states.read_roster(store, head, rules, players[falling])
-    before = roster.records["rating"].copy()
+    before = replace(roster, records=roster.records.copy(), tally=roster.tally.copy())
     fallen = lower(roster.records, roster.tally, decay, rules)
     if not len(fallen):
         return None
-    return DueDecay(decay, bound, roster.part(roster.ids[fallen]), before[fallen])
+    ids = roster.ids[fallen]
+    return DueDecay(decay, bound, roster.part(ids), before.part(ids))
 
 
 def add(store: Store, head: Head, due: DueDecay, settings: Settings, now: int) -> DecayResult:
@@ -139,23 +145,17 @@ def add(store: Store, head: Head, due: DueDecay, settings: Settings, now: int) -
     event_id = f"decay:{iso_time(due.decay.until)[:10]}"
     if events.find(store, head, [event_id]):  # a match was reported with this id
         event_id = f"{event_id}:{secrets.token_hex(8)}"
+    effect = effect_of(store, head, due)
     position = correct(store, head, Kind.DECAYED, body, event_id, now, since=None)
     assert position == due.decay.position
     player_states.put(store, head.ladder, head.generation, due.roster)
-    return DecayResult(position, due.decay.until, len(due.roster))
+    return DecayResult(position, due.decay.until, effect)
 
 
-def preview(store: Store, head: Head, due: DueDecay | None) -> Preview:
-    """The ratings that a decay lowers, the largest change first."""
-    count = player_states.count(store, head)
+def effect_of(store: Store, head: Head, due: DueDecay | None) -> Effect:
+    """The effect of a decay on the ladder."""
+    players = player_states.count(store, head)
     if due is None:
-        return Preview("no rating falls by inactivity", [], count, 0, 0)
-    ids, matches = due.roster.ids.tolist(), due.roster.tally["matches"].tolist()
-    after = due.roster.records["rating"]
-    order = np.argsort(after - due.before, kind="stable").tolist()
-    names = player_identities.names_of(store, ids)
-    moves = [
-        RatingMove(names[ids[row]], float(due.before[row]), matches[row], float(after[row]), matches[row])
-        for row in order
-    ]
-    return Preview("ratings fall by inactivity", moves, count, 0, 0)
+        return Effect("no rating falls by inactivity", [], players, 0, 0, head.position)
+    moves = rating_moves(store, due.before, due.roster)
+    return Effect("ratings fall by inactivity", moves, players, 0, 0, head.position)

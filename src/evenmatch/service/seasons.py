@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import NamedTuple
-
-import numpy as np
 
 from evenmatch.errors import UnknownNameError
 from evenmatch.ledger.block_rating import finish
@@ -24,9 +23,9 @@ from evenmatch.ledger.tables import (
 )
 from evenmatch.ledger.tables.final_standings import FinalOrder, FinalRow
 from evenmatch.ledger.tables.seasons import Season
-from evenmatch.service.corrections import Preview, RatingMove
 from evenmatch.service.ladders import correct, stored_body, taken
 from evenmatch.service.queries.standings import View
+from evenmatch.service.replay.effect import Effect, rating_moves
 from evenmatch.service.settings import RESETS
 
 __all__ = ["FinalOrder", "FinalStanding", "Season", "finals", "finals_from", "open_season", "opened_before", "preview"]
@@ -116,23 +115,15 @@ def standings_damage(store: Store, head: Head) -> list[str]:
     ]
 
 
-def preview(store: Store, head: Head, title: str | None, factor: float) -> Preview:
+def preview(store: Store, head: Head, title: str | None, factor: float) -> Effect:
     """Compute what opening a season would do to ratings and match counts; players with the largest change first."""
     rules = corrections.read_plan(store, head, head.planned).last_rules
     roster = player_states.read_roster(store, head, rules)
-    before, matches = roster.records["rating"].copy(), roster.tally["matches"].copy()
+    before = replace(roster, records=roster.records.copy(), tally=roster.tally.copy())
     if factor != 1:
         roster.reset(rules, factor)
-    after = roster.records["rating"]
-    changed = np.flatnonzero((before != after) | (matches != roster.tally["matches"]))
-    changed = changed[np.argsort(-np.abs(after - before)[changed], kind="stable")]
-    names = player_identities.names_of(store, roster.ids[changed].tolist())
-    columns = (roster.ids, before, matches, after, roster.tally["matches"])
-    rows = zip(*(column[changed].tolist() for column in columns), strict=True)
     new_title = title or f"Season {seasons.last_number(store, head.ladder) + 1}"
-    return Preview(
-        f"{new_title} begins", [RatingMove(names[player], *values) for player, *values in rows], len(roster), 0, 0
-    )
+    return Effect(f"{new_title} begins", rating_moves(store, before, roster), len(roster), 0, 0, head.position)
 
 
 def _keep_standings(store: Store, head: Head, season: int, view: View) -> None:

@@ -15,9 +15,8 @@ from evenmatch.ledger.tables import seasons as season_rows
 from evenmatch.match import Match
 from evenmatch.service import corrections, ladders, players, seasons
 from evenmatch.service.clock import DatabaseClock
-from evenmatch.service.corrections import Preview
 from evenmatch.service.ladder_heads import LadderHead
-from evenmatch.service.ladders import ChangeRules, CorrectionRequest, Ladder, PlannedCorrection, is_done
+from evenmatch.service.ladders import ChangeRules, CorrectionRequest, Ladder, is_done
 from evenmatch.service.match_limits import LARGEST
 from evenmatch.service.queries.shared_views import SharedViews
 from evenmatch.service.queries.standings import StandingsCache, View, divide, take
@@ -26,6 +25,7 @@ from evenmatch.service.recording.receipts import MatchReceipt
 from evenmatch.service.recording.recorder import Outcome, Recorder
 from evenmatch.service.recording.report_batch import ReportBatch
 from evenmatch.service.replay import rebuild, verification
+from evenmatch.service.replay.effect import Effect, already_applied
 from evenmatch.service.replay.ledger_replay import Progress
 from evenmatch.service.replay.rebuild import RebuildResult
 from evenmatch.service.replay.verification import Verification
@@ -108,12 +108,12 @@ class Service(Transacting):
         skip_bad: bool = False,
         progress: Progress | None = None,
         event_id: str | None = None,
-    ) -> RebuildResult | None:
+    ) -> Effect:
         """Change the rating system or its parameters: from the first match, with a rebuild, or from now on.
 
         Raises BadRowsError with every match that the new system cannot rate; with `skip_bad` they stay unrated.
         """
-        return self._correct(ladder, ChangeRules(system, rules, start, skip_bad), progress, event_id)[1]
+        return self.correct(ladder, ChangeRules(system, rules, start, skip_bad), progress, event_id)
 
     # matches
 
@@ -158,31 +158,26 @@ class Service(Transacting):
 
     def correct(
         self, ladder: str, wish: CorrectionRequest, progress: Progress | None = None, event_id: str | None = None
-    ) -> PlannedCorrection | None:
+    ) -> Effect:
         """Apply a correction: add it to the ledger with the ratings that it leads to; for `wish` see corrections.
 
-        event_id  chosen by the caller: repeating it changes nothing (the result is None), repeating it with other
-                  content raises ConflictError
+        event_id  chosen by the caller: repeating it changes nothing, repeating it with other content raises
+                  ConflictError
         """
-        return self._correct(ladder, wish, progress, event_id)[0]
-
-    def _correct(
-        self, ladder: str, request: CorrectionRequest, progress: Progress | None, event_id: str | None
-    ) -> tuple[PlannedCorrection | None, RebuildResult | None]:
-        result = rebuild.correct_and_rebuild(
-            self.database, ladder, self.clock, request, event_id or _id("correction"), progress, self.note
+        effect = rebuild.correct_and_rebuild(
+            self.database, ladder, self.clock, wish, event_id or _id("correction"), progress, self.note
         )
         self._boards.forget(ladder)
         self.divide(ladder)
-        return result
+        return effect
 
     def preview(
         self, ladder: str, wish: CorrectionRequest, progress: Progress | None = None, event_id: str | None = None
-    ) -> Preview:
+    ) -> Effect:
         """Compute what a correction would do, without changing anything."""
         with self._read(ladder) as (store, head):
             if event_id is not None and is_done(store, head, wish, event_id):
-                return Preview(f"{event_id!r} was already applied", [], 0, 0, 0, done=True)
+                return already_applied(event_id, head.position)
             return corrections.preview(store, head, wish(store, head), progress)
 
     def rebuild(self, ladder: str, *, whole: bool = False, progress: Progress | None = None) -> RebuildResult | None:
@@ -281,7 +276,7 @@ class Service(Transacting):
 
     def preview_season(
         self, ladder: str, *, title: str | None = None, reset: str | None = None, factor: float | None = None
-    ) -> Preview:
+    ) -> Effect:
         """Compute what `open_season` would do to every player, without changing anything."""
         with self._read(ladder) as (store, head):
             settings = Settings.read(head.settings)

@@ -9,7 +9,7 @@ from evenmatch.cli.shared.output import note, print_json, print_table, printable
 
 if TYPE_CHECKING:
     from evenmatch.service.callers.audit_entry import Correcting
-    from evenmatch.service.corrections import Preview
+    from evenmatch.service.replay.effect import Effect
     from evenmatch.service.service import Service
 
 TOP = 20
@@ -27,7 +27,7 @@ NOTHING: dict[str, object] = {
 
 def correct(
     db: str, ladder: str | None, correction: Correcting, preview: bool, json: bool, event_id: str | None = None
-) -> Preview:
+) -> Effect:
     """Apply or only preview a correction, print the rating changes, and return them."""
     with opened(db) as service:
         name = ladder_of(service, ladder)
@@ -35,7 +35,7 @@ def correct(
     if json:
         print_json({"ladder": name, "preview": preview, **as_document(seen)})
         return seen
-    print_preview(seen, preview)
+    print_effect(seen, preview)
     if preview:
         note(ONLY_SEEN)
     elif not seen.done:
@@ -43,22 +43,22 @@ def correct(
     return seen
 
 
-def carry_out(service: Service, ladder: str, correction: Correcting, preview: bool, event_id: str | None) -> Preview:
-    """Return the rating changes of a correction, and apply it unless `preview` is true."""
+def carry_out(service: Service, ladder: str, correction: Correcting, preview: bool, event_id: str | None) -> Effect:
+    """Apply a correction, or preview it; return the rating changes."""
     from evenmatch.service.callers.access import OPERATOR
     from evenmatch.service.callers.audit_entry import correcting
 
     events = service.ladder(ladder).position
-    with working("calculating the preview", events) as progress:
-        seen = service.preview(ladder, correction, progress, event_id)
-    if not preview and not seen.done:
-        with working("recalculating ratings", events) as progress:
-            service.noting(correcting(OPERATOR, ladder, correction)).correct(ladder, correction, progress, event_id)
-    return seen
+    if preview:
+        with working("calculating the preview", events) as progress:
+            return service.preview(ladder, correction, progress, event_id)
+    with working("recalculating ratings", events) as progress:
+        noting = service.noting(correcting(OPERATOR, ladder, correction))
+        return noting.correct(ladder, correction, progress, event_id)
 
 
-def as_document(seen: Preview) -> dict[str, object]:
-    """A preview as JSON data, with all players whose rating changes, largest change first."""
+def as_document(seen: Effect) -> dict[str, object]:
+    """An effect as JSON data, with all players whose rating changes, largest change first."""
     return {
         "told": seen.told,
         "there_already": seen.done,
@@ -69,7 +69,7 @@ def as_document(seen: Preview) -> dict[str, object]:
     }
 
 
-def print_preview(seen: Preview, preview: bool) -> None:
+def print_effect(seen: Effect, preview: bool) -> None:
     """Print the players with the largest rating changes, and how many matches become unrated."""
     begin = f"{'preview: ' if preview else ''}{seen.told}"
     if seen.done:

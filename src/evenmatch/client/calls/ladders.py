@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from evenmatch.client.call import Call, get, new_key, path_of, post, put, whole
 from evenmatch.client.operation import operation
-from evenmatch.http.models.corrections import CorrectionPreview
+from evenmatch.http.models.corrections import CorrectionEffect
 from evenmatch.http.models.jobs import JobOut
 from evenmatch.http.models.ladder_changes import (
     DecayOut,
@@ -99,11 +99,9 @@ class Ladders:
         return put(JobOut, path_of("ladders", ladder, "rules"), rules)
 
     @operation
-    def preview_rules(self, ladder: str, rules: RulesChange) -> Call[CorrectionPreview]:
+    def preview_rules(self, ladder: str, rules: RulesChange) -> Call[CorrectionEffect]:
         """The rating changes that other rules would cause; nothing is changed."""
-        return post(
-            CorrectionPreview, path_of("ladders", ladder, "rules", "preview"), rules, again=True, of_job=_foreseen
-        )
+        return post(CorrectionEffect, path_of("ladders", ladder, "rules", "preview"), rules, again=True, of_job=_effect)
 
     @operation
     def open_season(self, ladder: str, season: SeasonCreate) -> Call[SeasonOpened]:
@@ -123,13 +121,13 @@ class Ladders:
         return post(DecayOut, path_of("ladders", ladder, "decay"), again=True)
 
     @operation
-    def preview_decay(self, ladder: str, *, days: float = 0) -> Call[CorrectionPreview]:
+    def preview_decay(self, ladder: str, *, days: float = 0) -> Call[CorrectionEffect]:
         """The ratings that would fall by inactivity after some days without matches; nothing is changed.
 
         >>> client.preview_decay("arena", days=3).moves  # to tell them in time
         """
-        return get(CorrectionPreview, path_of("ladders", ladder, "decay", "preview"), {"days": days})
+        return get(CorrectionEffect, path_of("ladders", ladder, "decay", "preview"), {"days": days})
 
 
-def _foreseen(result: Mapping[str, object]) -> object:
-    return result["foreseen"]
+def _effect(result: Mapping[str, object]) -> object:
+    return result["effect"]

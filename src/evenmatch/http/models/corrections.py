@@ -60,33 +60,41 @@ class RatingMoveOut(ResponseModel):
     matches_after: int
 
 
-class CorrectionPreview(ResponseModel):
-    """The effect that a correction would have; nothing was changed."""
-
-    model_config = ConfigDict(
-        json_schema_extra={"examples": [{"players": 812, "matches": 1290, "left_out": 0, "moved": 1, "moves": [MOVE]}]}
-    )
-
-    players: int = Field(description="Players on the ladder.")
-    matches: int = Field(description="Matches that would be rated again.")
-    left_out: int = Field(description="Matches that would stay unrated, since the rules cannot rate them.")
-    moved: int = Field(description="Players whose rating would change.")
-    moves: list[RatingMoveOut] = Field(description="The first 200 of these players, largest change first.")
-
-
-class CorrectionResult(ResponseModel):
-    """The result of a correction, or with `preview=true` its predicted result."""
+class CorrectionEffect(ResponseModel):
+    """What a correction did, or in a preview what it would do."""
 
     model_config = ConfigDict(
         json_schema_extra={
-            "examples": [{"told": "match 'm-1' is void", "there_already": False, "preview": False, "foreseen": None}]
+            "examples": [
+                {"players": 812, "matches": 1290, "left_out": 0, "moved": 1, "moves": [MOVE], "position": 5120}
+            ]
+        }
+    )
+
+    players: int = Field(description="Players on the ladder.")
+    matches: int = Field(description="Matches rated again.")
+    left_out: int = Field(description="Matches that become unrated, because the new rules cannot rate them.")
+    moved: int = Field(description="Players whose rating changes.")
+    moves: list[RatingMoveOut] = Field(description="The first 200 of these players, largest change first.")
+    position: int = Field(
+        description="The last event of the ledger before the correction. If it is higher when the correction is "
+        "applied than it was in the preview, matches arrived in between and the moves may differ."
+    )
+
+
+class CorrectionResult(ResponseModel):
+    """The result of a correction, or with `preview=true` what it would be."""
+
+    model_config = ConfigDict(
+        json_schema_extra={
+            "examples": [{"told": "match 'm-1' is void", "there_already": True, "preview": False, "effect": None}]
         }
     )
 
     told: str
     there_already: bool = Field(description="A correction with this id already exists; nothing was changed now.")
     preview: bool
-    foreseen: CorrectionPreview | None = Field(description="The predicted effect; only with `preview=true`.")
+    effect: CorrectionEffect | None = Field(description="Whose rating changes; null if `there_already` is true.")
 
 
 class CorrectionOut(ResponseModel):

@@ -33,7 +33,7 @@ class JobOut(ResponseModel):
     job: str
     ladder: str
     kind: str = Field(
-        description="preview, correction, rules, season, rebuild, verify or update; policy of …: fit of a queue; "
+        description="preview, correction, season, rebuild, verify or update; policy of …: fit of a queue; "
         "in the lab: backtest, tuning or what-if."
     )
     state: Literal["running", "done", "failed", "cancelled"]

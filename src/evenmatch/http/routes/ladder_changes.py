@@ -10,7 +10,7 @@ from starlette.responses import Response
 from evenmatch.http.access import Admin
 from evenmatch.http.audit_entries import audit_entry
 from evenmatch.http.models.base import moment
-from evenmatch.http.models.corrections import CorrectionPreview
+from evenmatch.http.models.corrections import CorrectionEffect
 from evenmatch.http.models.jobs import JobOut
 from evenmatch.http.models.ladder_changes import (
     DecayOut,
@@ -30,19 +30,19 @@ from evenmatch.http.responses import read, written
 from evenmatch.http.site import Site, site_of
 from evenmatch.http.task_outcomes import IN_LINE, accepted, alive, respond
 from evenmatch.rating import rules
-from evenmatch.service.corrections import Preview
 from evenmatch.service.daily_decay import DailyDecay
 from evenmatch.service.jobs import Job
 from evenmatch.service.ladders import ChangeRules, Ladder
+from evenmatch.service.replay.effect import Effect
 from evenmatch.service.rule_overrides import check_installed, choose
 from evenmatch.service.settings import Settings
 from evenmatch.service.work import results
-from evenmatch.service.work.tasks import PreviewTask, RulesTask, SeasonTask
+from evenmatch.service.work.tasks import CorrectionTask, PreviewTask, SeasonTask
 
 router = APIRouter(prefix="/v1/ladders", tags=["ladders"])
 LADDER = "/{ladder:text}"
-NOTHING = Preview("nothing would change", [], 0, 0, 0)
-SAME_RULES = {"told": "the ladder already has these rules; nothing was changed"}
+NOTHING = Effect("nothing would change", [], 0, 0, 0, 0)
+SAME_RULES = {"told": "the ladder already has these rules", "there_already": True, "preview": False, "effect": None}
 
 Ahead = Annotated[float, Query(ge=0, le=366, description="Days from now; 0: what falls now.")]
 
@@ -94,27 +94,25 @@ async def change_rules(ladder: str, asked: RulesChange, request: Request, caller
     def begin() -> Job:
         change = _rules_change(site, ladder, asked)
         if change is None:
-            return site.jobs.begin("rules", ladder, lambda _: SAME_RULES)[0]
-        return site.ladder_work.begin(RulesTask(ladder, change, asked.id, entry), alone=True)[0]
+            return site.jobs.begin(CorrectionTask.kind, ladder, lambda _: SAME_RULES)[0]
+        return site.ladder_work.begin(CorrectionTask(ladder, change, asked.id, entry), alone=True)[0]
 
     return accepted(await alive(site, lambda: site.change(ladder, begin)))
 
 
 @router.post(
-    f"{LADDER}/rules/preview", response_model=CorrectionPreview, responses=IN_LINE, operation_id="preview_rules"
+    f"{LADDER}/rules/preview", response_model=CorrectionEffect, responses=IN_LINE, operation_id="preview_rules"
 )
 async def preview_rules(ladder: str, asked: RulesChange, request: Request, _: Admin) -> Response:
     """Preview whose rating would change under other rules; nothing is changed.
 
-    The `result` of a job has the preview as `foreseen`.
+    The `result` of a job has the preview as `effect`.
     """
     site = site_of(request)
     change = await site.change(ladder, _rules_change, site, ladder, asked)
     if change is None:
-        return written(preview_out(NOTHING))
-    return await respond(
-        site, PreviewTask(ladder, change, asked.id), CorrectionPreview, lambda result: result["foreseen"]
-    )
+        return written(effect_out(NOTHING))
+    return await respond(site, PreviewTask(ladder, change, asked.id), CorrectionEffect, lambda result: result["effect"])
 
 
 def _rules_change(site: Site, ladder: str, asked: RulesChange) -> ChangeRules | None:
@@ -167,16 +165,16 @@ async def decay_ratings(ladder: str, request: Request, caller: Admin) -> Respons
     return written(DecayOut(players=result.players, position=result.position, until=moment(result.until)))
 
 
-@router.get(f"{LADDER}/decay/preview", response_model=CorrectionPreview, operation_id="preview_decay")
+@router.get(f"{LADDER}/decay/preview", response_model=CorrectionEffect, operation_id="preview_decay")
 async def preview_decay(ladder: str, request: Request, _: Admin, days: Ahead = 0) -> Response:
     """Preview the ratings that would fall by inactivity after some days without matches; nothing is changed."""
     site = site_of(request)
-    return read(request, preview_out(await site.change(ladder, DailyDecay(site.service).preview, ladder, days)))
+    return read(request, effect_out(await site.change(ladder, DailyDecay(site.service).preview, ladder, days)))
 
 
-def preview_out(preview: Preview) -> CorrectionPreview:
-    """The response model of a preview."""
-    return CorrectionPreview.model_validate(results.foreseen(preview))
+def effect_out(effect: Effect) -> CorrectionEffect:
+    """The response model of an effect."""
+    return CorrectionEffect.model_validate(results.effect_document(effect))
 
 
 def ladder_out(ladder: Ladder) -> LadderOut:

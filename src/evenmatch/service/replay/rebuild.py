@@ -11,6 +11,7 @@ import numpy as np
 
 from evenmatch.errors import InputError
 from evenmatch.ledger.block_rating import engine_of
+from evenmatch.ledger.codec import Ids
 from evenmatch.ledger.database import Database
 from evenmatch.ledger.events import Correction, Kind
 from evenmatch.ledger.plan import Plan, plan_of
@@ -26,6 +27,7 @@ from evenmatch.ledger.tables import (
     player_states,
 )
 from evenmatch.service.ladders import CorrectionRequest, PlannedCorrection, correct, is_done
+from evenmatch.service.replay.effect import Effect, already_applied, rating_moves
 from evenmatch.service.replay.ledger_replay import (
     Progress,
     ReplayStep,
@@ -36,6 +38,7 @@ from evenmatch.service.replay.ledger_replay import (
     unchanged,
 )
 from evenmatch.service.replay.repair import repair, repair_corrected
+from evenmatch.systems.system import Rules
 
 AT_ONCE = 4000  # rows per transaction, so that others can write in between
 COPIED = 10_000  # positions per transaction whose lines are copied, which the database does by itself
@@ -95,11 +98,10 @@ def correct_and_rebuild(
     event_id: str,
     progress: Progress | None = None,
     note: Callable[[Store], None] = lambda _: None,
-) -> tuple[PlannedCorrection | None, RebuildResult | None]:
-    """Add a correction to the ledger together with the ratings that it leads to, atomically.
+) -> Effect:
+    """Add a correction to the ledger together with the ratings that it leads to, atomically; return what it changed.
 
     note  called in the transaction that adds it
-    The first result is None if the correction is already there under this id, the second if no existing rating changes.
     Raises what `wish` raises, BadRowsError if a strict correction leaves matches unrated, and InputError if a rating
     would leave the range of the system.
     """
@@ -107,19 +109,21 @@ def correct_and_rebuild(
         with database.write() as store:
             head = store.lock(ladder)
             if is_done(store, head, wish, event_id):
-                return None, None
+                return already_applied(event_id, head.position)
             planned = wish(store, head)
             if planned.since is None:
+                players = player_states.count(store, head)
                 correct(store, head, planned.kind, planned.body, event_id, clock(), since=None)
                 note(store)
-                return planned, None
+                return Effect(planned.told, [], players, 0, 0, head.position)
             wanted = Correction(head.position + 1, planned.kind, planned.body)
             plan = plan_of([wanted], corrections.read_plan(store, head, head.corrected))
             build = _open(
                 database, store, head, plan, planned.since, clock(), PendingCorrection(wish, planned, event_id, note)
             )
         if build.finish(progress, clock):
-            return planned, build.result()
+            assert build.effect is not None
+            return build.effect
 
 
 class PendingCorrection(NamedTuple):
@@ -161,7 +165,10 @@ def _open(
 
 @dataclass
 class RebuildRun:
-    """A generation while it is written: of `head`, by `plan`, differing from the live one from `since` on."""
+    """A generation while it is written: of `head`, by `plan`, differing from the live one from `since` on.
+
+    effect  of the pending correction, once it is applied
+    """
 
     database: Database
     head: Head
@@ -170,6 +177,7 @@ class RebuildRun:
     generation: int
     pending: PendingCorrection | None = None
     changed: int = 0
+    effect: Effect | None = None
 
     def __post_init__(self) -> None:
         wanted = None if self.pending is None else self.pending.wanted
@@ -209,6 +217,9 @@ class RebuildRun:
             if now.position - self.roster.position < FEW:
                 break
             self._write_to(now, progress)
+        if self.pending is not None:
+            with self.database.read() as store:
+                self._before = _live_states(store, store.head(self.head.name))
         self._copy_before(progress)
         for part in _parts(self.roster):
             with self.database.write(durable=False) as store:
@@ -257,7 +268,9 @@ class RebuildRun:
             now = store.lock(self.head.name)
             if not self._is_current(store, now):
                 return False
-            self.catch_up(store, now)
+            touched = self.catch_up(store, now)
+            if self.pending is not None:
+                self.effect = self._compare(store, now, self.pending.wanted.told, touched)
             roster, learned = self.roster, self.roster.ladders.tobytes()
             generations.set_rated(store, now.ladder, self.generation, time=roster.time, learned=learned)
             packed = roster.sample.pack()
@@ -280,8 +293,8 @@ class RebuildRun:
             return False
         return self.pending is None or self.pending.wish(store, now) == self.pending.wanted
 
-    def catch_up(self, store: Store, now: Head) -> None:
-        """Rate the matches that were recorded meanwhile, inside the transaction of the swap."""
+    def catch_up(self, store: Store, now: Head) -> Ids:
+        """Rate the matches that were recorded meanwhile, inside the transaction of the swap; return their players."""
         touched = [np.empty(0, np.int64)]
         for step in replay(store, now, self.plan, self.roster):
             self.tally.add(step)
@@ -290,6 +303,20 @@ class RebuildRun:
         self.tally.check()
         ids = np.unique(self.plan.identity(np.concatenate(touched)))
         player_states.put(store, now.ladder, self.generation, self.roster.part(ids))
+        return ids
+
+    def _compare(self, store: Store, now: Head, told: str, touched: Ids) -> Effect:
+        """The effect on the ratings that are live until this transaction commits.
+
+        touched  players of matches recorded since the live states were read, whose states are read again
+        """
+        before = self._before
+        latest = _live_states(store, now, touched)
+        rows = before.admit(latest.ids, _live_rules(store, now))
+        before.records[rows], before.tally[rows] = latest.records, latest.tally
+        players = len(np.union1d(before.ids, self.roster.ids))
+        moves = rating_moves(store, before, self.roster)
+        return Effect(told, moves, players, self.tally.rated, self.tally.left_out, now.position)
 
     def discard(self) -> None:
         """Delete this generation, which never became the live one."""
@@ -312,6 +339,15 @@ def _delete(database: Database, ladder: int, generation: int, *, earlier: bool) 
                 left = delete_some(store, ladder, generation, AT_ONCE, earlier=earlier)
     with database.write(durable=False) as store:
         generations.delete_unready(store, ladder, generation, earlier=earlier)
+
+
+def _live_rules(store: Store, head: Head) -> Rules:
+    return corrections.read_plan(store, head, head.planned).last_rules
+
+
+def _live_states(store: Store, head: Head, ids: Ids | None = None) -> Roster:
+    """The states that are shown now, of all players or of these."""
+    return player_states.read_roster(store, head, _live_rules(store, head), ids)
 
 
 def _keeps_ratings(correction: Correction) -> bool:

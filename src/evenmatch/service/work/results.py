@@ -1,36 +1,35 @@
-"""Results of corrections and previews as JSON values, rounded as they are shown, and previews read back from them."""
+"""Effects of corrections as JSON values, rounded as they are shown, and effects read back from them."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import cast
 
-from evenmatch.service.corrections import Preview, RatingMove
-from evenmatch.service.ladders import PlannedCorrection
 from evenmatch.service.queries.match_explanations import RATING_DECIMALS, ShownRatingChange
+from evenmatch.service.replay.effect import Effect, RatingMove
 
-MOST = 200  # rating moves listed in a preview
-
-
-def correction_result(planned: PlannedCorrection | None, event_id: str | None) -> dict[str, object]:
-    """The result of a correction; None: it was already there under this id."""
-    summary = f"{event_id!r} was already applied" if planned is None else planned.told
-    return {"told": summary, "there_already": planned is None, "preview": False, "foreseen": None}
+MOVES_LISTED = 200
 
 
-def preview_result(preview: Preview) -> dict[str, object]:
-    """The result of the preview of a correction."""
-    return {"told": preview.told, "there_already": preview.done, "preview": True, "foreseen": foreseen(preview)}
+def correction_result(effect: Effect, *, preview: bool) -> dict[str, object]:
+    """The result of a correction or of its preview; its effect is None if the correction was already applied."""
+    return {
+        "told": effect.told,
+        "there_already": effect.done,
+        "preview": preview,
+        "effect": None if effect.done else effect_document(effect),
+    }
 
 
-def foreseen(preview: Preview) -> dict[str, object]:
+def effect_document(effect: Effect) -> dict[str, object]:
     """The effect of a correction, with the largest rating moves."""
     return {
-        "players": preview.players,
-        "matches": preview.matches,
-        "left_out": preview.left_out,
-        "moved": preview.moved,
-        "moves": [_move(move) for move in preview.moves[:MOST]],
+        "players": effect.players,
+        "matches": effect.matches,
+        "left_out": effect.left_out,
+        "moved": effect.moved,
+        "moves": [_move(move) for move in effect.moves[:MOVES_LISTED]],
+        "position": effect.position,
     }
 
 
@@ -40,17 +39,13 @@ def _move(move: RatingMove) -> dict[str, object]:
     return {**move._replace(before=before, after=after)._asdict(), "change": change}
 
 
-def preview_of(result: Mapping[str, object]) -> Preview:
-    """The preview that `preview_result` was made of, with the moves that it lists."""
-    effect = cast("dict[str, int]", result["foreseen"])
-    listed = cast("list[dict[str, object]]", cast("dict[str, object]", result["foreseen"])["moves"])
+def effect_of(result: Mapping[str, object]) -> Effect:
+    """The effect that `correction_result` was made of, with the moves that it lists."""
+    told, document = str(result["told"]), result["effect"]
+    if document is None:
+        return Effect(told, [], 0, 0, 0, 0, done=True)
+    counts = cast("dict[str, int]", document)
+    listed = cast("list[dict[str, object]]", cast("dict[str, object]", document)["moves"])
     moves = [RatingMove(**{name: move[name] for name in RatingMove._fields}) for move in listed]  # type: ignore[arg-type]
-    return Preview(
-        str(result["told"]),
-        moves,
-        effect["players"],
-        effect["matches"],
-        effect["left_out"],
-        result["there_already"] is True,
-        effect["moved"] - len(moves),
-    )
+    players, matches, left_out, position = (counts[name] for name in ("players", "matches", "left_out", "position"))
+    return Effect(told, moves, players, matches, left_out, position, unlisted=counts["moved"] - len(moves))

@@ -13,7 +13,7 @@ from evenmatch.ledger.events import NO_IDS, NO_RATINGS, correction_digest
 from evenmatch.ledger.store import Head, Store
 from evenmatch.ledger.tables import checkpoints, events, player_states
 from evenmatch.service.callers.audit_entry import AuditEntry, Correcting
-from evenmatch.service.ladders import ChangeRules, is_done
+from evenmatch.service.ladders import is_done
 from evenmatch.service.replay.ledger_replay import Progress
 from evenmatch.service.replay.rebuild import RebuildResult
 from evenmatch.service.service import Service
@@ -57,7 +57,7 @@ class Task(Protocol):
 
 @dataclass(frozen=True)
 class CorrectionTask:
-    """Apply a correction.
+    """Apply a correction, or change the rules of a ladder.
 
     event_id  chosen by the caller;  audit_entry  is noted in the transaction that adds the event
     """
@@ -77,8 +77,8 @@ class CorrectionTask:
     def run(self, service: Service, progress: Progress) -> Mapping[str, object]:
         """Apply the correction; the result is that of the endpoint."""
         noting = service.noting(self.audit_entry)
-        planned = noting.correct(self.ladder, self.correction, progress, self.event_id)
-        return results.correction_result(planned, self.event_id)
+        effect = noting.correct(self.ladder, self.correction, progress, self.event_id)
+        return results.correction_result(effect, preview=False)
 
 
 @dataclass(frozen=True)
@@ -99,36 +99,8 @@ class PreviewTask:
 
     def run(self, service: Service, progress: Progress) -> Mapping[str, object]:
         """Compute the preview; the result is that of the endpoint."""
-        return results.preview_result(service.preview(self.ladder, self.correction, progress, self.event_id))
-
-
-@dataclass(frozen=True)
-class RulesTask:
-    """Change the rules of a ladder."""
-
-    ladder: str
-    change: ChangeRules
-    event_id: str | None
-    audit_entry: AuditEntry
-
-    kind: ClassVar[str] = "rules"
-
-    def outline(self, store: Store, head: Head) -> Outline:
-        """The events to replay; requests with the same id are equal."""
-        size = _size(store, head, self.change, self.event_id)
-        return Outline(size, _digest(store, head, self.change, self.event_id))
-
-    def run(self, service: Service, progress: Progress) -> Mapping[str, object]:
-        """Change the rules."""
-        change = self.change
-        rebuilt = service.noting(self.audit_entry).change_rules(
-            *(self.ladder, change.system, change.rules),
-            start=change.start,
-            skip_bad=change.skip_bad,
-            progress=progress,
-            event_id=self.event_id,
-        )
-        return rebuilt_result(rebuilt)
+        effect = service.preview(self.ladder, self.correction, progress, self.event_id)
+        return results.correction_result(effect, preview=True)
 
 
 @dataclass(frozen=True)
@@ -226,14 +198,14 @@ class VerifyTask:
 
 def named(task: Task) -> Task:
     """The task with an id of its own for the event that it adds, if the caller chose none."""
-    if isinstance(task, CorrectionTask | RulesTask | SeasonTask) and task.event_id is None:
+    if isinstance(task, CorrectionTask | SeasonTask) and task.event_id is None:
         return replace(task, event_id=f"{task.kind}:{secrets.token_hex(8)}")
     return task
 
 
 def is_recorded(task: Task, store: Store, head: Head) -> bool:
     """Whether the ledger has the event that the task adds."""
-    if not isinstance(task, CorrectionTask | RulesTask | SeasonTask) or task.event_id is None:
+    if not isinstance(task, CorrectionTask | SeasonTask) or task.event_id is None:
         return False
     return task.event_id in events.find(store, head, [task.event_id])
 

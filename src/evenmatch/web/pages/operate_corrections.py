@@ -11,12 +11,14 @@ from starlette.responses import Response
 from evenmatch.errors import UsageError
 from evenmatch.http.task_outcomes import outcome
 from evenmatch.service.callers.audit_entry import Correcting, correcting
-from evenmatch.service.corrections import Ban, Preview, Reinstate, Unvoid, Void
+from evenmatch.service.corrections import Ban, Reinstate, Unvoid, Void
 from evenmatch.service.jobs import Job
+from evenmatch.service.replay.effect import Effect
+from evenmatch.service.work.results import effect_of
 from evenmatch.service.work.tasks import CorrectionTask
 from evenmatch.web.forms import about
 from evenmatch.web.page_request import PageRequest, address
-from evenmatch.web.preview_job import FOLLOWED, following_address, preview_values, previewed
+from evenmatch.web.preview_job import FOLLOWED, following_address, outdated, preview_values, previewed
 from evenmatch.web.view_models import LadderShown
 
 LONGEST_ID = 200
@@ -34,7 +36,7 @@ async def correction(visit: PageRequest) -> Response:
     what = typed.get("what", "void")
     if what not in WHATS:
         raise UsageError(f"what is {what[:20]!r}; expected {', '.join(WHATS)}")
-    foreseen: Preview | Job | None = None
+    foreseen: Effect | Job | None = None
     if visit.refused is None:
         with visit.previewing():
             request = _correction_of(typed)
@@ -64,10 +66,18 @@ async def correct(visit: PageRequest) -> Response:
         entry = correcting(caller, visit.ladder, request, visit.request_id)
         done = await outcome(visit.site, CorrectionTask(visit.ladder, request, event_id_of(form), entry))
     if isinstance(done, Job):
-        notice = "The correction is being applied; the progress is shown below."
+        position = (await visit.site.work(visit.site.service.ladder, visit.ladder)).position
+        notice = "The correction is being applied. Its progress is shown below." + outdated(form, position)
     else:
-        notice = "It was done already." if done["there_already"] else f"Done: {done['told']}."
+        notice = _applied(effect_of(done), form)
     return visit.go(address("ladders", visit.ladder, "operate"), notice)
+
+
+def _applied(effect: Effect, form: Mapping[str, str]) -> str:
+    if effect.done:
+        return "This correction was already applied."
+    ratings = "rating" if effect.moved == 1 else "ratings"
+    return f"Done: {effect.told}. {effect.moved:,} {ratings} changed.{outdated(form, effect.position)}"
 
 
 def _check_known(visit: PageRequest, request: Correcting | None) -> None:

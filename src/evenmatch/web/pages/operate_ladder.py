@@ -10,20 +10,20 @@ from starlette.responses import Response
 from evenmatch.errors import UsageError
 from evenmatch.http.task_outcomes import outcome
 from evenmatch.service.callers.audit_entry import correcting
-from evenmatch.service.corrections import Preview
 from evenmatch.service.daily_decay import DailyDecay
 from evenmatch.service.jobs import Job
 from evenmatch.service.ladders import ChangeRules, Ladder
 from evenmatch.service.name_rule import odd_names
 from evenmatch.service.queries import correction_log
+from evenmatch.service.replay.effect import Effect
 from evenmatch.service.settings import reset_factor
-from evenmatch.service.work.tasks import RebuildTask, RulesTask, SeasonTask, Task, VerifyTask
+from evenmatch.service.work.tasks import CorrectionTask, RebuildTask, SeasonTask, Task, VerifyTask
 from evenmatch.standings.rules import RATING
 from evenmatch.systems.system import Rules
 from evenmatch.web.forms import CONFIRM, about
 from evenmatch.web.page_request import PageRequest, address
 from evenmatch.web.pages.operate_corrections import event_id_of, ladder_and_form, new_id
-from evenmatch.web.preview_job import FOLLOWED, MOVES, following_address, preview_values, previewed
+from evenmatch.web.preview_job import FOLLOWED, MOVES, following_address, outdated, preview_values, previewed
 from evenmatch.web.rules_form import base_rules, chosen_rules, rules_form
 from evenmatch.web.settings_form import settings_fields, settings_of
 from evenmatch.web.view_models import LadderShown
@@ -72,7 +72,7 @@ async def rules(visit: PageRequest) -> Response:
     sent = visit.typed
     present = await visit.site.work(visit.reading.described, visit.ladder)
     chosen = base_rules(sent, present.rules)
-    foreseen: Preview | Job | None = None
+    foreseen: Effect | Job | None = None
     with visit.previewing():
         chosen = chosen_rules(sent, present.rules)
     start = sent.get("begin", "start") == "start" or chosen.system.name != present.rules.system.name
@@ -108,18 +108,18 @@ async def change_rules(visit: PageRequest) -> Response:
     """Start a job that changes the rules."""
     form, caller = await visit.form(), visit.check("admin", visit.ladder)
 
-    def begin() -> None:
+    def begin() -> int:
         present = visit.reading.described(visit.ladder)
         chosen = chosen_rules(form, present.rules)
         start = form.get("begin", "start") == "start"
         request = ChangeRules(_system_reference(present, chosen), chosen, start, bool(form.get("skip_bad")))
         entry = correcting(caller, visit.ladder, request, visit.request_id)
-        visit.site.ladder_work.begin(RulesTask(visit.ladder, request, event_id_of(form), entry), alone=True)
+        visit.site.ladder_work.begin(CorrectionTask(visit.ladder, request, event_id_of(form), entry), alone=True)
+        return present.position
 
-    await visit.site.change(visit.ladder, begin)
-    return visit.go(
-        address("ladders", visit.ladder, "operate"), "The rules are being changed; the progress is shown below."
-    )
+    position = await visit.site.change(visit.ladder, begin)
+    notice = "The rules are being changed. The progress is shown below." + outdated(form, position)
+    return visit.go(address("ladders", visit.ladder, "operate"), notice)
 
 
 async def settings(visit: PageRequest) -> Response:
