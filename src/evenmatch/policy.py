@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from evenmatch.history import Floats
 
 MOST_PLAYERS = 256  # in a match
-REMOVED = ("spread_share",)  # options of earlier versions
 LARGEST_TEAM = 50
 Step = tuple[float, float]
 INFINITE = float("inf")
@@ -167,11 +166,6 @@ class Policy(Checked):
         if not isinstance(name, str) or name not in presets():
             raise UnknownNameError("policy", str(name), presets())
         return dataclasses.replace(presets()[name], **_typed(known_values(cls, "option of a policy", values)))
-
-    @classmethod
-    def from_stored(cls, data: Mapping[str, object]) -> Policy:
-        """Read a policy that an earlier version may have stored; options in REMOVED no longer decide anything."""
-        return cls.from_data({name: value for name, value in data.items() if name not in REMOVED})
 
     def to_data(self) -> dict[str, object]:
         """All options except `odds`, ready for JSON."""

@@ -7,12 +7,9 @@ import sqlalchemy as sa
 
 from evenmatch import rules
 from evenmatch.errors import DamageError, StoreError
-from evenmatch.ledger.seals import match_seal
 from evenmatch.ledger.tables import events
-from evenmatch.service import players, seasons
 from evenmatch.service.corrections import Ban, Void
 from evenmatch.service.ladder_heads import present_head
-from evenmatch.service.recording import ledger_append
 from ledger.sample_matches import duel, ratings, team_match
 
 
@@ -397,20 +394,6 @@ def test_final_standings_that_are_not_those_of_the_seasons_end_are_damage(kept, 
     assert found.differences == ()
 
 
-def test_final_standings_that_an_earlier_version_stored_have_no_digest_to_differ_from(kept, monkeypatch):
-    correct = seasons.correct
-
-    def as_before(store, head, kind, body, *others, **named):
-        plain = {name: value for name, value in body.items() if name != seasons.DIGEST}
-        return correct(store, head, kind, plain, *others, **named)
-
-    monkeypatch.setattr(seasons, "correct", as_before)
-    kept.open_season("default", title="Winter", event_id="winter")
-    monkeypatch.undo()
-    assert kept.verify("default").is_equal
-    assert kept.open_season("default", title="Winter", event_id="winter").number == 2
-
-
 LOST = {
     "a generation": "DELETE FROM generation WHERE generation = 1",
     "its lines": "UPDATE event SET told = SUBSTR(told, 1, 9) WHERE position = 4",
@@ -440,41 +423,6 @@ def test_a_false_receipt_is_not_hidden_by_a_rebuild(kept):
     assert (len(found.damage), found.differences) == (1, ())
     kept.rebuild("default", whole=True)
     assert kept.verify("default").damage == found.damage
-
-
-def test_matches_sealed_before_receipts_were_are_whole_but_their_receipts_are_not_compared(kept, monkeypatch):
-    def former(*fields, receipt):
-        return match_seal(*fields, receipt=None)
-
-    monkeypatch.setattr(ledger_append, "match_seal", former)
-    last = kept.record(duel(7, "a", "b")).position
-    monkeypatch.undo()
-    kept.record(duel(8, "a", "b"))
-    assert kept.verify("default").is_equal
-    for column, value in (("generation", 1), ("told", "NULL"), ("played_at", 5)):
-        with kept.database.read() as store:
-            (before,) = store.all(f"SELECT {column} FROM event WHERE position = ?", last)[0]
-        run_sql(kept, f"UPDATE event SET {column} = {value} WHERE position = {last}")
-        found = kept.verify("default")
-        assert bool(found.damage) is (column != "generation")
-        assert found.damage or found.is_equal
-        with kept.database.write() as store:
-            store.run(f"UPDATE event SET {column} = ? WHERE position = ?", before, last)
-
-
-def test_minus_zero_that_an_earlier_version_recorded_is_no_damage(kept, monkeypatch):
-    """SQLite stores it as 0.0, also when a ledger moves there from PostgreSQL; seals and digests cover the sign."""
-    for module in (ledger_append, players):
-        monkeypatch.setattr(module, "without_minus_zero", lambda values: values)
-    kept.start_ratings("default", {"zoe": -0.0})
-    kept.record(duel(9, "a", "b", duration=-0.0))
-    monkeypatch.undo()
-    kept.record(duel(10, "a", "b", duration=0.0))
-    for table, column in (("event", "duration"), ("state", "rating")):
-        run_sql(kept, f"UPDATE {table} SET {column} = 0.0 WHERE {column} = 0")
-    assert kept.verify("default").is_equal
-    run_sql(kept, "UPDATE event SET duration = 1 WHERE id = 'm9'")
-    assert kept.verify("default").damage
 
 
 def test_a_torn_state_is_told_to_who_records(kept):

@@ -213,13 +213,6 @@ def test_a_toml_document_changes_the_preset_that_it_names():
     assert (policy.max_odds, policy.overdue_after, policy.party_wait) == (0.7, 120.0, 0.0)  # as quick has them
 
 
-def test_a_policy_stored_by_an_earlier_version_is_read_without_options_that_are_gone():
-    old = Policy(team_size=3).to_data() | {"spread_share": 0.2}
-    assert Policy.from_stored(old) == Policy(team_size=3)
-    with pytest.raises(UnknownNameError, match="spread_share"):
-        Policy.from_data(old)
-
-
 def test_the_preset_balanced_is_the_default():
     assert Policy.from_data({}) == Policy() == presets()["balanced"]
     assert list(presets()) == ["balanced", "quick", "fair"]

@@ -31,9 +31,8 @@ from evenmatch.ledger.store import Head, Store
 if TYPE_CHECKING:
     import psycopg
 
-VERSION = "0019"  # of the schema that this code reads and writes: the last script in migrations/versions
+VERSION = "0001"  # of the schema that this code reads and writes: the last script in migrations/versions
 UNFINISHED = "unfinished move"  # the version of a database into which a move copies: no process may open it
-SEALED = "0010"  # the version from which on the secrets of a database are sealed
 IDLE = 1.0  # seconds without use after which a connection is tested before it is used again
 CONNECTIONS = 20  # to PostgreSQL that stay open: a new one takes its server some milliseconds of work
 OVERFLOW = 12  # further connections, closed after use
@@ -83,8 +82,7 @@ class Database:
     def open(cls, text: str, *, yielding: bool = False) -> Database:
         """Open the database at a path or URL; create or migrate its schema if necessary.
 
-        Raises UsageError for an invalid path or URL, StoreError if it cannot be opened or contains other data,
-        SecretError if secrets of an earlier version must be sealed and there is no master secret.
+        Raises UsageError for an invalid path or URL, StoreError if it cannot be opened or contains other data.
         """
         database = cls(parse_url(text), yielding=yielding)
         try:
@@ -194,13 +192,10 @@ class Database:
             return
         if version == UNFINISHED:
             raise MoveError(f"{self.shown}: a move into this database is not finished; type `evenmatch move` again")
-        if version is not None and version <= SEALED:
-            self._upgrade(SEALED)
-            self._erase_deleted()  # the version stays SEALED until this is done
-        self._upgrade(VERSION)
+        self._upgrade()
 
-    def _upgrade(self, revision: str) -> None:
-        """Run the migrations up to a version, in one transaction, unless they have been run."""
+    def _upgrade(self) -> None:
+        """Run the migrations in one transaction, unless another process has run them."""
         from alembic import command  # noqa: PLC0415 - slow to import
         from alembic.config import Config  # noqa: PLC0415
         from alembic.script import ScriptDirectory  # noqa: PLC0415
@@ -217,37 +212,10 @@ class Database:
                 raise StoreError(
                     f"{self.shown} was written by a newer evenmatch (schema {version}); expected {VERSION}"
                 )
-            if version is not None and version >= revision:
+            if version == VERSION:
                 return  # another process was faster
             config.attributes["connection"] = connection
-            config.attributes["master"] = self.master
-            command.upgrade(config, revision)
-
-    def _erase_deleted(self) -> None:
-        """Rewrite what contained unsealed secrets, so that the files contain no deleted rows and former values."""
-        with self._translated_errors(), self._engine.connect() as plain:
-            if self._sqlite:
-                driver = plain.connection.driver_connection
-                assert isinstance(driver, sqlite3.Connection)
-                self._empty_log(driver)
-                driver.execute("VACUUM")
-                self._empty_log(driver)
-            else:
-                for table in ("api_key", "secret", "webhook"):
-                    plain.exec_driver_sql(f"VACUUM (FULL) {table}")
-
-    def _empty_log(self, driver: sqlite3.Connection) -> None:
-        """Copy SQLite's write-ahead log into the database file and truncate it, unless another process upgrades it."""
-        deadline = time.monotonic() + PATIENCE
-        while driver.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()[0]:  # busy: SQLite does not always wait
-            if self.version() == VERSION:
-                return  # another process was faster
-            if time.monotonic() > deadline:
-                raise StoreError(
-                    f"{self.shown}: another process uses the database, so that unsealed secrets could not be "
-                    "erased; end it and open the database again"
-                )
-            time.sleep(0.05)
+            command.upgrade(config, VERSION)
 
 
 def _sqlite_engine(url: URL) -> sa.Engine:

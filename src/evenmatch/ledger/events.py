@@ -98,47 +98,25 @@ class Event(NamedTuple):
     def is_whole(self, previous: bytes) -> bool:
         """Whether the stored event is intact and was recorded after the event with the seal `previous`."""
         try:
-            return self.seal is not None and (
-                self.seal == self.seal_after(previous) or self.seal == self._seal_without_receipt(previous)
-            )
+            return self.seal is not None and self.seal == self.seal_after(previous)
         except (TypeError, ValueError, RecursionError, struct.error):  # a field is missing, torn or out of range
             return False
-
-    def as_recorded(self, previous: bytes) -> Event | None:
-        """The event as it was recorded after the event with the seal `previous`; None if it was altered since.
-
-        Earlier versions recorded durations of -0.0, which SQLite stores as 0.0.
-        """
-        if self.is_whole(previous):
-            return self
-        signed = self._replace(duration=-0.0)
-        return signed if self.duration == 0 and signed.is_whole(previous) else None
 
     def seal_after(self, previous: bytes) -> bytes | None:
         """The seal of the event after one with the seal `previous`; None if its digest is not that of its content.
 
         Raises TypeError, ValueError or struct.error for a torn event.
         """
-        if self.kind == Kind.MATCH:
-            return self._match_seal(previous, self._receipt)  # type: ignore[arg-type]
-        return self._correction_seal(previous)
-
-    @property
-    def _receipt(self) -> tuple[int | None, bytes | None]:
-        return self.generation, self.told
-
-    def _seal_without_receipt(self, previous: bytes) -> bytes | None:
-        """The seal of a match that was recorded before schema 0019."""
-        return self._match_seal(previous, None) if self.kind == Kind.MATCH else None
-
-    def _match_seal(self, previous: bytes, receipt: tuple[int, bytes] | None) -> bytes | None:
+        if self.kind != Kind.MATCH:
+            return self._correction_seal(previous)
         if self.body is not None:
             return None
         content = (self.played_at, self.duration, self.rated, self.teams, self.players, self.slots, self.digest)
-        return match_seal(previous, self.position, self.id, self.recorded_at, *content, receipt=receipt)  # type: ignore[arg-type]
+        receipt = (self.generation, self.told)
+        return match_seal(previous, self.position, self.id, self.recorded_at, *content, *receipt)  # type: ignore[arg-type]
 
     def _correction_seal(self, previous: bytes) -> bytes | None:  # which leaves out the reason, unlike the digest
-        of_matches = (self.played_at, self.duration, self.rated, self.teams, *self._receipt)
+        of_matches = (self.played_at, self.duration, self.rated, self.teams, self.generation, self.told)
         if any(value is not None for value in of_matches) or b"" in (self.players, self.slots):
             return None
         ids = NO_IDS if self.players is None else np.frombuffer(self.players, ID).astype(np.int64)

@@ -50,7 +50,7 @@ class MoveState(StrEnum):
 class MoveMark(NamedTuple):
     """The mark of a database. move: a random id, the same in both; other: the other database, without a password.
 
-    run  a random id of the command that goes on with the move; empty: of an earlier version
+    run  a random id of the command that continues the move
     """
 
     move: str
@@ -254,6 +254,6 @@ def _drop_refusals(store: Store) -> None:
 
 
 def _put(store: Store, mark: MoveMark) -> None:
-    _move.drop(store.connection, checkfirst=True)  # that of an earlier version has fewer columns
+    _move.drop(store.connection, checkfirst=True)
     _move.create(store.connection)
     store.connection.execute(_move.insert().values(mark._asdict()))

@@ -28,9 +28,18 @@ METADATA = sa.MetaData(
 )
 
 
-def table(name: str, *parts: sa.Column[Any] | sa.schema.SchemaItem, clustered: bool = False) -> sa.Table:
-    """Define a strict table; clustered: stored in key order without a rowid, for small rows."""
-    return sa.Table(name, METADATA, *parts, sqlite_strict=True, sqlite_with_rowid=not clustered)
+def table(
+    name: str, *parts: sa.Column[Any] | sa.schema.SchemaItem, clustered: bool = False, parted: bool = False
+) -> sa.Table:
+    """Define a strict table.
+
+    clustered  SQLite stores it in key order without a rowid, for small rows
+    parted     PostgreSQL divides it into partitions by ladder
+    """
+    by = "HASH (ladder)" if parted else None
+    return sa.Table(
+        name, METADATA, *parts, sqlite_strict=True, sqlite_with_rowid=not clustered, postgresql_partition_by=by
+    )
 
 
 def key(name: str, kind: Kind = WHOLE) -> sa.Column[Any]:
@@ -125,10 +134,11 @@ event = table(
     column("told", BYTES, empty=True),
     column("seal", BYTES, empty=True),
     sa.UniqueConstraint("ladder", "id", name="uq_event_id"),
+    parted=True,
 )
 # The positions of corrections, few compared with matches.
 correction = table("correction", key("ladder"), key("position"), clustered=True)
-appearance = table("appearance", key("ladder"), key("player"), key("position"), clustered=True)
+appearance = table("appearance", key("ladder"), key("player"), key("position"), clustered=True, parted=True)
 
 # A player's record as of the last match, with the counts, times and moves for placement and activity.
 state = table(
@@ -145,9 +155,10 @@ state = table(
     column("recent_change", REAL),
     column("expected_move", REAL),
     clustered=True,
+    parted=True,
 )
 # The journal lines of a match, only if this generation differs from `told` of the event.
-journal = table("journal", key("ladder"), key("generation"), key("position"), column("lines", BYTES))
+journal = table("journal", key("ladder"), key("generation"), key("position"), column("lines", BYTES), parted=True)
 # All states after the event at `position`, so that a replay need not start at the first event.
 checkpoint = table(
     "checkpoint",
@@ -156,6 +167,7 @@ checkpoint = table(
     key("position"),
     column("time", empty=True),
     column("states", BYTES),
+    parted=True,
 )
 
 # The division last shown to a player; presentation, never replayed. checksum: see codec.division_checksums.

@@ -3,7 +3,7 @@
 An event that was altered, removed, inserted or moved does not fit to the seals beside it; the last seal, together with
 its position, stands for the whole ledger up to there. Without the names of players: they may be erased, so labels of
 teams and reasons of corrections are not covered; a match's digest covers the names as they were reported. A match's
-seal covers its receipt too, unless it was recorded before schema 0019.
+seal covers its receipt too.
 """
 
 from __future__ import annotations
@@ -17,10 +17,8 @@ from evenmatch.history import Floats
 from evenmatch.ledger.codec import Ids
 
 FIRST = bytes(16)  # in the place of the seal before the first event
-# The letter tells matches from corrections, and those with a receipt from those without; the lengths of the parts after
-# it make their borders unmistakable.
-_MATCH = struct.Struct("<c16sqqqdBIIII")
-_RECEIPT = struct.Struct("<qI")
+# The letter tells matches from corrections; the lengths of the parts after it make their borders unmistakable.
+_MATCH = struct.Struct("<c16sqqqdBIIIIqI")
 _CORRECTION = struct.Struct("<c16sqqIIII")
 
 
@@ -36,17 +34,13 @@ def match_seal(
     players: bytes,
     slots: bytes,
     digest: bytes,
-    *,
-    receipt: tuple[int, bytes] | None,
+    generation: int,
+    told: bytes,
 ) -> bytes:
-    """The seal of a match, 16 bytes.
-
-    previous  the seal of the event before it, FIRST if there is none
-    receipt   (generation, told); None: the seal of a match recorded before schema 0019
-    """
+    """The seal of a match, 16 bytes; `previous` is the seal of the event before it, FIRST if there is none."""
     name = event_id.encode()
     head = _MATCH.pack(
-        b"m" if receipt is None else b"r",
+        b"m",
         previous,
         position,
         recorded_at,
@@ -57,9 +51,10 @@ def match_seal(
         len(teams),
         len(players),
         len(slots),
+        generation,
+        len(told),
     )
-    returned = b"" if receipt is None else _RECEIPT.pack(receipt[0], len(receipt[1])) + receipt[1]
-    whole = b"".join((head, returned, name, teams, players, slots, digest))
+    whole = b"".join((head, told, name, teams, players, slots, digest))
     return hashlib.blake2b(whole, digest_size=16).digest()
 
 

@@ -11,7 +11,7 @@ from datetime import datetime
 from pathlib import Path
 
 from evenmatch.errors import EvenmatchError, SecretError, StoreError, UnknownNameError, UsageError
-from evenmatch.ledger.database import SEALED, VERSION, Database
+from evenmatch.ledger.database import VERSION, Database
 from evenmatch.ledger.database_check import check_database
 from evenmatch.ledger.database_url import parse_url
 from evenmatch.ledger.master_secret import SUFFIX, MasterSecret
@@ -137,8 +137,6 @@ def _check_secret(file: Path, restored: Path, live: str | None) -> tuple[list[st
     """
     database = Database(parse_url(str(restored)))
     try:
-        if (database.version() or "") < SEALED:
-            return [], []
         with database.read() as store:
             stored = secret_checks.read(store)
     finally:

@@ -78,7 +78,7 @@ def _from_line(line: str) -> LadderHead:
 
 
 def _unquoted(name: str) -> str:
-    """The name of a ladder as it stands in a line; earlier versions quoted none."""
+    """The name of a ladder from a line, in which it may be quoted."""
     try:
         read: object = json.loads(name) if name.startswith('"') else name
     except ValueError:

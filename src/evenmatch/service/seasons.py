@@ -103,15 +103,12 @@ def open_season(
 
 
 def standings_damage(store: Store, head: Head) -> list[str]:
-    """Sentences about ended seasons whose final standings are not those of their end, by the digests in the events.
-
-    Seasons that an earlier version ended have no digest.
-    """
+    """Sentences about ended seasons whose final standings are not those of their end, by the digests in the events."""
     openings = [event for event in corrections.read(store, head, head.position) if event.kind == Kind.SEASON]
     return [
         f"the final standings of season {ended} are not as they were stored when it ended"
         for ended, event in enumerate(openings, 1)
-        if DIGEST in event.body and event.body[DIGEST] != final_standings.digest(store, head.ladder, ended)
+        if event.body[DIGEST] != final_standings.digest(store, head.ladder, ended)
     ]
 
 

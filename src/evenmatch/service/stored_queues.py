@@ -95,7 +95,7 @@ def _setup(queue: StoredQueue, experiment: StoredExperiment | None) -> QueueSetu
     return QueueSetup(
         queue.name,
         queue.change,
-        Policy.from_stored(json.loads(queue.policy)),
+        Policy.from_data(json.loads(queue.policy)),
         QueueRules.from_data(json.loads(queue.rules)),
         None if experiment is None else QueueExperiment.of(experiment),
     )

@@ -131,7 +131,7 @@ def _settings(header: Mapping[str, object], where: str) -> tuple[Policy, Scenari
     if not isinstance(policy, dict) or not (scenario is None or isinstance(scenario, dict)):
         raise InputError(f"{where}: policy and scenario must be tables")
     try:
-        return Policy.from_stored(policy), None if scenario is None else Scenario.from_data(scenario)
+        return Policy.from_data(policy), None if scenario is None else Scenario.from_data(scenario)
     except EvenmatchError as error:
         raise InputError(f"{where}: {error}") from None
 

@@ -182,7 +182,7 @@ def append(
     for position, match_id, lines, *fields in zip(
         positions.tolist(), batch.ids, returned, *columns.values(), strict=True
     ):
-        seal = match_seal(seal, position, match_id, now, *fields, receipt=(head.generation, lines))
+        seal = match_seal(seal, position, match_id, now, *fields, head.generation, lines)
         seals.append(seal)
     columns |= {"position": positions, "id": batch.ids, "labels": batch.labels, "told": returned}
     columns |= {name: np.frombuffer(b"".join(of), "V16") for name, of in (("digest", batch.digests), ("seal", seals))}

@@ -23,8 +23,8 @@ def damage_of(store: Store, head: Head, visit: Callable[[list[Event]], None]) ->
         for event in batch:
             if event.position != last + 1:
                 yield f"positions {last + 1} to {event.position - 1} have no event"
-            elif (recorded := event.as_recorded(seal)) is not None:
-                whole.append(recorded)
+            elif event.is_whole(seal):
+                whole.append(event)
             else:
                 yield _altered(event)
             last, seal = event.position, event.seal or FIRST

@@ -11,7 +11,7 @@ from evenmatch.ledger.block_rating import engine_of
 from evenmatch.ledger.codec import same_bits, without_minus_zero
 from evenmatch.ledger.database import Database
 from evenmatch.ledger.plan import Plan, plan_of
-from evenmatch.ledger.roster import MOVES, Roster
+from evenmatch.ledger.roster import Roster
 from evenmatch.ledger.store import Head, Store
 from evenmatch.ledger.tables import (
     appearances,
@@ -108,7 +108,7 @@ def _verify(database: Database, ladder: str, progress: Progress | None, kept: La
         if divisions.read_damaged(store, head.ladder):
             differences.append("the divisions of players are not as they were recorded")
         same_engine = head.engine == engine_of(plan.last_rules.system)
-        states, more = _compare_states(store, head, plan, roster, has_moves=same_engine)
+        states, more = _compare_states(store, head, plan, roster)
         more += generation_damage(store, head, whole.systems, lines.used) + seasons.standings_damage(store, head)
         sizes, different = (head.position, matches, len(roster)), (*differences, *states)
         broken = (*more, *names.damage)
@@ -156,13 +156,8 @@ def _compare_checkpoint(store: Store, head: Head, plan: Plan, roster: Roster) ->
     return [] if same else [difference]
 
 
-def _compare_states(
-    store: Store, head: Head, plan: Plan, roster: Roster, *, has_moves: bool
-) -> tuple[list[str], list[str]]:
-    """Differences of players' states, and damage: signs that the states knew events that the ledger does not have.
-
-    has_moves  False for states of a version that kept no expected moves
-    """
+def _compare_states(store: Store, head: Head, plan: Plan, roster: Roster) -> tuple[list[str], list[str]]:
+    """Differences of players' states, and damage: signs that the states knew events that the ledger does not have."""
     try:
         live = player_states.read_roster(store, head, plan.last_rules)
     except DamageError as error:
@@ -172,10 +167,6 @@ def _compare_states(
         alone = [repr(name_of(store, player)) for player in np.setxor1d(live.ids, roster.ids).tolist()]
         more = f" and {len(alone) - 5:,} more" if len(alone) > 5 else ""
         return [f"only the ladder or only the replay has a state of {', '.join(alone[:5])}{more}"], damage
-    if not has_moves:
-        live.sample = roster.sample
-        for name in MOVES:
-            live.tally[name] = roster.tally[name]
     same = same_bits(live.records, roster.records) & same_bits(live.tally, roster.tally)
     shown = np.array(player_states.read_ratings(store, head), np.float64)
     same &= same_bits(without_minus_zero(shown), without_minus_zero(roster.records["rating"]))
