@@ -14,6 +14,7 @@ BODIES = {  # by operation id; in braces what a test fills in
     "open_season": {"title": "another"},
     "report_match": REPORT,
     "report_matches": {"matches": [REPORT]},
+    "insert_late_matches": {"matches": [REPORT]},
     "get_odds": {"teams": LINE_UP},
     "announce_match": {"teams": LINE_UP, "expires_in": 600},
     "tell_presence": {"players": [{"player": "{player}", "back": True, "team": 0}]},

@@ -390,9 +390,3 @@ def test_a_rating_system_is_named_nowhere_else_in_the_engine():
     for file in shared:
         code = ast.dump(tree_of(file))
         assert [name for name in names - {file.stem} if f"'{name}'" in code] == [], file
-
-
-def test_no_file_comes_near_400_lines():
-    lines = {file: len(file.read_text().splitlines()) for file in FILES}
-    assert lines
-    assert {file: count for file, count in lines.items() if count > 360} == {}

@@ -9,6 +9,7 @@ from datetime import datetime
 import pytest
 
 from evenmatch import Match, Service, Team
+from evenmatch.service.callers.audit_trail import Audit
 from evenmatch.service.recording import imports
 
 HEAD = "match_id,played_at,team,player,place\n"
@@ -312,3 +313,63 @@ def test_a_value_outside_its_range_is_named(line, said, run, league, season_file
     ended = run(*line.split())
     assert ended.code == 2
     assert said in " ".join(ended.err.replace("│", " ").split())
+
+
+LATE = HEAD + "late,2026-01-01T00:30:00Z,0,zoë,1\nlate,2026-01-01T00:30:00Z,1,b,2\n"
+
+
+def latest(run, player):
+    told = json.loads(run("player", "show", player, "--json").out)
+    return [match["match_id"] for match in told["ladders"][0]["matches"]]
+
+
+def test_a_late_match_counts_as_the_newest_and_the_command_says_so_before(run, league, tmp_path):
+    (tmp_path / "late.csv").write_text(LATE)
+    before = ratings(run)
+    ended = run("import", "late.csv")
+    assert ended.code == 0
+    assert "1 match ended before the newest match of ladder duel (2026-" in ended.err
+    assert "counts as if played after it; --at-their-time rates it at the time played" in ended.err
+    assert ratings(run)["zoë"] == pytest.approx(1500 + 32 / (1 + 10 ** ((1500 - before["b"]) / 400)))
+    assert latest(run, "b")[-1] == "late"
+
+
+def test_a_late_match_is_inserted_at_its_time_after_a_preview(run, league, tmp_path):
+    (tmp_path / "late.csv").write_text(LATE)
+    before = ratings(run)
+    seen = json.loads(run("import", "late.csv", "--at-their-time", "--preview", "--json").out)
+    assert (seen["preview"], seen["added"]) == (True, 0)
+    assert ratings(run) == before
+    told = run("import", "late.csv", "--at-their-time", "--preview").out
+    assert told.startswith("preview: 1 match is inserted at the time played: ")
+    ended = run("import", "late.csv", "--at-their-time", "--reason", "it was on paper")
+    assert (ended.code, "ladder duel: 1 match is inserted at the time played" in ended.out) == (0, True)
+    now = ratings(run)
+    assert now["zoë"] == 1516.0  # two newcomers met: half of 32
+    moved = {move["player"]: round(move["after"], 6) for move in seen["inserted"]["moves"]}
+    assert moved == {name: round(rating, 6) for name, rating in now.items() if rating != before.get(name)}
+    with Service.open(str(league)) as service:
+        noted = Audit(service.database).page()[0]
+    assert (noted.action, noted.body) == ("matches.inserted", {"matches": 1, "reason": "it was on paper"})
+
+
+def test_late_and_new_matches_of_one_file_both_find_their_place(run, league, tmp_path):
+    (tmp_path / "both.csv").write_text(LATE + THREE.removeprefix(HEAD))
+    ended = run("import", "both.csv", "--at-their-time")
+    assert (ended.code, ended.err) == (0, "")
+    assert "ladder duel: 3 matches added; 1 match is inserted at the time played" in ended.out
+    assert run("verify").out.startswith(f"ladder duel: all is equal ({held(run)[0]} matches")
+
+
+@pytest.mark.parametrize(
+    ("more", "told"),
+    [
+        (["--preview"], "--preview is only for --at-their-time"),
+        (["--reason", "x"], "--reason is only for --at-their-time"),
+        (["--ratings", "--at-their-time"], "--ratings imports no matches"),
+    ],
+)
+def test_options_of_late_matches_that_do_not_fit_are_refused(run, league, tmp_path, more, told):
+    (tmp_path / "late.csv").write_text(LATE)
+    refused = run("import", "late.csv", *more)
+    assert (refused.code, told in refused.err) == (2, True)

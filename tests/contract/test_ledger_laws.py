@@ -152,6 +152,19 @@ class Anything(RuleBasedStateMachine):
             self.keep(match, True, None)
         self.check()
 
+    @rule(told=st.lists(lineups(), min_size=1, max_size=3))
+    def insert(self, told):
+        new = [match for one in told if can_rate(self.system, match := self.made(one))]
+        assume(new)
+        new.sort(key=lambda match: match.time)
+        wish, _ = self.service.insertion(self.ladder, from_matches(new))
+        if not self.twin.insert(new):
+            with pytest.raises(InputError, match="report it as usual"):
+                self.service.preview(self.ladder, wish)
+            return
+        self.matches |= {match.id: (match, True) for match in new}
+        self.correct(wish)
+
     @precondition(lambda self: self.matches)
     @rule(data=st.data())
     def repeat(self, data):

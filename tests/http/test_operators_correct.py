@@ -125,3 +125,33 @@ def test_players_are_changed_by_an_admin_of_all_ladders_alone(asking, admin, sit
     assert asking.post("/v1/players/ann/rename", json={"to": "x"}, headers=own).status_code == 403
     assert asking.post("/v1/players/ann/erase", headers=own).status_code == 403
     assert asking.post(f"{LADDER}/voids", json={"match_id": "m1"}, headers=own).status_code == 200
+
+
+def test_late_matches_are_previewed_inserted_at_their_time_and_noted(admin, service, played_ratings):
+    teams = [{"place": 1, "players": [{"player": "zoe"}]}, {"place": 2, "players": [{"player": "ann"}]}]
+    late = {"id": "late", "played_at": "2026-01-01T01:30:00Z", "teams": teams}
+    sent = {"matches": [late], "reason": "the server was offline", "id": "i1"}
+    seen = admin.post(f"{LADDER}/late-matches", json=sent, params={"preview": "true"}).json()
+    assert ratings(service, "duel") == played_ratings
+    done = admin.post(f"{LADDER}/late-matches", json=sent).json()
+    assert done["effect"] == seen["effect"]
+    moves = {one["player"]: (one["before"], one["after"]) for one in done["effect"]["moves"]}
+    lost = 32 / (1 + 10 ** ((1500 - 1516) / 400))  # by ann, to a newcomer, before eve beat her
+    assert moves["zoe"] == (None, round(1500 + lost, 2))
+    assert "bob" not in moves
+    listed = admin.get(f"{LADDER}/matches").json()["items"]
+    assert [(one["match_id"], one["late"]) for one in listed] == [
+        ("m2", None),
+        ("late", "recorded late, and rated at the time it was played"),
+        ("m1", None),
+    ]
+    assert admin.post(f"{LADDER}/late-matches", json=sent).json()["there_already"]
+    assert admin.post(f"{LADDER}/late-matches", json={**sent, "id": "i2"}).status_code == 409
+    newest = {**late, "id": "new", "played_at": "2026-01-05T00:00:00Z"}
+    refused = admin.post(f"{LADDER}/late-matches", json={"matches": [newest]})
+    assert (refused.status_code, "report it as usual" in refused.json()["detail"]) == (422, True)
+    mixed = admin.post(f"{LADDER}/late-matches", json={"matches": [late, {**newest, "rated": False}]})
+    assert (mixed.status_code, "in two requests" in mixed.json()["detail"]) == (422, True)
+    noted = admin.get("/v1/audit").json()["items"][0]
+    body = {"matches": 1, "reason": "the server was offline"}
+    assert (noted["action"], noted["target"], noted["body"]) == ("matches.inserted", "late", body)

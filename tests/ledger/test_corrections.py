@@ -4,13 +4,11 @@ import pytest
 
 from evenmatch import rules
 from evenmatch.errors import BadRowsError, ConflictError, EvenmatchError, InputError, RatingRangeError, UnknownNameError
-from evenmatch.ledger.tables import appearances, player_identities
 from evenmatch.service.corrections import Ban, Reinstate, Unvoid, Void
 from evenmatch.service.ladders import ChangeRules
 from evenmatch.service.recording import recorder
 from evenmatch.service.replay.rebuild import RebuildRun
-from evenmatch.service.service import Service
-from ledger.sample_matches import after, duel, dump, everybody, micros, ratings, team_match
+from ledger.sample_matches import after, duel, dump, everybody, lasting_rows, micros, ratings, team_match
 from reference.ledger import SlowLedger, System
 
 HALF = {"ann": 1516.0, "bob": 1484.0}  # after the first duel, Elo with K = 32
@@ -257,36 +255,8 @@ def test_a_correction_that_was_interrupted_changed_nothing_and_can_be_made_again
     assert played_service.verify("default").is_equal
 
 
-def lasting_rows(service):
-    """What the ledger says and what is read of it: all rows but those of generations that nobody reads."""
-    rows = dump(service)
-    return {table: rows[table] for table in ("event", "correction", "ladder", "appearance", "season", "player", "name")}
-
-
 def stop(*_, **__):
     raise KeyboardInterrupt
-
-
-def test_the_first_match_of_a_banned_player_is_found_without_reading_all_the_others(tmp_path, clock):
-    """Counted in steps of SQLite, of which there are as many after 400 matches as after four."""
-    with Service.open(str(tmp_path / "evenmatch.db"), clock) as service:
-        service.create_ladder("default", "elo", rules("elo"))
-
-        def steps_until_found() -> int:
-            steps = []
-            with service.database.read() as store:
-                head, eve = store.head("default"), player_identities.find(store, "eve")
-                driver = store.connection.connection.driver_connection
-                driver.set_progress_handler(lambda: steps.append(1), 1)
-                position = appearances.first_position(store, head.ladder, [eve, eve + 1], micros(after(2)))
-                driver.set_progress_handler(None, 0)
-            assert position == 3  # after the event that creates the ladder, and the match of the first hour
-            return len(steps)
-
-        service.record_many("default", [duel(number, "eve", "dan") for number in range(1, 5)])
-        few = steps_until_found()
-        service.record_many("default", [duel(number, "eve", "dan") for number in range(5, 401)])
-        assert 0 < steps_until_found() == few
 
 
 def differences(before, now):

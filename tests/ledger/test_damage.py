@@ -123,7 +123,8 @@ FOLLOWS = {
     "no correction included": "UPDATE generation SET planned = 0 WHERE generation = 3",
     "matches included, for a correction": "UPDATE generation SET planned = 7 WHERE generation = 3",
     "who appeared": "DELETE FROM appearance WHERE player = 1",
-    "who did not appear": "INSERT INTO appearance (ladder, player, position) VALUES (1, 4, 2)",
+    "who did not appear": "INSERT INTO appearance (ladder, player, played_at, position) VALUES (1, 4, 0, 2)",
+    "when they appeared": "UPDATE appearance SET played_at = played_at + 1 WHERE player = 1",
     "exchanged matches": "UPDATE appearance SET position = 11 - position "
     "WHERE (player, position) IN (VALUES (2, 5), (3, 6))",
     "unreadable settings": "UPDATE ladder SET settings = 'x'",

@@ -69,7 +69,19 @@ class SlowLedger:
 
     def record(self, match: Match, rated: bool = True) -> None:
         who = [[self.admit(one.player) for one in team.players] for team in match.teams]
-        self.position_of[match.id] = self.add("match", match=match, who=who, rated=rated)
+        self.position_of[match.id] = self.add("match", match=match, who=who, rated=rated, before=None)
+
+    def insert(self, matches: list[Match], rated: bool = True) -> bool:
+        """Record matches that count before the first that ended later; False where one has no such match."""
+        at = {position: told["match"].time for position, told in self.each("match") if told["before"] is None}
+        before = [min((at_ for at_, ended in at.items() if ended > one.time), default=None) for one in matches]
+        if None in before:
+            return False
+        for one, position in zip(matches, before, strict=True):
+            who = [[self.admit(each.player) for each in team.players] for team in one.teams]
+            self.position_of[one.id] = self.add("match", match=one, who=who, rated=rated, before=position)
+        self.add("insert")
+        return True
 
     def void(self, match_id: str) -> None:
         self.add("void", position=self.position_of[match_id])
@@ -182,8 +194,8 @@ class SlowLedger:
         self.ladders: Records | None = None  # what the system has learned of the ladder
         clock = NEVER
         bans = self.bans()
-        for position, event in enumerate(self.events, 1):
-            system = self.system_at(position)
+        for position, event in sorted(enumerate(self.events, 1), key=counted_at):
+            system = self.system_at(counted_at((position, event))[0])
             if event.kind == "match":
                 clock = self.rate(players, clock, position, event.told, system, bans)
             elif event.kind == "season":
@@ -233,6 +245,13 @@ class SlowLedger:
             if part.keep:
                 count(one, part.quit, now)
         return now
+
+
+def counted_at(numbered: tuple[int, Event]) -> tuple:
+    """Events count in their order, inserted matches before the event that they name, by when they were played."""
+    position, event = numbered
+    before = event.told.get("before")
+    return (position, 1, 0, 0) if before is None else (before, 0, event.told["match"].time, position)
 
 
 def count(one: Player, left: bool, now: int) -> None:

@@ -5,8 +5,8 @@ import pytest
 from evenmatch import rules
 from evenmatch.service.corrections import Ban, Unvoid, Void
 from evenmatch.service.ladders import correct
-from evenmatch.service.queries import match_profiles
 from evenmatch.service.queries.ladder_queries import LadderQueries
+from evenmatch.service.queries.match_profiles import END_OF_LIST
 from ledger.sample_matches import after, duel, micros, ratings, team_match
 
 
@@ -94,11 +94,12 @@ def test_matches_of_two_who_became_one_are_theirs(service, ladder, reading):
     service.record(duel(2, "ann2", "bob", ladder))
     service.record(duel(3, "bob", "cat", ladder))
     service.merge("ann2", "ann")
-    name, found, further = reading.played(ladder, "ann2", None, 10)
+    name, found, further = reading.played(ladder, "ann2", END_OF_LIST, 10)
     assert (name, [one.match_id for one in found], further) == ("ann", ["m2", "m1"], None)
     assert [one.sides[0].parts[0][0].player for one in found] == ["ann", "ann"]
-    first, second = reading.played(ladder, "ann", None, 1), reading.played(ladder, "ann", 3, 1)
-    assert ([one.match_id for one in first[1]], first[2]) == (["m2"], 3)
+    first = reading.played(ladder, "ann", END_OF_LIST, 1)
+    second = reading.played(ladder, "ann", first[2], 1)
+    assert ([one.match_id for one in first[1]], first[2]) == (["m2"], (micros(after(2)), 3))
     assert ([one.match_id for one in second[1]], second[2]) == (["m1"], None)
 
 
@@ -123,7 +124,7 @@ def test_a_match_with_two_names_of_one_player_is_recorded_and_not_rated(service,
         "two of its names belong to ann, who cannot play twice in a match",
     )
     assert [part.player for side in found.sides for part, _ in side.parts] == ["ann", "cat", "ann", "eve"]
-    _, listed, _ = reading.played(ladder, "ann", None, 10)
+    _, listed, _ = reading.played(ladder, "ann", END_OF_LIST, 10)
     assert [match.match_id for match in listed] == ["m4", "m3", "m2", "m1"]
     assert service.verify(ladder).is_equal
     service.rebuild(ladder, whole=True)
@@ -136,22 +137,8 @@ def test_a_rating_that_began_elsewhere_is_no_match(service, ladder, reading):
     service.start_ratings(ladder, {"ann": 1800.0})
     profile = reading.profile(ladder, "ann")
     assert (profile.standing.rating, profile.standing.matches, profile.last_played) == (1800.0, 0, None)
-    assert reading.played(ladder, "ann", None, 10) == ("ann", [], None)
+    assert reading.played(ladder, "ann", END_OF_LIST, 10) == ("ann", [], None)
     assert reading.path(ladder, "ann", 10) == ("ann", ([], [], 0, []))
-
-
-def test_a_search_by_times_looks_at_so_many_events_and_no_more(service, ladder, reading, monkeypatch):
-    for number in range(1, 10):
-        service.record(duel(number, "ann", f"p{number}", ladder))
-    monkeypatch.setattr(match_profiles, "SCAN", 4)
-    for player in (None, "ann"):
-        pages, found, before = 0, [], None
-        while before is not None or not pages:
-            _, more, before = reading.matches(ladder, before=before, limit=2, player=player, until=micros(after(4)))
-            found += [one.match_id for one in more]
-            pages += 1
-        assert found == ["m3", "m2", "m1"]
-        assert pages > 2
 
 
 def test_odds_count_a_line_up_as_of_now(service, ladder, reading):

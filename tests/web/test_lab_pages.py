@@ -396,7 +396,7 @@ def words_of(asking, path, **fields):
 
 def backtest_predictions(site):
     """The last 300 recorded matches with the odds that the ladder gave them."""
-    _, matches, _ = site.reading(OPERATOR).matches("6v6", before=None, limit=300, player=None, since=None, until=None)
+    _, matches, _ = site.reading(OPERATOR).matches("6v6", limit=300)
     return [
         FormedMatch(
             profile.match_id,

@@ -206,7 +206,10 @@ def test_a_page_that_shows_a_new_key_is_not_kept(operator):
 
 @pytest.mark.parametrize("number", ["9" * 27, "0" * 20 + "9" * 27, "-1", "1e3"])
 def test_a_number_that_no_page_has_is_refused_in_words(anyone, league, number):
-    assert "must be a whole number" in words(anyone.page(f"/ladders/{league}/matches?before={number}", 422))
+    assert "must be a whole number" in words(anyone.page(f"/ladders/{league}/standings?page={number}", 422))
+    assert "expected the `next` of a previous page" in words(
+        anyone.page(f"/ladders/{league}/matches?before={number}", 422)
+    )
 
 
 def test_a_ladder_is_found_whatever_the_case_of_its_name_and_with_a_slash_behind(anyone, league, service):

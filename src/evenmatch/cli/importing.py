@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -9,13 +10,16 @@ import typer
 
 from evenmatch.cli.audit import acting
 from evenmatch.cli.shared import options
+from evenmatch.cli.shared.correction_options import ONLY_SEEN, as_document, carry_out, print_effect
 from evenmatch.cli.shared.database_options import DATABASE, Db, OnLadder, counted, ladder_of, opened
 from evenmatch.cli.shared.input_files import FILES, FromLadder, adding, matches_in, one_ladder, received
-from evenmatch.cli.shared.output import note_skipped, print_json, printable, problems_document, working
+from evenmatch.cli.shared.output import note, note_skipped, print_json, printable, problems_document, working
 from evenmatch.errors import UsageError, matches_of
 
 if TYPE_CHECKING:
-    from evenmatch.service.recording.imports import ImportResult
+    from evenmatch.errors import RowProblem
+    from evenmatch.service.recording.imports import ImportResult, LateMatches
+    from evenmatch.service.replay.effect import Effect
     from evenmatch.service.service import Service
     from evenmatch.tables import MatchTable
 
@@ -38,6 +42,20 @@ def command(
     ] = None,
     unrated: Annotated[bool, typer.Option("--unrated", help="Record the matches without changing ratings.")] = (False),
     skip_bad: options.SkipBad = False,
+    at_their_time: Annotated[
+        bool,
+        typer.Option(
+            "--at-their-time",
+            help="Rate matches that ended before the ladder's newest match at the time they were played, by a replay.",
+        ),
+    ] = False,
+    preview: Annotated[
+        bool,
+        typer.Option("--preview", help="With --at-their-time: only show how ratings would change."),
+    ] = False,
+    reason: Annotated[
+        str | None, typer.Option("--reason", metavar="TEXT", help="With --at-their-time: stored in the ledger.")
+    ] = None,
     pool_ladders: Annotated[
         bool, typer.Option("--pool-ladders", help="Import the matches of all ladders in the file.")
     ] = False,
@@ -48,6 +66,9 @@ def command(
 
     Matches that are already on the ladder are skipped, so an interrupted import continues with the same command. A file
     with one ladder is imported into L whatever its name in the file; of several ladders, --from or else L is imported.
+
+    A match that ended before the ladder's newest match counts as the newest. With --at-their-time it counts where it
+    belongs: all later matches are rated again, which is a correction like `evenmatch void` and can be previewed.
 
     With --ratings, FILE contains starting ratings for players who have not played on this ladder, for example their
     ratings from another system. `evenmatch export --ratings` and `evenmatch rate --out` write such files.
@@ -60,12 +81,18 @@ def command(
 
     evenmatch import friendly.csv --ladder duel --unrated
 
+    evenmatch import forgotten.csv --ladder duel --at-their-time --preview
+
     evenmatch import start.csv --ladder duel --ratings
     """
     if ratings and (unrated or pool_ladders):
         raise UsageError("--ratings imports no matches; leave out --unrated and --pool-ladders")
-    if event_id is not None and not ratings:
-        raise UsageError("--id is only for --ratings; matches have their own ids")
+    if event_id is not None and not ratings and not at_their_time:
+        raise UsageError("--id is only for --ratings and --at-their-time; matches have their own ids")
+    if (preview or reason is not None) and not at_their_time:
+        raise UsageError(f"{'--preview' if preview else '--reason'} is only for --at-their-time")
+    if ratings and at_their_time:
+        raise UsageError("--ratings imports no matches; leave out --at-their-time")
     if pool_ladders and from_ladder is not None:
         raise UsageError("--from imports one ladder of the file, --pool-ladders all; use only one of the two")
     with opened(db) as service, received(file) as (path, called), adding("row" if ratings else "match"):
@@ -76,8 +103,19 @@ def command(
             read = matches_in(path, called, skip_bad)
             either = ", or --pool-ladders to import all as one"
             matches = read.pooled() if pool_ladders else one_ladder(read, name, from_ladder, either)
-            done = _import(service, name, matches, not unrated, skip_bad)
-            _print(name, matches, done, not unrated, json)
+            late = service.late_matches(name, matches)
+            effect: Effect | None = None
+            problems: Sequence[RowProblem] = ()
+            if late.mask.any() and at_their_time:
+                inserted, matches = matches.take(late.mask), matches.take(~late.mask)
+                correction, problems = service.insertion(
+                    name, inserted, rated=not unrated, skip_bad=skip_bad, reason=reason
+                )
+                effect = carry_out(service, name, correction, preview, event_id)
+            elif late.mask.any():
+                note(_late_note(name, late))
+            done = None if preview or not len(matches) else _import(service, name, matches, not unrated, skip_bad)
+            _print(name, matches, done, effect, problems, preview, not unrated, json)
 
 
 def _import(service: Service, ladder: str, matches: MatchTable, rated: bool, skip_bad: bool) -> ImportResult:
@@ -96,18 +134,52 @@ def _import(service: Service, ladder: str, matches: MatchTable, rated: bool, ski
             raise KeyboardInterrupt(f"{added} added, the same command continues") from None
 
 
-def _print(ladder: str, matches: MatchTable, done: ImportResult, rated: bool, json: bool) -> None:
-    problems = (*matches.skipped, *done.left_out)
+def _late_note(ladder: str, late: LateMatches) -> str:
+    from evenmatch.service.times import iso_time
+
+    count = int(late.mask.sum())
+    ended = "1 match ended" if count == 1 else f"{count:,} matches ended"
+    newest = "" if late.newest is None else f" ({iso_time(late.newest)})"
+    return (
+        f"{ended} before the newest match of ladder {ladder}{newest} and {'counts' if count == 1 else 'count'} as if "
+        f"played after it; --at-their-time rates {'it' if count == 1 else 'them'} at the time played"
+    )
+
+
+def _print(
+    ladder: str,
+    matches: MatchTable,
+    done: ImportResult | None,
+    effect: Effect | None,
+    refused: Sequence[RowProblem],
+    preview: bool,
+    rated: bool,
+    json: bool,
+) -> None:
+    """Print what was imported at the end of the ladder, and what was inserted (None: nothing)."""
+    left = (*refused, *(() if done is None else done.left_out))
+    problems = (*matches.skipped, *left)
     note_skipped(problems)
-    left_out = len(matches_of(done.left_out))
+    left_out = len(matches_of(left))
+    added, known = (0, 0) if done is None else (done.added, done.known)
     if json:
-        document = {"ladder": ladder, "added": done.added, "there_already": done.known, "left_out": left_out}
+        document = {"ladder": ladder, "added": added, "there_already": known, "left_out": left_out}
         skipped = {"skipped_matches": matches.skipped_matches, **problems_document(problems)}
-        print_json({**document, "rated": rated, **skipped, "events": done.position})
+        inserted = {"preview": preview, "inserted": None if effect is None else as_document(effect)}
+        print_json({**document, "rated": rated, **skipped, **inserted})
         return
-    parts = [f"{counted(done.added, 'match', 'matches')} added{'' if rated else ', unrated'}"]
-    if done.known:
-        parts.append(f"{done.known:,} there already")
+    if effect is not None:
+        print_effect(effect, preview)
+    if preview:
+        if len(matches):
+            print(printable(f"{counted(len(matches), 'match', 'matches')} would be added after the newest match"))
+        note(ONLY_SEEN)
+        return
+    parts = [f"{counted(added, 'match', 'matches')} added{'' if rated else ', unrated'}"] if done is not None else []
+    if effect is not None and not effect.done:
+        parts.append(effect.told)
+    if known:
+        parts.append(f"{known:,} there already")
     if left_out:
         parts.append(f"{left_out:,} left out that cannot be rated or have the id of a different match")
     print(printable(f"ladder {ladder}: {'; '.join(parts)}"))

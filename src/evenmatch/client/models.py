@@ -8,6 +8,7 @@ from evenmatch.http.models.corrections import (
     CorrectionOut,
     CorrectionResult,
     CorrectionsPage,
+    LateMatches,
     RatingMoveOut,
     VoidRequest,
 )
@@ -228,6 +229,7 @@ __all__ = [
     "LadderOut",
     "LadderRules",
     "LaddersPage",
+    "LateMatches",
     "LearnedOut",
     "LearnedPage",
     "LineUp",

@@ -9,8 +9,10 @@ from binascii import Error
 from typing import Any
 
 from evenmatch.errors import UsageError
+from evenmatch.service.queries.match_profiles import END_OF_LIST, ListKey
 
 LONGEST = 1024
+FIRST_PAGE = END_OF_LIST  # of a list of matches
 LARGEST = 2**62  # more than any id, within the range of a 64-bit integer
 
 
@@ -26,6 +28,14 @@ def read_cursor(text: str, *kinds: type) -> tuple[float | str, ...]:
     if not is_ours or not all(_fits(value) for value in values):
         raise UsageError(f"cursor {text[:50]!r}: expected the `next` of a previous page, unchanged")
     return tuple(values)
+
+
+def list_key(text: str | None) -> ListKey:
+    """The key in lists of matches that a cursor stands for; None: the end. Raises as `read_cursor`."""
+    if text is None:
+        return FIRST_PAGE
+    played_at, position = read_cursor(text, int, int)
+    return ListKey(int(played_at), int(position))
 
 
 def _fits(value: float | str) -> bool:

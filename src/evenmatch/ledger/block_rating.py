@@ -29,11 +29,13 @@ from evenmatch.systems.system import Records, Rules, System
 
 @dataclass(frozen=True, eq=False)
 class Block:
-    """Matches of a ledger in order of position.
+    """Matches of a ledger in the order in which they count.
 
     positions  int64 (M,)     played_at  int64 (M,), as reported
     columns    with empty `player`; the players' ids are in `ids`, int64 (S,)
     rated      bool (M,)      whether the report requested a rated match
+    counts_at  int64 (M,)     ascending: a match's own position, or for an inserted one the position before which it
+               counts
     """
 
     positions: Ids
@@ -41,6 +43,7 @@ class Block:
     columns: Columns
     ids: Ids
     rated: Flags
+    counts_at: Ids
 
     def __len__(self) -> int:
         return len(self.positions)
@@ -106,13 +109,13 @@ def advance(
     pieces: list[Records] = []
     sizes: list[NDArray[np.int64]] = []
     start = 0
-    for border in [*plan.borders(roster.position + 1, int(block.positions[-1])), int(block.positions[-1])]:
-        stop = int(np.searchsorted(block.positions, border, side="right"))
+    for border in [*plan.borders(roster.position + 1, int(block.counts_at[-1])), int(block.counts_at[-1])]:
+        stop = int(np.searchsorted(block.counts_at, border, side="right"))
         while stop > start:
-            first = int(block.positions[start])
+            first = int(block.counts_at[start])
             if first >= roster.sample.next_at:
                 roster.take_sample(first)
-            until = min(stop, int(np.searchsorted(block.positions, roster.sample.next_at)))
+            until = min(stop, int(np.searchsorted(block.counts_at, roster.sample.next_at)))
             lines, size = _rate(roster, plan, plan.rules_at(first), block, counted, start, until, player, match)
             pieces.append(lines)
             sizes.append(size)

@@ -36,6 +36,7 @@ class Kind(StrEnum):
     SEASON = "season-opened"
     STARTED = "ratings-started"
     DECAYED = "ratings-decayed"
+    INSERTED = "matches-inserted"
 
 
 class Correction(NamedTuple):
@@ -84,6 +85,8 @@ class Event(NamedTuple):
     kind: str
     recorded_at: int
     played_at: int | None
+    counted_at: int | None
+    counts_before: int | None
     duration: float | None
     rated: int | None
     teams: bytes | None
@@ -111,12 +114,14 @@ class Event(NamedTuple):
             return self._correction_seal(previous)
         if self.body is not None:
             return None
-        content = (self.played_at, self.duration, self.rated, self.teams, self.players, self.slots, self.digest)
-        receipt = (self.generation, self.told)
-        return match_seal(previous, self.position, self.id, self.recorded_at, *content, *receipt)  # type: ignore[arg-type]
+        times = (self.recorded_at, self.played_at, self.counted_at, self.counts_before)
+        content = (self.duration, self.rated, self.teams, self.players, self.slots, self.digest)
+        receipt = {"generation": self.generation, "told": self.told}
+        return match_seal(previous, self.position, self.id, *times, *content, **receipt)  # type: ignore[arg-type]
 
     def _correction_seal(self, previous: bytes) -> bytes | None:  # which leaves out the reason, unlike the digest
-        of_matches = (self.played_at, self.duration, self.rated, self.teams, self.generation, self.told)
+        times = (self.played_at, self.counted_at, self.counts_before)
+        of_matches = (*times, self.duration, self.rated, self.teams, self.generation, self.told)
         if any(value is not None for value in of_matches) or b"" in (self.players, self.slots):
             return None
         ids = NO_IDS if self.players is None else np.frombuffer(self.players, ID).astype(np.int64)

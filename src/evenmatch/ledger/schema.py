@@ -54,6 +54,8 @@ def column(name: str, kind: Kind = WHOLE, *, empty: bool = False) -> sa.Column[A
 
 MERGED = "merged_into IS NOT NULL"  # few compared with all players
 ODD = "oddities IS NOT NULL"
+MATCH = sa.text("played_at IS NOT NULL")
+INSERTED = sa.text("counts_before IS NOT NULL")  # few compared with all events
 
 # One identity across ladders. merged_into: the player this one was merged into; its names refer to that player.
 # folded: the present name, case-folded for searching.
@@ -114,6 +116,8 @@ generation = table(
 )
 # body: the content of a correction, as JSON; teams, players, slots, labels: a match; told: the journal lines first
 # returned for it, of `generation`; seal: checksum of the event and the seal before it, see seals.py.
+# counted_at: when a match that was reported late counts as having ended; NULL: at played_at.
+# counts_before: the position before which an inserted match counts; NULL: the match counts at its own position.
 event = table(
     "event",
     key("ladder"),
@@ -123,6 +127,8 @@ event = table(
     column("digest", BYTES),
     column("recorded_at"),
     column("played_at", empty=True),
+    column("counted_at", empty=True),
+    column("counts_before", empty=True),
     column("duration", REAL, empty=True),
     column("rated", empty=True),
     column("teams", BYTES, empty=True),
@@ -134,11 +140,16 @@ event = table(
     column("told", BYTES, empty=True),
     column("seal", BYTES, empty=True),
     sa.UniqueConstraint("ladder", "id", name="uq_event_id"),
+    sa.Index("ix_event_played_at", "ladder", "played_at", "position", postgresql_where=MATCH, sqlite_where=MATCH),
+    sa.Index("ix_event_counts_before", "ladder", "counts_before", postgresql_where=INSERTED, sqlite_where=INSERTED),
     parted=True,
 )
 # The positions of corrections, few compared with matches.
 correction = table("correction", key("ladder"), key("position"), clustered=True)
-appearance = table("appearance", key("ladder"), key("player"), key("position"), clustered=True, parted=True)
+# Ordered by when a player played, so that a page of their latest matches is read from the end of the key.
+appearance = table(
+    "appearance", key("ladder"), key("player"), key("played_at"), key("position"), clustered=True, parted=True
+)
 
 # A player's record as of the last match, with the counts, times and moves for placement and activity.
 state = table(

@@ -18,7 +18,8 @@ from evenmatch.ledger.codec import Ids
 
 FIRST = bytes(16)  # in the place of the seal before the first event
 # The letter tells matches from corrections; the lengths of the parts after it make their borders unmistakable.
-_MATCH = struct.Struct("<c16sqqqdBIIIIqI")
+_MATCH = struct.Struct("<c16sqqqqqdBIIIIqI")
+ABSENT = -(2**63)  # in the place of a time or position that the event does not have
 _CORRECTION = struct.Struct("<c16sqqIIII")
 
 
@@ -28,12 +29,15 @@ def match_seal(
     event_id: str,
     recorded_at: int,
     played_at: int,
+    counted_at: int | None,
+    counts_before: int | None,
     duration: float | None,
     rated: int,
     teams: bytes,
     players: bytes,
     slots: bytes,
     digest: bytes,
+    *,
     generation: int,
     told: bytes,
 ) -> bytes:
@@ -45,6 +49,8 @@ def match_seal(
         position,
         recorded_at,
         played_at,
+        ABSENT if counted_at is None else counted_at,
+        ABSENT if counts_before is None else counts_before,
         math.nan if duration is None else duration,
         rated,
         len(name),

@@ -11,9 +11,11 @@ import numpy as np
 from evenmatch.errors import BadParameterError, ConflictError, UnknownNameError
 from evenmatch.ledger.events import Body, Correction, Kind
 from evenmatch.ledger.plan import plan_of
+from evenmatch.ledger.rows import Row
 from evenmatch.ledger.store import Head, Store
 from evenmatch.ledger.tables import appearances, corrections, events, player_identities, player_states
 from evenmatch.service.ladders import PlannedCorrection
+from evenmatch.service.recording.insertion import PendingMatches, ids_foreseen
 from evenmatch.service.replay.effect import Effect, rating_moves
 from evenmatch.service.replay.ledger_replay import Progress, ReplayTally, begin, replay
 
@@ -32,8 +34,8 @@ class _OfMatch:
         return {"match": _match(store, head, self.match_id), "id": self.match_id, "reason": self.reason}
 
     def _planned(self, store: Store, head: Head, effect: str) -> PlannedCorrection:
-        position = _match(store, head, self.match_id)
-        return PlannedCorrection(self.kind, self.body(store, head), position, f"match {self.match_id!r} {effect}")
+        since = events.counts_at(store, head.ladder, _match(store, head, self.match_id))
+        return PlannedCorrection(self.kind, self.body(store, head), since, f"match {self.match_id!r} {effect}")
 
     def _is_void(self, store: Store, head: Head) -> bool:
         return _match(store, head, self.match_id) in corrections.read_plan(store, head, head.corrected).void
@@ -137,7 +139,7 @@ def _match(store: Store, head: Head, match_id: str) -> int:
 
 
 def first_match(store: Store, head: Head, player: int, since: int | None) -> int | None:
-    """Position of the first match, at `since` or later, of a player or of anyone merged into them; None: no match."""
+    """Where ratings first changed by a match, at `since` or later, of a player or of anyone merged into them."""
     merged = corrections.read_plan(store, head, head.corrected).merged
     ids = [player, *(old for old, into in merged.items() if into == player)]
     return appearances.first_position(store, head.ladder, ids, -(2**62) if since is None else since)
@@ -154,9 +156,14 @@ def preview(store: Store, head: Head, wish: PlannedCorrection, progress: Progres
         return Effect(wish.told, [], len(current), 0, 0, head.position)
     roster = begin(store, head, plan, min(starts))
     tally = ReplayTally(head.name, plan, wish, min(starts))
-    for step in replay(store, head, plan, roster, progress, lines=False):
+    inserted: list[Row] = []
+    newcomers: dict[int, str] = {}
+    if wish.insertion is not None:
+        ids, newcomers = ids_foreseen(store, wish.insertion.batch)
+        inserted = PendingMatches.of(wish.insertion, ids).rows()
+    for step in replay(store, head, plan, roster, progress, lines=False, pending=inserted):
         tally.add(step)
     tally.check()
-    moves = rating_moves(store, current, roster)
+    moves = rating_moves(store, current, roster, newcomers)
     players = len(np.union1d(current.ids, roster.ids))
     return Effect(wish.told, moves, players, tally.rated, tally.left_out, head.position)

@@ -7,7 +7,7 @@ import unicodedata
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import ClassVar, NamedTuple, Protocol
+from typing import TYPE_CHECKING, ClassVar, NamedTuple, Protocol
 
 import numpy as np
 
@@ -29,6 +29,9 @@ from evenmatch.ledger.tables import (
 from evenmatch.ledger.text import check_text
 from evenmatch.service.settings import Settings
 from evenmatch.systems.system import Rules
+
+if TYPE_CHECKING:
+    from evenmatch.service.recording.insertion import Insertion
 
 
 @dataclass(frozen=True)
@@ -107,9 +110,10 @@ def correct(
 class PlannedCorrection(NamedTuple):
     """A correction, checked against a ladder: the event to add, and from where on it changes ratings.
 
-    since   position; None: it changes no existing rating
-    told    what it does, in words
-    strict  matches that it would leave without a rating are an error
+    since      position; None: it changes no existing rating
+    told       what it does, in words
+    strict     matches that it would leave without a rating are an error
+    insertion  matches that are recorded with it
     """
 
     kind: Kind
@@ -117,6 +121,7 @@ class PlannedCorrection(NamedTuple):
     since: int | None
     told: str
     strict: bool = False
+    insertion: Insertion | None = None
 
 
 class CorrectionRequest(Protocol):

@@ -34,7 +34,7 @@ class QueueExperiment(NamedTuple):
         """The experiment of a row."""
         body = json.loads(stored.body)
         design = ExperimentDesign.from_data(body["design"])
-        return cls(*stored[:4], design, Policy.from_data(body["first"]), Policy.from_stored(body["second"]))
+        return cls(*stored[:4], design, Policy.from_data(body["first"]), Policy.from_data(body["second"]))
 
     @property
     def stored(self) -> StoredExperiment:

@@ -7,7 +7,9 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Literal
 
-from evenmatch.errors import ConflictError, EvenmatchError, UsageError
+import numpy as np
+
+from evenmatch.errors import ConflictError, EvenmatchError, RowProblem, UsageError
 from evenmatch.ledger.database import Database
 from evenmatch.ledger.store import Head, Store
 from evenmatch.ledger.tables import player_identities
@@ -21,6 +23,7 @@ from evenmatch.service.match_limits import LARGEST
 from evenmatch.service.queries.shared_views import SharedViews
 from evenmatch.service.queries.standings import StandingsCache, View, divide, take
 from evenmatch.service.recording import imports
+from evenmatch.service.recording.insertion import InsertMatches
 from evenmatch.service.recording.receipts import MatchReceipt
 from evenmatch.service.recording.recorder import Outcome, Recorder
 from evenmatch.service.recording.report_batch import ReportBatch
@@ -35,7 +38,7 @@ from evenmatch.service.times import iso_time
 from evenmatch.service.transactions import Transacting
 from evenmatch.standings.board import Standing
 from evenmatch.systems.system import Rules
-from evenmatch.tables import MatchTable
+from evenmatch.tables import MatchTable, from_matches
 
 DATABASE = "evenmatch.db"
 
@@ -149,6 +152,30 @@ class Service(Transacting):
         imported = imports.import_matches(*target, rated=rated, skip_bad=skip_bad, progress=progress)
         self.divide(ladder)
         return imported
+
+    def late_matches(self, ladder: str, matches: MatchTable) -> imports.LateMatches:
+        """Which of these matches would count as the newest of a ladder although they ended earlier."""
+        return imports.late(self.database, ladder, matches)
+
+    def insertion(
+        self,
+        ladder: str,
+        matches: MatchTable | Sequence[Match],
+        *,
+        rated: bool = True,
+        skip_bad: bool = False,
+        reason: str | None = None,
+    ) -> tuple[InsertMatches, Sequence[RowProblem]]:
+        """The correction that inserts late matches into a ladder at the time they were played.
+
+        The second result has the problems of matches left out; for them and what is raised see recording.imports.check.
+        """
+        matches = matches if isinstance(matches, MatchTable) else from_matches(matches)
+        read = len(matches.skipped)
+        target = (self.database, ladder, matches, self.clock, self.match_limits)
+        matches = imports.check(*target, rated=rated, skip_bad=skip_bad)
+        names = np.array(matches.player_names, object)
+        return InsertMatches(imports.batch_of(matches, names, 0, len(matches), rated), reason), matches.skipped[read:]
 
     def forget(self, ladder: str) -> None:
         """Discard the cached standings of a ladder, after another process has changed its ratings."""

@@ -84,6 +84,8 @@ def about(row: Row, changed: Sequence[Difference]) -> str | None:
             text = counted(int(str(event["count"])), "player")
         case "ratings-decayed":
             text = f"{counted(int(str(event['count'])), 'player')}, {in_words(event['rate'])} a week"
+        case "matches-inserted":
+            text = counted(int(str(event["matches"])), "match", "matches")
         case "season-opened":
             text = f"{event['title']}, factor {in_words(event['factor'])}"
         case _:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from evenmatch.client.call import Call, delete, get, path_of, post, whole
 from evenmatch.client.operation import operation
-from evenmatch.http.models.corrections import BanRequest, CorrectionResult, CorrectionsPage, VoidRequest
+from evenmatch.http.models.corrections import BanRequest, CorrectionResult, CorrectionsPage, LateMatches, VoidRequest
 
 
 class Corrections:
@@ -67,6 +67,20 @@ class Corrections:
         """Lift a ban; ratings become what they would be without it."""
         query = {"reason": reason, "id": id, "preview": preview}
         return delete(CorrectionResult, path_of("ladders", ladder, "bans", player), query, of_job=whole)
+
+    @operation
+    def insert_late_matches(
+        self, ladder: str, matches: LateMatches, *, preview: bool = False
+    ) -> Call[CorrectionResult]:
+        """Record matches that ended before the ladder's newest match, and rate them at the time they were played."""
+        return post(
+            CorrectionResult,
+            path_of("ladders", ladder, "late-matches"),
+            matches,
+            {"preview": preview},
+            again=matches.id is not None or preview,
+            of_job=whole,
+        )
 
     @operation
     def list_voids(self, ladder: str, *, limit: int = 50, cursor: str | None = None) -> Call[CorrectionsPage]:

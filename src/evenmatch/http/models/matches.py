@@ -319,6 +319,9 @@ class MatchOut(ResponseModel):
     system: str = Field(description="Rating system of the ladder.")
     state: Literal["rated", "unrated", "void", "waits"]
     reason: str | None = Field(default=None, description="Why the match is not rated.")
+    late: str | None = Field(
+        default=None, description="Where a match that was recorded late counts; null: it was recorded in time."
+    )
     teams: list[TeamOut]
     sentences: list[str] = Field(
         description="The winner, the result of each team and the state of the match, in sentences."

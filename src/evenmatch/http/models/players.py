@@ -75,6 +75,9 @@ class PlayerMatch(ResponseModel):
     played_at: Moment
     state: Literal["rated", "unrated", "void", "waits"]
     reason: str | None = Field(description="Why the match is not rated.")
+    late: str | None = Field(
+        default=None, description="Where a match that was recorded late counts; null: it was recorded in time."
+    )
     team: int = Field(description="The player's team, counted from 0.")
     teams: int
     place: int = Field(description="Place of the team; 1 is best.")

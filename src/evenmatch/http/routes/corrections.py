@@ -7,6 +7,7 @@ from typing import Annotated
 from fastapi import APIRouter, Query, Request
 from starlette.responses import Response
 
+from evenmatch.errors import UsageError
 from evenmatch.http.access import Admin
 from evenmatch.http.cursors import read_cursor, write_cursor
 from evenmatch.http.models.base import LONGEST, micros, moment
@@ -15,11 +16,13 @@ from evenmatch.http.models.corrections import (
     CorrectionOut,
     CorrectionResult,
     CorrectionsPage,
+    LateMatches,
     VoidRequest,
 )
 from evenmatch.http.page_parameters import Cursor, Limit
 from evenmatch.http.request_context import context_of
 from evenmatch.http.responses import read
+from evenmatch.http.routes.matches import match_of
 from evenmatch.http.site import Site, site_of
 from evenmatch.http.task_outcomes import IN_LINE, respond
 from evenmatch.service.callers.access import Caller
@@ -27,6 +30,7 @@ from evenmatch.service.callers.audit_entry import Correcting, correcting
 from evenmatch.service.corrections import Ban, Reinstate, Unvoid, Void
 from evenmatch.service.queries import correction_log
 from evenmatch.service.queries.correction_log import CorrectionEntry
+from evenmatch.service.recording.insertion import InsertMatches
 from evenmatch.service.work.tasks import CorrectionTask, PreviewTask
 
 router = APIRouter(prefix="/v1/ladders/{ladder:text}", tags=["corrections"])
@@ -90,6 +94,26 @@ async def reinstate_player(
 ) -> Response:
     """Lift a ban, as if it had never existed."""
     return await _correct(request, caller, ladder, Reinstate(player, reason), id, preview)
+
+
+@router.post("/late-matches", response_model=CorrectionResult, responses=IN_LINE, operation_id="insert_late_matches")
+async def insert_late_matches(
+    ladder: str, asked: LateMatches, request: Request, caller: Admin, preview: Seen = False
+) -> Response:
+    """Record matches that ended before the ladder's newest match, and rate them at the time they were played.
+
+    All later matches are rated again. A match reported as usual counts as the newest, however long ago it ended.
+    """
+    site = site_of(request)
+    rated = asked.matches[0].rated
+    if any(match.rated != rated for match in asked.matches):
+        raise UsageError("some of the matches are rated and some are not; send them in two requests")
+
+    def insertion() -> InsertMatches:
+        matches = [match_of(ladder, match) for match in asked.matches]
+        return site.service.insertion(ladder, matches, rated=rated, reason=asked.reason)[0]
+
+    return await _correct(request, caller, ladder, await site.work(insertion), asked.id, preview)
 
 
 @router.get("/voids", response_model=CorrectionsPage, operation_id="list_voids")

@@ -9,7 +9,7 @@ from fastapi import APIRouter, Query, Request
 from starlette.responses import Response
 
 from evenmatch.http.access import Reader, check_own
-from evenmatch.http.cursors import read_cursor, write_cursor
+from evenmatch.http.cursors import list_key, write_cursor
 from evenmatch.http.models.base import Moment, Name, micros, moment
 from evenmatch.http.models.matches import (
     AppearanceOut,
@@ -52,10 +52,9 @@ async def list_matches(
     since: Since = None,
     until: Until = None,
 ) -> Response:
-    """Matches in the order of the ledger, latest first, with rating changes and reasons.
+    """Matches, the last played first, with rating changes and reasons.
 
     A player's token reads the list of that player, or of all matches.
-    With `since` or `until` a page may be short or empty although there are more: follow `next` until it is null.
     """
     site = site_of(request)
     if player is not None:
@@ -63,7 +62,7 @@ async def list_matches(
     find = partial(
         site.reading(caller).matches,
         ladder,
-        before=None if cursor is None else int(read_cursor(cursor, int)[0]),
+        before=list_key(cursor),
         limit=limit,
         player=player,
         since=None if since is None else micros(since),
@@ -71,8 +70,8 @@ async def list_matches(
     )
 
     def page() -> bytes:
-        system, matches, position = find()
-        following = None if position is None else write_cursor(position)
+        system, matches, further = find()
+        following = None if further is None else write_cursor(*further)
         items = [_match(ladder, system, match) for match in matches]
         return encoded(MatchesPage(ladder=ladder, items=items, next=following))
 
@@ -112,6 +111,7 @@ def _match(ladder: str, system: str, match: MatchProfile) -> MatchOut:
         system=system,
         state=match.state,
         reason=match.reason,
+        late=match.late,
         teams=[
             _team(side, match.reasons[index] if match.reasons else ("",) * len(side.parts))
             for index, side in enumerate(match.sides)

@@ -8,7 +8,7 @@ from fastapi import APIRouter, Query, Request
 from starlette.responses import Response
 
 from evenmatch.http.access import Reader, check_own
-from evenmatch.http.cursors import read_cursor, write_cursor
+from evenmatch.http.cursors import list_key, write_cursor
 from evenmatch.http.models.base import LONGEST, moment
 from evenmatch.http.models.players import (
     InactivityOut,
@@ -64,15 +64,15 @@ async def get_player(ladder: str, player: str, request: Request, caller: Reader)
 async def player_matches(
     ladder: str, player: str, request: Request, caller: Reader, limit: Limit = 50, cursor: Cursor = None
 ) -> Response:
-    """A player's matches, latest first, with rating changes. A player's token reads only that player."""
+    """A player's matches, the last played first, with rating changes. A player's token reads only that player."""
     site = site_of(request)
     check_own(site, caller, player)
-    before = None if cursor is None else int(read_cursor(cursor, int)[0])
+    before = list_key(cursor)
 
     def page() -> bytes:
-        name, matches, position = site.reading(caller).played(ladder, player, before, limit)
+        name, matches, further = site.reading(caller).played(ladder, player, before, limit)
         items = [_match(match, name) for match in matches]
-        following = None if position is None else write_cursor(position)
+        following = None if further is None else write_cursor(*further)
         return encoded(PlayerMatches(ladder=ladder, player=name, items=items, next=following))
 
     return read(request, await site.work(page))
@@ -147,6 +147,7 @@ def _match(match: MatchProfile, name: str) -> PlayerMatch:
         played_at=moment(match.played_at),
         state=match.state,
         reason=match.reason,
+        late=match.late,
         team=team,
         teams=len(match.sides),
         place=match.sides[team].finish.place,

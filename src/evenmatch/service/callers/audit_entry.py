@@ -10,9 +10,10 @@ from evenmatch.service.callers import audit_trail
 from evenmatch.service.callers.access import Caller
 from evenmatch.service.corrections import Ban, Reinstate, Unvoid, Void
 from evenmatch.service.ladders import ChangeRules
+from evenmatch.service.recording.insertion import InsertMatches
 from evenmatch.service.times import iso_time
 
-Correcting = Void | Unvoid | Ban | Reinstate | ChangeRules
+Correcting = Void | Unvoid | Ban | Reinstate | ChangeRules | InsertMatches
 
 
 @dataclass(frozen=True)
@@ -52,6 +53,11 @@ def correcting(caller: Caller, ladder: str, wish: Correcting, request: str | Non
         case Ban(player, rule, since, reason):
             body = {"rule": rule, "since": None if since is None else iso_time(since), "reason": reason}
             return AuditEntry(caller, "player.banned", ladder, player, body, request)
+        case InsertMatches(batch, reason):
+            target = batch.ids[0] if len(batch) == 1 else None
+            return AuditEntry(
+                caller, "matches.inserted", ladder, target, {"matches": len(batch), "reason": reason}, request
+            )
         case ChangeRules(system, rules, start, skip_bad):
             change: dict[str, object] = {"system": system, "preset": rules.preset, "parameters": rules.values()}
             change |= {"from": "start" if start else "now", "skip_bad": skip_bad}

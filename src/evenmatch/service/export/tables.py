@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import chain
 
 import numpy as np
@@ -16,6 +16,7 @@ from evenmatch.ledger.plan import Plan
 from evenmatch.ledger.rows import Row
 from evenmatch.ledger.store import Head, Store
 from evenmatch.ledger.tables import appearances, corrections, events, journal_lines, player_identities, player_states
+from evenmatch.ledger.tables.events import END_OF_LIST, ListKey, Scope
 from evenmatch.service.queries.standings import View
 from evenmatch.systems.system import System
 from evenmatch.tables.source import Source
@@ -33,7 +34,7 @@ def match_tables(store: Store, head: Head, *, counted: bool = False) -> Iterator
     """
     plan = corrections.read_plan(store, head, head.planned)
     latest = np.iinfo(np.int64).min  # effective end of the previous match
-    for block, rows in events.read_blocks(store, head, 0, head.position):
+    for block, rows in events.read_blocks(store, head, 0, head.position, Scope(plan.upto)):
         chosen = np.arange(len(block))
         if counted:
             chosen = np.flatnonzero([bool(lines) for lines in _live(store, head, block)])
@@ -123,7 +124,7 @@ def journal_tables(store: Store, head: Head) -> Iterator[pa.Table]:
     """The rating changes of every rated match (a row per player) in the live generation, in blocks."""
     plan = corrections.read_plan(store, head, head.planned)
     system = plan.last_rules.system
-    for block, rows in events.read_blocks(store, head, 0, head.position):
+    for block, rows in events.read_blocks(store, head, 0, head.position, Scope(plan.upto)):
         live = _live(store, head, block)
         which = [index for index, lines in enumerate(live) if lines]
         if which:
@@ -180,31 +181,49 @@ def correction_rows(store: Store, head: Head) -> list[dict[str, object]]:
 
 
 def matches_of_player(store: Store, head: Head, player: int, limit: int | None = None) -> list[dict[str, object]]:
-    """The matches of a player, latest first, with their rating change in the live generation."""
+    """The matches of a player, the last played first, with their rating change in the live generation."""
     plan = corrections.read_plan(store, head, head.planned)
-    positions = positions_of_player(store, head, plan, player, limit=limit)
-    return list(matches_at(store, head, plan, player, positions))
+    listed = list_of_player(store, head, plan, player, limit=limit)
+    return list(matches_at(store, head, plan, player, listed))
 
 
-def positions_of_player(
-    store: Store, head: Head, plan: Plan, player: int, *, before: int | None = None, limit: int | None = None
-) -> list[int]:
-    """The positions of a player's matches, latest first; before: only positions below this one."""
+def list_of_player(
+    store: Store,
+    head: Head,
+    plan: Plan,
+    player: int,
+    *,
+    before: ListKey = END_OF_LIST,
+    limit: int | None = None,
+    since: int | None = None,
+    until: int | None = None,
+) -> list[ListKey]:
+    """The keys of a player's matches, the last played first; see `events.read_list`."""
     ids = [player, *(old for old, new in plan.merged.items() if new == player)]
-    bounds = (head.position + 1 if before is None else before, head.position if limit is None else limit)
-    read = [appearances.read_last_positions(store, head.ladder, identity, *bounds) for identity in ids]
+    most = head.position if limit is None else limit
+    read = [appearances.read_list(store, head.ladder, own, before, most, since, until) for own in ids]
     return sorted(chain.from_iterable(read), reverse=True)[:limit]
 
 
-def matches_at(store: Store, head: Head, plan: Plan, player: int, positions: list[int]) -> Iterator[dict[str, object]]:
-    """The matches of a player at these positions, which must descend."""
+def matches_at(
+    store: Store, head: Head, plan: Plan, player: int, listed: Sequence[ListKey]
+) -> Iterator[dict[str, object]]:
+    """The matches of a player with these keys, the last played first."""
+    positions = [key.position for key in listed]
+    rows = {int(str(row["position"])): row for row in _rows_at(store, head, plan, player, positions)}
+    return (rows[position] for position in positions)
+
+
+def _rows_at(
+    store: Store, head: Head, plan: Plan, player: int, positions: Sequence[int]
+) -> Iterator[dict[str, object]]:
     system = plan.last_rules.system
     lines = journal_lines.read(store, head, positions)
     for block, rows in events.read_blocks_at(store, head, positions):
         ids = plan.identity(block.ids).tolist()
         starts = block.columns.slot_start[block.columns.team_start].tolist()
         teams = np.repeat(np.arange(len(block.columns.place)), np.diff(block.columns.slot_start))
-        for match, position in reversed(list(enumerate(block.positions.tolist()))):
+        for match, position in enumerate(block.positions.tolist()):
             slot = ids.index(player, starts[match], starts[match + 1])
             row: dict[str, object] = {
                 "match_id": rows[match][0],

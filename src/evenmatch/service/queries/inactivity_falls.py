@@ -38,33 +38,33 @@ class InactivityFall(NamedTuple):
 
 
 def rating_falls(store: Store, head: Head, player: int, matches: Sequence[OpponentMatch]) -> list[InactivityFall]:
-    """The falls of a player's rating, in order. matches: all rated ones of the player, in order of position."""
+    """The falls of a player's rating, in order. matches: all rated ones of the player, in order."""
     plan = corrections.read_plan(store, head, head.planned)
     decays = [turn for turn in plan.turns if isinstance(turn, PlannedDecay)]
     rows = player_states.read_standings(store, head, [player]) if decays and matches else []
     if not rows:
         return []
     falls: list[InactivityFall] = []
-    ends = [*(match.position for match in matches[1:]), head.position + 1]
+    ends = [*(match.order for match in matches[1:]), (head.position + 1, 1)]
     ratings = [*(float(match.line["before"]) for match in matches[1:]), float(rows[0][1])]
     for number, (match, end, known) in enumerate(zip(matches, ends, ratings, strict=True)):
-        between = [decay for decay in decays if match.position < decay.position < end]
+        between = [decay for decay in decays if match.order < (decay.position, 1) < end]
         if between:
             falls += _between(plan, matches[: number + 1], between, end, known)
     return falls
 
 
 def _between(
-    plan: Plan, played: Sequence[OpponentMatch], decays: Sequence[PlannedDecay], end: int, known: float
+    plan: Plan, played: Sequence[OpponentMatch], decays: Sequence[PlannedDecay], end: tuple[int, int], known: float
 ) -> Iterator[InactivityFall]:
     """The falls after the last of these matches. known: the rating after all of them, before a match at `end`."""
-    seasons = [turn.position for turn in plan.turns if isinstance(turn, PlannedSeason) and turn.factor != 1]
-    last = played[-1].position
-    begun = max((position for position in seasons if position < last), default=0)
-    reset = min((position for position in seasons if last < position < end), default=None)
-    completed = [match.played_at for match in played if match.position > begun and match.completed]
+    seasons = [(turn.position, 1) for turn in plan.turns if isinstance(turn, PlannedSeason) and turn.factor != 1]
+    last = played[-1].order
+    begun = max((season for season in seasons if season < last), default=(0, 0))
+    reset = min((season for season in seasons if last < season < end), default=None)
+    completed = [match.played_at for match in played if match.order > begun and match.completed]
     rating = float(played[-1].line["after"])
-    decays = [decay for decay in decays if reset is None or decay.position < reset]
+    decays = [decay for decay in decays if reset is None or (decay.position, 1) < reset]
     counts, latest = np.array([len(completed)]), np.array([max(completed, default=NEVER)])
     for number, decay in enumerate(decays, 1):
         after = _rating_after(plan, decay, rating, counts, latest)

@@ -9,7 +9,8 @@ import numpy as np
 
 from evenmatch.errors import UnknownNameError
 from evenmatch.ledger.store import Head, Store
-from evenmatch.ledger.tables import corrections, player_identities, player_states, seasons
+from evenmatch.ledger.tables import corrections, events, player_identities, player_states, seasons
+from evenmatch.ledger.tables.events import END_OF_LIST, ListKey
 from evenmatch.service import ladders, stored_queues
 from evenmatch.service.callers.access import OPERATOR, Caller
 from evenmatch.service.ladders import Ladder
@@ -275,30 +276,30 @@ class LadderQueries(Transacting):
         self,
         ladder: str,
         *,
-        before: int | None,
+        before: ListKey = END_OF_LIST,
         limit: int,
         player: str | None = None,
         since: int | None = None,
         until: int | None = None,
-    ) -> tuple[str, list[MatchProfile], int | None]:
-        """A ladder's system, a page of its matches, latest first, and `before` for the next page (None: none).
+    ) -> tuple[str, list[MatchProfile], ListKey | None]:
+        """A ladder's system, a page of its matches, the last played first, and `before` for the next page.
 
-        For the parameters see match_profiles.positions_of.
+        For the parameters see match_profiles.page_of.
         """
         with self._read(ladder) as (store, head):
             player_id = None if player is None else known_players.find(store, head, player)
-            positions, further = match_profiles.positions_of(
+            positions, further = match_profiles.page_of(
                 store, head, before=before, limit=limit, player=player_id, since=since, until=until
             )
             return head.system, self._matches(store, head, positions), further
 
     def played(
-        self, ladder: str, name: str, before: int | None, limit: int
-    ) -> tuple[str, list[MatchProfile], int | None]:
-        """A player's current name, a page of their matches, latest first, and `before` for the next page."""
+        self, ladder: str, name: str, before: ListKey, limit: int
+    ) -> tuple[str, list[MatchProfile], ListKey | None]:
+        """A player's current name, a page of their matches, the last played first, and `before` for the next page."""
         with self._read(ladder) as (store, head):
             player = known_players.find(store, head, name)
-            positions, further = match_profiles.positions_of(store, head, before=before, limit=limit, player=player)
+            positions, further = match_profiles.page_of(store, head, before=before, limit=limit, player=player)
             profiles = self._matches(store, head, positions)
             return player_identities.names_of(store, [player])[player], profiles, further
 
@@ -311,7 +312,8 @@ class LadderQueries(Transacting):
         """The system that rated a match (its factors explain the changes), and the match. Raises UnknownNameError."""
         with self._read(ladder) as (store, head):
             (profile,) = self._matches(store, head, [match_profiles.position_of(store, head, match_id)])
-            return corrections.read_plan(store, head, head.planned).rules_at(profile.position).system, profile
+            counted = events.counts_at(store, head.ladder, profile.position)
+            return corrections.read_plan(store, head, head.planned).rules_at(counted).system, profile
 
     def queue_audit(self, ladder: str, queue: str, since: int, until: int) -> QueueAudit:
         """The audit of the matches that a queue formed from `since` until before `until`, microseconds.

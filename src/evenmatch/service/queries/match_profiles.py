@@ -10,6 +10,7 @@ from typing import Literal, NamedTuple
 
 import numpy as np
 
+from evenmatch.durations import HOUR
 from evenmatch.errors import UnknownNameError
 from evenmatch.history import Columns, History
 from evenmatch.ledger.block_rating import Block, counts
@@ -18,15 +19,19 @@ from evenmatch.ledger.plan import Plan, plan_of
 from evenmatch.ledger.rows import Row
 from evenmatch.ledger.store import Head, Store
 from evenmatch.ledger.tables import corrections, events, journal_lines, player_identities
+from evenmatch.ledger.tables.events import END_OF_LIST, ListKey
 from evenmatch.match import Appearance
-from evenmatch.service.export.tables import positions_of_player
+from evenmatch.service.export.tables import list_of_player
 from evenmatch.service.queries.match_explanations import Finish, known_number, movement, outcome, standing_of
 from evenmatch.service.recording.receipts import MatchReceipt, PlayerReceipt, RatedBlock, receipts
 from evenmatch.service.settings import Settings
+from evenmatch.service.times import iso_time
 from evenmatch.systems.system import Change
 
-SCAN = 50_000  # events that one query with times may read
+__all__ = ["END_OF_LIST", "ListKey"]  # these two are defined in the ledger
+
 PLAYERS = 10_000  # on a page of matches
+LATE = HOUR  # a match is shown as recorded late if it counts as having ended at least so long after it did
 State = Literal["rated", "unrated", "void", "waits"]
 
 
@@ -57,6 +62,7 @@ class MatchProfile:
              ban; waits: a rebuild is due
     reason   why it is not rated
     reasons  an explanation of every player's change, team by team; empty if it is not rated, or they are not shown
+    late     why it counts elsewhere than in the order of the ledger, or at another time; None: it was recorded in time
     """
 
     match_id: str
@@ -67,6 +73,7 @@ class MatchProfile:
     reason: str | None
     sides: tuple[TeamProfile, ...]
     reasons: tuple[tuple[str, ...], ...] = ()
+    late: str | None = None
 
     def sentences(self) -> list[str]:
         """A summary in sentences: who won, the result of each team, and why no rating changed if none did."""
@@ -129,7 +136,7 @@ class CorrectionEffects:
             return "rated", None
         if self.due:
             return "waits", "the ladder's ratings are being recalculated"
-        rules = self.latest.rules_at(position)
+        rules = self.latest.rules_at(int(block.counts_at[at]))
         alone = History(c._replace(player=np.zeros(len(block.ids), np.int32))).take(slice(at, at + 1)).columns
         refused = next((reason for _, reason in rules.system.refusals(alone, rules.parameters)), "it cannot be rated")
         return "unrated", refused
@@ -144,18 +151,27 @@ def _unrated_reason(players: Sequence[int], names: Mapping[int, str]) -> str:
 
 
 def recorded(store: Store, head: Head, positions: Sequence[int]) -> list[MatchProfile]:
-    """The matches at these positions, latest first."""
+    """The matches at these positions, the last played first."""
     if not positions:
         return []
     verdicts = CorrectionEffects.of(store, head)
     divisions = [division.name for division in Settings.read(head.settings).standings.divisions]
     lines = journal_lines.read(store, head, positions)
+    counted = events.read_counted_at(store, head.ladder, positions)
     profiles = [
-        profile
+        replace(profile, late=_late(profile.played_at, *counted.get(profile.position, (None, None))))
         for block, rows in events.read_blocks_at(store, head, positions)
         for profile in _profiles(store, head, verdicts, block, rows, lines, divisions)
     ]
-    return sorted(profiles, key=lambda profile: -profile.position)
+    return sorted(profiles, key=lambda profile: (profile.played_at, profile.position), reverse=True)
+
+
+def _late(played_at: int, counted_at: int | None, counts_before: int | None) -> str | None:
+    if counts_before is not None:
+        return "recorded late, and rated at the time it was played"
+    if counted_at is None or counted_at - played_at < LATE:
+        return None
+    return f"recorded late, and rated as if it had ended at {iso_time(counted_at)}"
 
 
 def position_of(store: Store, head: Head, match_id: str) -> int:
@@ -166,42 +182,29 @@ def position_of(store: Store, head: Head, match_id: str) -> int:
     return position
 
 
-def positions_of(
+def page_of(
     store: Store,
     head: Head,
     *,
-    before: int | None,
+    before: ListKey,
     limit: int,
     player: int | None = None,
     since: int | None = None,
     until: int | None = None,
-) -> tuple[list[int], int | None]:
-    """The positions of up to `limit` matches, latest first, and the value of `before` for the next page (None: none).
+) -> tuple[list[int], ListKey | None]:
+    """The positions of up to `limit` matches, the last played first, and where the next page begins (None: nowhere).
 
     A page ends before its matches have more than PLAYERS players, unless it is a single match.
     player  only their matches;  since, until  only matches that ended at or after, and before (microseconds)
-    With times, one call reads at most SCAN events: a page may have fewer matches than the limit, or none, although
-    there are further ones.
     """
-    first = head.position + 1 if before is None else before
-    if player is not None:
-        read = positions_of_player(
-            store,
-            head,
-            corrections.read_plan(store, head, head.corrected),
-            player,
-            before=first,
-            limit=_reach(limit, since, until),
-        )
-        lowest = read[-1] if len(read) == _reach(limit, since, until) else 1
-        positions = read if since is until is None else events.positions_within(store, head.ladder, read, since, until)
+    if player is None:
+        listed = events.read_list(store, head.ladder, before, limit + 1, since, until)
     else:
-        lowest = 1 if since is until is None else max(1, first - SCAN)
-        positions = events.read_match_positions(store, head.ladder, lowest, first, limit + 1, since, until)
-    end = _page_end(store, head, positions[:limit])
-    if len(positions) > end:
-        return positions[:end], positions[end - 1]
-    return positions, lowest if lowest > 1 else None
+        plan = corrections.read_plan(store, head, head.corrected)
+        listed = list_of_player(store, head, plan, player, before=before, limit=limit + 1, since=since, until=until)
+    end = _page_end(store, head, [key.position for key in listed[:limit]])
+    positions = [key.position for key in listed[:end]]
+    return positions, listed[end - 1] if len(listed) > end else None
 
 
 def _page_end(store: Store, head: Head, positions: Sequence[int]) -> int:
@@ -209,10 +212,6 @@ def _page_end(store: Store, head: Head, positions: Sequence[int]) -> int:
     counts = events.player_counts(store, head.ladder, positions)
     totals = accumulate(counts[position] for position in positions)
     return max(1, sum(total <= PLAYERS for total in totals))
-
-
-def _reach(limit: int, since: int | None, until: int | None) -> int:
-    return limit + 1 if since is until is None else SCAN
 
 
 def _profiles(
@@ -243,7 +242,7 @@ def _profiles(
             state,
             reason,
             sides,
-            _why(verdicts.plan, receipt),
+            _why(verdicts.plan, int(block.counts_at[match]), receipt),
         )
 
 
@@ -273,11 +272,11 @@ def _appearance(c: Columns, slot: int, name: str) -> Appearance:
     return Appearance(name, score, seconds, bool(c.quit[slot]), performance, bool(c.keep[slot]))
 
 
-def _why(plan: Plan, receipt: MatchReceipt) -> tuple[tuple[str, ...], ...]:
+def _why(plan: Plan, counts_at: int, receipt: MatchReceipt) -> tuple[tuple[str, ...], ...]:
     """The system's explanation of every change, by the rules that applied to the match."""
     if not receipt.teams:
         return ()
-    rules = plan.rules_at(receipt.position)
+    rules = plan.rules_at(counts_at)
     return tuple(tuple(rules.system.tell(line.change, rules.parameters) for line in team) for team in receipt.teams)
 
 

@@ -13,7 +13,7 @@ from evenmatch.durations import HOUR
 from evenmatch.ledger.codec import Ids, read_lines
 from evenmatch.ledger.store import Head, Store
 from evenmatch.ledger.tables import corrections, events, journal_lines, player_identities
-from evenmatch.service.export.tables import positions_of_player
+from evenmatch.service.export.tables import list_of_player
 
 LATEST = 300  # matches that are evaluated
 LOOKED_AT = 50  # matches among which the last loss is searched
@@ -80,9 +80,8 @@ def encounters(store: Store, head: Head, player: int, *, most: int = 12) -> Enco
 
     The result against another player compares the places of the two teams; other results are over all rivals.
     """
-    positions = positions_of_player(
-        store, head, corrections.read_plan(store, head, head.planned), player, limit=LATEST + 1
-    )
+    listed = list_of_player(store, head, corrections.read_plan(store, head, head.planned), player, limit=LATEST + 1)
+    positions = [key.position for key in listed]
     against: dict[int, Tally] = defaultdict(Tally)
     beside: dict[int, Tally] = defaultdict(Tally)
     hours = [Tally()] * HOURS
@@ -109,22 +108,21 @@ def encounters(store: Store, head: Head, player: int, *, most: int = 12) -> Enco
 
 def last_loss(store: Store, head: Head, player: int) -> str | None:
     """The id of the latest match, among a player's last ones, in which their rating fell; None: it did not fall."""
-    positions = positions_of_player(
-        store, head, corrections.read_plan(store, head, head.planned), player, limit=LOOKED_AT
-    )
-    matches = rated_matches(store, head, player, positions)
+    listed = list_of_player(store, head, corrections.read_plan(store, head, head.planned), player, limit=LOOKED_AT)
+    matches = rated_matches(store, head, player, [key.position for key in listed])
     lost = [match for match in matches if match.line["after"] < match.line["before"]]
-    return max(lost, key=lambda match: match.position).match_id if lost else None
+    return max(lost, key=lambda match: match.order).match_id if lost else None
 
 
 class OpponentMatch(NamedTuple):
     """A rated match of a player.
 
+    order           (position, 1), or (position before which it counts, 0): sorts matches in the order they count
     players, teams  id and team of every slot;  places  of the teams
     team, score, completed, line  of the player; score: see _score; completed: counted and not quit
     """
 
-    position: int
+    order: tuple[int, int]
     match_id: str
     played_at: int
     players: Ids
@@ -137,7 +135,7 @@ class OpponentMatch(NamedTuple):
 
 
 def rated_matches(store: Store, head: Head, player: int, positions: list[int]) -> Iterator[OpponentMatch]:
-    """The rated ones among a player's matches at these positions."""
+    """The rated ones among a player's matches at these positions, in no fixed order."""
     plan, lines = corrections.read_plan(store, head, head.planned), journal_lines.read(store, head, positions)
     for block, rows in events.read_blocks_at(store, head, positions):
         ids, c = plan.identity(block.ids), block.columns
@@ -154,9 +152,8 @@ def rated_matches(store: Store, head: Head, player: int, positions: list[int]) -
             line = read_lines(plan.last_rules.system, match_lines)[slot]
             played_at, score = int(block.played_at[match]), _score(places, team)
             completed = bool(c.keep[starts[0] + slot] and not c.quit[starts[0] + slot])
-            yield OpponentMatch(
-                position, rows[match][0], played_at, players, teams, places, team, score, completed, line
-            )
+            order = int(block.counts_at[match]), int(block.counts_at[match] == position)
+            yield OpponentMatch(order, rows[match][0], played_at, players, teams, places, team, score, completed, line)
 
 
 def _score(places: NDArray[np.int32], team: int) -> float:

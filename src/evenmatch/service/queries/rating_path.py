@@ -7,7 +7,7 @@ from typing import Literal, NamedTuple
 
 from evenmatch.ledger.store import Head, Store
 from evenmatch.ledger.tables import corrections, seasons
-from evenmatch.service.export.tables import positions_of_player
+from evenmatch.service.export.tables import list_of_player
 from evenmatch.service.queries.inactivity_falls import InactivityFall, rating_falls
 from evenmatch.service.queries.player_statistics import rated_matches
 from evenmatch.service.settings import Settings
@@ -68,17 +68,16 @@ def rating_path(
     by  what the peaks and lows are of
     The last match before `since` and the first after `until` are included, so that a chart reaches both edges.
     """
-    positions = positions_of_player(
-        store, head, corrections.read_plan(store, head, head.planned), player, limit=LONGEST
-    )
-    matches = sorted(rated_matches(store, head, player, positions), key=lambda match: match.position)
+    listed = list_of_player(store, head, corrections.read_plan(store, head, head.planned), player, limit=LONGEST)
+    rated = rated_matches(store, head, player, [key.position for key in listed])
+    matches = sorted(rated, key=lambda match: (match.order, match.played_at))
     falls = rating_falls(store, head, player, matches)
     after_opening, steps, levels = set[int](), list[RatingStep](), list[float]()
     divisions = dict(enumerate(division.name for division in Settings.read(head.settings).standings.divisions))
     later_seasons = [season for season in seasons.read(store, head.ladder) if season.number > 1]
     opened = 0
     for match in matches:
-        opened_now = sum(season.position < match.position for season in later_seasons)
+        opened_now = sum(season.position < match.order[0] for season in later_seasons)
         if opened_now != opened:
             after_opening.add(len(steps))
         word = "won" if match.score > 0.5 else "lost" if match.score < 0.5 else "drew"

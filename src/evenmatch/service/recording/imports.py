@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from evenmatch.compile_notice import load_kernels
 from evenmatch.errors import BadRowsError, RowProblem
-from evenmatch.history import History
+from evenmatch.history import Flags, History
 from evenmatch.ledger.database import Database
 from evenmatch.ledger.store import Store
 from evenmatch.ledger.tables import checkpoints, corrections, events, player_identities, player_states
@@ -40,6 +40,58 @@ class ImportResult(NamedTuple):
     left_out: tuple[RowProblem, ...] = ()
 
 
+class LateMatches(NamedTuple):
+    """The matches of a table that count as the newest of a ladder although they ended earlier.
+
+    mask  bool, by match;  newest  when the ladder's newest match ended, in microseconds; None: it has none
+    """
+
+    mask: Flags
+    newest: int | None
+
+
+def check(
+    database: Database,
+    ladder: str,
+    matches: MatchTable,
+    clock: Callable[[], int],
+    limits: MatchLimits = LARGEST,
+    *,
+    rated: bool = True,
+    skip_bad: bool = False,
+) -> MatchTable:
+    """The matches that can be added to a ladder; with `skip_bad` without the others, whose problems are `skipped`.
+
+    limits  the largest match, whatever the ladder allows
+    A match cannot be added if it is too large, if the ladder's system cannot rate it (unless rated is False), if two
+    names of one player appear in it, if it ends in the future, or if its id has other content.
+    Raises BadRowsError with every such match, unless skip_bad. Raises ConflictError if the ladder is archived.
+    """
+    with database.read() as store:
+        head = store.head(ladder)
+        settings = Settings.read(head.settings)
+        settings.check_open(ladder)
+        rules = corrections.read_plan(store, head, head.planned).last_rules
+        matches = _without_large(matches, limits.on(ladder, settings), skip_bad=skip_bad)
+        if rated:
+            matches = rateable(matches, rules, skip_bad=skip_bad)
+        wrong = [*_conflicts(store, ladder, matches, rated), *_twice(store, matches), *_wrong_times(matches, clock())]
+    return without(matches, wrong, skip_bad=skip_bad)
+
+
+def late(database: Database, ladder: str, matches: MatchTable) -> LateMatches:
+    """Which of these matches are not on the ladder and ended before its newest match."""
+    with database.read() as store:
+        head = store.head(ladder)
+        newest = events.read_newest_time(store, head.ladder)
+        early = np.zeros(len(matches), np.bool_) if newest is None else matches.history.columns.time < newest
+        rows = np.flatnonzero(early)
+        ids = matches.match_id.take(pa.array(rows)).to_pylist()
+        present = events.find(store, head, ids)
+    early[rows[[match_id in present for match_id in ids]]] = False
+    return LateMatches(early, newest)
+
+
 def import_matches(
     database: Database,
     ladder: str,
@@ -53,32 +105,19 @@ def import_matches(
 ) -> ImportResult:
     """Add matches, in order of time, to the end of a ladder.
 
-    limits    the largest match, whatever the ladder allows
-    rated     False: they are recorded and change no rating
-    skip_bad  skip matches that are too large, that the ladder's system cannot rate, that two names of one player appear
-              in, that end in the future, or whose id has other content
-    Raises BadRowsError with every such match, unless skip_bad, before anything is added; or later, if another process
-    uses an id of a match with other content meanwhile. Raises ConflictError if the ladder is archived, also meanwhile.
+    rated  False: they are recorded and change no rating
+    For limits, skip_bad and what is raised before anything is added see `check`. If another process uses an id of a
+    match with other content meanwhile, or archives the ladder, BadRowsError or ConflictError is raised later.
     """
+    read = len(matches.skipped)
+    matches = check(database, ladder, matches, clock, limits, rated=rated, skip_bad=skip_bad)
+    refused = matches.skipped[read:]
+    conflicts: list[RowProblem] = []
     with database.read() as store:
         head = store.head(ladder)
-        settings = Settings.read(head.settings)
-        settings.check_open(ladder)
         rules = corrections.read_plan(store, head, head.planned).last_rules
-        read = len(matches.skipped)
-        matches = _without_large(matches, limits.on(ladder, settings), skip_bad=skip_bad)
-        if rated:
-            matches = rateable(matches, rules, skip_bad=skip_bad)
-        refused = matches.skipped[read:]
-        conflicts = [
-            *_conflicts(store, ladder, matches, rated),
-            *_twice(store, matches),
-            *_wrong_times(matches, clock()),
-        ]
-    if conflicts and not skip_bad:
-        raise BadRowsError(matches.source.name, conflicts, all_bad=len(conflicts) == len(matches))
     load_kernels(rules)  # compiled in a transaction, they would keep its lock for seconds
-    left_out = {problem.match_id for problem in conflicts}
+    left_out: set[str | None] = set()
     added = known = done = 0
     position = head.position
     for batch in _batches(matches, rated):
@@ -161,13 +200,13 @@ def _labels(team: pa.DictionaryArray, history: History) -> list[str | None]:
     return [stored(tuple(codes[a:b])) for a, b in pairwise(starts)]
 
 
-def _wrong_times(matches: MatchTable, now: int) -> list[RowProblem]:
+def _wrong_times(matches: MatchTable, now: int) -> list[tuple[int, str]]:
     time = matches.history.columns.time
     wrong = np.flatnonzero((time > now + AHEAD) | (time < EARLIEST)).tolist()
-    return matches.problems((match, str(wrong_time(int(time[match]), now))) for match in wrong)
+    return [(match, str(wrong_time(int(time[match]), now))) for match in wrong]
 
 
-def _twice(store: Store, matches: MatchTable) -> list[RowProblem]:
+def _twice(store: Store, matches: MatchTable) -> list[tuple[int, str]]:
     """The matches in which two names belong to the same player."""
     known = player_identities.ids_of(store, matches.player_names)
     own = np.arange(1, len(matches.player_names) + 1)
@@ -179,18 +218,16 @@ def _twice(store: Store, matches: MatchTable) -> list[RowProblem]:
     key = np.stack((matches.history.slot_match, ids[matches.history.columns.player]), axis=1)
     _, first, count = np.unique(key, axis=0, return_index=True, return_counts=True)
     again = np.unique(matches.history.slot_match[first[count > 1]]).tolist()
-    return matches.problems(
-        (match, "two of its names belong to the same player; a player can appear only once") for match in again
-    )
+    return [(match, "two of its names belong to the same player; a player can appear only once") for match in again]
 
 
-def _conflicts(store: Store, ladder: str, matches: MatchTable, rated: bool) -> list[RowProblem]:
+def _conflicts(store: Store, ladder: str, matches: MatchTable, rated: bool) -> list[tuple[int, str]]:
     """The matches whose ids are already used on the ladder with other content."""
     head = store.head(ladder)
     if not head.position - len(corrections.read_positions(store, head.ladder)):
         return []
     names = np.array(matches.player_names, object)
-    conflicts = []
+    conflicts: list[tuple[int, str]] = []
     for first in range(0, len(matches), AT_ONCE):
         end = min(first + AT_ONCE, len(matches))
         present = events.find(store, head, matches.match_id.slice(first, end - first).to_pylist())
@@ -198,7 +235,7 @@ def _conflicts(store: Store, ladder: str, matches: MatchTable, rated: bool) -> l
             continue
         batch = batch_of(matches, names, first, end, rated)
         conflicts += [(first + index, reason) for index, reason in _taken(present, batch, ladder)]
-    return matches.problems(iter(conflicts))
+    return conflicts
 
 
 def _taken(present: Mapping[str, tuple[int, bytes]], batch: Batch, ladder: str) -> list[tuple[int, str]]:

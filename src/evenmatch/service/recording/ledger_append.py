@@ -153,49 +153,87 @@ def append(
     known, names = player_identities.admit(store, reported) if live is None else live.draft.admit(store, reported)
     ids = np.zeros(len(batch.names), np.int64)
     ids[present] = [known[name] for name in reported]
-    requested = np.array(batch.rated, np.bool_) & ~_name_twice(history, ids)
+    requested = np.array(batch.rated, np.bool_) & ~name_twice(history, ids)
     positions = head.position + 1 + np.arange(len(batch), dtype=np.int64)
     slot_ids = ids[history.columns.player]
-    block = Block(positions, batch.played_at, history.columns, slot_ids, requested)
+    block = Block(positions, batch.played_at, history.columns, slot_ids, requested, positions)
     rules, members = plan.last_rules, np.unique(slot_ids)
     roster = (
         player_states.read_roster(store, head, rules, members)
         if live is None
         else live.draft.roster(store, rules, members)
     )
-    before = roster.sample
+    before, time_before = roster.sample, roster.time
     rated = advance(roster, plan, block, names.__getitem__, lambda position: batch.ids[position - head.position - 1])
     if live is not None and len(rated.lines):
         _show(live.show, block, rated, roster)
-    p = batch.packed
-    columns: dict[str, Values] = {
-        "played_at": p.played_at,
-        "duration": p.duration,
-        "rated": requested.astype(np.int64).tolist(),
-        "teams": p.teams,
-        "players": pack_players(history, ids),
-        "slots": p.slots,
-        "digest": batch.digests,
-    }
-    seals: list[bytes] = []
-    seal, returned = head.seal or FIRST, rated.journal_lines()
-    for position, match_id, lines, *fields in zip(
-        positions.tolist(), batch.ids, returned, *columns.values(), strict=True
-    ):
-        seal = match_seal(seal, position, match_id, now, *fields, head.generation, lines)
-        seals.append(seal)
-    columns |= {"position": positions, "id": batch.ids, "labels": batch.labels, "told": returned}
-    columns |= {name: np.frombuffer(b"".join(of), "V16") for name, of in (("digest", batch.digests), ("seal", seals))}
+    counted_at = counted_times(batch.played_at, time_before)
+    entry = LedgerEntry(positions, counted_at, [None] * len(batch), requested, ids, rated.journal_lines())
     with store.together(len(slot_ids)):
-        events.insert_matches(store, head.ladder, columns, now, head.generation)
-        appearances.insert(store, head.ladder, slot_ids, np.repeat(positions, np.diff(history.match_slots)))
+        insert(store, head, batch, entry, now, head.generation)
         player_states.put(store, head.ladder, head.generation, roster)
-        ladders.set_position(store, head.ladder, int(positions[-1]), seal)
         learned = roster.ladders.tobytes()
         generations.set_rated(store, head.ladder, head.generation, time=roster.time, learned=learned)
         if roster.sample is not before:
             generations.set_sample(store, head.ladder, head.generation, roster.sample.pack())
     return AppendedBatch(block, rated, names)
+
+
+class LedgerEntry(NamedTuple):
+    """What the ledger stores of the matches of a batch beside their content, a value for each match.
+
+    positions      ascending without gaps
+    counted_at     see the table `event`;  counts_before  likewise
+    rated          whether the match is to be rated
+    ids            player ids by the batch's numbers
+    told           journal lines
+    """
+
+    positions: Ids
+    counted_at: Sequence[int | None]
+    counts_before: Sequence[int | None]
+    rated: Flags
+    ids: Ids
+    told: Sequence[bytes]
+
+
+def insert(store: Store, head: Head, batch: Batch, entry: LedgerEntry, now: int, generation: int) -> None:
+    """Insert the events and appearances of a batch after the ladder's last event, without any rating."""
+    history, p = batch.history, batch.packed
+    columns: dict[str, Values] = {
+        "played_at": p.played_at,
+        "counted_at": entry.counted_at,
+        "counts_before": entry.counts_before,
+        "duration": p.duration,
+        "rated": entry.rated.astype(np.int64).tolist(),
+        "teams": p.teams,
+        "players": pack_players(history, entry.ids),
+        "slots": p.slots,
+        "digest": batch.digests,
+    }
+    seals: list[bytes] = []
+    seal = head.seal or FIRST
+    for position, match_id, lines, *fields in zip(
+        entry.positions.tolist(), batch.ids, entry.told, *columns.values(), strict=True
+    ):
+        seal = match_seal(seal, position, match_id, now, *fields, generation=generation, told=lines)
+        seals.append(seal)
+    columns |= {"position": entry.positions, "id": batch.ids, "labels": batch.labels, "told": entry.told}
+    columns |= {name: np.frombuffer(b"".join(of), "V16") for name, of in (("digest", batch.digests), ("seal", seals))}
+    sizes = np.diff(history.match_slots)
+    slots = entry.ids[history.columns.player], np.repeat(entry.positions, sizes), np.repeat(batch.played_at, sizes)
+    events.insert_matches(store, head.ladder, columns, now, generation)
+    appearances.insert(store, head.ladder, *slots)
+    ladders.set_position(store, head.ladder, int(entry.positions[-1]), seal)
+
+
+def counted_times(played_at: Times, time: int | None) -> list[int | None]:
+    """When each match counts as having ended if that is later than it ended, else None; time: of the match before."""
+    effective = np.maximum.accumulate(played_at if time is None else np.maximum(played_at, time))
+    return [
+        None if ended == counted else counted
+        for ended, counted in zip(played_at.tolist(), effective.tolist(), strict=True)
+    ]
 
 
 def _check_clock(head: Head, now: int) -> None:
@@ -216,7 +254,7 @@ def _starts(sizes: list[int]) -> Integers:
     return starts
 
 
-def _name_twice(history: History, ids: Ids) -> Flags:
+def name_twice(history: History, ids: Ids) -> Flags:
     """Mask of the matches in which two names belong to one player; `ids` of the history's players."""
     pair = np.stack((history.slot_match.astype(np.int64), ids[history.columns.player]), axis=1)
     order = np.lexsort((pair[:, 1], pair[:, 0]))

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
+from types import MappingProxyType
 from typing import NamedTuple
 
 import numpy as np
@@ -55,14 +57,19 @@ def already_applied(event_id: str, position: int) -> Effect:
     return Effect(f"{event_id!r} was already applied", [], 0, 0, 0, position, done=True)
 
 
-def rating_moves(store: Store, before: Roster, after: Roster) -> list[RatingMove]:
-    """The players whose rating or match count differs between two rosters, the largest change of rating first."""
+def rating_moves(
+    store: Store, before: Roster, after: Roster, newcomers: Mapping[int, str] = MappingProxyType({})
+) -> list[RatingMove]:
+    """The players whose rating or match count differs between two rosters, the largest change of rating first.
+
+    newcomers  names by id of players who are not stored yet
+    """
     ids = np.union1d(before.ids, after.ids)
     old, new = _columns(before, ids), _columns(after, ids)
     change = np.abs(np.nan_to_num(new[0]) - np.nan_to_num(old[0]))
     moved = np.flatnonzero((old[0] != new[0]) | (old[1] != new[1]))
     moved = moved[np.argsort(-change[moved], kind="stable")]
-    names = player_identities.names_of(store, ids[moved].tolist())
+    names = {**player_identities.names_of(store, ids[moved].tolist()), **newcomers}
     return [
         RatingMove(names[player], *_row(old, row), *_row(new, row))
         for row, player in zip(moved.tolist(), ids[moved].tolist(), strict=True)

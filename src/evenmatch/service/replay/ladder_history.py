@@ -18,6 +18,7 @@ from evenmatch.ledger.idle_decay import PlannedDecay
 from evenmatch.ledger.plan import Plan, PlannedSeason, PlannedStart
 from evenmatch.ledger.store import Head, Store
 from evenmatch.ledger.tables import corrections, events, journal_lines, player_identities
+from evenmatch.ledger.tables.events import Scope
 from evenmatch.service.settings import Settings
 from evenmatch.systems.system import Rules
 from evenmatch.tables.source import Source
@@ -87,7 +88,7 @@ def _begin(store: Store, head: Head, latest: int) -> tuple[int, int]:
 
 
 def _pieces(store: Store, head: Head, plan: Plan, after: int, progress: Progress | None) -> Iterator[_Piece]:
-    for block, rows in events.read_blocks(store, head, after, head.position):
+    for block, rows in events.read_blocks(store, head, after, head.position, Scope(plan.upto)):
         chosen = _counted(store, head, block)
         if chosen.any():
             ids = plan.identity(block.ids)
@@ -102,12 +103,12 @@ def _pieces(store: Store, head: Head, plan: Plan, after: int, progress: Progress
             match_ids = [rows[index][0] for index in np.flatnonzero(chosen).tolist()]
             yield _Piece(taken._replace(time=times), ids[taken.player], match_ids)
         if progress:
-            progress(int(block.positions[-1]))
+            progress(int(block.counts_at[-1]))
 
 
 def _counted(store: Store, head: Head, block: Block) -> Flags:
     """A mask of the matches of a block that are rated in the live generation."""
-    rated = journal_lines.read_rated_positions(store, head, int(block.positions[0]), int(block.positions[-1]))
+    rated = journal_lines.rated_among(store, head, block.positions)
     return np.isin(block.positions, np.array(rated, np.int64))
 
 

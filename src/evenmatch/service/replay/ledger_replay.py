@@ -22,9 +22,10 @@ from evenmatch.ledger.database import Database
 from evenmatch.ledger.events import Kind
 from evenmatch.ledger.plan import Plan
 from evenmatch.ledger.roster import Roster
+from evenmatch.ledger.rows import Row
 from evenmatch.ledger.store import Head, Store
 from evenmatch.ledger.tables import appearances, checkpoints, events, player_identities
-from evenmatch.ledger.tables.events import StoredMatches
+from evenmatch.ledger.tables.events import Scope, StoredMatches
 from evenmatch.service.ladders import PlannedCorrection
 from evenmatch.systems.system import Records
 
@@ -40,19 +41,32 @@ class ReplayStep(NamedTuple):
 
 
 def replay(
-    store: Store, head: Head, plan: Plan, roster: Roster, progress: Progress | None = None, *, lines: bool = True
+    store: Store,
+    head: Head,
+    plan: Plan,
+    roster: Roster,
+    progress: Progress | None = None,
+    *,
+    lines: bool = True,
+    pending: Sequence[Row] = (),
 ) -> Iterator[ReplayStep]:
     """Rate all matches after the roster's position up to the head, updating the roster in place.
 
     progress  called with the roster's position, first before anything is read
-    lines  whether the steps need the journal lines that are stored
+    lines     whether the steps need the journal lines that are stored
+    pending   see `events.Scope`
     """
-    read = partial(events.read_stored, store, head, upto=head.position, lines=lines)
+    read = partial(events.read_stored, store, head, upto=head.position, scope=Scope(plan.upto, pending), lines=lines)
     yield from _replay(_blocks(read, roster.position), head, plan, roster, progress, lambda: nullcontext(store))
 
 
 def replay_apart(
-    database: Database, head: Head, plan: Plan, roster: Roster, progress: Progress | None = None
+    database: Database,
+    head: Head,
+    plan: Plan,
+    roster: Roster,
+    progress: Progress | None = None,
+    pending: Sequence[Row] = (),
 ) -> Iterator[ReplayStep]:
     """Like `replay`, with a transaction for each block, so that none stays open while others write.
 
@@ -61,7 +75,7 @@ def replay_apart(
 
     def read(after: int) -> tuple[Block, StoredMatches] | None:
         with database.read() as store:
-            return events.read_stored(store, head, after, head.position)
+            return events.read_stored(store, head, after, head.position, Scope(plan.upto, pending))
 
     with ThreadPoolExecutor(1, "evenmatch-replay") as reader:
         yield from _replay(_read_ahead(reader, read, roster.position), head, plan, roster, progress, database.read)
@@ -72,14 +86,14 @@ Read = Callable[[int], tuple[Block, StoredMatches] | None]  # the first block af
 
 def _blocks(read: Read, after: int) -> Iterator[tuple[Block, StoredMatches]]:
     while (block := read(after)) is not None:
-        after = int(block[0].positions[-1])
+        after = int(block[0].counts_at[-1])
         yield block
 
 
 def _read_ahead(reader: ThreadPoolExecutor, read: Read, after: int) -> Iterator[tuple[Block, StoredMatches]]:
     waiting = reader.submit(read, after)
     while (block := waiting.result()) is not None:
-        waiting = reader.submit(read, int(block[0].positions[-1]))
+        waiting = reader.submit(read, int(block[0].counts_at[-1]))
         yield block
 
 
@@ -102,7 +116,7 @@ def _replay(
     for block, stored in blocks:
 
         def match(position: int, block: Block = block, stored: StoredMatches = stored) -> str:
-            return stored.ids[int(np.searchsorted(block.positions, position))]
+            return stored.ids[int(np.flatnonzero(block.positions == position)[0])]
 
         rated = advance(roster, plan, block, name, match)
         yield ReplayStep(block, stored, rated)
@@ -115,7 +129,7 @@ def _replay(
 class ReplayTally:
     """Counts of a replay for a correction: matches that it rated, and matches that the rules could not rate.
 
-    since  only matches from this position on are counted
+    since  only matches that count at this position or later are counted
     """
 
     ladder: str
@@ -128,7 +142,7 @@ class ReplayTally:
 
     def add(self, step: ReplayStep) -> None:
         """Count the matches of a step."""
-        late = step.block.positions >= self.since
+        late = step.block.counts_at >= self.since
         self.rated += int((step.rated.counted & late).sum())
         self.left_out += int((step.rated.refused & late).sum())
         if self.wish is not None and self.wish.strict and step.rated.refused.any():
@@ -173,12 +187,12 @@ def begin(store: Store, head: Head, plan: Plan, since: int) -> Roster:
 def appearance_sums(block: Block) -> NDArray[np.int64]:
     """The checksum of the appearances in a block, see `appearances.checksum_of`."""
     sizes = np.diff(block.columns.slot_start[block.columns.team_start])
-    positions = np.repeat(block.positions, sizes)
+    positions, played_at = np.repeat(block.positions, sizes), np.repeat(block.played_at, sizes)
     rated = np.repeat(block.rated, sizes)
-    sums = appearances.checksum_of(block.ids[rated], positions[rated])
+    sums = appearances.checksum_of(block.ids[rated], positions[rated], played_at[rated])
     if not rated.all():  # only in these can a player be named twice, who appeared once
-        once = np.unique(np.stack((block.ids[~rated], positions[~rated]), axis=1), axis=0)
-        sums += appearances.checksum_of(once[:, 0], once[:, 1])
+        once = np.unique(np.stack((block.ids[~rated], positions[~rated], played_at[~rated]), axis=1), axis=0)
+        sums += appearances.checksum_of(once[:, 0], once[:, 1], once[:, 2])
     return sums
 
 

@@ -31,7 +31,7 @@ class LineCheck:
         positions, stored = step.block.positions, step.stored
         generation = np.array(stored.generations)
         self.used.update(np.unique(generation).tolist())
-        changed = journal_lines.read_changed(self._store, self._head, int(positions[0]), int(positions[-1]))
+        changed = journal_lines.read_changed(self._store, self._head, step.block)
         in_journal = np.isin(positions, list(changed))
         same = same_lines(stored.told, step.rated, np.isin(generation, self._own) & ~in_journal)
         if changed:

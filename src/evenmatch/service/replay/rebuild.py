@@ -27,6 +27,7 @@ from evenmatch.ledger.tables import (
     player_states,
 )
 from evenmatch.service.ladders import CorrectionRequest, PlannedCorrection, correct, is_done
+from evenmatch.service.recording.insertion import FIRST_PENDING, PendingMatches, ids_created
 from evenmatch.service.replay.effect import Effect, already_applied, rating_moves
 from evenmatch.service.replay.ledger_replay import (
     Progress,
@@ -118,9 +119,11 @@ def correct_and_rebuild(
                 return Effect(planned.told, [], players, 0, 0, head.position)
             wanted = Correction(head.position + 1, planned.kind, planned.body)
             plan = plan_of([wanted], corrections.read_plan(store, head, head.corrected))
-            build = _open(
-                database, store, head, plan, planned.since, clock(), PendingCorrection(wish, planned, event_id, note)
-            )
+            matches = None
+            if planned.insertion is not None:
+                matches = PendingMatches.of(planned.insertion, ids_created(store, planned.insertion.batch))
+            pending = PendingCorrection(wish, planned, event_id, note, matches)
+            build = _open(database, store, head, plan, planned.since, clock(), pending)
         if build.finish(progress, clock):
             assert build.effect is not None
             return build.effect
@@ -130,12 +133,14 @@ class PendingCorrection(NamedTuple):
     """A correction that is added to the ledger by the swap.
 
     wish  the request;  wanted  the event planned for it;  note  called in the transaction of the swap
+    matches  that are recorded with it
     """
 
     wish: CorrectionRequest
     wanted: PlannedCorrection
     event_id: str
     note: Callable[[Store], None]
+    matches: PendingMatches | None = None
 
 
 def _open(
@@ -182,6 +187,9 @@ class RebuildRun:
     def __post_init__(self) -> None:
         wanted = None if self.pending is None else self.pending.wanted
         self.tally = ReplayTally(self.head.name, self.plan, wanted, self.since)
+        matches = None if self.pending is None else self.pending.matches
+        self._inserted = [] if matches is None else matches.rows()
+        self._inserted_lines = [b""] * len(self._inserted)
 
     def finish(self, progress: Progress | None, clock: Callable[[], int]) -> bool:
         """Write the generation and swap it in with its correction; False if another change made it obsolete."""
@@ -227,7 +235,7 @@ class RebuildRun:
 
     def _write_to(self, head: Head, progress: Progress | None) -> None:
         """Write lines and checkpoints, from the roster's position up to a head."""
-        for step in replay_apart(self.database, head, self.plan, self.roster, progress):
+        for step in replay_apart(self.database, head, self.plan, self.roster, progress, self._inserted):
             self.tally.add(step)
             self._put_lines(step)
             if self.roster.position - self._kept >= max(APART, 4 * len(self.roster)):
@@ -245,9 +253,13 @@ class RebuildRun:
 
     def _changed_lines(self, step: ReplayStep) -> list[Row]:
         """The rows of the lines of a step, from the first change on, that differ from those first recorded."""
-        changed = ~unchanged(step, self._systems, self.plan) & (step.block.positions >= self.since)
-        lines = compress(step.rated.journal_lines(), changed.tolist())
-        positions = step.block.positions[changed].tolist()
+        positions, journal = step.block.positions, step.rated.journal_lines()
+        is_pending = positions >= FIRST_PENDING
+        for index in np.flatnonzero(is_pending).tolist():
+            self._inserted_lines[int(positions[index]) - FIRST_PENDING] = journal[index]
+        changed = ~unchanged(step, self._systems, self.plan) & (step.block.counts_at >= self.since) & ~is_pending
+        lines = compress(journal, changed.tolist())
+        positions = positions[changed].tolist()
         return [
             (self.head.ladder, self.generation, position, line) for position, line in zip(positions, lines, strict=True)
         ]
@@ -261,6 +273,8 @@ class RebuildRun:
             with self.database.write(durable=False) as store:
                 journal_lines.copy(store, self.head, self.generation, first, last)
                 checkpoints.copy(store, self.head, self.generation, first, last)
+        with self.database.write(durable=False) as store:
+            journal_lines.copy_inserted(store, self.head, self.generation, self.since)
 
     def swap(self, clock: Callable[[], int]) -> bool:
         """Rate what arrived meanwhile and make the new generation the live one; False if it is obsolete."""
@@ -278,6 +292,9 @@ class RebuildRun:
             ladders.set_generation(store, now.ladder, self.generation)
             if self.pending is not None:
                 wanted = self.pending.wanted
+                if self.pending.matches is not None:
+                    head = store.head(self.head.name)
+                    self.pending.matches.record(store, head, self._inserted_lines, clock(), self.generation)
                 head = store.head(self.head.name)
                 correct(store, head, wanted.kind, wanted.body, self.pending.event_id, clock(), since=None)
                 self.pending.note(store)

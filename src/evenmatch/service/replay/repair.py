@@ -12,6 +12,7 @@ from evenmatch.ledger.events import Kind, write_body
 from evenmatch.ledger.plan import plan_of
 from evenmatch.ledger.store import Head, Store
 from evenmatch.ledger.tables import appearances, corrections, divisions, events, generations, ladders, seasons
+from evenmatch.ledger.tables.events import Scope
 from evenmatch.ledger.tables.seasons import Season
 from evenmatch.service.replay.generation_check import is_repairable
 from evenmatch.service.replay.ledger_replay import appearance_sums
@@ -105,11 +106,13 @@ def _repair_seasons(store: Store, head: Head) -> None:
 
 def _repair_appearances(store: Store, head: Head) -> None:
     sums = np.zeros(3, np.int64)
-    for block, _ in events.read_blocks(store, head, 0, head.position):
+    everything = Scope(head.position)
+    for block, _ in events.read_blocks(store, head, 0, head.position, everything):
         sums += appearance_sums(block)
     if appearances.checksum(store, head.ladder) == tuple(sums.tolist()):
         return
     appearances.delete(store, head.ladder)
-    for block, _ in events.read_blocks(store, head, 0, head.position):
+    for block, _ in events.read_blocks(store, head, 0, head.position, everything):
         sizes = np.diff(block.columns.slot_start[block.columns.team_start])
-        appearances.insert(store, head.ladder, block.ids, np.repeat(block.positions, sizes))
+        slots = block.ids, np.repeat(block.positions, sizes), np.repeat(block.played_at, sizes)
+        appearances.insert(store, head.ladder, *slots)

@@ -71,7 +71,7 @@ async def overview(visit: PageRequest) -> Response:
 
 def _overview(visit: PageRequest) -> Mapping[str, object]:
     view = visit.reading.view(visit.ladder)
-    _, matches, _ = visit.reading.matches(visit.ladder, before=None, limit=LATEST)
+    _, matches, _ = visit.reading.matches(visit.ladder, limit=LATEST)
     return {
         "ladder": LadderShown.of(view),
         "view": view,

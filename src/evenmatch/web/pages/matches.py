@@ -6,6 +6,7 @@ from collections.abc import Mapping
 
 from starlette.responses import Response
 
+from evenmatch.http.cursors import FIRST_PAGE, list_key, write_cursor
 from evenmatch.service.queries.match_profiles import sentences_of
 from evenmatch.web.page_request import PageRequest, address
 from evenmatch.web.view_models import LadderShown, counted_from_one, factors_of, largest_of, result_of
@@ -19,15 +20,15 @@ async def matches(visit: PageRequest) -> Response:
 
 
 def _matches(visit: PageRequest) -> Mapping[str, object]:
-    before = visit.number("before", 0, 0, 2**62) or None
-    _, listed, next_before = visit.reading.matches(visit.ladder, before=before, limit=SIZE)
+    before = list_key(visit.asked("before") or None)
+    _, listed, further = visit.reading.matches(visit.ladder, before=before, limit=SIZE)
     here = ("ladders", visit.ladder, "matches")
     return {
         "ladder": LadderShown.of(visit.reading.view(visit.ladder)),
         "matches": listed,
-        "before": address(*here) if before is not None else None,
-        "after": None if next_before is None else address(*here, before=next_before),
-        "first_page": before is None,
+        "before": None if before is FIRST_PAGE else address(*here),
+        "after": None if further is None else address(*here, before=write_cursor(*further)),
+        "first_page": before is FIRST_PAGE,
     }
 
 

@@ -9,11 +9,13 @@ from typing import TYPE_CHECKING, NamedTuple
 from starlette.responses import Response
 
 from evenmatch.errors import UsageError
+from evenmatch.http.cursors import FIRST_PAGE, list_key, write_cursor
 from evenmatch.service.queries.descriptions import state_meanings
 from evenmatch.service.queries.inactivity_falls import InactivityFall
 from evenmatch.service.queries.placement_progress import placement_progress
 from evenmatch.service.queries.player_statistics import Encounters, Tally
 from evenmatch.service.queries.rating_path import RatingStep
+from evenmatch.standings.activity import NEVER
 from evenmatch.systems.system import FactorValue
 from evenmatch.web.page_request import PageRequest, address
 from evenmatch.web.view_models import LadderShown, PlayedMatch, played
@@ -54,8 +56,8 @@ async def player(visit: PageRequest) -> Response:
 def _player(visit: PageRequest) -> Mapping[str, object]:
     view = visit.reading.view(visit.ladder)
     profile = visit.reading.profile(visit.ladder, visit.part("player"))
-    before = visit.number("before", 0, 0, 2**62) or None
-    name, matches, next_before = visit.reading.played(visit.ladder, profile.player, before, SIZE)
+    before = list_key(visit.asked("before") or None)
+    name, matches, further = visit.reading.played(visit.ladder, profile.player, before, SIZE)
     met = visit.reading.encounters(visit.ladder, name)
     here = ("ladders", visit.ladder, "players", name)
     falls = visit.reading.falls(visit.ladder, name)
@@ -80,28 +82,31 @@ def _player(visit: PageRequest) -> Mapping[str, object]:
             for state, meaning in state_meanings(system, profile.state).items()
         ],
         "rows": rows,
-        "falls": _falls_between(falls, rows, before, last=next_before is None),
+        "falls": _falls_between(falls, rows, before.played_at, last=further is None),
         "percentile_fall": next((fall for fall in falls if fall.of == "percentile"), None),
-        "form": [row.result for row in rows[:FORM]] if before is None else [],
+        "form": [row.result for row in rows[:FORM]] if before is FIRST_PAGE else [],
         "met": met,
         "best": best,
         "worst": worst,
-        "first_page": before is None,
-        "before": address(*here) if before is not None else None,
-        "after": None if next_before is None else address(*here, before=next_before),
+        "first_page": before is FIRST_PAGE,
+        "before": None if before is FIRST_PAGE else address(*here),
+        "after": None if further is None else address(*here, before=write_cursor(*further)),
     }
 
 
 def _falls_between(
-    falls: Sequence[InactivityFall], rows: Sequence[PlayedMatch], before: int | None, *, last: bool
+    falls: Sequence[InactivityFall], rows: Sequence[PlayedMatch], before: int, *, last: bool
 ) -> list[list[InactivityFall]]:
-    """The falls of the rating above each row of a page of matches, latest first, and those below the last row."""
+    """The falls of the rating above each row of a page of matches, latest first, and those below the last row.
+
+    before  when the last match of the page above was played
+    """
     latest_first = [fall for fall in reversed(falls) if fall.of == "rating"]
-    positions = [row.match.position for row in rows]
-    tops = [before or 2**62, *positions]
-    bottoms = [*positions, 0 if last else positions[-1]] if rows else [0]
+    times = [row.match.played_at for row in rows]
+    tops = [before, *times]
+    bottoms = [*times, NEVER if last else times[-1]] if rows else [NEVER]
     return [
-        [fall for fall in latest_first if low < fall.position < high] for high, low in zip(tops, bottoms, strict=True)
+        [fall for fall in latest_first if low < fall.fell_at <= high] for high, low in zip(tops, bottoms, strict=True)
     ]
 
 
