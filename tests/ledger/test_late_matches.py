@@ -5,9 +5,10 @@ import pytest
 from evenmatch import from_matches, rate, rules
 from evenmatch.durations import HOUR
 from evenmatch.errors import ConflictError, InputError, RatingRangeError
-from evenmatch.ledger.tables import events
+from evenmatch.ledger.tables import appearances, events
 from evenmatch.service.corrections import Ban, Unvoid, Void
 from evenmatch.service.queries.ladder_queries import LadderQueries
+from evenmatch.service.service import Service
 from ledger.sample_matches import START, after, duel, dump, everybody, lasting_rows, micros, ratings, team_match
 
 SEASON = [
@@ -194,3 +195,26 @@ def test_matches_recorded_while_an_insertion_is_computed_are_rated_after_it(seas
     season.correct("default", insertion(season, *FORGOTTEN), record_in_between)
     assert ratings(season) == rated_in_order([*SEASON, *FORGOTTEN, duel(60, "fay", "ann")])
     assert season.verify("default").is_equal
+
+
+def test_a_page_of_matches_is_read_without_reading_all_the_others(tmp_path, clock):
+    """Counted in steps of SQLite, of which there are as many after 400 matches as after forty."""
+    with Service.open(str(tmp_path / "evenmatch.db"), clock) as service:
+        service.create_ladder("default", "elo", rules("elo"))
+
+        def steps_of_a_page() -> int:
+            steps = []
+            with service.database.read() as store:
+                head = store.head("default")
+                driver = store.connection.connection.driver_connection
+                driver.set_progress_handler(lambda: steps.append(1), 1)
+                assert len(events.read_list(store, head.ladder, events.END_OF_LIST, 10, None, None)) == 10
+                assert events.read_newest_time(store, head.ladder) is not None
+                assert len(appearances.read_list(store, head.ladder, 1, events.END_OF_LIST, 10, None, None)) == 10
+                driver.set_progress_handler(None, 0)
+            return len(steps)
+
+        service.record_many("default", [duel(number, "eve", "dan") for number in range(1, 41)])
+        few = steps_of_a_page()
+        service.record_many("default", [duel(number, "eve", "dan") for number in range(41, 401)])
+        assert 0 < steps_of_a_page() == few

@@ -243,7 +243,9 @@ def read_times_after(store: Store, ladder: int, time: int) -> list[tuple[int, in
 
 def read_newest_time(store: Store, ladder: int) -> int | None:
     """When the ladder's last played match ended, in microseconds; None: it has no match."""
-    newest: int | None = store.all("SELECT MAX(played_at) FROM event WHERE ladder = ?", ladder)[0][0]
+    newest: int | None = store.all(
+        "SELECT MAX(played_at) FROM event WHERE ladder = ? AND played_at IS NOT NULL", ladder
+    )[0][0]
     return newest
 
 
@@ -271,7 +273,7 @@ def read_list(
     since, until  only matches that ended at or after, and before (microseconds); None: no bound
     """
     times, values = list_bounds(before, since, until)
-    sql = f"SELECT played_at, position FROM event WHERE ladder = ? AND {times}"
+    sql = f"SELECT played_at, position FROM event WHERE ladder = ? AND played_at IS NOT NULL AND {times}"
     rows = store.all(f"{sql} ORDER BY played_at DESC, position DESC LIMIT ?", ladder, *values, limit)
     return [ListKey(*row) for row in rows]
 
