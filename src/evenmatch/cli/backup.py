@@ -49,9 +49,8 @@ def command(
             copy = backup(service.database, file, replace=replace, with_secret=with_secret)
         secret = secret_place(service.database)
     if json:
-        kept = None if copy.secret is None else str(copy.secret)
-        told = {"database": shown, "file": str(file), "secret": kept, "bytes": copy.size, "damage": list(copy.damage)}
-        print_json(told)
+        files = {"file": str(file), "secret": None if copy.secret is None else str(copy.secret)}
+        print_json({"database": shown, **files, "bytes": copy.size, "damage": list(copy.damage)})
     else:
         print(printable(f"{file}: a copy of {shown}, {copy.size / 1e6:,.1f} MB"))
         if copy.secret is not None:
