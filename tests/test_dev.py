@@ -1,6 +1,7 @@
 """What everybody who clones the repository relies on: the locks, and tools/dev.py."""
 
 import ast
+import importlib.metadata
 import importlib.util
 import json
 import os
@@ -281,3 +282,45 @@ def test_anybody_else_is_told_the_line_to_type(dev, asked_of_apt, monkeypatch, c
     assert not dev.add_browser()
     assert asked_of_apt == []
     assert capsys.readouterr().err.endswith("type: sudo apt-get install chromium\n")
+
+
+# Imports programs where none of the listed modules is installed, and prints how each of them ended.
+WITHOUT = """
+import json, runpy, sys
+programs, modules = json.loads(sys.argv[1])
+sys.path.insert(0, "tools")
+sys.modules |= dict.fromkeys(modules)
+ended = {}
+for program in programs:
+    try:
+        runpy.run_path(program) if program.endswith(".py") else runpy.run_module(program, run_name="")
+        ended[program] = None
+    except ImportError as error:
+        ended[program] = f"{type(error).__name__}: {error}"
+    except SystemExit as end:
+        ended[program] = end.code
+print(json.dumps(ended))
+"""
+
+
+def locked(name):
+    """The canonical names of the projects in a lock."""
+    return {normalise(line) for line in read_lock(ROOT / "requirements" / f"{name}.txt") if re.match(r"[\w]", line)}
+
+
+def test_every_program_runs_where_the_demo_was_installed_or_says_in_one_line_what_to_run():
+    tests_alone = locked("test") - locked("run") - locked("build")
+    providers = importlib.metadata.packages_distributions().items()
+    modules = sorted(name for name, of in providers if {normalise(project) for project in of} <= tests_alone)
+    assert {"psutil", "playwright", "pytest"} <= set(modules)
+    programs = [path for path in sorted((ROOT / "tools").glob("*.py")) if "__main__" in path.read_text()]
+    names = ["benchmarks.__main__", *(str(path.relative_to(ROOT)) for path in programs)]
+    command = [sys.executable, "-c", WITHOUT, json.dumps([names, modules])]
+    told = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)
+    ended = json.loads(told.stdout)
+    remedy = "packages that are not installed; to install them, run: python3 tools/dev.py"
+    assert ended.pop("benchmarks.__main__") == f"benchmarks need {remedy} bench --help"
+    assert ended.pop("tools/screenshots.py") == 1
+    assert told.stderr == f"evenmatch: pictures need {remedy} screenshots\n"
+    assert "tools/choosing.py" in ended
+    assert {name: code for name, code in ended.items() if code is not None} == {}

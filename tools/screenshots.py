@@ -16,20 +16,25 @@ import time
 import urllib.request
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from importlib.util import find_spec
 from pathlib import Path
 from typing import IO, Any, NamedTuple
 from urllib.parse import quote
+
+from dev import fail, say
+
+if find_spec("playwright") is None:
+    fail("pictures need packages that are not installed; to install them, run: python3 tools/dev.py screenshots")
 
 from PIL import Image
 from playwright.sync_api import Browser, Page
 
 from chromium import chromium
-from dev import fail, say
 
 FOLDER = Path(__file__).resolve().parent.parent / "docs" / "screenshots"
 LIMIT = 150_000  # bytes of a picture
 COLOURS = (256, 128, 64)  # of the palette, until it is small enough
-START, LIFE = 90.0, 240.0  # seconds until the demo serves, and until its queues have made matches
+START, LIFE = 90.0, 480.0  # seconds until the demo serves, and until its queues have made matches
 READY = """() => !document.querySelector('[data-every]')
     && [...document.querySelectorAll('[data-figure], [data-from]')].every((one) => one.dataset.drawn)"""
 LADDER = "arena"

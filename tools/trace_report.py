@@ -24,6 +24,7 @@ from evenmatch.http import logs
 from evenmatch.http.app import application
 from evenmatch.http.options import read_options
 from evenmatch.http.server import site_over
+from evenmatch.service.kernels import load_system
 from evenmatch.service.service import Service
 
 PACKAGE = f"{Path(evenmatch.__file__).parent}/"
@@ -74,6 +75,7 @@ async def post(app: ASGIApp, key: str, body: bytes) -> None:
 
 def trace(folder: str) -> Counter[tuple[str, str]]:
     """How often each function (module, qualified name) is called for one report."""
+    load_system(rules("elo"))  # a report does not wait for a compiler
     calls = Calls()
 
     async def run() -> None:

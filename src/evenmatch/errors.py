@@ -253,7 +253,7 @@ class FollowerError(EvenmatchError):
     def __init__(self, writes_at: str) -> None:
         self.writes_at = writes_at
         where = f"send it to {writes_at}" if writes_at else "send it to a process that serves the primary database"
-        super().__init__(f"this process only reads: it is a follower and takes no writes; {where}")
+        super().__init__(f"this process only reads: EVENMATCH_FOLLOWER makes it take no writes; {where}")
 
 
 class SecretError(StoreError):

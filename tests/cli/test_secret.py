@@ -91,12 +91,93 @@ def test_a_backup_says_that_the_secret_is_not_in_it(run, league, tmp_path):
     assert "secret" not in run("backup", "first.db").err
     run("key", "create", "game", "--scope", "report")
     told = run("backup", "second.db")
-    assert f"the copy opens nothing without the master secret ({league}.secret); keep that elsewhere" in told.err
+    assert f"the copy opens nothing without the master secret ({league}.secret); keep that elsewhere, or" in told.err
     assert not (tmp_path / "second.db.secret").exists()
     secret = league.with_name("league.db.secret").read_bytes().strip()
     assert secret not in (tmp_path / "second.db").read_bytes()
     refused = run("key", "create", "game", "--scope", "report", "--db", "second.db")
     assert (refused.code, "second.db is sealed with a master secret, which is missing" in refused.err) == (3, True)
+
+
+def create_key(run, *options):
+    made = run("key", "create", "game", "--scope", "report", *options, "--json")
+    assert made.code == 0, made.err
+    return json.loads(made.out)["key"]
+
+
+@pytest.mark.parametrize("where", ["beside the database", "in a variable"])
+def test_a_backup_with_its_secret_serves_when_it_is_restored_where_nothing_else_is_left(
+    run, league, tmp_path, environment, where
+):
+    if where == "in a variable":
+        environment.setenv(VARIABLE, f" {OTHER}\n")
+    create_key(run)
+    told = run("backup", "copy.db", "--with-secret")
+    assert told.code == 0
+    assert told.out.splitlines()[1:] == ["copy.db.secret: its master secret, mode 0600"]
+    assert "whoever has both files can sign and log in as anybody" in told.err
+    secret = tmp_path / "copy.db.secret"
+    assert stat.S_IMODE(secret.stat().st_mode) == 0o600
+    environment.delenv(VARIABLE, raising=False)
+    for file in tmp_path.glob("league.db*"):
+        file.unlink()
+    assert run("drill", "copy.db").out.splitlines()[1:] == [
+        "  ladder duel: 12 events, 11 matches, 6 players, all is equal",
+        "  its last event was recorded at " + run("head", "duel", "--db", "copy.db").out.split()[3],
+    ]
+    create_key(run, "--db", "copy.db")
+    refused = run("backup", "third.db", "--db", "copy.db", "--with-secret")
+    assert refused.code == 0
+
+
+def test_a_backup_with_its_secret_replaces_both_files_or_none(run, league, tmp_path):
+    create_key(run)
+    (tmp_path / "copy.db.secret").write_text("something else")
+    refused = run("backup", "copy.db", "--with-secret")
+    assert (refused.code, "copy.db.secret exists already" in refused.err) == (2, True)
+    assert not (tmp_path / "copy.db").exists()
+    (tmp_path / "copy.db.secret").chmod(0o644)
+    told = json.loads(run("backup", "copy.db", "--with-secret", "--replace", "--json").out)
+    assert told["secret"] == "copy.db.secret"
+    assert (tmp_path / "copy.db.secret").read_text() == league.with_name("league.db.secret").read_text()
+    assert stat.S_IMODE((tmp_path / "copy.db.secret").stat().st_mode) == 0o600
+
+
+def test_a_backup_does_not_copy_a_secret_that_is_not_that_of_the_database(run, league, tmp_path, environment):
+    create_key(run)
+    environment.setenv(VARIABLE, OTHER)
+    refused = run("backup", "copy.db", "--with-secret")
+    assert (refused.code, "is sealed with another master secret than that of EVENMATCH" in refused.err) == (3, True)
+    environment.delenv(VARIABLE)
+    league.with_name("league.db.secret").unlink()
+    refused = run("backup", "copy.db", "--with-secret")
+    assert (refused.code, "is sealed with a master secret, which is missing" in refused.err) == (3, True)
+    assert list(tmp_path.glob("copy.db*")) == []
+
+
+def test_where_nothing_is_sealed_there_is_no_secret_to_copy(run, league, tmp_path):
+    told = json.loads(run("backup", "copy.db", "--with-secret", "--json").out)
+    assert (told["secret"], [file.name for file in tmp_path.glob("copy.db*")]) == (None, ["copy.db"])
+
+
+def test_a_drill_checks_the_secret_that_lies_beside_the_backup(run, league, tmp_path, environment):
+    create_key(run)
+    assert run("backup", "copy.db").code == 0
+    live = run("drill", "copy.db", "--live", league)
+    assert live.code == 0
+    assert f"if {league}.secret is lost too, a restored database does not serve" in live.out
+    secret = tmp_path / "copy.db.secret"
+    secret.write_text(OTHER)
+    environment.setenv(VARIABLE, league.with_name("league.db.secret").read_text().strip())
+    for arguments in ((), ("--live", league)):
+        told = run("drill", "copy.db", *arguments)
+        assert told.code == 1
+        assert f"copy.db: is sealed with another master secret than that of {secret}" in told.out
+    secret.write_text("short")
+    assert f"{secret}: the master secret has 5 characters" in run("drill", "copy.db").out
+    assert run("backup", "copy.db", "--replace", "--with-secret").code == 0
+    told = run("drill", "copy.db", "--live", league)
+    assert (told.code, "secret" in told.out) == (0, False)
 
 
 def test_on_a_server_nothing_that_seals_starts_without_one(spawn, postgres):  # noqa: F811

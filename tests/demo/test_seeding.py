@@ -13,6 +13,7 @@ from evenmatch.demo.names import HOSTILE, player_names
 from evenmatch.demo.population import make_people
 from evenmatch.errors import UsageError
 from evenmatch.rating import rules
+from evenmatch.service.backup import backup
 from evenmatch.service.queues.queue_service import QueueService
 from evenmatch.service.service import Service
 
@@ -109,11 +110,20 @@ def test_names_are_of_one_player_each_and_some_try_to_do_harm():
     assert any("\u202e" in name for name in names)
 
 
-def test_a_database_that_holds_another_ladder_is_refused_and_one_of_the_demo_is_used_again(made, tmp_path):
+def test_a_database_of_another_site_is_refused(tmp_path):
     path = tmp_path / "other.db"
     with Service.open(str(path)) as service:
         service.create_ladder("chess", "elo", rules("elo"))
-    with pytest.raises(UsageError, match="contains the ladder 'chess'"):
+        service.create_ladder("duel", "elo", rules("elo"))
+    with pytest.raises(UsageError, match="contains the ladder 'chess' but not 'arena'"):
         missing(path)
-    assert missing(made.database.shown) == []
+
+
+def test_a_database_of_the_demo_is_used_again_also_with_a_ladder_that_was_created_on_its_pages(made, tmp_path):
+    path = tmp_path / "demo.db"
+    backup(made.database, path)
+    assert missing(path) == []
+    with Service.open(str(path)) as service:
+        service.create_ladder("chess", "elo", rules("elo"))
+    assert missing(path) == []
     assert missing(tmp_path / "new.db") == list(GAMES)

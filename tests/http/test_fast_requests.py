@@ -225,7 +225,7 @@ def test_more_matches_than_a_batch_may_have_are_refused_before_any_is_recorded(e
     site.options = site.options.model_copy(update={"batch_limit": 3})
     first, second, _ = either(f"{MATCHES}/batch", {"matches": [match_json(f"m-{at}") for at in range(4)]})
     assert first.status_code == 422
-    assert "4 matches in one batch; the limit is 3" in first.json()["detail"]
+    assert "4 matches in one batch; the limit EVENMATCH_BATCH_LIMIT is 3" in first.json()["detail"]
     check_alike(first, second)
     assert service.ladder("duel").position == 1
 

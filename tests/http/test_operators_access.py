@@ -121,7 +121,7 @@ def test_a_webhook_is_made_listed_and_removed(admin, ladder):
 @pytest.mark.parametrize(
     ("change", "words"),
     [
-        ({"url": "http://127.0.0.1/x"}, "only public addresses are allowed"),
+        ({"url": "http://127.0.0.1/x"}, "which is not a public address; EVENMATCH_PRIVATE_WEBHOOKS allows others"),
         ({"url": "ftp://game.example/"}, "http"),
         ({"events": []}, "events"),
         ({"events": ["match.lost"]}, "events.0"),

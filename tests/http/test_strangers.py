@@ -390,7 +390,7 @@ def test_half_a_body_under_a_signature_that_is_not_verified_keeps_no_client_out(
 
 
 def test_uploads_that_end_before_their_signature_is_verified_count_as_wrong_keys(asking, site):
-    site.wrong_key_limit = RateLimit(0.001, 3)
+    site.wrong_key_limit = RateLimit(0.001, 3, "")
     key = site.keys.create("game server", ["report"])[0]
     headers = {"Authorization": f"Evenmatch-HMAC-SHA256 key={key.key}, timestamp=1, signature={'0' * 64}"}
 
@@ -421,7 +421,7 @@ def test_a_large_body_needs_the_scope_of_its_endpoint_before_it_is_read(wire):
 
 
 def test_a_slow_body_counts_against_the_rate_limit_before_it_is_read(asking, site):
-    site.player_limit = RateLimit(0.001, 2)
+    site.player_limit = RateLimit(0.001, 2, "")
     lobby = {"Authorization": f"Bearer {site.keys.create('lobby', ['queue'])[1]}"}
     token = asking.post("/v1/tokens", json={"player": "eve"}, headers=lobby).json()["token"]
     pieces = []
@@ -438,7 +438,7 @@ def test_a_slow_body_counts_against_the_rate_limit_before_it_is_read(asking, sit
 
 
 def test_the_allowance_of_a_player_is_that_of_the_key_that_issued_the_token(asking, site):
-    site.player_limit = RateLimit(0.001, 1)
+    site.player_limit = RateLimit(0.001, 1, "")
     answers = []
     for name in ("lobby", "other lobby"):
         issuer = {"Authorization": f"Bearer {site.keys.create(name, ['queue'])[1]}"}

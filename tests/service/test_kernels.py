@@ -4,7 +4,9 @@ import os
 import subprocess
 import sys
 import threading
+import time
 
+import psutil
 import pytest
 from numba.core.dispatcher import Dispatcher
 from numba.core.types import IntegerLiteral
@@ -32,6 +34,19 @@ def test_the_wait_for_children_that_die_at_once_ends(monkeypatch, processors):
         waiting.join(PATIENCE)
         assert not waiting.is_alive()
         assert compilation.left == 0
+
+
+@pytest.mark.parametrize("program", [sys.executable, "/bin/false"])
+def test_a_child_that_has_ended_is_no_zombie_while_the_block_still_runs(monkeypatch, program):
+    monkeypatch.setattr(kernels, "missing", list)
+    monkeypatch.setattr(sys, "executable", program)
+    before = set(psutil.Process().children())
+    with Compilation(["elo"]) as compilation:
+        compilation.wait()
+        deadline = time.monotonic() + PATIENCE
+        while left := set(psutil.Process().children()) - before:  # zombies are among them
+            assert time.monotonic() < deadline, left
+            time.sleep(0.05)
 
 
 def test_a_system_that_does_not_work_keeps_no_other_ladder_from_being_served(tmp_path, monkeypatch):

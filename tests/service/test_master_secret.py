@@ -220,7 +220,8 @@ def test_a_copy_without_its_master_secret_says_what_to_do_and_does_not_get_anoth
     restored = open_database(str(copy))
     said = (
         rf"restored/evenmatch\.db is sealed with a master secret, which is missing: put its file back as {copy}\."
-        r"secret \(it is not in a backup\), or set EVENMATCH_SECRET .* If it is lost: evenmatch secret reset"
+        r"secret \(a backup has it only with --with-secret\), or set EVENMATCH_SECRET .* "
+        "If it is lost: evenmatch secret reset"
     )
     with pytest.raises(SecretError, match=said):
         master_secret.confirm(restored.database)

@@ -59,7 +59,7 @@ def test_who_gives_no_sign_of_life_is_dropped(queue_service, ladder, service, cl
         queue_service.heartbeats.note(ladder, queue_service.status(ladder, looking))
         queue_service.heartbeats.write()
     assert maker.step(ladder).dropped == (silent,)
-    assert queue_service.status(ladder, silent).ended == "no sign of life for 45 s"
+    assert queue_service.status(ladder, silent).ended == "no sign of life for 45 s (heartbeat)"
     assert queue_service.status(ladder, looking).state == "waiting"
     assert select_rows(service, "SELECT * FROM penalty") == []
     join_queue(queue_service, ladder, party("ann"))

@@ -17,7 +17,7 @@ from evenmatch.demo.population import make_people
 from evenmatch.demo.simulated_players import SimulatedPlayers
 
 PATIENCE = 5.0  # seconds that `end` waits
-LIMITS = httpx.Limits(max_connections=None, max_keepalive_connections=10)  # a long poll holds its connection
+LIMITS = httpx.Limits()  # none: the stream of a ticket holds its connection
 POLL = 0.05  # seconds between two checks of the stop event
 
 logger = logging.getLogger(__name__)

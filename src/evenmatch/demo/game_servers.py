@@ -26,7 +26,7 @@ from evenmatch.demo.ladder_creation import QUEUE
 from evenmatch.demo.population import SimulatedPerson
 from evenmatch.errors import EvenmatchError
 
-POLL = 1.0  # seconds between two requests for matches to play
+POLL = 3.0  # seconds between two requests for matches to play
 RETRY = 3.0  # seconds to wait after a failure
 BACK = 0.4  # share of leavers who come back
 FAILURES = (EvenmatchError, OSError)

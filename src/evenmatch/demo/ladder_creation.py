@@ -44,13 +44,21 @@ class Clock:
 
 
 def missing(path: Path) -> list[Game]:
-    """Return the games without a ladder in this database. Raises UsageError if it has ladders of another site."""
+    """Return the games without a ladder in this database.
+
+    Raises UsageError if it is a database of another site: it has other ladders, and not all of the demo's. Operators
+    can create ladders on the pages of a demo, but only once it has all of its own.
+    """
     with Service.open(str(path)) as service:
         present = {ladder.name for ladder in service.ladders()}
+    lacking = [game for game in GAMES if game.ladder not in present]
     other = sorted(present - {game.ladder for game in GAMES})
-    if other:
-        raise UsageError(f"{path} contains the ladder {other[0]!r}, which is not of the demo; use another file")
-    return [game for game in GAMES if game.ladder not in present]
+    if other and lacking:
+        raise UsageError(
+            f"{path} contains the ladder {other[0]!r} but not {lacking[0].ladder!r}, so it is not a file of the demo; "
+            "use another file"
+        )
+    return lacking
 
 
 def play_histories(seed: int, games: Sequence[Game], ends: datetime | None = None) -> dict[str, list[Match]]:

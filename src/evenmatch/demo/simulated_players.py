@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping, Sequence
+from contextlib import aclosing
 
 import numpy as np
 
 from evenmatch.client import AsyncClient
-from evenmatch.client.calls.tickets import OVER
 from evenmatch.client.errors import ProblemError
 from evenmatch.client.models import JoinRequest, OfferAnswer, PartyMember
 from evenmatch.demo.games import Game
@@ -16,11 +16,11 @@ from evenmatch.demo.ladder_creation import QUEUE
 from evenmatch.demo.population import SimulatedPerson
 from evenmatch.errors import EvenmatchError
 
-ARRIVE = 6.0  # seconds until all players have started
-REST = 15.0  # seconds between two matches, on average
+ARRIVE = 30.0  # seconds until all players have started
+REST = 120.0  # seconds between two matches, on average
 PATIENCE = (120.0, 180.0)  # range of the seconds after which a party leaves the queue
-BETWEEN = (2.0, 6.0)  # range of the seconds between two requests for a ticket, to limit the load
-LONG = 40.0  # seconds of a long poll for the end of a match
+ENDED = 4.0  # seconds after the longest match in which it has been started and reported
+ANSWER = (0.3, 3.0)  # range of the seconds until a party answers an offer
 DECLINES, IS_SILENT = 0.006, 0.002  # shares of offers
 WITH_FRIENDS = 0.05
 CONFLICT = 409
@@ -80,20 +80,20 @@ class SimulatedPlayers:
         members = [_member(person, game) for person in party]
         ladder, patience = game.ladder, self._rng.uniform(*PATIENCE)
         joined = await self._client.join_queue(ladder, JoinRequest(queues=[QUEUE], members=members))
-        ticket = await self._client.ticket(ladder, joined.ticket)
-        while ticket.state not in OVER:
-            if ticket.offer is not None:
-                if not all(ticket.offer.own.values()):
-                    await asyncio.sleep(self._rng.uniform(0.3, 3.0))
-                    if not await self._answer(ladder, joined.ticket, ticket.offer.offer):
-                        return
-            elif ticket.waited is not None and ticket.waited > patience:
-                await self._client.leave_queue(ladder, joined.ticket)
-                return
-            await asyncio.sleep(self._rng.uniform(*BETWEEN))
-            ticket = await self._client.ticket(ladder, joined.ticket)
+        answered = None
+        async with aclosing(self._client.watch_ticket(ladder, joined.ticket)) as states:
+            async for ticket in states:
+                if ticket.offer is not None:
+                    if ticket.offer.offer != answered:
+                        await asyncio.sleep(self._rng.uniform(*ANSWER))
+                        if not await self._answer(ladder, joined.ticket, ticket.offer.offer):
+                            return
+                        answered = ticket.offer.offer
+                elif ticket.waited is not None and ticket.waited > patience:
+                    await self._client.leave_queue(ladder, joined.ticket)
+                    return
         if ticket.match is not None:
-            await self._wait_for_end(ladder, ticket.match.match_id, game.length[0])
+            await asyncio.sleep(game.length[1] + ENDED)
 
     async def _answer(self, ladder: str, ticket: int, offer: int) -> bool:
         """Accept, decline or ignore an offer; whether the ticket is still worth waiting for."""
@@ -109,12 +109,6 @@ class SimulatedPlayers:
             if error.status != CONFLICT:  # another player has declined meanwhile
                 raise
         return True
-
-    async def _wait_for_end(self, ladder: str, match_id: str, length: float) -> None:
-        await asyncio.sleep(length)
-        match = await self._client.live_match(ladder, match_id)
-        while match.state == "open":
-            match = await self._client.live_match(ladder, match_id, after=match.change, wait=LONG)
 
 
 def _member(person: SimulatedPerson, game: Game) -> PartyMember:

@@ -9,7 +9,15 @@ from fastapi import Depends, Request
 from fastapi.security import HTTPBearer
 from starlette.types import Scope
 
-from evenmatch.errors import AccessError, HostError, RateLimitError, StoreError, UnknownNameError, UsageError
+from evenmatch.errors import (
+    AccessError,
+    ForbiddenError,
+    HostError,
+    RateLimitError,
+    StoreError,
+    UnknownNameError,
+    UsageError,
+)
 from evenmatch.http.connections import Connection, client_address
 from evenmatch.http.path_text import is_text
 from evenmatch.http.request_context import context_of
@@ -44,7 +52,7 @@ class RequireScope(HTTPBearer):
         caller = await authenticated(site, request.scope, request.body)
         _check_text(request)
         if caller is ANYONE and not (self.open_read and site.options.open_reads):
-            raise AccessError(f"no key was sent; {ACCEPTED}")
+            raise no_key(site)
         if caller is not ANYONE and not (self.somewhere and _may_somewhere(caller, self.scope)):
             caller.check(self.scope, request.path_params.get("ladder"))
         if self.everywhere:
@@ -153,7 +161,7 @@ async def sender_in_head(site: Site, scope: Scope) -> Caller:
     text = header(scope, b"authorization")
     if text is None:
         allow(site, scope, ANYONE)
-        raise AccessError(f"no key was sent; {ACCEPTED}")
+        raise no_key(site)
     try:
         if _is_signature(text):
             key, client = signing.read(text).key, client_of(scope)
@@ -279,8 +287,17 @@ def _target(scope: Scope) -> str:
 
 def check_own(site: Site, caller: Caller, player: str) -> None:
     """Raise ForbiddenError if a player's token asks about another player, unless reads are open to all."""
-    if not site.options.open_reads:
-        caller.speaks_for(player)
+    if not site.options.open_reads and caller.player not in (None, player):
+        raise ForbiddenError(
+            f"{caller.actor} cannot read about {player!r}: the token is only valid for {caller.player!r}, unless "
+            "EVENMATCH_OPEN_READS allows everybody to read"
+        )
+
+
+def no_key(site: Site) -> AccessError:
+    """The error for a request without a key that needs one."""
+    opened = "" if site.options.open_reads else ". EVENMATCH_OPEN_READS allows reading without a key"
+    return AccessError(f"no key was sent; {ACCEPTED}{opened}")
 
 
 def client_of(scope: Scope) -> str:

@@ -209,7 +209,10 @@ async def _http_error(request: Request, error: Exception) -> Response:
         except RateLimitError as exceeded:
             return refusal(exceeded, context)
     kind = OTHERS.get(error.status_code, ProblemKind(error.status_code, "http", str(error.detail)))
-    response = _respond(request, kind, f"{request.method} {request.url.path[:200]}: {error.detail}")
+    detail = f"{request.method} {request.url.path[:200]}: {error.detail}"
+    if error.status_code == 404 and not is_api(request.url.path) and not site_of(request).options.pages:
+        detail += "; EVENMATCH_PAGES is false, so there is no web site"
+    response = _respond(request, kind, detail)
     response.headers.update(error.headers or {})
     return response
 

@@ -29,10 +29,11 @@ class ConnectionLimits(NamedTuple):
 
 
 class NoRoomError(Exception):
-    """A connection is one too many. reason: a word for the metrics."""
+    """A connection is one too many. reason: a word for the metrics; setting: the limit."""
 
     def __init__(self, reason: str) -> None:
         self.reason = reason
+        self.setting = "EVENMATCH_ADDRESS_CONNECTIONS" if reason == "address" else "EVENMATCH_CONNECTIONS"
         super().__init__(reason)
 
 

@@ -87,7 +87,8 @@ class LimitedProtocol(HttpToolsProtocol):
             self._connection = self.open_connections.open(self.client[0] if self.client else "?", transport.abort)
         except NoRoomError as error:
             self.note_refusal(f"connections-{error.reason}")
-            transport.write(_refusal(BUSY, "too many connections are open; try again in a moment", retry_after=1.0))
+            detail = f"too many connections are open, the limit {error.setting}; try again in a moment"
+            transport.write(_refusal(BUSY, detail, retry_after=1.0))
             transport.close()
             return
         self._wait_for_head()
@@ -265,7 +266,7 @@ class LimitedProtocol(HttpToolsProtocol):
         if not self._raw_bytes:
             self.finish()
             return
-        self.refuse(408, f"the head of the request did not arrive within {self.limits.head_within:g} s")
+        self.refuse(408, f"the head did not arrive within {self.limits.head_within:g} s, EVENMATCH_HEAD_WITHIN")
 
     def _check_body(self) -> None:
         """Refuse a body that arrives too slowly; time in which the application does not read does not count."""
@@ -276,7 +277,8 @@ class LimitedProtocol(HttpToolsProtocol):
         allowed = self.limits.head_within + self._body_bytes / self.limits.body_rate
         if now - self._body_begun > allowed:
             self.note_refusal("slow-body")
-            self.refuse(408, f"the body arrived too slowly; expected {self.limits.body_rate:g} bytes per second")
+            rate = f"{self.limits.body_rate:g} bytes per second, EVENMATCH_BODY_RATE"
+            self.refuse(408, f"the body arrived too slowly; expected {rate}")
         else:
             self._timer = self.loop.call_later(min(BODY_CHECKS, self.limits.head_within), self._check_body)
 

@@ -125,7 +125,8 @@ class LimitedBody:
         elif large is None:
             limit = min(limit, OTHER)
         if size > limit:
-            detail = f"the body is larger than the limit of {limit:,} bytes; split it into several requests"
+            setting = ", EVENMATCH_BODY_LIMIT" if limit == self._site.options.body_limit else ""
+            detail = f"the body is larger than the limit of {limit:,} bytes{setting}; split it into several requests"
             raise self._problem(OTHERS[413], detail)
         if large is not None and size > OTHER:
             self._check_scope("admin" if large[2] == "start-ratings" else "report", as_meant(large[1]))
@@ -153,7 +154,10 @@ class LimitedBody:
             self._held += more
 
     def _no_room(self) -> BodyRefusedError:
-        detail = "too many large bodies arrive at this moment; nothing was done with this one: send it again"
+        detail = (
+            "the bodies that arrive at this moment fill the memory that EVENMATCH_BODY_MEMORY allows for them; nothing "
+            "was done with this one: send it again"
+        )
         return self._problem(BUSY, detail, retry_after=1.0)
 
     def _problem(self, kind: ProblemKind, detail: str, retry_after: float | None = None) -> BodyRefusedError:

@@ -20,8 +20,8 @@ def listen(options: Options) -> socket.socket:
     except OSError as error:
         listening.close()
         raise UsageError(
-            f"cannot listen on {options.host}:{options.port}: {error.strerror}; choose an address of this machine and "
-            "a free port with --host and --port (0 takes any free port)"
+            f"cannot listen on {options.host}:{options.port}: {error.strerror}; choose an address of this machine with "
+            "--host or EVENMATCH_HOST, and a free port with --port or EVENMATCH_PORT (0 takes any free port)"
         ) from None
     return listening
 

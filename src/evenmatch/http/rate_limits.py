@@ -34,6 +34,7 @@ class Allowance(NamedTuple):
 class RateLimit:
     """Token buckets of `burst` requests, refilled at `rate` per second. Not thread-safe.
 
+    settings  the names of the settings of `rate` and `burst`, for messages
     buckets  shared with the other serving processes of this machine; None: those of this process alone
     """
 
@@ -41,10 +42,11 @@ class RateLimit:
         self,
         rate: float,
         burst: int,
+        settings: str,
         clock: Callable[[], float] = time.monotonic,
         buckets: TokenBuckets | None = None,
     ) -> None:
-        self.rate, self.burst, self._clock = rate, burst, clock
+        self.rate, self.burst, self._settings, self._clock = rate, burst, settings, clock
         self._buckets = TokenBuckets(memoryview(mmap(-1, SIZE)), token_bytes(SECRET)) if buckets is None else buckets
 
     def take(self, key: str) -> Allowance:
@@ -67,4 +69,8 @@ class RateLimit:
     def _check(self, left: float) -> None:
         if left < 1:
             wait = (1 - left) / self.rate
-            raise RateLimitError(f"more than {self.rate:g} requests per second; try again in {math.ceil(wait)} s", wait)
+            raise RateLimitError(
+                f"more than {self.rate:g} requests per second after {self.burst:,} at once, the limits "
+                f"{self._settings}; try again in {math.ceil(wait)} s",
+                wait,
+            )

@@ -53,7 +53,7 @@ def check_size(site: Site, matches: int, players: int) -> None:
     """Raise UsageError for a batch with more matches, or more players in them, than allowed."""
     limit = site.options.batch_limit
     if matches > limit:
-        raise UsageError(f"{matches:,} matches in one batch; the limit is {limit:,}")
+        raise UsageError(f"{matches:,} matches in one batch; the limit EVENMATCH_BATCH_LIMIT is {limit:,}")
     if players > PLAYERS:
         raise UsageError(f"{players:,} players in the matches of one batch; the limit is {PLAYERS:,}")
 

@@ -73,7 +73,10 @@ def site_over(
         lambda parts: log.info("compiling", parts=list(parts), once="per installation"),
         lambda error: log.warning("kernels", error=str(error)),
     )
-    service.match_limits = MatchLimits(options.team_limit, options.player_limit, options.running_limit)
+    service.match_limits = MatchLimits(
+        *(options.team_limit, options.player_limit, options.running_limit),
+        *("EVENMATCH_TEAM_LIMIT", "EVENMATCH_PLAYER_LIMIT"),
+    )
     site = Site(
         service=service,
         options=options,

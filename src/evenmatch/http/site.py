@@ -144,17 +144,18 @@ class Site:
         self.ended_requests: GroupCommit[EndedRequest, None] = GroupCommit(
             self._end, start, _log_bug, within=REPORT_LIMIT
         )
-        self.key_limit = self._limit("key", options.rate, options.burst)
-        self.player_limit = self._limit("player", options.player_rate, options.player_burst)
-        self.open_limit = self._limit("open", options.open_rate, options.open_burst)
-        self.wrong_key_limit = self._limit("wrong key", options.open_rate, options.open_burst)
+        self.key_limit = self._limit("key", options.rate, options.burst, "EVENMATCH_")
+        self.player_limit = self._limit("player", options.player_rate, options.player_burst, "EVENMATCH_PLAYER_")
+        self.open_limit = self._limit("open", options.open_rate, options.open_burst, "EVENMATCH_OPEN_")
+        self.wrong_key_limit = self._limit("wrong key", options.open_rate, options.open_burst, "EVENMATCH_OPEN_")
         memory = share(options.body_memory, options.workers, least_memory(options.body_limit))
         self.bodies = BodyMemory(memory)
         self.hosts = AllowedHosts(options.hosts, options.host)
 
-    def _limit(self, name: str, rate: float, burst: int) -> RateLimit:
-        """A rate limit, which all serving processes at the port count together."""
-        return RateLimit(rate, burst, buckets=None if self.group is None else self.group.memory.buckets(name))
+    def _limit(self, name: str, rate: float, burst: int, prefix: str) -> RateLimit:
+        """A rate limit, which all serving processes at the port count together. prefix: of its two settings."""
+        buckets = None if self.group is None else self.group.memory.buckets(name)
+        return RateLimit(rate, burst, f"{prefix}RATE and {prefix}BURST", buckets=buckets)
 
     def reading(self, caller: Caller) -> LadderQueries:
         """The queries on ladders, with the results that this caller may see."""

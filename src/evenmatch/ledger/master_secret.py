@@ -86,15 +86,17 @@ class MasterSecret:
     def write(self, text: str) -> None:
         """Write the file beside the database, which only its owner can read. Raises SecretError."""
         assert self.file is not None
-        try:
-            with whole_file(self.file, private=True) as draft, draft.open("w", encoding="utf-8") as file:
-                file.write(f"{text}\n")
-                file.flush()
-                os.fsync(file.fileno())
-        except UsageError as error:
-            raise SecretError(f"the master secret cannot be stored: {error}") from None
-        _flush_folder(self.file.parent)  # what is sealed with it may be durable a moment later
+        _write(self.file, text)  # what is sealed with it may be durable a moment later
         self._sealer = None
+
+    def copy_to(self, path: Path) -> None:
+        """Write the secret of a database that contains sealed values into a file that only its owner can read.
+
+        Raises SecretError without a valid master secret, or if the file cannot be written.
+        """
+        self.sealer()
+        text = os.environ.get(VARIABLE) or Path(str(self.place)).read_text(encoding="utf-8")
+        _write(path, text.strip())
 
     def mismatch(self) -> SecretError:
         """The error for a master secret that is not that of the database."""
@@ -119,8 +121,20 @@ class MasterSecret:
 
     def _advice(self) -> str:
         """How to give this process the right secret."""
-        beside = "" if self.file is None else f"put its file back as {self.file} (it is not in a backup), or "
-        return f"{beside}{ELSEWHERE}. If it is lost: evenmatch secret reset"
+        beside = f"put its file back as {self.file} (a backup has it only with --with-secret), or "
+        return f"{'' if self.file is None else beside}{ELSEWHERE}. If it is lost: evenmatch secret reset"
+
+
+def _write(path: Path, text: str) -> None:
+    """Write a secret to the disk, into a file that only its owner can read. Raises SecretError."""
+    try:
+        with whole_file(path, private=True) as draft, draft.open("w", encoding="utf-8") as file:
+            file.write(f"{text}\n")
+            file.flush()
+            os.fsync(file.fileno())
+    except UsageError as error:
+        raise SecretError(f"the master secret cannot be stored: {error}") from None
+    _flush_folder(path.parent)
 
 
 def _flush_folder(folder: Path) -> None:

@@ -71,7 +71,7 @@ def _check_vetoes(name: str, member: ChoosingPlayer, queue: str, policy: Policy)
     if len(left_out) > policy.vetoes:
         raise InputError(
             f"{name}: {len(left_out)} maps are vetoed or not accepted in queue {queue!r} ({', '.join(left_out)}); "
-            f"expected at most {policy.vetoes}"
+            f"expected at most {policy.vetoes} (vetoes)"
         )
 
 

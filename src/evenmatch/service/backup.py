@@ -10,28 +10,41 @@ from typing import NamedTuple
 from evenmatch.errors import StoreError, UsageError
 from evenmatch.ledger import sqlite_copy
 from evenmatch.ledger.database import Database
+from evenmatch.ledger.master_secret import SUFFIX
+from evenmatch.service.master_secret import is_current, secret_place
 from evenmatch.whole_file import whole_file
 
 
 class Backup(NamedTuple):
-    """A copy that was made. size: in bytes;  damage: a sentence for each ladder that the database has lost."""
+    """A copy that was made.
+
+    size    in bytes
+    damage  a sentence for each ladder that the database has lost
+    secret  the file with a copy of the master secret; None: it was not asked for, or nothing in the database is sealed
+    """
 
     size: int
     damage: tuple[str, ...]
+    secret: Path | None
 
 
-def backup(database: Database, path: Path, *, replace: bool = False) -> Backup:
+def backup(database: Database, path: Path, *, replace: bool = False, with_secret: bool = False) -> Backup:
     """Copy an SQLite database as of now into a file, and read it back.
 
-    replace  overwrite an existing file, unless the database has lost a ladder
+    replace      overwrite an existing file, unless the database has lost a ladder
+    with_secret  also copy the master secret into the file beside `path` where a database at `path` looks for it
     The file has its name only when the copy is complete, on the disk and equal to the database. Raises StoreError if it
     is not.
     Raises UsageError for a path that cannot be written, that of a file which the database uses, and for PostgreSQL,
-    which has its own tool (pg_dump).
+    which has its own tool (pg_dump). Raises SecretError, before anything is copied, if the secret is missing or wrong.
     """
     if database.url.get_backend_name() != "sqlite":
         raise UsageError(f"PostgreSQL has its own backup tool; type: {dump_line(database.shown, path)}")
-    _check(database, path, replace)
+    secret = Path(f"{path}{SUFFIX}") if with_secret and secret_place(database) is not None else None
+    for file in (path,) if secret is None else (path, secret):
+        _check(database, file, replace)
+    if secret is not None and not is_current(database):
+        raise database.master.mismatch()
     with whole_file(path) as draft:
         try:
             contents = sqlite_copy.copy_to(database, draft, path)
@@ -47,7 +60,9 @@ def backup(database: Database, path: Path, *, replace: bool = False) -> Backup:
             for suffix in ("-journal", "-wal", "-shm"):
                 Path(f"{draft}{suffix}").unlink(missing_ok=True)
     _flush_name(path.parent)
-    return Backup(path.stat().st_size, contents.damage)
+    if secret is not None:
+        database.master.copy_to(secret)
+    return Backup(path.stat().st_size, contents.damage, secret)
 
 
 def _flush_name(folder: Path) -> None:

@@ -14,7 +14,7 @@ from evenmatch.errors import EvenmatchError, SecretError, StoreError, UnknownNam
 from evenmatch.ledger.database import VERSION, Database
 from evenmatch.ledger.database_check import check_database
 from evenmatch.ledger.database_url import parse_url
-from evenmatch.ledger.master_secret import SUFFIX, MasterSecret
+from evenmatch.ledger.master_secret import SUFFIX, MasterSecret, read_secret
 from evenmatch.ledger.store import Store
 from evenmatch.ledger.tables import events, secret_checks
 from evenmatch.service.ladder_heads import LadderHead, cut_of, positions_of, present_head
@@ -98,7 +98,7 @@ def drill(place: Path, live: str | None = None, starting: Callable[[str, int], N
             damage = _damage(file, restored)
             problems += damage
             if not damage:
-                secret_problems, notes = _check_secret(file, restored, live)
+                secret_problems, notes = _check_secret(file, _read_check(restored), live)
                 problems += secret_problems
                 with Service.open(str(restored)) as service:
                     for ladder, count in positions_of(service).items():
@@ -130,29 +130,42 @@ def _damage(file: Path, restored: Path) -> list[str]:
         database.close()
 
 
-def _check_secret(file: Path, restored: Path, live: str | None) -> tuple[list[str], list[str]]:
+def _check_secret(file: Path, stored: bytes | None, live: str | None) -> tuple[list[str], list[str]]:
     """Problems and notes: whether the master secret at hand opens what is sealed in the backup.
 
-    Expected is that of the live database, or else one in the environment or in a file beside the backup.
+    The secret in the file beside the backup counts, since a restored copy serves with it; without that file, the secret
+    of the live database or that in the environment.
+    stored  the check value in the backup; None: nothing is sealed
     """
+    beside = MasterSecret(parse_url(str(file)), str(file))
+    master = beside if live is None else MasterSecret(parse_url(live), str(file))
+    has_copy = beside.file is not None and beside.file.exists()
+    place = str(beside.file) if has_copy else str(master.place)
+    if stored is None:
+        return [], []
+    if not has_copy and place == str(beside.file):
+        return [], [f"its master secret was not checked; expected --live, a variable with it, or {place}"]
+    try:
+        sealer = read_secret(Path(place)) if has_copy else master.sealer()
+    except SecretError as error:
+        return [str(error)], []
+    if not sealer.is_checked_by(stored):
+        return [f"{file}: is sealed with another master secret than that of {place}; expected the one of then"], []
+    note = (
+        f"the backup has no copy of its master secret: if {place} is lost too, a restored database does not serve; "
+        "evenmatch backup --with-secret copies it"
+    )
+    return [], [note] if place == str(master.file) and not has_copy else []
+
+
+def _read_check(restored: Path) -> bytes | None:
+    """The value by which a restored database recognizes its master secret; None if nothing in it is sealed."""
     database = Database(parse_url(str(restored)))
     try:
         with database.read() as store:
-            stored = secret_checks.read(store)
+            return secret_checks.read(store)
     finally:
         database.close()
-    if stored is None:
-        return [], []
-    url = parse_url(str(file) if live is None else live)
-    master = MasterSecret(url, str(file))
-    if live is None and master.place == str(master.file) and not Path(master.place).exists():
-        return [], [f"its master secret was not checked; expected --live, a variable with it, or {master.file}"]
-    try:
-        if master.sealer().is_checked_by(stored):
-            return [], []
-    except SecretError as error:
-        return [str(error)], []
-    return [f"{file}: is sealed with another master secret than that of {master.place}; expected the one of then"], []
 
 
 def _compare(

@@ -121,16 +121,19 @@ class Compilation:
         progress(len(self._done) - self.left)
 
     def _feed(self, child: subprocess.Popen[str]) -> None:
-        """Give a child one part after the other; parts left when all children have died are compiled on first use."""
+        """Give a child one part after the other, and wait for its end.
+
+        Parts that are left when all children have died are compiled on first use.
+        """
         assert child.stdin is not None
         assert child.stdout is not None
         try:
-            with suppress(OSError), child.stdin as parts, child.stdout as answers:
+            with suppress(OSError), child:
                 while (part := self._next()) is not None:
                     try:
-                        parts.write(f"{part}\n")
-                        parts.flush()
-                        if not answers.readline():
+                        child.stdin.write(f"{part}\n")
+                        child.stdin.flush()
+                        if not child.stdout.readline():
                             break
                     finally:
                         self._done[part].set()

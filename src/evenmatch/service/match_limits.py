@@ -14,33 +14,31 @@ from evenmatch.service.settings import Settings
 class MatchLimits(NamedTuple):
     """The most teams and the most players of a match, and the most live matches of a ladder.
 
-    whose  what sets the first two, for messages
+    team_setting, player_setting  what sets the first two, for messages; empty: they are fixed
     """
 
     teams: int = 10_000
     players: int = 10_000
     running: int = 10_000
-    whose: str = "of this service, EVENMATCH_TEAM_LIMIT and EVENMATCH_PLAYER_LIMIT"
+    team_setting: str = ""
+    player_setting: str = ""
 
     def on(self, ladder: str, settings: Settings) -> MatchLimits:
         """These limits on a ladder, whose settings may lower them."""
-        if settings.team_limit >= self.teams and settings.player_limit >= self.players:
-            return self
-        return MatchLimits(
-            min(self.teams, settings.team_limit),
-            min(self.players, settings.player_limit),
-            self.running,
-            f"of ladder {ladder!r}, its settings team_limit and player_limit",
-        )
+        limits = self
+        if settings.team_limit < self.teams:
+            limits = limits._replace(teams=settings.team_limit, team_setting=f"team_limit of ladder {ladder!r}")
+        if settings.player_limit < self.players:
+            limits = limits._replace(players=settings.player_limit, player_setting=f"player_limit of ladder {ladder!r}")
+        return limits
 
     def refusal(self, teams: int, players: int) -> str | None:
         """Why a match of this size is refused; None: it is not."""
         if teams <= self.teams and players <= self.players:
             return None
-        return (
-            f"has {teams:,} teams with {players:,} players; expected at most {self.teams:,} teams and "
-            f"{self.players:,} players, which are the limits {self.whose}"
-        )
+        most_teams = f"{self.teams:,} teams{_by(self.team_setting)}"
+        most_players = f"{self.players:,} players{_by(self.player_setting)}"
+        return f"has {teams:,} teams with {players:,} players; expected at most {most_teams} and {most_players}"
 
     def check(self, what: str, teams: int, players: int) -> None:
         """Raise InputError, which names `what`, for a match of this size that is refused."""
@@ -50,3 +48,7 @@ class MatchLimits(NamedTuple):
 
 
 LARGEST = MatchLimits()
+
+
+def _by(setting: str) -> str:
+    return f" ({setting})" if setting else ""

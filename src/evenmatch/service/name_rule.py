@@ -16,6 +16,7 @@ REASONS = {
     INVISIBLE: "has unseen characters; expected a name without control and zero-width characters",
     MIXED_SCRIPTS: "mixes letters of several scripts; expected a name in one script",
 }
+RULE = " (the ladder has names=refuse)"
 
 
 class NameRule:
@@ -53,10 +54,10 @@ class NameRule:
         new = dict(self._new)
         for name in names:
             if name in self._objections:
-                return self._objections[name]
+                return f"{self._objections[name]}{RULE}"
             skeleton = self._skeletons.get(name)
             if skeleton is not None and new.setdefault(skeleton, name) != name:
-                return _alike(name, new[skeleton])
+                return f"{_alike(name, new[skeleton])}{RULE}"
         self._new = new
         return None
 

@@ -127,7 +127,8 @@ SETTINGS: Mapping[str, Option] = {**options_of(Settings), **_STANDINGS}
 
 def archived(ladder: str) -> ConflictError:
     """The error for an attempt to add something to an archived ladder."""
-    return ConflictError(f"ladder {ladder!r} is archived, so nothing is added to it; an operator can reopen it")
+    reopen = "an operator can reopen it (evenmatch ladder reopen)"
+    return ConflictError(f"ladder {ladder!r} is archived, so nothing is added to it; {reopen}")
 
 
 def _divisions(value: object) -> tuple[Division, ...]:

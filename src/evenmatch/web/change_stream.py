@@ -62,7 +62,8 @@ class ChangeStream:
         """Count a stream of a client address until it ends. Raises BusyError if there are too many."""
         most = min(MOST, self._site.connections.limits.total // 4)
         if self._by_client.total() >= most or self._by_client[who] >= EACH:
-            raise BusyError("too many pages are open; reload this one by hand", RETRY)
+            setting = " (a quarter of EVENMATCH_CONNECTIONS)" if self._by_client.total() >= most < MOST else ""
+            raise BusyError(f"too many pages are open{setting}; reload this one by hand", RETRY)
         self._by_client[who] += 1
         try:
             yield

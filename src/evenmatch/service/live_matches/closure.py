@@ -13,6 +13,7 @@ from evenmatch.match import Match
 from evenmatch.service import player_seats
 from evenmatch.service.live_matches import strikes
 from evenmatch.service.live_matches.attendance import Ending, match_of
+from evenmatch.service.live_matches.match_slots import state_in_words
 from evenmatch.service.settings import Settings
 
 
@@ -23,7 +24,7 @@ def begin_close(store: Store, head: Head, match: LiveMatchRow, ending: Ending, n
     from the clock. Raises ConflictError if the match is over, InputError if the ending does not fit it.
     """
     if match.state != OPEN:
-        raise ConflictError(f"match {match.match_id!r} is {match.state}; only a live match can be closed")
+        raise ConflictError(f"match {match.match_id!r} is {state_in_words(match)}; only a live match can be closed")
     fingerprint, noted = ending.fingerprint(), match.body.get("close")
     if noted is None or noted["told"] != fingerprint:
         # The clock of the process that began the match may be ahead of this one's.
@@ -81,7 +82,7 @@ def cancel(store: Store, head: Head, match: LiveMatchRow, reason: str | None) ->
     if match.state == CANCELLED:
         return match
     if match.state != OPEN or events.find(store, head, [match.match_id]):
-        state = "closed" if match.state == OPEN else match.state
+        state = "closed" if match.state == OPEN else state_in_words(match)
         raise ConflictError(f"match {match.match_id!r} is {state}; only a live match can be cancelled")
     match.body["close"], match.body["reason"] = None, reason
     strikes.relent(store, head.ladder, match.slots())

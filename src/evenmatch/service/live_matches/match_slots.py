@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from evenmatch.errors import ConflictError, InputError
 from evenmatch.ledger.store import Store
 from evenmatch.ledger.tables import live_matches
-from evenmatch.ledger.tables.live_matches import OPEN, LiveMatchBody, LiveMatchRow, MatchSlot
+from evenmatch.ledger.tables.live_matches import EXPIRED, OPEN, LiveMatchBody, LiveMatchRow, MatchSlot
 from evenmatch.service.times import iso_time
 
 
@@ -57,10 +57,15 @@ def fill_teams(
     return True
 
 
+def state_in_words(match: LiveMatchRow) -> str:
+    """The state of a match that is over, for messages; for an expired one with what let it expire."""
+    return "expired (longest_match of its queue, or expires_in)" if match.state == EXPIRED else match.state
+
+
 def check_on(match: LiveMatchRow) -> None:
     """Raise ConflictError if a match is over or being closed."""
     if not match.is_on:
-        state = "being closed" if match.state == OPEN else match.state
+        state = "being closed" if match.state == OPEN else state_in_words(match)
         raise ConflictError(f"match {match.match_id!r} is {state}; it cannot be changed any more")
 
 

@@ -36,7 +36,7 @@ def request_backfill(
     policy = setup.policy
     present = [sum(slot["spells"][-1][1] is None for slot in side) for side in match.body["teams"]]
     if len(present) != policy.teams:
-        raise ConflictError(f"match {name} has {len(present)} teams; the queue fills matches of {policy.teams}")
+        raise ConflictError(f"match {name} has {len(present)} teams; the queue fills matches of {policy.teams} (teams)")
     if len(seats) != len(present) or min(seats) < 0:
         raise InputError(f"seats are {list(seats)}; expected a number from 0 for each of the {len(present)} teams")
     if not any(present):
@@ -45,7 +45,7 @@ def request_backfill(
         if players + open_slots > policy.team_size:
             raise InputError(
                 f"team {team} of match {name} has {players} players and would have {open_slots} open seats; "
-                f"a team has at most {policy.team_size}"
+                f"a team has at most {policy.team_size} (team_size)"
             )
     if limited_at is not None:
         check_expiry(match.match_id, filling, match.expires_at, limited_at + round(setup.rules.longest_match * 1e6))

@@ -62,8 +62,8 @@ class Visibility:
         """Raise ForbiddenError if ratings are hidden from this caller, so that they cannot have `what`."""
         if not self.is_all:
             raise ForbiddenError(
-                f"ladder {ladder!r} shows its players {SHOWN[self.show]}, and {what} would tell more; "
-                "a key with the scope ratings is required"
+                f"ladder {ladder!r} shows its players {SHOWN[self.show]} (show={self.show}), and {what} would "
+                "tell more; a key with the scope ratings is required"
             )
 
     # results of queries

@@ -76,7 +76,8 @@ class QueueChanges:
         offer = self._offer_of(row)
         if self.now > offer.deadline:
             raise ConflictError(
-                f"offer {offer.offer} was open until {iso_time(offer.deadline)}; it is too late to accept it"
+                f"offer {offer.offer} was open until {iso_time(offer.deadline)} (accept_within); it is too late to "
+                "accept it"
             )
         if players <= offer.said:
             return

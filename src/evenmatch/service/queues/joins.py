@@ -80,7 +80,7 @@ def check_queues(
             if len(join.members) > policy.team_size:
                 raise InputError(
                     f"a party of {len(join.members)} is too large for queue {name!r}; its teams have "
-                    f"{policy.team_size} player{'s' if policy.team_size > 1 else ''}"
+                    f"{policy.team_size} player{'s' if policy.team_size > 1 else ''} (team_size)"
                 )
     for member in join.members:
         for role in member.roles:
@@ -145,7 +145,9 @@ class _Entrance:
         if player in self._penalties:
             until = self._penalties[player]
             raise NotYetError(
-                f"player {name!r} declined, missed or left a match and may queue again at {iso_time(until)}", until
+                f"player {name!r} declined, missed or left a match and may queue again at {iso_time(until)} "
+                "(penalty of the queue)",
+                until,
             )
 
     def next_entry(self) -> PlaylistTicket:

@@ -134,7 +134,7 @@ class MatchmakerTick:
         for ticket, seen_at in seen.items():
             queue_state.held[ticket].seen_at = seen_at
             if seen_at < silent[ticket]:
-                decisions.dropped[ticket] = f"no sign of life for {(now - seen_at) // SECOND} s"
+                decisions.dropped[ticket] = f"no sign of life for {(now - seen_at) // SECOND} s (heartbeat)"
 
     def _fill_openings(self, decisions: TickDecisions, levels: JoinProfiles) -> None:
         queue_state = self._state

@@ -51,7 +51,7 @@ def refusal(addresses: list[str]) -> str | None:
     """
     for text in addresses:
         if not _is_public(ipaddress.ip_address(text.split("%")[0])):
-            return f"resolves to {text}, which is not a public address"
+            return f"resolves to {text}, which is not a public address; EVENMATCH_PRIVATE_WEBHOOKS allows others"
     return None
 
 

@@ -47,9 +47,7 @@ class Webhooks:
         host = str(parts.hostname)
         reason = None if self.allow_private else refusal(self.find(host, parts.port or 443))
         if reason is not None:
-            raise InputError(
-                f"the host {host!r} {reason}; only public addresses are allowed, unless the operator permits others"
-            )
+            raise InputError(f"the host {host!r} {reason}")
 
     def add(self, url: str, events: Sequence[str], ladder: str | None = None) -> tuple[Webhook, str]:
         """Subscribe a URL that was checked to events from now on; return the webhook and its secret, shown only once.

@@ -228,7 +228,10 @@ def _within(text: str) -> float:
 
 def _check_may(visit: PageRequest) -> None:
     if not may_queue(visit):
-        raise ForbiddenError("to join a queue on this page, log in with a key that has the scope queue")
+        raise ForbiddenError(
+            "to join a queue on this page, log in with a key that has the scope queue; EVENMATCH_GUESTS allows "
+            "everybody to join"
+        )
 
 
 async def ticket(visit: PageRequest) -> Response:

@@ -121,7 +121,7 @@ def _distribution_figure(visit: PageRequest) -> str:
     view = visit.reading.view(visit.ladder)
     histogram = view.snapshot.distribution(BINS)
     if histogram is None:
-        raise ForbiddenError(f"ladder {visit.ladder!r} does not show its ratings")
+        raise ForbiddenError(f"ladder {visit.ladder!r} does not show its ratings (show={view.snapshot.show})")
     own = own_standing(visit, view)
     you = own.rating if isinstance(own, Standing) else None
     cuts = [(cut.division.name, cut.rating) for cut in view.snapshot.cuts() if cut.rating is not None]
