@@ -51,6 +51,16 @@ def test_players_are_found_by_a_part_of_their_name_and_around_one(anyone, league
     assert "joe stands at #4 of 4 with a rating of" in around
 
 
+def test_a_name_is_found_without_its_diacritics(anyone, league, service):
+    service.record(duel(50, "Quân Echo", "bob", ladder=league))
+    service.view(league)
+    for text in ("quan echo", "Quan", "QUÂN", "echo"):
+        page = anyone.page(f"/ladders/{league}/standings?search={quote(text)}")
+        assert [name for name, _ in standings_rows(page)] == ["Quân Echo"], text
+    asked = anyone.get(f"/ladders/{league}/me?want=standing&player=quan+echo").headers["location"]
+    assert [name for name, _ in standings_rows(anyone.page(asked))] == ["Quân Echo"]
+
+
 def listed_by(service, name, days):
     """A ladder of duels whose players are listed for so many days after a match."""
     service.create_ladder(name, "elo", rules("elo"), Settings().changed({"placement": 2, "active_days": days}))

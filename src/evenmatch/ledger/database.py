@@ -31,7 +31,7 @@ from evenmatch.ledger.store import Head, Store
 if TYPE_CHECKING:
     import psycopg
 
-VERSION = "0019"  # of the schema that this code reads and writes: the last script in migrations/versions
+VERSION = "0020"  # of the schema that this code reads and writes: the last script in migrations/versions
 UNFINISHED = "unfinished move"  # the version of a database into which a move copies: no process may open it
 SEALED = "0010"  # the version from which on the secrets of a database are sealed
 IDLE = 1.0  # seconds without use after which a connection is tested before it is used again

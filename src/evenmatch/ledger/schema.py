@@ -47,7 +47,7 @@ MERGED = "merged_into IS NOT NULL"  # few compared with all players
 ODD = "oddities IS NOT NULL"
 
 # One identity across ladders. merged_into: the player this one was merged into; its names refer to that player.
-# folded: the present name, case-folded for searching.
+# folded: the present name without case and diacritics, for searching; see text.fold.
 player = table(
     "player",
     sa.Column("player", WHOLE, sa.Identity(), primary_key=True),
