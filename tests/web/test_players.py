@@ -14,6 +14,8 @@ from evenmatch.service.daily_decay import DailyDecay
 from evenmatch.service.queries.descriptions import STATES, state_meanings
 from evenmatch.service.queries.ladder_queries import LadderQueries
 from evenmatch.service.settings import Settings
+from evenmatch.standings.division import Division
+from evenmatch.standings.rules import StandingsRules
 from evenmatch.web import templates
 from ledger.sample_matches import duel, team_match
 from web_client import HOSTILE, RESULTS, words
@@ -59,6 +61,68 @@ def test_a_name_is_found_without_its_diacritics(anyone, league, service):
         assert [name for name, _ in standings_rows(page)] == ["Quân Echo"], text
     asked = anyone.get(f"/ladders/{league}/me?want=standing&player=quan+echo").headers["location"]
     assert [name for name, _ in standings_rows(anyone.page(asked))] == ["Quân Echo"]
+
+
+def bands_of(page):
+    """(division at the head of a band, names in it) of each band of a table of standings, from the top."""
+    bands = re.findall(r'<th scope="rowgroup"[^>]*>(\w+(?: listed)?)(.*?)</tbody>', page, re.DOTALL)
+    return [(division, [name for name, _ in standings_rows(rest)]) for division, rest in bands]
+
+
+@pytest.fixture
+def kept(service):
+    """A ladder on which p05 keeps a division: behind p07, who is not in it, at percentile 41 of 11 players."""
+    divisions = (Division("Low", 1), Division("High", 61))
+    rule = StandingsRules(placement=1, active_days=1000, divisions=divisions, division_margin=25)
+    service.create_ladder("kept", "elo", rules("elo"), Settings(standings=rule))
+    names = [f"p{number:02}" for number in range(1, 12)]
+    service.record(team_match(1, *enumerate(names, 1), ladder="kept"))
+    service.divide("kept")
+    names.insert(8, names.pop(4))  # the fifth is ninth in the second match, and seventh after both
+    service.record(team_match(2, *enumerate(names, 1), ladder="kept"))
+    service.view("kept")
+    return "kept"
+
+
+def test_the_standings_are_cut_once_for_each_division_and_a_player_who_keeps_one_is_marked(anyone, kept):
+    above, below = ["p01", "p02", "p03", "p04", "p06"], ["p07", "p05", "p08", "p09", "p10", "p11"]
+    page = anyone.page(f"/ladders/{kept}/standings")
+    assert bands_of(page) == [("High", above), ("Low", below)]
+    told = words(page)
+    assert "p05 keeps High until below percentile 36" in told  # 61 - 25
+    assert told.count("keeps") == 1
+    assert bands_of(anyone.page(f"/ladders/{kept}/standings?around=p05")) == [("High", above), ("Low", below)]
+    assert bands_of(anyone.page(f"/ladders/{kept}/standings?search=p0"))[1][1] == ["p07", "p05", "p08", "p09"]
+    for path in (f"/ladders/{kept}", f"/ladders/{kept}/players/p05"):
+        assert "keeps High until below percentile 36" in words(anyone.page(path)), path
+    assert "keeps" not in words(anyone.page(f"/ladders/{kept}/players/p06"))
+
+
+def test_a_kept_division_is_told_where_percentiles_are_shown(anyone, kept, service):
+    service.change_settings(kept, {"show": "percentile"})
+    page = anyone.page(f"/ladders/{kept}/standings")
+    assert [division for division, _ in bands_of(page)] == ["High", "Low"]
+    assert "p05 keeps High until below percentile 36" in words(page)
+    service.change_settings(kept, {"show": "division"})  # in order of division: p05 is among those in High
+    page = anyone.page(f"/ladders/{kept}/standings")
+    assert bands_of(page)[0] == ("High", ["p01", "p02", "p03", "p04", "p05", "p06"])
+    assert "keeps" not in words(page)
+
+
+def test_an_idle_player_stands_in_the_order_of_ratings_and_the_standings_say_why_the_percentile_is_lower(
+    anyone, service, clock
+):
+    divisions = (Division("Low", 1), Division("High", 51))
+    rule = StandingsRules(1, active_days=1000, divisions=divisions, inactivity="percentile", grace_days=14)
+    service.create_ladder("idle", "elo", rules("elo"), Settings(standings=rule))
+    service.record(team_match(1, (1, "ann"), (2, "bob"), (3, "eve"), ladder="idle"))
+    clock.move(days=60)
+    service.record(team_match(24 * 60, (1, "bob"), (2, "eve"), ladder="idle"))
+    service.view("idle")
+    page = anyone.page("/ladders/idle/standings")
+    assert bands_of(page) == [("High", ["ann", "bob"]), ("Low", ["eve"])]
+    assert "ann percentile lowered by inactivity" in words(page)
+    assert words(page).count("lowered by inactivity") == 1
 
 
 def listed_by(service, name, days):
