@@ -278,14 +278,79 @@ def test_who_has_no_place_in_the_standings_is_led_to_their_own_page(anyone, leag
         assert anyone.get(found).status_code == 200
 
 
+def hours_of(page):
+    """What the card on hours says, and the colour of each percentage in it."""
+    card = page[page.index('id="hours"') : page.index("</section>", page.index('id="hours"'))]
+    return words(card), re.findall(r'<span class="(\w*)">[+−±]\d+ %', card)
+
+
 def test_the_best_and_worst_hours_are_different_ones(anyone, service):
     service.create_ladder("hours", "elo", rules("elo"))
     nights = [duel(24 * day + 3, "ann", "bob", ladder="hours") for day in range(6)]
     service.record_many("hours", nights)
     assert "Too few matches at different hours" in words(anyone.page("/ladders/hours/players/ann"))
     service.record_many("hours", [duel(24 * day + 13, "bob", "ann", ladder="hours") for day in range(6)])
-    told = words(anyone.page("/ladders/hours/players/ann"))
-    assert re.search(r"Best, UTC 03–06 h \+\d+ % Worst, UTC 12–15 h −\d+ %", told), told
+    told, colours = hours_of(anyone.page("/ladders/hours/players/ann"))
+    assert re.search(r"Best, UTC 03–06 h \+\d+ % in 6 matches Worst, UTC 12–15 h −\d+ % in 6 matches", told), told
+    assert colours == ["up", "down"]
+    assert "At no time" not in told
+
+
+def test_hours_that_are_all_better_or_all_worse_than_expected_have_no_worst_or_no_best(anyone, service):
+    """Who always wins does better than expected at night and at noon, and whom they beat does worse."""
+    service.create_ladder("hours", "elo", rules("elo"))
+    for hour in (3, 13):
+        service.record_many("hours", [duel(24 * day + hour, "ann", "bob", ladder="hours") for day in range(6)])
+    told, colours = hours_of(anyone.page("/ladders/hours/players/ann"))
+    assert colours == ["up"]
+    assert "Worst" not in told
+    assert "At no time of day are the results worse than the ratings expected." in told
+    told, colours = hours_of(anyone.page("/ladders/hours/players/bob"))
+    assert colours == ["down"]
+    assert "Best, UTC" not in told
+    assert "At no time of day are the results better than the ratings expected." in told
+
+
+@pytest.mark.parametrize(
+    ("change", "shown", "colour"),
+    [(0.004, "±0", ""), (-0.004, "±0", ""), (0.0, "±0", ""), (0.005001, "+0.01", "up"), (-12.0, "−12.0", "down")],
+)
+def test_a_change_has_the_colour_of_the_sign_that_is_shown(change, shown, colour):
+    text = templates.signed(change)
+    assert (text, templates.direction(text)) == (shown, colour)
+
+
+def test_a_page_says_whether_it_counts_a_season_or_all_of_them(anyone, league, service):
+    def told():
+        service.view(league)
+        return [words(anyone.page(f"/ladders/{league}{path}")) for path in ("/players/ann", "/standings", "")]
+
+    page, standings, overview = told()
+    assert "Matches 4 4 completed" in page
+    assert "all seasons" not in page
+    service.open_season(league, title="Spring", reset="full")
+    service.record(duel(80, "ann", "bob", ladder=league))
+    page, standings, overview = told()
+    assert "Matches this season 1 1 completed" in page
+    assert "Record of all seasons 4 won, 0 drawn, 1 lost" in page
+    for table in (standings, overview):
+        assert "Division Matches this season" in table
+    service.open_season(league, title="Summer", reset="none")
+    page, standings, overview = told()
+    assert "Matches since the last reset 1 1 completed" in page
+    assert "Record of all seasons" in page
+    for table in (standings, overview):
+        assert "Division Matches since the last reset" in table
+    final = words(anyone.page(f"/ladders/{league}/seasons/1"))
+    assert "Division Matches 1" in final
+
+
+def test_a_match_has_no_card_without_a_player(anyone, league):
+    for path in ("matches/m2", "matches/m2?player=ann", "matches/m2?player=joe", "matches/m2?player=zoe"):
+        page = anyone.page(f"/ladders/{league}/{path}")
+        cards = re.findall(r'<section class="card" aria-labelledby="(?:team-\d|own)">.*?</section>', page, re.DOTALL)
+        assert len(cards) == 2, path
+        assert all('<article class="why">' in card for card in cards), path
 
 
 def test_a_sentence_keeps_its_capitals(anyone, league, service):

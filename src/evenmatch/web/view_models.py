@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
+from evenmatch.ledger.plan import Counting
 from evenmatch.service.queries.match_profiles import MatchProfile, Part, TeamProfile
 from evenmatch.service.queries.placement_progress import placement_rule
 from evenmatch.service.queries.standings import View
@@ -17,6 +18,7 @@ from evenmatch.systems.system import Change, Factor, FactorValue, System
 
 HALF = 0.5
 TIERS = 6  # colours of division badges
+COUNTED: Mapping[Counting, str] = {"all": "", "season": "this season", "reset": "since the last reset"}
 LETTERS = {"won": "W", "drew": "D", "lost": "L", "none": "–"}
 
 
@@ -29,6 +31,7 @@ class LadderShown:
     seen        the state of the ledger that the page shows, from `seen_of`
     snapshot    its standings as the visitor sees them
     visibility  what the visitor sees of its ratings
+    counted     which matches the standings count, in words that follow "Matches"; empty: all
     """
 
     name: str
@@ -41,6 +44,7 @@ class LadderShown:
     seen: str
     snapshot: Snapshot
     visibility: Visibility
+    counted: str
 
     @classmethod
     def of(cls, view: View) -> LadderShown:
@@ -60,6 +64,7 @@ class LadderShown:
             seen_of(view),
             view.snapshot,
             Visibility(view.snapshot.show),
+            COUNTED[view.counting],
         )
 
     def division_notes(self, standing: Standing) -> list[str]:

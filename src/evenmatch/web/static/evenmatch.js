@@ -135,9 +135,9 @@ function keyOf(node) {
 const isAlike = (a, b) => a.nodeType === b.nodeType && a.nodeName === b.nodeName && keyOf(a) === keyOf(b);
 
 function mark(row, before, after) {
-  row.classList.remove("rose", "fell");
+  row.classList.remove("rose", "fell", "changed");
   row.getBoundingClientRect(); // forces a reflow, so that the animation restarts
-  row.classList.add(Number(after) < Number(before) ? "fell" : "rose");
+  row.classList.add(Number(after) < Number(before) ? "fell" : Number(after) > Number(before) ? "rose" : "changed");
 }
 
 function syncAttributes(old, fresh) {
