@@ -7,7 +7,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
-from evenmatch.ledger.plan import Counting
 from evenmatch.service.queries.match_profiles import MatchProfile, Part, TeamProfile
 from evenmatch.service.queries.placement_progress import placement_rule
 from evenmatch.service.queries.standings import View
@@ -18,7 +17,7 @@ from evenmatch.systems.system import Change, Factor, FactorValue, System
 
 HALF = 0.5
 TIERS = 6  # colours of division badges
-COUNTED: Mapping[Counting, str] = {"all": "", "season": "this season", "reset": "since the last reset"}
+COUNTED = {"all": "", "season": "this season", "reset": "since the last reset"}  # by View.counting
 LETTERS = {"won": "W", "drew": "D", "lost": "L", "none": "–"}
 
 
