@@ -9,7 +9,6 @@ from typing import NamedTuple
 from starlette.responses import Response
 
 from evenmatch.attributes import EQUAL, Attribute
-from evenmatch.durations import SECOND
 from evenmatch.errors import FollowerError, ForbiddenError, InputError, UnknownNameError
 from evenmatch.http.site import Site
 from evenmatch.service.callers.access import ANYONE
@@ -31,6 +30,7 @@ MOST_ELSEWHERE = 24  # queues of other ladders listed
 SUGGESTED = 5.0  # percentiles, for players who keep no filter
 ATTRIBUTE = "attribute."  # before the name of an attribute, in the form
 ANNOUNCED = (5, 10, 30, 60, 300)  # seconds before the end of an offer at which a screen reader says what is left
+SECOND = 1_000_000  # microseconds
 NEWCOMER = 50.0  # the percentile of an unrated player
 
 
