@@ -85,6 +85,7 @@ def test_a_key_is_made_once_and_shown_once(refusing):
     refusing.get_by_label("read", exact=True).check()
     refusing.get_by_role("button", name="Make it").click()
     assert refusing.get_by_role("status").locator("code").inner_text().startswith("em_")
+    assert refusing.evaluate("document.activeElement.textContent").startswith("The new key, shown only once: em_")
     refusing.reload()
     assert refusing.get_by_role("status").count() == 0
     rows = refusing.get_by_role("region", name="Keys").get_by_role("rowheader", name="once", exact=True)
