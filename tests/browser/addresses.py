@@ -33,7 +33,16 @@ def sent():
 
 def filled(path, known, ladder):
     """An address for a path, on a ladder. Fails for a part that nothing is known of: tell it here."""
-    parts = {
+    return with_parts(path, parts_of(known, ladder))
+
+
+def with_parts(path, parts):
+    """An address for a path whose parts have these values."""
+    return PART.sub(lambda part: quote(str(parts[part[1]]), safe=""), path) + ASKED.get(path, "")
+
+
+def parts_of(known, ladder):
+    return {
         "ladder": ladder,
         "player": HOSTILE[0],
         "match": known.match[ladder],
@@ -45,4 +54,3 @@ def filled(path, known, ladder):
         "name": "elo",
         "system": "elo",
     }
-    return PART.sub(lambda part: quote(str(parts[part[1]]), safe=""), path) + ASKED.get(path, "")

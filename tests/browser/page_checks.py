@@ -14,6 +14,15 @@ STANDS_OUT = """() => {
         .map((one) => `${one.tagName.toLowerCase()}.${one.getAttribute('class')}`)
     return [`${wide} px too wide`, ...out.slice(0, 8)]
 }"""
+CUT_OFF = """() => [...document.querySelectorAll('.scroll, .card, .grid > *')]
+    .filter((one) => one.scrollWidth > one.clientWidth + 1)
+    .map((one) => `${one.getAttribute('aria-label') ?? one.className}: ${one.scrollWidth} in ${one.clientWidth} px`)"""
+EMPTY_CARDS = """() => [...document.querySelectorAll('.card')]
+    .filter((one) => [...one.children].every((part) => /^H[1-6]$/.test(part.tagName) || !part.innerText.trim())
+        && !one.querySelector('input, button, .figure, svg'))
+    .map((one) => one.innerText.trim() || one.id)"""
+ROWS = """() => [...document.querySelectorAll('table')]
+    .map((one) => [one.caption.textContent.trim(), one.querySelectorAll('tbody tr').length])"""
 
 MADE_OF_NAMES = """() => [
     ...[...document.querySelectorAll('*')].filter((one) =>
@@ -89,6 +98,21 @@ def overflow(page):
             break
         page.wait_for_timeout(100)
     return found
+
+
+def cut_off(page):
+    """What is wider than the block it stands in, so that columns are out of sight until somebody scrolls."""
+    return page.evaluate(CUT_OFF)
+
+
+def empty_cards(page):
+    """The cards with nothing but a heading."""
+    return page.evaluate(EMPTY_CARDS)
+
+
+def rows_of_tables(page):
+    """The caption and the number of rows of each table."""
+    return [tuple(one) for one in page.evaluate(ROWS)]
 
 
 def check_harmless(page):

@@ -3,7 +3,7 @@
 import pytest
 
 from browser.axe import violations
-from browser.page_checks import Watched, overflow
+from browser.page_checks import Watched, cut_off, empty_cards, overflow, rows_of_tables
 
 
 @pytest.fixture
@@ -48,3 +48,19 @@ def test_a_page_that_is_too_wide_and_hard_to_read_is_noticed(watched):
     assert overflow(page) == ["300 px too wide", "div.w"] or overflow(page)[1:] == ["div.w"]
     rules = [one.split()[0] for one in violations(page)]
     assert {"color-contrast", "label"} <= set(rules)
+
+
+def test_a_table_that_is_cut_off_and_an_empty_card_are_noticed(watched):
+    page = watched.page()
+    page.goto("/ladders/duels/rules")
+    assert (cut_off(page), empty_cards(page)) == ([], [])
+    page.evaluate(
+        """() => document.querySelector("main").insertAdjacentHTML("beforeend",
+            `<section class="card"><h2>Team 1: lost</h2> </section>
+            <div class="scroll" aria-label="Wide"><table style="width: 9000px"><caption>Made</caption>
+            <tbody><tr><td>1</td></tr></tbody></table></div>`)"""
+    )
+    assert empty_cards(page) == ["Team 1: lost"]
+    (found,) = cut_off(page)
+    assert found.startswith("Wide: 9000 in ")
+    assert ("Made", 1) in rows_of_tables(page)

@@ -56,6 +56,7 @@ def test_a_refused_form_keeps_what_was_typed_and_says_beside_the_field_what_is_w
     refusing.locator(".wrong").wait_for()
     for label, text in typed.items():
         assert form.get_by_label(label).input_value() == text
+    assert refusing.evaluate("document.activeElement.dataset.focus") == "wrong"
     (wrong,) = refusing.locator(".wrong").all()
     assert said in wrong.inner_text().lower()
     near = wrong.locator("xpath=ancestor::*[self::fieldset or contains(@class, 'field')][1]")
@@ -84,6 +85,7 @@ def test_a_key_is_made_once_and_shown_once(refusing):
     refusing.get_by_label("read", exact=True).check()
     refusing.get_by_role("button", name="Make it").click()
     assert refusing.get_by_role("status").locator("code").inner_text().startswith("em_")
+    assert refusing.evaluate("document.activeElement.textContent").startswith("The new key, shown only once: em_")
     refusing.reload()
     assert refusing.get_by_role("status").count() == 0
     rows = refusing.get_by_role("region", name="Keys").get_by_role("rowheader", name="once", exact=True)
@@ -92,6 +94,7 @@ def test_a_key_is_made_once_and_shown_once(refusing):
     refusing.get_by_label("Type the name of the key to confirm: once").fill("once")
     refusing.get_by_role("button", name="Revoke it").click()
     assert refusing.get_by_role("status").inner_text() == "The key once is revoked."
+    assert refusing.evaluate("document.activeElement.textContent") == "The key once is revoked."
     assert refusing.get_by_role("link", name="Revoke once").count() == 0
 
 

@@ -258,6 +258,8 @@ def test_a_path_leads_from_the_first_rated_match_to_the_last(league):
 def test_players_are_found_by_a_part_of_their_name(league):
     assert league.get("/v1/players?search=AN")["items"] == ["ann", "dan"]
     assert league.get("/v1/players?search=%25")["items"] == []
+    for who in ("read", "duel"):
+        assert league.get("/v1/players", who, params={"search": "bóB"})["items"] == ["Bobby"]
     assert league.get("/v1/players?search=a&limit=1")["items"] == ["ann"]
     assert league.get("/v1/players", params={"search": "DROP"})["items"] == [SLASHED]
     for wrong in ("", "?search=", f"?search={'a' * 300}", "?search=a&limit=0", "?search=%00"):

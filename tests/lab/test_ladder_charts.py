@@ -5,7 +5,8 @@ import math
 
 import pytest
 
-from evenmatch.lab.ladder.rating_charts import ChartPoint, player_path, spread
+from evenmatch.lab.ladder.rating_charts import ChartPoint, LevelPoint, level_path, player_path, spread
+from evenmatch.lab.ladder.wait_charts import PartyWait, waits_over_time
 
 DAY = 86_400_000_000
 CUTS = [("Bronze", 900.0), ("Silver", 1495.0), ("Gold", 1520.0), ("Champion", 2400.0)]
@@ -56,10 +57,20 @@ def test_a_path_of_no_matches_says_so_without_axes():
     assert empty["layout"]["xaxis"]["visible"] is empty["layout"]["yaxis"]["visible"] is False
 
 
-def test_one_match_is_drawn_within_a_day():
-    first, last = figure_json(player_path(POINTS[:1]))["layout"]["xaxis"]["range"]
-    assert last - first == 86_400_000
-    assert first < 86_400_000 < last
+@pytest.mark.parametrize("hours", [0, 5, 24, 24 * 90])
+def test_a_time_axis_has_at_least_a_day_and_ends_with_its_last_point(hours):
+    """An axis that continues after the latest match shows the future."""
+    last = 100 * DAY
+    times = [last - hours * DAY // 24, last]
+    rated = [ChartPoint("m", at, 1500.0, 1510.0, "won") for at in times]
+    placed = [LevelPoint("m", at, 60.0, "percentile 60", "won") for at in times]
+    offered = [PartyWait(at, 12.0, 50.0) for at in times]
+    for figure in (player_path(rated), level_path(placed, "percentile", []), waits_over_time(offered)):
+        since, until = figure_json(figure)["layout"]["xaxis"]["range"]
+        first, last_ms = (at // 1000 for at in times)
+        assert until - since >= 86_400_000
+        assert since < first
+        assert last_ms < until <= last_ms + (until - since) / 40
 
 
 def test_a_season_is_a_line_at_which_the_path_goes_on_from_where_the_reset_left_it():

@@ -1,12 +1,14 @@
 """Players: one identity under every name; rename, merge, start from elsewhere, erase."""
 
 import json
+import sys
 
 import pytest
 
 from evenmatch import Rater, from_matches, read, rules
 from evenmatch.errors import ConflictError, InputError, UnknownNameError
 from evenmatch.ledger.tables import player_identities
+from evenmatch.ledger.text import LONGEST, fold
 from evenmatch.service.corrections import Ban, Reinstate, Unvoid, Void
 from ledger.sample_matches import duel, dump, everybody, ratings, team_match
 
@@ -214,10 +216,62 @@ def test_a_player_is_found_by_a_part_of_the_name_whatever_its_case_and_signs(ser
     assert service.search("\\") == ["b\\ob"]
 
 
-@pytest.mark.parametrize(("name", "text"), [("Ärger", "ärg"), ("ΣΟΦΙΑ", "σοφ"), ("Иван", "иВА")])
-def test_search_knows_the_letters_of_other_tongues(service, ladder, name, text):
-    service.record(duel(1, name, "bob"))
+FOUND_BY = [  # name, text that finds it
+    ("Ärger", "ärg"),
+    ("ΣΟΦΙΑ", "σοφ"),
+    ("Иван", "иВА"),
+    ("Quân Echo", "quan echo"),
+    ("Quân Echo", "QUÂN"),
+    ("Qua\u0302n Echo", "quân e"),  # the mark as a character of its own
+    ("Zoe", "zoë"),
+    ("Nguyễn Đỗ", "nguyen do"),
+    ("Łukasz Żółć", "zolc"),
+    ("Bjørn Æsir", "bjorn aesir"),
+    ("İSTANBUL", "istanbul"),
+    ("Straße", "STRASSE"),
+    ("Αλέξης", "αλεξησ"),
+    ("Ёлка", "елка"),
+    ("한국", "한"),
+    ("\u0308", "\u0308"),
+]
+
+
+@pytest.mark.parametrize(("name", "text"), FOUND_BY)
+def test_a_search_ignores_case_and_diacritics(service, ladder, name, text):
+    service.record(team_match(1, (1, name), (2, "bob")))
     assert service.search(text) == [name]
+    for few in (True, False):
+        assert names_found(service, text, few=few) == [name]
+
+
+def test_a_search_for_beginnings_ignores_case_and_diacritics(service, ladder):
+    service.record(team_match(1, (1, "Quân Echo"), (2, "Echo"), (3, "bob")))
+    assert names_found(service, "QUAN", inside=False) == ["Quân Echo"]
+    assert names_found(service, "ëcho", inside=False) == ["Echo"]
+
+
+def names_found(service, text, **how):
+    """The names that a search on the ladder finds."""
+    ladder = service.view("default").head.ladder
+    with service.database.read() as store:
+        return [name for name, _ in player_identities.search(store, text, 9, ladder, **how)]
+
+
+def test_an_unknown_name_suggests_those_that_differ_in_diacritics(service, ladder):
+    service.record(duel(1, "Quân Echo", "bob"))
+    with pytest.raises(UnknownNameError, match="did you mean 'Quân Echo'"):
+        service.player("quan echo")
+
+
+def test_a_renamed_player_is_found_by_the_new_name_without_diacritics(service, ladder):
+    service.record(duel(1, "ann", "bob"))
+    service.rename("ann", "Ánna")
+    assert service.search("anna") == ["Ánna"]
+
+
+def test_a_folded_name_of_any_characters_fits_into_an_index():
+    characters = [chr(code) for code in range(sys.maxunicode + 1) if not 0xD800 <= code < 0xE000]
+    assert max(len(fold(character).encode()) for character in characters) * LONGEST < 2704
 
 
 @pytest.mark.parametrize("name", ["elo", "refund", "void", "default", "a", "Season 1", "match-voided", "1500.0"])

@@ -12,11 +12,13 @@ from hypothesis import strategies as st
 
 from evenmatch.durations import DAY
 from evenmatch.errors import BadParameterError, InputError
+from evenmatch.service.settings import SHOWS
 from evenmatch.standings.activity import NEVER
+from evenmatch.standings.bands import band_of
 from evenmatch.standings.board import Board, DivisionThreshold, Standing, snapshot
 from evenmatch.standings.distribution import Population
 from evenmatch.standings.division import DIVISIONS, FIFTY, Division
-from evenmatch.standings.hysteresis import settle
+from evenmatch.standings.hysteresis import kept_down_to, settle
 from evenmatch.standings.percentile_decay import percentile_falls
 from evenmatch.standings.percentiles import percentiles, queue_percentiles
 from evenmatch.standings.rules import StandingsRules
@@ -262,6 +264,36 @@ def test_lists_hold_who_counting_puts_there(players, rules, size, each_side, ids
         assert fast.around(one.id, each_side) == slow.around(one, each_side)
     assert fast.among(ids) == slow.among(ids)
     assert fast.among([one.id for one in reversed(players)] * 2) == slow.among({one.id for one in players})
+
+
+@settings(deadline=None)
+@given(boards(), RULES)
+def test_the_list_is_cut_once_for_each_division_whatever_is_shown(players, rules):
+    fast, slow = twins(players, rules)
+    names = [division.name for division in rules.divisions]
+    for show in SHOWS:
+        seen = fast.shown_as(show)
+        bands = [names.index(band_of(seen, one)) for one in seen.page(1, 60)]
+        assert bands == sorted(bands, reverse=True), show
+    for one in players:
+        expected = names[slow.plain(slow.percentile(one.rating))] if one in slow.listed else None
+        assert band_of(fast, fast.standing(one.id)) == expected
+
+
+@settings(deadline=None)
+@given(boards(), RULES)
+def test_a_kept_division_is_lost_just_below_the_percentile_that_is_named(players, rules):
+    _, slow = twins(players, rules)
+    names = [division.name for division in rules.divisions]
+    for one in slow.listed:
+        own, percentile = slow.division(one), slow.shown(one)
+        until = kept_down_to(names[own], percentile, rules.divisions, rules.division_margin)
+        assert (until is not None) == (own != slow.plain(percentile))
+        if until is not None:
+            recorded = np.array([own, own], np.int16)
+            after = settle(recorded, np.array([until, until - 1]), rules.divisions, rules.division_margin)
+            assert after[0] == own
+            assert until == 1 or after[1] < own
 
 
 @settings(deadline=None)

@@ -135,9 +135,9 @@ def test_the_overview_has_what_the_system_learned_after_each_quarter_of_the_matc
         time.sleep(0.2)
         shown = page_text(anyone, "/ladders/even/lab")
     table = re.search(r"What the system has learned of this ladder.*?</table>", shown, re.DOTALL)[0]
-    assert re.findall(r'class="number">(\d+)</th>', table) == ["50", "100", "150", "200"]
+    assert re.findall(r'class="num">(\d+)</th>', table) == ["50", "100", "150", "200"]
     now = site.reading(OPERATOR).learned("even")
-    last = [row[-1] for row in (re.findall(r'class="number">(.*?)</td>', row) for row in table.split("<tr>")[2:])]
+    last = [row[-1] for row in (re.findall(r"<td[^>]*>(.*?)</td>", row) for row in table.split("<tr>")[2:])]
     assert [unescape(value) for value in last] == [shown_number(number) for number in now]
 
 

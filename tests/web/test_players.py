@@ -14,6 +14,8 @@ from evenmatch.service.daily_decay import DailyDecay
 from evenmatch.service.queries.descriptions import STATES, state_meanings
 from evenmatch.service.queries.ladder_queries import LadderQueries
 from evenmatch.service.settings import Settings
+from evenmatch.standings.division import Division
+from evenmatch.standings.rules import StandingsRules
 from evenmatch.web import templates
 from ledger.sample_matches import duel, team_match
 from web_client import HOSTILE, RESULTS, words
@@ -49,6 +51,78 @@ def test_players_are_found_by_a_part_of_their_name_and_around_one(anyone, league
     assert "No player of this ladder has a name like that" in anyone.page(f"/ladders/{league}/standings?search=zzz")
     around = words(anyone.page(f"/ladders/{league}/standings?around=joe"))
     assert "joe stands at #4 of 4 with a rating of" in around
+
+
+def test_a_name_is_found_without_its_diacritics(anyone, league, service):
+    service.record(duel(50, "Quân Echo", "bob", ladder=league))
+    service.view(league)
+    for text in ("quan echo", "Quan", "QUÂN", "echo"):
+        page = anyone.page(f"/ladders/{league}/standings?search={quote(text)}")
+        assert [name for name, _ in standings_rows(page)] == ["Quân Echo"], text
+    asked = anyone.get(f"/ladders/{league}/me?want=standing&player=quan+echo").headers["location"]
+    assert [name for name, _ in standings_rows(anyone.page(asked))] == ["Quân Echo"]
+
+
+def bands_of(page):
+    """(division at the head of a band, names in it) of each band of a table of standings, from the top."""
+    bands = re.findall(r'<th scope="rowgroup"[^>]*>(\w+(?: listed)?)(.*?)</tbody>', page, re.DOTALL)
+    return [(division, [name for name, _ in standings_rows(rest)]) for division, rest in bands]
+
+
+@pytest.fixture
+def kept(service):
+    """A ladder on which p05 keeps a division: behind p07, who is not in it, at percentile 41 of 11 players."""
+    divisions = (Division("Low", 1), Division("High", 61))
+    rule = StandingsRules(placement=1, active_days=1000, divisions=divisions, division_margin=25)
+    service.create_ladder("kept", "elo", rules("elo"), Settings(standings=rule))
+    names = [f"p{number:02}" for number in range(1, 12)]
+    service.record(team_match(1, *enumerate(names, 1), ladder="kept"))
+    service.divide("kept")
+    names.insert(8, names.pop(4))  # the fifth is ninth in the second match, and seventh after both
+    service.record(team_match(2, *enumerate(names, 1), ladder="kept"))
+    service.view("kept")
+    return "kept"
+
+
+def test_the_standings_are_cut_once_for_each_division_and_a_player_who_keeps_one_is_marked(anyone, kept):
+    above, below = ["p01", "p02", "p03", "p04", "p06"], ["p07", "p05", "p08", "p09", "p10", "p11"]
+    page = anyone.page(f"/ladders/{kept}/standings")
+    assert bands_of(page) == [("High", above), ("Low", below)]
+    told = words(page)
+    assert "p05 keeps High until below percentile 36" in told  # 61 - 25
+    assert told.count("keeps") == 1
+    assert bands_of(anyone.page(f"/ladders/{kept}/standings?around=p05")) == [("High", above), ("Low", below)]
+    assert bands_of(anyone.page(f"/ladders/{kept}/standings?search=p0"))[1][1] == ["p07", "p05", "p08", "p09"]
+    for path in (f"/ladders/{kept}", f"/ladders/{kept}/players/p05"):
+        assert "keeps High until below percentile 36" in words(anyone.page(path)), path
+    assert "keeps" not in words(anyone.page(f"/ladders/{kept}/players/p06"))
+
+
+def test_a_kept_division_is_told_where_percentiles_are_shown(anyone, kept, service):
+    service.change_settings(kept, {"show": "percentile"})
+    page = anyone.page(f"/ladders/{kept}/standings")
+    assert [division for division, _ in bands_of(page)] == ["High", "Low"]
+    assert "p05 keeps High until below percentile 36" in words(page)
+    service.change_settings(kept, {"show": "division"})  # in order of division: p05 is among those in High
+    page = anyone.page(f"/ladders/{kept}/standings")
+    assert bands_of(page)[0] == ("High", ["p01", "p02", "p03", "p04", "p05", "p06"])
+    assert "keeps" not in words(page)
+
+
+def test_an_idle_player_stands_in_the_order_of_ratings_and_the_standings_say_why_the_percentile_is_lower(
+    anyone, service, clock
+):
+    divisions = (Division("Low", 1), Division("High", 51))
+    rule = StandingsRules(1, active_days=1000, divisions=divisions, inactivity="percentile", grace_days=14)
+    service.create_ladder("idle", "elo", rules("elo"), Settings(standings=rule))
+    service.record(team_match(1, (1, "ann"), (2, "bob"), (3, "eve"), ladder="idle"))
+    clock.move(days=60)
+    service.record(team_match(24 * 60, (1, "bob"), (2, "eve"), ladder="idle"))
+    service.view("idle")
+    page = anyone.page("/ladders/idle/standings")
+    assert bands_of(page) == [("High", ["ann", "bob"]), ("Low", ["eve"])]
+    assert "ann percentile lowered by inactivity" in words(page)
+    assert words(page).count("lowered by inactivity") == 1
 
 
 def listed_by(service, name, days):
@@ -204,14 +278,79 @@ def test_who_has_no_place_in_the_standings_is_led_to_their_own_page(anyone, leag
         assert anyone.get(found).status_code == 200
 
 
+def hours_of(page):
+    """What the card on hours says, and the colour of each percentage in it."""
+    card = page[page.index('id="hours"') : page.index("</section>", page.index('id="hours"'))]
+    return words(card), re.findall(r'<span class="(\w*)">[+−±]\d+ %', card)
+
+
 def test_the_best_and_worst_hours_are_different_ones(anyone, service):
     service.create_ladder("hours", "elo", rules("elo"))
     nights = [duel(24 * day + 3, "ann", "bob", ladder="hours") for day in range(6)]
     service.record_many("hours", nights)
     assert "Too few matches at different hours" in words(anyone.page("/ladders/hours/players/ann"))
     service.record_many("hours", [duel(24 * day + 13, "bob", "ann", ladder="hours") for day in range(6)])
-    told = words(anyone.page("/ladders/hours/players/ann"))
-    assert re.search(r"Best, UTC 03–06 h \+\d+ % Worst, UTC 12–15 h −\d+ %", told), told
+    told, colours = hours_of(anyone.page("/ladders/hours/players/ann"))
+    assert re.search(r"Best, UTC 03–06 h \+\d+ % in 6 matches Worst, UTC 12–15 h −\d+ % in 6 matches", told), told
+    assert colours == ["up", "down"]
+    assert "At no time" not in told
+
+
+def test_hours_that_are_all_better_or_all_worse_than_expected_have_no_worst_or_no_best(anyone, service):
+    """Who always wins does better than expected at night and at noon, and whom they beat does worse."""
+    service.create_ladder("hours", "elo", rules("elo"))
+    for hour in (3, 13):
+        service.record_many("hours", [duel(24 * day + hour, "ann", "bob", ladder="hours") for day in range(6)])
+    told, colours = hours_of(anyone.page("/ladders/hours/players/ann"))
+    assert colours == ["up"]
+    assert "Worst" not in told
+    assert "At no time of day are the results worse than the ratings expected." in told
+    told, colours = hours_of(anyone.page("/ladders/hours/players/bob"))
+    assert colours == ["down"]
+    assert "Best, UTC" not in told
+    assert "At no time of day are the results better than the ratings expected." in told
+
+
+@pytest.mark.parametrize(
+    ("change", "shown", "colour"),
+    [(0.004, "±0", ""), (-0.004, "±0", ""), (0.0, "±0", ""), (0.005001, "+0.01", "up"), (-12.0, "−12.0", "down")],
+)
+def test_a_change_has_the_colour_of_the_sign_that_is_shown(change, shown, colour):
+    text = templates.signed(change)
+    assert (text, templates.direction(text)) == (shown, colour)
+
+
+def test_a_page_says_whether_it_counts_a_season_or_all_of_them(anyone, league, service):
+    def told():
+        service.view(league)
+        return [words(anyone.page(f"/ladders/{league}{path}")) for path in ("/players/ann", "/standings", "")]
+
+    page, standings, overview = told()
+    assert "Matches 4 4 completed" in page
+    assert "all seasons" not in page
+    service.open_season(league, title="Spring", reset="full")
+    service.record(duel(80, "ann", "bob", ladder=league))
+    page, standings, overview = told()
+    assert "Matches this season 1 1 completed" in page
+    assert "Record of all seasons 4 won, 0 drawn, 1 lost" in page
+    for table in (standings, overview):
+        assert "Division Matches this season" in table
+    service.open_season(league, title="Summer", reset="none")
+    page, standings, overview = told()
+    assert "Matches since the last reset 1 1 completed" in page
+    assert "Record of all seasons" in page
+    for table in (standings, overview):
+        assert "Division Matches since the last reset" in table
+    final = words(anyone.page(f"/ladders/{league}/seasons/1"))
+    assert "Division Matches 1" in final
+
+
+def test_a_match_has_no_card_without_a_player(anyone, league):
+    for path in ("matches/m2", "matches/m2?player=ann", "matches/m2?player=joe", "matches/m2?player=zoe"):
+        page = anyone.page(f"/ladders/{league}/{path}")
+        cards = re.findall(r'<section class="card" aria-labelledby="(?:team-\d|own)">.*?</section>', page, re.DOTALL)
+        assert len(cards) == 2, path
+        assert all('<article class="why">' in card for card in cards), path
 
 
 def test_a_sentence_keeps_its_capitals(anyone, league, service):

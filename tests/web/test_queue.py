@@ -17,6 +17,7 @@ from evenmatch.service.queues.recent_offers import RecentOffer
 from evenmatch.service.queues.requests import Accept, Join, QueuedPlayer
 from evenmatch.web import queue_statistics
 from evenmatch.web.app import pages
+from evenmatch.web.pages.queue import announced
 from web_client import Browsing, field, words
 
 QUEUE = "/ladders/league/queue"
@@ -44,6 +45,48 @@ def joined(anyone, name, **form):
     answer = anyone.submit(f"{QUEUE}/join", on=QUEUE, player=name, queue="main", **form)
     assert answer.status_code == 303, words(answer.text)
     return answer.headers["location"]
+
+
+def status_words(page):
+    """What a screen reader says of a ticket when it changes."""
+    return re.search(r'<p class="hidden" role="status" id="ticket-words"[^>]*>([^<]*)</p>', page)[1]
+
+
+# seconds that an offer lasts, seconds that are left, what is announced
+LEFT = [
+    (20, 20.0, "20 seconds"),
+    (20, 10.01, "20 seconds"),
+    (20, 10.0, "10 seconds"),
+    (20, 5.2, "10 seconds"),
+    (20, 4.9, "5 seconds"),
+    (20, 0.0, "5 seconds"),
+    (3, 3.0, "3 seconds"),
+    (3, 0.5, "3 seconds"),
+    (1, 0.9, "1 second"),
+    (45, 44.0, "45 seconds"),
+    (45, 29.0, "30 seconds"),
+    (3600, 3599.0, "60 minutes"),
+    (3600, 200.0, "5 minutes"),
+    (3600, 59.0, "60 seconds"),
+]
+
+
+@pytest.mark.parametrize(("allowed", "left", "said"), LEFT)
+def test_the_time_left_to_answer_is_announced_in_steps(allowed, left, said):
+    assert announced(left, allowed) == said
+
+
+def test_the_announcement_of_an_offer_changes_three_times(anyone, site, queue, matchmaker, clock):
+    ticket = joined(anyone, "ann")
+    site.queue_service.apply(queue, [Join(members=(QueuedPlayer(name="bob"),), queues=("main",))])
+    matchmaker.step(queue)
+    said = []
+    for _ in range(20):
+        said.append(status_words(anyone.page(ticket)))
+        clock.move(seconds=1)
+    assert [text for at, text in enumerate(said) if said[at - 1 : at] != [text]] == [
+        f"A match is found. You have {seconds} seconds to accept." for seconds in (20, 10, 5)
+    ]
 
 
 def test_a_ladder_without_a_queue_says_how_to_make_one(anyone, league):
@@ -87,9 +130,14 @@ def test_a_guest_queues_up_is_asked_accepts_and_plays(anyone, site, queue, match
     (other,) = site.queue_service.apply(queue, [Join(members=(QueuedPlayer(name="bob"),), queues=("main",))])
     clock.move(seconds=20)
     matchmaker.step(queue)
-    assert "A match is found" in words(anyone.page(ticket))
+    offered = anyone.page(ticket)
+    assert status_words(offered) == "A match is found. You have 20 seconds to accept."
+    assert "data-focus" in re.search('<button name="say" value="accept"[^>]*>', offered)[0]
     assert anyone.submit(ticket, say="accept").status_code == 303
-    assert "You have accepted; waiting for the others" in words(anyone.page(ticket))
+    accepted = anyone.page(ticket)
+    assert status_words(accepted) == "You have accepted. The others still have to answer."
+    assert re.findall("<[^>]* data-focus=[^>]*>([^<]*)<", accepted) == ["You have accepted"]
+    assert not {"Accept", "Decline"} & set(re.findall("<button[^>]*>([^<]*)<", accepted))
     site.queue_service.apply(queue, [Accept(other.ticket)])
     told = words(anyone.page(ticket))
     assert "You are playing" in told
@@ -270,7 +318,7 @@ def test_an_answer_that_comes_too_late_is_refused_in_words(anyone, queue):
     ticket = joined(anyone, "ann")
     answer = anyone.submit(ticket, say="accept")
     assert answer.status_code == 409
-    assert re.search(r'<p class="told bad" role="alert">[^<]*still waits and has no open offer', answer.text)
+    assert re.search(r'<p class="told bad" role="alert"[^>]*>[^<]*still waits and has no open offer', answer.text)
 
 
 def test_who_may_not_queue_any_more_is_told_so(anyone, site, queue):
@@ -345,6 +393,8 @@ def test_a_signed_in_player_accepts_and_leaves_for_no_one_else_of_the_party(play
     page = f"{QUEUE}/tickets/{own.ticket}"
     assert player.submit(page, say="accept").status_code == 303
     assert site.queue_service.status(queue, own.ticket).offer.own == {"ann": True, "joe": False}
+    assert status_words(player.page(page)) == "You have accepted. The others still have to answer."
+    assert 'value="accept"' not in player.page(page)
     assert player.submit(page, say="leave").status_code == 303
     with site.service.reading(queue) as (store, head):
         punished = [penalty_of(store, head.ladder, name, clock()) is not None for name in ("ann", "joe")]

@@ -44,7 +44,9 @@ def command(
     ] = None,
     search: Annotated[
         str | None,
-        typer.Option("--search", metavar="TEXT", help="Players whose name contains this text, ignoring case."),
+        typer.Option(
+            "--search", metavar="TEXT", help="Players whose name contains this text, ignoring case and diacritics."
+        ),
     ] = None,
     friends: Annotated[
         str | None,

@@ -229,9 +229,13 @@ def nothing_yet(figure: go.Figure, words: str) -> go.Figure:
 
 
 def wide_enough(first: int, last: int) -> list[int]:
-    """Range of a time axis in milliseconds, at least one day: plotly labels shorter ones in microseconds."""
-    room = max((DAY - (last - first)) // 2, (last - first) // 40, 0)
-    return [first - room, last + room]
+    """Range of a time axis in milliseconds, at least one day: plotly labels shorter ones in microseconds.
+
+    A short range is extended into the past, because nothing has happened after the last point yet.
+    """
+    span = max(last - first, DAY)
+    room = span // 40
+    return [last - span - room, last + room]
 
 
 def whole_ticks(most: int) -> dict[str, object]:

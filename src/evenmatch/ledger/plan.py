@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 import numpy as np
 
@@ -46,6 +46,7 @@ class PlannedStart(NamedTuple):
 
 
 Turn = PlannedSeason | PlannedStart | PlannedDecay
+Counting = Literal["all", "season", "reset"]
 
 
 @dataclass(frozen=True)
@@ -89,6 +90,12 @@ class Plan:
         """The turns that count: starting ratings and decays are of one system, and change only its ratings."""
         system = self.last_rules.system.name
         return tuple(turn for turn in self.all_turns if isinstance(turn, PlannedSeason) or turn.system == system)
+
+    @property
+    def counting(self) -> Counting:
+        """Which matches a player's numbers count: all; those of this season; those since an earlier season's reset."""
+        resets = [turn.factor != 1 for turn in self.all_turns if isinstance(turn, PlannedSeason)]
+        return "season" if resets[-1:] == [True] else "reset" if any(resets) else "all"
 
     @cached_property
     def turn_at(self) -> Mapping[int, Turn]:

@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 from evenmatch.ledger.store import Store
 from evenmatch.ledger.tables.player_identities import PSEUDONYM
+from evenmatch.ledger.text import fold
 
 MOST = 20  # findings of each statement
 ROWS = 10_000  # in memory at once
@@ -69,7 +70,7 @@ def _player_findings(row: _Player) -> Iterator[str]:
         yield f"no name leads to {subject}"
     elif row.owner != (row.player if row.merged_into is None else row.merged_into):
         yield f"the name of {subject} (#{row.player}) leads to player #{row.owner}"
-    if row.folded != row.name.casefold():
+    if row.folded != fold(row.name):
         yield f"{subject} is searched as {row.folded!r}"
     if row.erased_at is not None and not PSEUDONYM.fullmatch(row.name):
         yield f"{subject} is marked as erased, but has no pseudonym; expected erased- and 12 hexadecimal digits"

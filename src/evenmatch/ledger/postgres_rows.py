@@ -13,6 +13,7 @@ import sqlalchemy as sa
 
 from evenmatch.ledger import arrays
 from evenmatch.ledger.rows import NAMES, Row, Statement, Values, conflict, key_of
+from evenmatch.ledger.text import fold
 
 AT_ONCE = 5000  # rows per array statement
 BY_COLUMN = 25_000  # the same for rows that come by column
@@ -158,7 +159,7 @@ class PostgresRows:
             "SELECT made.player, made.name, wanted.folded FROM made JOIN wanted ON wanted.name = made.name "
             "RETURNING name, player",
             list(names),
-            [name.casefold() for name in names],
+            [fold(name) for name in names],
         )
         return dict(created)
 

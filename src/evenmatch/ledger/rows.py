@@ -13,6 +13,8 @@ import numpy as np
 import sqlalchemy as sa
 from numpy.typing import NDArray
 
+from evenmatch.ledger.text import fold
+
 Row = tuple[Any, ...]
 Statement = tuple[str, tuple[object, ...]]  # SQL with `?` placeholders, and their values
 Values = Sequence[object] | NDArray[Any]  # one for each row; of bytes of one length: an array of dtype V
@@ -237,7 +239,7 @@ class SqliteRows:
         """Assign the ids here: there is only one writing transaction at a time."""
         last: int = self.all(connection, "SELECT COALESCE(MAX(player), 0) FROM player")[0][0]
         rows = [(last + offset, name) for offset, name in enumerate(names, 1)]
-        folded = [(player, name, name.casefold()) for player, name in rows]
+        folded = [(player, name, fold(name)) for player, name in rows]
         connection.exec_driver_sql("INSERT INTO player (player, name, folded) VALUES (?, ?, ?)", folded)
         connection.exec_driver_sql("INSERT INTO name (player, name) VALUES (?, ?)", rows)
         return {name: player for player, name in rows}

@@ -58,7 +58,7 @@ MATCH = sa.text("played_at IS NOT NULL")
 INSERTED = sa.text("counts_before IS NOT NULL")  # few compared with all events
 
 # One identity across ladders. merged_into: the player this one was merged into; its names refer to that player.
-# folded: the present name, case-folded for searching.
+# folded: the present name without case and diacritics, for searching; see text.fold.
 player = table(
     "player",
     sa.Column("player", WHOLE, sa.Identity(), primary_key=True),

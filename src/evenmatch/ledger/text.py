@@ -1,12 +1,16 @@
-"""Validation of names and ids: both databases must be able to store and index them."""
+"""Names and ids as text: what both databases can store and index, and the form in which names are searched."""
 
 from __future__ import annotations
 
+import unicodedata
 from collections.abc import Sequence
 
 from evenmatch.errors import InputError
 
 LONGEST = 256  # characters; PostgreSQL index entries hold at most 2,704 bytes
+WITHOUT_STROKES = str.maketrans(  # letters that Unicode does not decompose into a letter and a mark
+    {"đ": "d", "ð": "d", "ħ": "h", "ı": "i", "ł": "l", "ø": "o", "ŧ": "t", "æ": "ae", "œ": "oe", "þ": "th"}
+)
 
 
 def check_texts(what: str, texts: Sequence[str]) -> None:
@@ -31,3 +35,16 @@ def check_text(what: str, text: str, *, blank: bool = True) -> None:
             text.encode()
         except UnicodeEncodeError:
             raise InputError(f"{what} {text!r} is not valid Unicode; expected text that UTF-8 can encode") from None
+
+
+def fold(text: str) -> str:
+    """Return a text without its case and diacritics, as it is compared in searches; "Quân Đỗ" becomes "quan do".
+
+    If a text contains a word, its fold contains the fold of the word. A text of nothing but diacritics keeps them.
+    Each character becomes at most 9 bytes, so that a folded name fits into an index.
+    """
+    if text.isascii():
+        return text.casefold()
+    folded = text.casefold()
+    letters = [letter for letter in unicodedata.normalize("NFD", folded) if not unicodedata.combining(letter)]
+    return "".join(letters).casefold().translate(WITHOUT_STROKES) or folded

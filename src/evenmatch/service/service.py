@@ -268,7 +268,7 @@ class Service(Transacting):
             return player_identities.find(store, name)
 
     def search(self, text: str, limit: int = 20) -> list[str]:
-        """Names of players that contain this text."""
+        """Names of players that contain this text, ignoring case and diacritics."""
         with self._reading() as store:
             return [name for name, _ in player_identities.search(store, text, limit)]
 

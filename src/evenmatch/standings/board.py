@@ -238,7 +238,7 @@ class Snapshot:
             against=own,
             _percentile=np.zeros_like(percentile) if show == "division" else percentile,
             _ratings=ascending,
-            _cuts=_cuts(self.rules.divisions, own, percentile[order[::-1]][: len(own)].astype(np.int64)),
+            _cuts=_cuts(self.rules.divisions, own, self.against.percentiles(own.rating)),
             show=show,
         )
 

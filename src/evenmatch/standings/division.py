@@ -27,6 +27,11 @@ DIVISIONS: tuple[Division, ...] = (
 FIFTY: tuple[Division, ...] = tuple(Division(str(level), 2 * level - 1) for level in range(1, 51))
 
 
+def division_at(percentile: int, divisions: Sequence[Division]) -> Division:
+    """Return the division that a percentile, 1..100, belongs to."""
+    return next(division for division in reversed(divisions) if percentile >= division.lowest)
+
+
 def checked(divisions: Sequence[Division]) -> tuple[Division, ...]:
     """Validate divisions: they must begin at 1 and ascend, with unique non-empty names; else InputError."""
     if not divisions or divisions[0].lowest != 1:

@@ -28,6 +28,15 @@ def settle(
     return settled
 
 
+def kept_down_to(division: str, percentile: int, divisions: Sequence[Division], margin: int) -> int | None:
+    """Return the lowest percentile at which a player keeps a division that is above the one of their percentile.
+
+    None: it is not above.
+    """
+    lowest = next(known.lowest for known in divisions if known.name == division)
+    return max(lowest - margin, 1) if percentile < lowest else None
+
+
 def _outcomes(divisions: Sequence[Division], margin: int) -> NDArray[np.int16]:
     """Table of the new division by [recorded division, percentile 0..100]; the last row is for NOWHERE."""
     percentile = np.arange(101)

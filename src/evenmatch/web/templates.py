@@ -41,6 +41,7 @@ def _environment() -> jinja2.Environment:
         "name": name,
         "number": number,
         "signed": signed,
+        "direction": direction,
         "count": count,
         "percent": percent,
         "seconds": seconds,
@@ -83,6 +84,11 @@ def signed(value: float | None, digits: int | None = None) -> str:
         digits = 1 if abs(value) >= 10 else 2
     text = f"{value:+,.{digits}f}"
     return "±0" if float(text.replace(",", "")) == 0 else text.replace("-", "−")
+
+
+def direction(shown: str) -> str:
+    """The CSS class of a change as `signed` shows it: up, down, or none for ±0."""
+    return {"+": "up", "−": "down"}.get(shown[:1], "")
 
 
 def count(value: float, noun: str = "", plural: str = "") -> str:

@@ -11,10 +11,13 @@ from evenmatch.service.queries.match_profiles import MatchProfile, Part, TeamPro
 from evenmatch.service.queries.placement_progress import placement_rule
 from evenmatch.service.queries.standings import View
 from evenmatch.service.queries.visibility import Visibility
+from evenmatch.standings.bands import division_notes
+from evenmatch.standings.board import Snapshot, Standing
 from evenmatch.systems.system import Change, Factor, FactorValue, System
 
 HALF = 0.5
 TIERS = 6  # colours of division badges
+COUNTED = {"all": "", "season": "this season", "reset": "since the last reset"}  # by View.counting
 LETTERS = {"won": "W", "drew": "D", "lost": "L", "none": "–"}
 
 
@@ -25,7 +28,9 @@ class LadderShown:
     placement   what it takes to be listed
     tiers       the badge colour of each division, 1 the lowest to 6 the highest
     seen        the state of the ledger that the page shows, from `seen_of`
+    snapshot    its standings as the visitor sees them
     visibility  what the visitor sees of its ratings
+    counted     which matches the standings count, in words that follow "Matches"; empty: all
     """
 
     name: str
@@ -36,7 +41,9 @@ class LadderShown:
     rebuild_due: bool
     archived: bool
     seen: str
+    snapshot: Snapshot
     visibility: Visibility
+    counted: str
 
     @classmethod
     def of(cls, view: View) -> LadderShown:
@@ -54,8 +61,14 @@ class LadderShown:
             head.due is not None,
             view.settings.archived,
             seen_of(view),
+            view.snapshot,
             Visibility(view.snapshot.show),
+            COUNTED[view.counting],
         )
+
+    def division_notes(self, standing: Standing) -> list[str]:
+        """Return the notes on a player's division, see `bands.division_notes`."""
+        return division_notes(self.snapshot, standing)
 
 
 def seen_of(view: View) -> str:

@@ -43,7 +43,7 @@ class Players:
 
     @operation
     def search_players(self, *, search: str, limit: int = 20) -> Call[PlayersFound]:
-        """Players whose name contains a text."""
+        """Players whose name contains a text, ignoring case and diacritics."""
         return get(PlayersFound, path_of("players"), {"search": search, "limit": limit})
 
     @operation

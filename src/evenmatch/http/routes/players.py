@@ -106,7 +106,7 @@ async def player_path(ladder: str, player: str, request: Request, caller: Reader
 
 @router.get("/players", response_model=PlayersFound, operation_id="search_players")
 async def search_players(request: Request, caller: Reader, search: Search, limit: Most = 20) -> Response:
-    """Names of players that contain a text, from the ladders that the caller may read.
+    """Names of players that contain a text, from the ladders that the caller may read. Case and diacritics are ignored.
 
     On a ladder of more than 200,000 players, only names that begin with the text.
     """

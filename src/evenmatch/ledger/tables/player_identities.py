@@ -19,7 +19,7 @@ from evenmatch.ledger.events import Kind
 from evenmatch.ledger.rows import NAMES
 from evenmatch.ledger.store import Head, Store
 from evenmatch.ledger.tables import name_checks
-from evenmatch.ledger.text import check_texts
+from evenmatch.ledger.text import check_texts, fold
 
 PSEUDONYM = re.compile("erased-[0-9a-f]{12}")  # the name of an erased player, also in reasons
 LAST = "\U0010ffff"  # sorts after every other character
@@ -131,7 +131,7 @@ def similar(store: Store, name: str, ladder: int | None = None) -> list[str]:
 
 def _beginning_with(store: Store, text: str, ladder: int | None) -> list[str]:
     """Names of the ladder, of the first NEAR that begin with this text: an unknown name costs no more."""
-    begins = text.casefold()
+    begins = fold(text)
     near = (
         "SELECT player, name FROM player WHERE merged_into IS NULL AND erased_at IS NULL "
         f"AND folded >= ? AND folded < ? ORDER BY folded LIMIT {NEAR}"
@@ -146,14 +146,15 @@ def _beginning_with(store: Store, text: str, ladder: int | None) -> list[str]:
 def search(
     store: Store, text: str, limit: int, ladder: int | None = None, *, few: bool = False, inside: bool = True
 ) -> list[tuple[str, int]]:
-    """(name, id) of players whose present name contains this text, ignoring case; names that begin with it first.
+    """(name, id) of players whose present name contains this text, ignoring case and diacritics.
 
+    Names that begin with it come first.
     ladder  only players with a rating on the ladder with this id;  few: it has few players, so scan all of them
     inside  False: only names that begin with the text, which an index finds quickly
     If there are more than `limit`: of the names that begin with it, the first alphabetically; of the others, any.
     Shorter names come first.
     """
-    begins = text.casefold()
+    begins = fold(text)
     bounds = (begins, begins + LAST)
     prefixed = _search(store, "p.folded >= ? AND p.folded < ?", bounds, limit, ladder, few, "ORDER BY p.folded")
     if inside and len(prefixed) < limit:
@@ -242,7 +243,7 @@ def rename(store: Store, player: int, name: str) -> None:
     if taken is None:
         store.insert(schema.name, ("name", "player"), [(name, player)])
         name_checks.insert(store, [name])
-    store.run("UPDATE player SET name = ?, folded = ? WHERE player = ?", name, name.casefold(), player)
+    store.run("UPDATE player SET name = ?, folded = ? WHERE player = ?", name, fold(name), player)
     _note_change(store)
 
 

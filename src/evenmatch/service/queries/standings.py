@@ -191,7 +191,11 @@ def take(store: Store, ladder: str, now: int, old: View | None = None) -> View:
         board = replace(board, rating=rating)
     latest = now if head.time is None else max(now, head.time)  # clocks of game servers may be ahead
     taken = snapshot(board, settings.standings, latest)
-    return View(head, settings, taken, begun, time.monotonic(), time.thread_time() - begin, lasts)
+    if old is not None and (old.head.ladder, old.head.planned) == (head.ladder, head.planned):
+        counting = old.counting
+    else:
+        counting = corrections.read_plan(store, head, head.planned).counting
+    return View(head, settings, taken, begun, time.monotonic(), time.thread_time() - begin, lasts, counting)
 
 
 def _aged(store: Store, head: Head, rating: Floats, now: int) -> tuple[Floats, bool]:

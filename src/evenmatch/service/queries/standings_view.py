@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from evenmatch.history import Floats
 from evenmatch.ledger.codec import UNSHOWN, Ids
+from evenmatch.ledger.plan import Counting
 from evenmatch.ledger.store import Head
 from evenmatch.service.callers.access import Caller
 from evenmatch.service.settings import Settings
@@ -30,6 +31,7 @@ class View:
     begun, taken  seconds on the machine's monotonic clock: nothing committed before `begun` is missing in it; when it
                   was complete;  cost  processor seconds that it took to compute
     lasts  False: ratings change with time alone, so all are read again for each view
+    counting  which matches of a player the snapshot counts, see Plan.counting
     """
 
     head: Head
@@ -39,6 +41,7 @@ class View:
     taken: float
     cost: float
     lasts: bool
+    counting: Counting
 
     def seen_by(self, caller: Caller) -> View:
         """The view as this caller may see it: with the scope `ratings` all of it, else what the ladder shows."""

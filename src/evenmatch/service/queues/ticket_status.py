@@ -22,7 +22,7 @@ class OfferStatus:
     """An offer as one of its tickets sees it.
 
     match     the live match whose open slots are offered; None: a new match
-    deadline  microseconds since the epoch
+    made_at, deadline  microseconds since the epoch
     players, accepted  the number of players in the offer, and of those who have accepted
     own       whether each of the ticket's own players has accepted, by name
     teams     the number of offered players in each team
@@ -35,6 +35,7 @@ class OfferStatus:
     offer: int
     queue: str
     match: str | None
+    made_at: int
     deadline: int
     players: int
     accepted: int
@@ -187,6 +188,7 @@ def _offer_status(offer: OfferRow, ticket: int) -> OfferStatus:
         offer=offer.offer,
         queue=offer.queue,
         match=body["match"],
+        made_at=offer.made_at,
         deadline=offer.deadline,
         players=len(offer.chairs),
         accepted=len(offer.said),

@@ -18,6 +18,7 @@ from evenmatch.ledger.events import Correction, Event, Kind
 from evenmatch.ledger.store import Store
 from evenmatch.ledger.tables import player_identities
 from evenmatch.ledger.tables.player_identities import PSEUDONYM, Identity
+from evenmatch.ledger.text import fold
 
 LARGEST = np.iinfo(np.int64).max
 MOST = 20_000  # combinations of names tried for a match whose players have several
@@ -116,7 +117,7 @@ class NameCheck:
             yield f"player #{player} was erased; expected a pseudonym as the only name, got {listed}"
         if name not in names:
             yield f"player #{player} is shown as {name!r}, which is none of their names: {', '.join(sorted(names))}"
-        if folded != name.casefold():
+        if folded != fold(name):
             yield f"player {name!r} is searched as {folded!r}"
 
     def _is_erased(self, owner: int, identity: Identity) -> bool:

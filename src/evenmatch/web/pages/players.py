@@ -39,6 +39,13 @@ class Hours(NamedTuple):
     tally: Tally
 
 
+class BestAndWorst(NamedTuple):
+    """The periods with the best and the worst results. None: no period is better, or worse, than expected."""
+
+    best: Hours | None
+    worst: Hours | None
+
+
 class PlayerState(NamedTuple):
     """A value that the system keeps for a player beside the rating, and what it means."""
 
@@ -65,11 +72,11 @@ def _player(visit: PageRequest) -> Mapping[str, object]:
     rows = [played(match, name) for match in matches]
     shown = LadderShown.of(view)
     curves = shown.visibility.curves
-    best, worst = best_and_worst(met) if not isnan(met.whole.expected) else (None, None)
+    has_expectations = not isnan(met.whole.expected)
     return {
         "ladder": shown,
         "curves": [of for of in curves if of == curves[0] or any(row.percentile is not None for row in rows)],
-        "has_expectations": not isnan(met.whole.expected),
+        "has_expectations": has_expectations,
         "view": view,
         "player": profile.player,
         "profile": profile,
@@ -86,8 +93,7 @@ def _player(visit: PageRequest) -> Mapping[str, object]:
         "percentile_fall": next((fall for fall in falls if fall.of == "percentile"), None),
         "form": [row.result for row in rows[:FORM]] if before is FIRST_PAGE else [],
         "met": met,
-        "best": best,
-        "worst": worst,
+        "hours": best_and_worst(met) if has_expectations else None,
         "first_page": before is FIRST_PAGE,
         "before": None if before is FIRST_PAGE else address(*here),
         "after": None if further is None else address(*here, before=write_cursor(*further)),
@@ -110,14 +116,19 @@ def _falls_between(
     ]
 
 
-def best_and_worst(met: Encounters) -> tuple[Hours | None, Hours | None]:
+def best_and_worst(met: Encounters) -> BestAndWorst | None:
     """Return the periods with the best and the worst results against expectation; None if too few matches."""
     periods = [Hours(first, _total(met.hours[first : first + PERIOD])) for first in range(0, 24, PERIOD)]
-    enough = [period for period in periods if period.tally.matches >= LEAST]
+    enough = sorted((period for period in periods if period.tally.matches >= LEAST), key=_percent)
     if len(enough) < 2:
-        return None, None
-    best, worst = (choose(enough, key=lambda period: period.tally.surplus) for choose in (max, min))
-    return best, worst
+        return None
+    worst, *_, best = enough
+    return BestAndWorst(best if _percent(best) > 0 else None, worst if _percent(worst) < 0 else None)
+
+
+def _percent(period: Hours) -> int:
+    """The surplus of a period in whole percent, as the page shows it."""
+    return round(100 * period.tally.surplus)
 
 
 def _total(hours: Sequence[Tally]) -> Tally:

@@ -14,13 +14,14 @@ from evenmatch.http.site import Site
 from evenmatch.service.callers.access import ANYONE
 from evenmatch.service.queue_filter import QueueFilter
 from evenmatch.service.queues import requests
-from evenmatch.service.queues.ticket_status import Status, StatusRead
+from evenmatch.service.queues.ticket_status import OfferStatus, Status, StatusRead
 from evenmatch.service.stored_queues import QueueSetup
 from evenmatch.standings.board import Standing
 from evenmatch.web import queue_statistics
 from evenmatch.web.forms import about
 from evenmatch.web.page_request import LONGEST_NAME, PageRequest, address
 from evenmatch.web.pages.home import own_standing
+from evenmatch.web.templates import MINUTE, count
 from evenmatch.web.view_models import LadderShown
 
 OFFERS = 200  # latest offers from which waits are estimated
@@ -28,6 +29,8 @@ SHOWN = 12  # latest offers listed
 MOST_ELSEWHERE = 24  # queues of other ladders listed
 SUGGESTED = 5.0  # percentiles, for players who keep no filter
 ATTRIBUTE = "attribute."  # before the name of an attribute, in the form
+ANNOUNCED = (5, 10, 30, 60, 300)  # seconds before the end of an offer at which a screen reader says what is left
+SECOND = 1_000_000  # microseconds
 NEWCOMER = 50.0  # the percentile of an unrated player
 
 
@@ -243,13 +246,33 @@ async def ticket(visit: PageRequest) -> Response:
 
 
 def _ticket(visit: PageRequest, status: Status) -> Mapping[str, object]:
-    match = status.match
+    ladder, match, offer = LadderShown.of(visit.reading.view(visit.ladder)), status.match, status.offer
+    left = 0.0 if offer is None else max(offer.deadline - visit.site.service.clock(), 0) / SECOND
     return {
-        "ladder": LadderShown.of(visit.reading.view(visit.ladder)),
-        "status": status,
+        "ladder": ladder,
+        "status": ladder.visibility.ticket(status),
         "goes_on": status.state in ("waiting", "offered") or (match is not None and match.state == "open"),
         "is_recorded": match is not None and match.state == "closed",
+        "is_asked": offer is not None and _is_asked(visit, offer),
+        "left": left,
+        "announced": None if offer is None else announced(left, (offer.deadline - offer.made_at) / SECOND),
     }
+
+
+def _is_asked(visit: PageRequest, offer: OfferStatus) -> bool:
+    """Whether the visitor can still accept: a logged-in player for themselves, others for the whole party."""
+    if visit.is_player and visit.me is not None and visit.me in offer.own:
+        return not offer.own[visit.me]
+    return not all(offer.own.values())
+
+
+def announced(left: float, allowed: float) -> str:
+    """Return the time left to answer in words that change only a few times, so that a screen reader stays quiet.
+
+    left, allowed  seconds from now, and from the beginning, to the end of the offer
+    """
+    step = min((step for step in ANNOUNCED if left <= step < allowed), default=allowed)
+    return count(step, "second") if step < 2 * MINUTE else count(step / MINUTE, "minute")
 
 
 async def answer(visit: PageRequest) -> Response:

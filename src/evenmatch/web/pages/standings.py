@@ -14,6 +14,7 @@ from evenmatch.errors import ForbiddenError, UnknownNameError
 from evenmatch.service.queries.player_search import MANY
 from evenmatch.service.queries.standings import View
 from evenmatch.service.queries.unlisted_reasons import why_nobody, why_not
+from evenmatch.standings.bands import band_of
 from evenmatch.standings.board import Standing
 from evenmatch.web.page_request import PageRequest, address
 from evenmatch.web.pages.home import own_standing
@@ -27,7 +28,7 @@ JSON = "application/json"
 
 
 class Band(NamedTuple):
-    """Consecutive players of one division."""
+    """Consecutive players whose ratings are in one division, see `bands.band_of`."""
 
     division: str | None
     rows: list[tuple[str, Standing]]
@@ -55,16 +56,16 @@ def _standings(visit: PageRequest) -> Mapping[str, object]:
     }
     if shared["search"]:
         text = str(shared["search"])
-        bands = _banded(_search(visit, text))
+        bands = _banded(view, _search(visit, text))
         return shared | {"bands": bands, "similar": [] if bands else visit.reading.similar(visit.ladder, text)}
     if visit.asked("around"):
         name, standing, rows = visit.reading.around(visit.ladder, visit.asked("around"), EACH_SIDE)
         why = None if standing is None else why_not(view, standing)
-        return shared | {"bands": _banded(rows), "around": name, "standing": standing, "why_not": why}
+        return shared | {"bands": _banded(view, rows), "around": name, "standing": standing, "why_not": why}
     number, pages = visit.number("page", 1, 1, 10**9), view.snapshot.pages(SIZE)
     rows = visit.site.service.named(view.snapshot.page(number, SIZE))
     return shared | {
-        "bands": _banded(rows),
+        "bands": _banded(view, rows),
         "page": number,
         "pages": pages,
         "before": address("ladders", visit.ladder, "standings", page=min(number - 1, pages)) if number > 1 else None,
@@ -79,8 +80,10 @@ def _search(visit: PageRequest, text: str) -> list[tuple[str, Standing]]:
     return rows
 
 
-def _banded(rows: Sequence[tuple[str, Standing]]) -> list[Band]:
-    return [Band(division, list(group)) for division, group in groupby(rows, lambda row: row[1].division)]
+def _banded(view: View, rows: Sequence[tuple[str, Standing]]) -> list[Band]:
+    return [
+        Band(division, list(group)) for division, group in groupby(rows, lambda row: band_of(view.snapshot, row[1]))
+    ]
 
 
 async def distribution(visit: PageRequest) -> Response:

@@ -8,6 +8,7 @@
 // <… data-background>              a region that is reloaded in a hidden tab, too
 // <… data-title="…">               the document title while this element is on the page
 // <… data-alert data-alert-words>  a new value plays a sound and, if permitted, shows a notification
+// <… data-focus="key">             takes the focus when the page opens and when a reload brings another key
 // <button data-notify>             requests the permission for notifications
 // <time data-ago>                  shows the time that has passed since then
 // <… data-figure="URL">            a chart: the plotly figure at this URL, or in the element with the id in data-from
@@ -135,9 +136,9 @@ function keyOf(node) {
 const isAlike = (a, b) => a.nodeType === b.nodeType && a.nodeName === b.nodeName && keyOf(a) === keyOf(b);
 
 function mark(row, before, after) {
-  row.classList.remove("rose", "fell");
+  row.classList.remove("rose", "fell", "changed");
   row.getBoundingClientRect(); // forces a reflow, so that the animation restarts
-  row.classList.add(Number(after) < Number(before) ? "fell" : "rose");
+  row.classList.add(Number(after) < Number(before) ? "fell" : Number(after) > Number(before) ? "rose" : "changed");
 }
 
 function syncAttributes(old, fresh) {
@@ -216,6 +217,21 @@ async function fetchPage(url, ids) {
   }
   updateTitle();
   showAlert();
+  moveFocus();
+}
+
+// Focus: to what an action or a change of state has brought. A heading does not take it from elsewhere on the page.
+
+let focusKeys = new Set();
+
+function moveFocus() {
+  const marked = [...document.querySelectorAll("[data-focus]")];
+  const fresh = marked.filter((element) => !focusKeys.has(element.dataset.focus));
+  focusKeys = new Set(marked.map((element) => element.dataset.focus));
+  const target = fresh.find((element) => element.matches("button")) ?? fresh[0];
+  const active = document.activeElement ?? document.body;
+  const isFree = active === document.body || target?.closest("[data-live]")?.contains(active);
+  if (target && (isFree || target.matches("button"))) target.focus();
 }
 
 let wanted = new Set();
@@ -447,5 +463,6 @@ addEventListener("pagehide", leave);
 addEventListener("pageshow", comeBack);
 offerNotifications();
 updateTitle();
+moveFocus();
 listen();
 setInterval(tick, 1000);
