@@ -16,7 +16,7 @@ from evenmatch.service.callers import signing
 from evenmatch.service.callers.access import Caller
 from evenmatch.service.callers.audit_trail import Audit
 from evenmatch.service.callers.keys import Keys
-from evenmatch.service.times import iso_time
+from evenmatch.times import iso_time
 
 SHAPE = re.compile(r"em_[a-z2-7]{10}_[A-Za-z0-9_-]{43}")
 BODY = b'{"id": "m1"}'

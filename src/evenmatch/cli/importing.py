@@ -38,6 +38,7 @@ def command(
     ] = None,
     unrated: Annotated[bool, typer.Option("--unrated", help="Record the matches without changing ratings.")] = (False),
     skip_bad: options.SkipBad = False,
+    time_format: options.TimeFormat = "seconds",
     pool_ladders: Annotated[
         bool, typer.Option("--pool-ladders", help="Import the matches of all ladders in the file.")
     ] = False,
@@ -62,8 +63,8 @@ def command(
 
     evenmatch import start.csv --ladder duel --ratings
     """
-    if ratings and (unrated or pool_ladders):
-        raise UsageError("--ratings imports no matches; leave out --unrated and --pool-ladders")
+    if ratings and (unrated or pool_ladders or time_format != "seconds"):
+        raise UsageError("--ratings imports no matches; leave out --unrated, --pool-ladders and --time-format")
     if event_id is not None and not ratings:
         raise UsageError("--id is only for --ratings; matches have their own ids")
     if pool_ladders and from_ladder is not None:
@@ -73,7 +74,7 @@ def command(
         if ratings:
             _start(service, name, path, called, from_ladder, event_id, skip_bad, json)
         else:
-            read = matches_in(path, called, skip_bad)
+            read = matches_in(path, called, skip_bad, time_format)
             either = ", or --pool-ladders to import all as one"
             matches = read.pooled() if pool_ladders else one_ladder(read, name, from_ladder, either)
             done = _import(service, name, matches, not unrated, skip_bad)

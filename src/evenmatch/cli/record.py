@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -13,6 +13,7 @@ from evenmatch.cli.shared.database_options import DATABASE, Db, OnLadder, counte
 from evenmatch.cli.shared.input_files import FILES, FromLadder, adding, matches_in, one_ladder, received
 from evenmatch.cli.shared.output import note, print_json, print_table, printable, working
 from evenmatch.errors import BadRowsError, EvenmatchError
+from evenmatch.times import EPOCH
 
 if TYPE_CHECKING:
     from evenmatch.match import Match
@@ -22,7 +23,6 @@ if TYPE_CHECKING:
 AT_ONCE = 500  # matches in one call of record_many
 SHOWN = 200  # rows of the table of receipts
 LISTED = 50  # refused matches that are listed
-EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 def command(
@@ -33,6 +33,7 @@ def command(
     ladder: OnLadder = None,
     from_ladder: FromLadder = None,
     unrated: Annotated[bool, typer.Option("--unrated", help="Record the matches without changing ratings.")] = (False),
+    time_format: options.TimeFormat = "seconds",
     db: Db = DATABASE,
     json: options.Json = False,
 ) -> None:
@@ -54,7 +55,7 @@ def command(
     """
     with opened(db) as service, received(file) as (path, called), adding():
         name = ladder_of(service, ladder)
-        read = one_ladder(matches_in(path, called, True), name, from_ladder)
+        read = one_ladder(matches_in(path, called, True, time_format), name, from_ladder)
         before = service.ladder(name).position
         receipts: list[MatchReceipt] = []
         refused = [(problem.match_id, str(problem)) for problem in read.skipped]

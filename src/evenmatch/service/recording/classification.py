@@ -11,7 +11,7 @@ from evenmatch.ledger.plan import Plan
 from evenmatch.ledger.store import Head, Store
 from evenmatch.ledger.tables import events, player_identities
 from evenmatch.service.name_rule import NameRule
-from evenmatch.service.recording.ledger_append import Batch, wrong_time
+from evenmatch.service.recording.ledger_append import Batch, in_future
 from evenmatch.service.settings import Settings
 
 Value = TypeVar("Value")
@@ -37,8 +37,8 @@ def classify(
                 again.append(index)
             else:
                 outcomes[index] = _conflict(match_id, head.name)
-        elif wrong := wrong_time(int(batch.played_at[index]), now):
-            outcomes[index] = InputError(f"match {match_id!r}: {wrong}")
+        elif late := in_future(int(batch.played_at[index]), now):
+            outcomes[index] = InputError(f"match {match_id!r}: {late}")
         elif index in refused and batch.rated[index]:
             outcomes[index] = _refused(match_id, refused[index])
         else:

@@ -18,7 +18,7 @@ from evenmatch.ledger.store import Store
 from evenmatch.ledger.tables import checkpoints, corrections, events, player_identities, player_states
 from evenmatch.rating import rateable, without
 from evenmatch.service.match_limits import LARGEST, MatchLimits
-from evenmatch.service.recording.ledger_append import AHEAD, EARLIEST, Batch, append, labels_of, wrong_time
+from evenmatch.service.recording.ledger_append import AHEAD, Batch, append, in_future, labels_of
 from evenmatch.service.replay.ledger_replay import Progress
 from evenmatch.service.replay.rebuild import APART
 from evenmatch.service.settings import Settings
@@ -73,7 +73,7 @@ def import_matches(
         conflicts = [
             *_conflicts(store, ladder, matches, rated),
             *_twice(store, matches),
-            *_wrong_times(matches, clock()),
+            *_in_future(matches, clock()),
         ]
     if conflicts and not skip_bad:
         raise BadRowsError(matches.source.name, conflicts, all_bad=len(conflicts) == len(matches))
@@ -161,10 +161,10 @@ def _labels(team: pa.DictionaryArray, history: History) -> list[str | None]:
     return [stored(tuple(codes[a:b])) for a, b in pairwise(starts)]
 
 
-def _wrong_times(matches: MatchTable, now: int) -> list[RowProblem]:
+def _in_future(matches: MatchTable, now: int) -> list[RowProblem]:
     time = matches.history.columns.time
-    wrong = np.flatnonzero((time > now + AHEAD) | (time < EARLIEST)).tolist()
-    return matches.problems((match, str(wrong_time(int(time[match]), now))) for match in wrong)
+    late = np.flatnonzero(time > now + AHEAD).tolist()
+    return matches.problems((match, str(in_future(int(time[match]), now))) for match in late)
 
 
 def _twice(store: Store, matches: MatchTable) -> list[RowProblem]:

@@ -14,6 +14,7 @@ from evenmatch.service.callers.audit_entry import Correcting, correcting
 from evenmatch.service.corrections import Ban, Preview, Reinstate, Unvoid, Void
 from evenmatch.service.jobs import Job
 from evenmatch.service.work.tasks import CorrectionTask
+from evenmatch.times import likeness
 from evenmatch.web.forms import about
 from evenmatch.web.page_request import PageRequest, address
 from evenmatch.web.preview_job import FOLLOWED, following_address, preview_values, previewed
@@ -108,5 +109,6 @@ def _since(text: str) -> int | None:
     try:
         day = datetime.fromisoformat(text.strip())
     except ValueError:
-        raise UsageError(f"expected a day such as 2026-11-21, or an empty field for all, got {text[:40]!r}") from None
+        got = f"{text[:40]!r}{likeness(text).clause}"
+        raise UsageError(f"expected a day such as 2026-11-21, or an empty field for all, got {got}") from None
     return int((day if day.tzinfo else day.replace(tzinfo=UTC)).timestamp() * 1e6)
