@@ -242,6 +242,39 @@ def test_a_match_at_an_implausible_time_is_refused_and_the_rest_of_its_batch_rec
     assert told.json()["recorded"] == 1
 
 
+def five_against_six(match_id):
+    teams = [{"place": side + 1, "players": [{"player": f"{side}{at}"} for at in range(5 + side)]} for side in (0, 1)]
+    return match_json(match_id, teams=teams)
+
+
+SIZES = "5 against 6 players; expected teams of 6, the ladder's team_size"
+
+
+def test_a_receipt_warns_of_teams_of_other_sizes_than_the_ladders(either, service, ladder):
+    service.change_settings(ladder, {"team_size": 6})
+    first, second, by_lane = either(MATCHES, five_against_six("m-1"))
+    assert by_lane
+    check_alike(first, second)
+    assert first.json()["warnings"] == [SIZES]
+    assert ReceiptOut.model_validate(first.json()).warnings == [SIZES]
+    full = [{"place": side + 1, "players": [{"player": f"{side}{at}"} for at in range(6)]} for side in (0, 1)]
+    even = match_json("m-3", teams=full)
+    first, second, _ = either(f"{MATCHES}/batch", {"matches": [five_against_six("m-2"), even]})
+    check_alike(first, second)
+    told = [one["receipt"] for one in first.json()["outcomes"]]
+    assert [one.get("warnings") for one in told] == [[SIZES], None]
+    assert ReceiptOut.model_validate(told[1]).warnings == []
+
+
+def test_a_ladder_may_refuse_teams_of_other_sizes(either, service, ladder):
+    service.change_settings(ladder, {"team_size": 6, "other_sizes": "refuse"})
+    first, second, _ = either(MATCHES, five_against_six("m-1"))
+    check_alike(first, second)
+    assert (first.status_code, first.json()["detail"]) == (422, f"the match: {SIZES}")
+    assert first.json()["problems"] == [{"where": "m-1", "reason": SIZES}]
+    assert service.ladder(ladder).matches == 0
+
+
 @pytest.mark.usefixtures("ladder")
 def test_no_ban_begins_and_no_live_match_starts_at_an_implausible_time(admin):
     assert admin.post(MATCHES, json=match_json()).status_code == 200

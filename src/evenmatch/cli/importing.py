@@ -11,7 +11,7 @@ from evenmatch.cli.audit import acting
 from evenmatch.cli.shared import options
 from evenmatch.cli.shared.database_options import DATABASE, Db, OnLadder, counted, ladder_of, opened
 from evenmatch.cli.shared.input_files import FILES, FromLadder, adding, matches_in, one_ladder, received
-from evenmatch.cli.shared.output import note_skipped, print_json, printable, problems_document, working
+from evenmatch.cli.shared.output import note_skipped, print_json, printable, problems_document, warn, working
 from evenmatch.errors import UsageError, matches_of
 
 if TYPE_CHECKING:
@@ -100,11 +100,13 @@ def _import(service: Service, ladder: str, matches: MatchTable, rated: bool, ski
 def _print(ladder: str, matches: MatchTable, done: ImportResult, rated: bool, json: bool) -> None:
     problems = (*matches.skipped, *done.left_out)
     note_skipped(problems)
+    for text in done.warnings:
+        warn(text)
     left_out = len(matches_of(done.left_out))
     if json:
         document = {"ladder": ladder, "added": done.added, "there_already": done.known, "left_out": left_out}
         skipped = {"skipped_matches": matches.skipped_matches, **problems_document(problems)}
-        print_json({**document, "rated": rated, **skipped, "events": done.position})
+        print_json({**document, "rated": rated, **skipped, "events": done.position, "warnings": list(done.warnings)})
         return
     parts = [f"{counted(done.added, 'match', 'matches')} added{'' if rated else ', unrated'}"]
     if done.known:

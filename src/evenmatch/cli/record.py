@@ -11,7 +11,7 @@ import typer
 from evenmatch.cli.shared import options
 from evenmatch.cli.shared.database_options import DATABASE, Db, OnLadder, counted, ladder_of, opened
 from evenmatch.cli.shared.input_files import FILES, FromLadder, adding, matches_in, one_ladder, received
-from evenmatch.cli.shared.output import note, print_json, print_table, printable, working
+from evenmatch.cli.shared.output import note, print_json, print_table, printable, warn, working
 from evenmatch.errors import BadRowsError, EvenmatchError
 from evenmatch.times import EPOCH
 
@@ -53,6 +53,8 @@ def command(
 
     evenmatch record tonight.csv --ladder duel --from ranked-1v1
     """
+    from evenmatch.service.recording.other_sizes import summary
+
     with opened(db) as service, received(file) as (path, called), adding():
         name = ladder_of(service, ladder)
         read = one_ladder(matches_in(path, called, True, time_format), name, from_ladder)
@@ -70,6 +72,9 @@ def command(
                         receipts.append(outcome)
                 progress(first + len(listed))
     known = sum(receipt.position <= before for receipt in receipts)
+    odd = [receipt.other_sizes for receipt in receipts if receipt.position > before and receipt.other_sizes is not None]
+    for text in summary(odd):
+        warn(text)
     if json:
         problems = [{"match_id": match_id, "reason": reason} for match_id, reason in refused]
         documents = [{"there_already": receipt.position <= before, **plain(receipt)} for receipt in receipts]
@@ -125,6 +130,7 @@ def plain(receipt: MatchReceipt) -> dict[str, object]:
         "match_id": receipt.match_id,
         "position": receipt.position,
         "rated": receipt.rated,
+        "warnings": [] if receipt.other_sizes is None else [str(receipt.other_sizes)],
         "teams": [
             [
                 {

@@ -12,6 +12,7 @@ from evenmatch.ledger.store import Head, Store
 from evenmatch.ledger.tables import events, player_identities
 from evenmatch.service.name_rule import NameRule
 from evenmatch.service.recording.ledger_append import Batch, in_future
+from evenmatch.service.recording.other_sizes import other_sizes
 from evenmatch.service.settings import Settings
 
 Value = TypeVar("Value")
@@ -44,6 +45,14 @@ def classify(
         else:
             first[match_id] = index
     return list(first.values()), again, outcomes
+
+
+def size_refusals(settings: Settings, batch: Batch, new: Sequence[int]) -> dict[int, BadRowsError]:
+    """The errors of those of these matches that the ladder's rule about sizes of teams refuses, by index."""
+    if settings.other_sizes != "refuse":
+        return {}
+    odd = other_sizes(settings, batch.history.columns, batch.rated)
+    return {index: _refused(batch.ids[index], str(odd[index])) for index in new if index in odd}
 
 
 def name_refusals(

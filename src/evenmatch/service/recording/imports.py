@@ -19,6 +19,7 @@ from evenmatch.ledger.tables import checkpoints, corrections, events, player_ide
 from evenmatch.rating import rateable, without
 from evenmatch.service.match_limits import LARGEST, MatchLimits
 from evenmatch.service.recording.ledger_append import AHEAD, Batch, append, in_future, labels_of
+from evenmatch.service.recording.other_sizes import OtherSizes, other_sizes, summary
 from evenmatch.service.replay.ledger_replay import Progress
 from evenmatch.service.replay.rebuild import APART
 from evenmatch.service.settings import Settings
@@ -32,12 +33,14 @@ class ImportResult(NamedTuple):
 
     added     matches;  known  matches that were there before;  position  the last one of the ledger now
     left_out  the problems of the matches that were skipped
+    warnings  sentences about the added matches
     """
 
     added: int
     known: int
     position: int
     left_out: tuple[RowProblem, ...] = ()
+    warnings: tuple[str, ...] = ()
 
 
 def import_matches(
@@ -55,8 +58,9 @@ def import_matches(
 
     limits    the largest match, whatever the ladder allows
     rated     False: they are recorded and change no rating
-    skip_bad  skip matches that are too large, that the ladder's system cannot rate, that two names of one player appear
-              in, that end in the future, or whose id has other content
+    skip_bad  skip matches that are too large, that the ladder's system cannot rate, whose teams have sizes that the
+              ladder refuses, that two names of one player appear in, that end in the future, or whose id has other
+              content
     Raises BadRowsError with every such match, unless skip_bad, before anything is added; or later, if another process
     uses an id of a match with other content meanwhile. Raises ConflictError if the ladder is archived, also meanwhile.
     """
@@ -69,6 +73,9 @@ def import_matches(
         matches = _without_large(matches, limits.on(ladder, settings), skip_bad=skip_bad)
         if rated:
             matches = rateable(matches, rules, skip_bad=skip_bad)
+        if settings.other_sizes == "refuse":
+            odd = other_sizes(settings, matches.history.columns, [rated] * len(matches))
+            matches = without(matches, ((index, str(sizes)) for index, sizes in odd.items()), skip_bad=skip_bad)
         refused = matches.skipped[read:]
         conflicts = [
             *_conflicts(store, ladder, matches, rated),
@@ -79,6 +86,8 @@ def import_matches(
         raise BadRowsError(matches.source.name, conflicts, all_bad=len(conflicts) == len(matches))
     load_kernels(rules)  # compiled in a transaction, they would keep its lock for seconds
     left_out = {problem.match_id for problem in conflicts}
+    odd = other_sizes(settings, matches.history.columns, [rated] * len(matches))
+    warned: list[OtherSizes] = []
     added = known = done = 0
     position = head.position
     for batch in _batches(matches, rated):
@@ -102,12 +111,13 @@ def import_matches(
                 plan = corrections.read_plan(store, head, head.planned)
                 append(store, head, plan, batch.take(new), clock())
                 added += len(new)
+                warned += [odd[done + index] for index in new if done + index in odd]
                 _checkpoint(store, ladder)
             position = store.head(ladder).position
         done += len(batch)
         if progress:
             progress(done)
-    return ImportResult(added, known, position, (*refused, *conflicts))
+    return ImportResult(added, known, position, (*refused, *conflicts), tuple(summary(warned)))
 
 
 def _without_large(matches: MatchTable, limits: MatchLimits, *, skip_bad: bool) -> MatchTable:

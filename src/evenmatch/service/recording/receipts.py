@@ -17,6 +17,8 @@ from numpy.typing import NDArray
 from evenmatch.history import Floats, team_results
 from evenmatch.ledger.block_rating import Block
 from evenmatch.ledger.codec import line_type
+from evenmatch.service.recording.other_sizes import OtherSizes, other_sizes
+from evenmatch.service.settings import Settings
 from evenmatch.systems.system import Change, Records, System
 
 
@@ -113,6 +115,7 @@ class MatchReceipt:
     position  in the ladder's ledger
     rated     False: it changed no rating (it was sent as unrated, is void, or names a player twice)
     source    the lines of this match and others;  starts  index of each team's first line in it, then the end
+    other_sizes  of its teams, if they are not the ladder's team_size and the ladder warns of that
     """
 
     match_id: str
@@ -121,6 +124,7 @@ class MatchReceipt:
     rated: bool
     source: RatedBlock = field(repr=False)
     starts: tuple[int, ...] = field(repr=False)
+    other_sizes: OtherSizes | None = None
 
     @cached_property
     def teams(self) -> tuple[tuple[PlayerReceipt, ...], ...]:
@@ -141,16 +145,25 @@ class MatchReceipt:
 
     @property
     def _content(self) -> tuple[object, ...]:
-        return self.match_id, self.ladder, self.position, self.rated, self.teams
+        return self.match_id, self.ladder, self.position, self.rated, self.teams, self.other_sizes
 
 
-def receipts(ladder: str, match_ids: Sequence[str], source: RatedBlock) -> list[MatchReceipt]:
-    """The receipts of the matches of a block, in its order."""
+def receipts(
+    ladder: str, match_ids: Sequence[str], source: RatedBlock, settings: Settings | None = None
+) -> list[MatchReceipt]:
+    """The receipts of the matches of a block, in its order.
+
+    settings  of the ladder when the matches were recorded, for warnings; None: without warnings
+    """
     c = source.block.columns
+    odd = {} if settings is None else other_sizes(settings, c, source.block.rated)
     team_start, slot_start = c.team_start.tolist(), c.slot_start.tolist()
     return [
-        MatchReceipt(match_id, ladder, position, bool(told), source, tuple(slot_start[first : end + 1]) if told else ())
-        for match_id, position, told, (first, end) in zip(
-            match_ids, source.block.positions.tolist(), source.told, pairwise(team_start), strict=True
+        MatchReceipt(
+            *(match_id, ladder, position, bool(told), source, tuple(slot_start[first : end + 1]) if told else ()),
+            odd.get(index),
+        )
+        for index, (match_id, position, told, (first, end)) in enumerate(
+            zip(match_ids, source.block.positions.tolist(), source.told, pairwise(team_start), strict=True)
         )
     ]
