@@ -78,7 +78,7 @@ def problem_of(words, complete):
     except (MissingParameter, BadOptionUsage) as error:
         return str(error) if complete else None
     except (UsageError, errors.UsageError, ValueError, TypeError) as error:
-        return str(error)
+        return str(error) or f"a setting has a value that it does not accept: {command.name} {shlex.join(words)}"
     except typer.Exit:  # of --version
         return None
     return None

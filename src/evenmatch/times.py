@@ -124,7 +124,10 @@ def likeness(value: object) -> Likeness:
         return Likeness(_date_like(value))
     if not isinstance(value, str | int | float) or isinstance(value, bool):
         return Likeness()
-    number = float(value)
+    try:
+        number = float(value)
+    except OverflowError:
+        return Likeness()
     if number.is_integer() and (compact := _digits_like(f"{number:.0f}")):
         return Likeness(compact)
     for name, form in TIME_FORMATS.items():

@@ -14,7 +14,7 @@ from evenmatch.service.callers.audit_entry import Correcting, correcting
 from evenmatch.service.corrections import Ban, Preview, Reinstate, Unvoid, Void
 from evenmatch.service.jobs import Job
 from evenmatch.service.work.tasks import CorrectionTask
-from evenmatch.times import likeness
+from evenmatch.times import implausible, likeness
 from evenmatch.web.forms import about
 from evenmatch.web.page_request import PageRequest, address
 from evenmatch.web.preview_job import FOLLOWED, following_address, preview_values, previewed
@@ -111,4 +111,7 @@ def _since(text: str) -> int | None:
     except ValueError:
         got = f"{text[:40]!r}{likeness(text).clause}"
         raise UsageError(f"expected a day such as 2026-11-21, or an empty field for all, got {got}") from None
-    return int((day if day.tzinfo else day.replace(tzinfo=UTC)).timestamp() * 1e6)
+    micros = int((day if day.tzinfo else day.replace(tzinfo=UTC)).timestamp() * 1e6)
+    if reason := implausible("the day", micros):
+        raise UsageError(reason)
+    return micros
