@@ -20,6 +20,7 @@ from evenmatch.systems import loop
 from evenmatch.systems.system import Rules
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+START = datetime(2026, 1, 1, tzinfo=UTC)
 SEASONS = (Season(2_000, 500, 1), Season(500, 500, 5))
 SYSTEMS = ("wager", "battlepoints", "scorefactor", "prav", "even")
 IN_SERVICE = ("trueskill", "even")
@@ -66,7 +67,7 @@ def first_matches() -> list[Figure]:
     def record(service: Service, ladder: str) -> None:
         for number in itertools.islice(numbers, FIRST_MATCHES):
             teams = (Team.of(f"a{number}", place=1), Team.of(f"b{number}", place=2))
-            service.record(Match(str(number), EPOCH + timedelta(seconds=number), teams, ladder=ladder))
+            service.record(Match(str(number), START + timedelta(seconds=number), teams, ladder=ladder))
 
     with tempfile.TemporaryDirectory() as folder, Service.open(str(Path(folder, "ledger.db"))) as service:
         for name in IN_SERVICE:

@@ -64,6 +64,19 @@ def test_links_lead_somewhere(page):
             assert (page.parent / target).exists(), target
 
 
+def headings(page):
+    """The anchors of a page's headings, as they are made of them on a site such as GitHub."""
+    text = re.sub(r"^ *```.*?^ *```$", "", page.read_text(), flags=re.MULTILINE | re.DOTALL)
+    titles = [re.sub(r"\[([^]]*)\]\([^)]*\)", r"\1", title) for title in re.findall(r"^#+ (.*)$", text, re.MULTILINE)]
+    return {re.sub(r"[^\w\- ]", "", title.lower()).replace(" ", "-") for title in titles}
+
+
+@pytest.mark.parametrize("page", [ROOT / "README.md", *sorted(DOCS.rglob("*.md"))], ids=lambda page: page.name)
+def test_links_to_a_heading_lead_to_one(page):
+    for target, anchor in re.findall(r"\]\(([^)#:\s]*)#([^)\s]+)\)", page.read_text()):
+        assert anchor in headings(page.parent / target if target else page), (target, anchor)
+
+
 def test_every_test_that_the_page_of_the_articles_names_exists():
     named = re.findall(r"`(tests/[\w/.]+\.py)(?:::(test_\w+))?`", (DOCS / "articles.md").read_text())
     assert len(named) > 30

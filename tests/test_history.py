@@ -79,7 +79,7 @@ def histories(draw, most=6):
             )
             for start, end in zip([0, *cuts], [*cuts, len(people)], strict=True)
         )
-        listed.append(Match(str(at), datetime(1970, 1, 1, tzinfo=UTC) + timedelta(microseconds=micros), teams))
+        listed.append(Match(str(at), datetime(2026, 1, 1, tzinfo=UTC) + timedelta(microseconds=micros), teams))
     return History.of(listed, lambda _, player: int(player))
 
 

@@ -40,8 +40,10 @@ def commands() -> str:
         if isinstance(command, typer.core.TyperGroup):
             listed += [(f"### evenmatch {name} {own}", inner) for own, inner in command.commands.items()]
     for heading, command in listed:
-        text = inspect.cleandoc(command.help or "").replace("[bold]", "**").replace("[/bold]", "**")
-        parts.append(f"{heading}\n\n{text}\n")
+        text, *examples = re.split(r"\[bold\]Examples?\[/bold\]", inspect.cleandoc(command.help or ""))
+        lines = [line for shown in examples for line in shown.splitlines() if line]
+        fence = "\n".join(["```sh", *lines, "```", ""]) if lines else ""
+        parts.append(f"{heading}\n\n{text.strip()}\n\n{fence}")
         if isinstance(command, typer.core.TyperGroup):
             continue
         parts.append("| option | meaning | default |\n| --- | --- | --- |")

@@ -11,8 +11,8 @@ from numbers import Integral
 from typing import Self
 
 from evenmatch.errors import InputError
+from evenmatch.times import EPOCH, implausible
 
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND = timedelta(microseconds=1)
 LARGEST_PLACE = 2**31 - 1
 
@@ -75,7 +75,7 @@ class Team:
 
 @dataclass(frozen=True, slots=True)
 class Match:
-    """A finished match. `played_at` is when it ended; a datetime without time zone is UTC.
+    """A finished match. `played_at` is when it ended, in the years 1800 to 2099; without time zone it is UTC.
 
     teams     two or more; the first is the home side
     duration  seconds, 0 or more; None: the longest `seconds` of any player
@@ -95,6 +95,8 @@ class Match:
         object.__setattr__(self, "teams", tuple(self.teams))
         if not isinstance(self.played_at, datetime):
             raise InputError(f"played_at of match {self.id!r} is {self.played_at!r}; expected a datetime")
+        if reason := implausible("played_at", self.time):
+            raise InputError(f"match {self.id!r}: {reason}")
         if len(self.teams) < 2:
             raise InputError(f"match {self.id!r} has {len(self.teams)} team; expected two or more")
         names = [appearance.player for team in self.teams for appearance in team.players]
@@ -108,7 +110,7 @@ class Match:
     def time(self) -> int:
         """The end of the match in microseconds since the Unix epoch."""
         moment = self.played_at if self.played_at.tzinfo else self.played_at.replace(tzinfo=UTC)
-        return (moment - _EPOCH) // _MICROSECOND
+        return (moment - EPOCH) // _MICROSECOND
 
 
 def places_by_score(scores: Iterable[float]) -> tuple[int, ...]:

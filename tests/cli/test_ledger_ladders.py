@@ -51,6 +51,7 @@ def test_create_makes_the_file_and_show_tells_every_setting_and_parameter(run, t
     assert told["settings"] == {
         "title": "Arena 6v6",
         "team_size": 6,
+        "other_sizes": "warn",
         "team_limit": 500,
         "player_limit": 1000,
         "reset": "full",
@@ -413,3 +414,59 @@ def test_decay_is_foreseen_then_done_once(run, league):
         name: -min(10.0, round(rating - 1500, 6)) for name, rating in before.items() if rating > 1500
     }
     assert ratings(run) == before
+
+
+# Four matches on a ladder of teams of two: full teams, one player short twice, and two against three of whom one quit
+UNEVEN = """\
+match_id,played_at,team,player,place,quit
+m1,2026-02-01T12:00:00Z,1,a,1,
+m1,2026-02-01T12:00:00Z,1,b,1,
+m1,2026-02-01T12:00:00Z,2,c,2,
+m1,2026-02-01T12:00:00Z,2,d,2,
+m2,2026-02-02T12:00:00Z,1,a,1,
+m2,2026-02-02T12:00:00Z,2,c,2,
+m2,2026-02-02T12:00:00Z,2,d,2,
+m3,2026-02-03T12:00:00Z,1,a,1,
+m3,2026-02-03T12:00:00Z,1,b,1,
+m3,2026-02-03T12:00:00Z,2,d,2,
+m4,2026-02-04T12:00:00Z,1,a,1,
+m4,2026-02-04T12:00:00Z,1,b,1,
+m4,2026-02-04T12:00:00Z,2,c,2,
+m4,2026-02-04T12:00:00Z,2,d,2,true
+m4,2026-02-04T12:00:00Z,2,e,2,
+"""
+SIZES = "1 against 2 players; expected teams of 2, the ladder's team_size"
+
+
+@pytest.mark.parametrize("command", ["import", "record"])
+def test_a_ladder_warns_of_teams_of_other_sizes_by_kind(command, run, tmp_path, monkeypatch):
+    monkeypatch.setenv("EVENMATCH_DB", str(tmp_path / "sizes.db"))
+    (tmp_path / "uneven.csv").write_text(UNEVEN)
+    assert run("ladder", "create", "pairs", "--system", "elo", "--team-size", "2").code == 0
+    ended = run(command, tmp_path / "uneven.csv", "--json")
+    assert ended.code == 0
+    assert "warning: 2 matches have teams of other sizes than 2 (1 against 2: 2)\n" in ended.err
+    told = json.loads(ended.out)
+    if command == "import":
+        assert told["warnings"] == ["2 matches have teams of other sizes than 2 (1 against 2: 2)"]
+    else:
+        assert [receipt["warnings"] for receipt in told["receipts"]] == [[], [SIZES], [SIZES], []]
+    assert "warning" not in run(command, tmp_path / "uneven.csv").err, "these matches are not new"
+
+
+def test_a_ladder_may_refuse_teams_of_other_sizes_or_take_any(run, tmp_path, monkeypatch):
+    monkeypatch.setenv("EVENMATCH_DB", str(tmp_path / "sizes.db"))
+    (tmp_path / "uneven.csv").write_text(UNEVEN)
+    run("ladder", "create", "pairs", "--system", "elo", "--team-size", "2", "--other-sizes", "refuse")
+    ended = run("import", tmp_path / "uneven.csv")
+    assert (ended.code, ended.out) == (1, "")
+    assert [line.strip() for line in ended.err.splitlines() if "match '" in line] == [
+        f"line 6, match 'm2': {SIZES}",
+        f"line 9, match 'm3': {SIZES}",
+    ]
+    ended = run("record", tmp_path / "uneven.csv")
+    assert (ended.code, ended.err.count(f": {SIZES}")) == (1, 2)
+    run("ladder", "change", "pairs", "--other-sizes", "any")
+    ended = run("import", tmp_path / "uneven.csv")
+    assert (ended.code, ended.err) == (0, "")
+    assert ended.out == "ladder pairs: 2 matches added; 2 there already\n"

@@ -166,6 +166,9 @@ def test_significant_digits_are_those_of_pythons_own_formatting(values):
         match_json(match_id="x" * 257),
         match_json(played_at="yesterday"),
         match_json(played_at=5),
+        match_json(played_at=1795285800),
+        match_json(played_at=10**400),
+        match_json(played_at="05/01/2026"),
         match_json(teams=TWO[:1]),
         match_json(teams=[TWO[0], TWO[0]]),
         match_json(teams=[TWO[0], {"players": [{"player": "eve"}]}]),
@@ -191,10 +194,97 @@ def test_what_the_ledger_refuses_is_told_alike(either, admin):
     for body, status in (
         (match_json(duration=5), 409),
         (match_json("m-2", played_at="2999-01-01T00:00:00Z"), 422),
+        (match_json("m-2", played_at="0026-01-01T00:00:00Z"), 422),
+        (match_json("m-2", played_at="1970-01-21T18:41:25.800Z"), 422),
     ):
         first, second, _ = either(MATCHES, body)
         assert first.status_code == status
         check_alike(first, second)
+
+
+# A time that is none, and what the answer says of it
+NO_TIMES = [
+    (1795285800, "epoch seconds (2026-11-21T18:30:00Z)"),
+    (1795285800000, "epoch milliseconds (2026-11-21T18:30:00Z)"),
+    (46347.84375, "a spreadsheet date (2026-11-21T20:15:00Z)"),
+    ("1795285800", "epoch seconds (2026-11-21T18:30:00Z)"),
+    ("05/01/2026", "2026-01-05 with the day first, or 2026-05-01 with the month first"),
+    ("21/11/26", "a date whose year has two digits"),
+]
+
+
+@pytest.mark.usefixtures("ladder")
+@pytest.mark.parametrize(("value", "likeness"), NO_TIMES, ids=[str(value) for value, _ in NO_TIMES])
+def test_a_value_that_is_no_time_is_refused_with_what_it_looks_like(admin, value, likeness):
+    told = admin.post(MATCHES, json=match_json(played_at=value))
+    assert told.status_code == 422
+    assert told.json()["detail"] == (
+        "played_at: expected an ISO 8601 time as text, for example 2026-11-21T18:30:00Z, but this looks like "
+        f"{likeness} (sent: {str(value)!r})"
+    )
+    asked = admin.get(MATCHES, params={"since": value})
+    assert (asked.status_code, f"but this looks like {likeness}" in asked.json()["detail"]) == (422, True)
+
+
+@pytest.mark.usefixtures("ladder")
+def test_a_match_at_an_implausible_time_is_refused_and_the_rest_of_its_batch_recorded(admin):
+    """In JavaScript, new Date(1795285800) takes seconds for milliseconds."""
+    odd = [
+        match_json("misread", played_at="1970-01-21T18:41:25.800Z"),
+        match_json("short", played_at="0026-11-21T18:30:00Z"),
+    ]
+    told = admin.post(f"{MATCHES}/batch", json={"matches": [*odd, match_json("old", played_at="1872-11-30T14:15:00Z")]})
+    assert [one["problem"]["detail"] for one in told.json()["outcomes"] if "problem" in one] == [
+        "match 'misread': played_at is 1970-01-21T18:41:25.800000Z, which looks like a time read in the wrong unit "
+        "(2026-11-21 is 1,000 times as long after 1970); expected a time in the years 1800 to 2099",
+        "match 'short': played_at is 0026-11-21T18:30:00Z, which looks like a year of two digits; expected a time in "
+        "the years 1800 to 2099",
+    ]
+    assert told.json()["recorded"] == 1
+
+
+def five_against_six(match_id):
+    teams = [{"place": side + 1, "players": [{"player": f"{side}{at}"} for at in range(5 + side)]} for side in (0, 1)]
+    return match_json(match_id, teams=teams)
+
+
+SIZES = "5 against 6 players; expected teams of 6, the ladder's team_size"
+
+
+def test_a_receipt_warns_of_teams_of_other_sizes_than_the_ladders(either, service, ladder):
+    service.change_settings(ladder, {"team_size": 6})
+    first, second, by_lane = either(MATCHES, five_against_six("m-1"))
+    assert by_lane
+    check_alike(first, second)
+    assert first.json()["warnings"] == [SIZES]
+    assert ReceiptOut.model_validate(first.json()).warnings == [SIZES]
+    full = [{"place": side + 1, "players": [{"player": f"{side}{at}"} for at in range(6)]} for side in (0, 1)]
+    even = match_json("m-3", teams=full)
+    first, second, _ = either(f"{MATCHES}/batch", {"matches": [five_against_six("m-2"), even]})
+    check_alike(first, second)
+    told = [one["receipt"] for one in first.json()["outcomes"]]
+    assert [one.get("warnings") for one in told] == [[SIZES], None]
+    assert ReceiptOut.model_validate(told[1]).warnings == []
+
+
+def test_a_ladder_may_refuse_teams_of_other_sizes(either, service, ladder):
+    service.change_settings(ladder, {"team_size": 6, "other_sizes": "refuse"})
+    first, second, _ = either(MATCHES, five_against_six("m-1"))
+    check_alike(first, second)
+    assert (first.status_code, first.json()["detail"]) == (422, f"the match: {SIZES}")
+    assert first.json()["problems"] == [{"where": "m-1", "reason": SIZES}]
+    assert service.ladder(ladder).matches == 0
+
+
+@pytest.mark.usefixtures("ladder")
+def test_no_ban_begins_and_no_live_match_starts_at_an_implausible_time(admin):
+    assert admin.post(MATCHES, json=match_json()).status_code == 200
+    ban = admin.post("/v1/ladders/duel/bans", json={"player": "ann", "since": "0026-11-21T00:00:00Z"})
+    start = {"teams": [{"players": ["kim"]}, {"players": ["max"]}], "started_at": "1970-01-21T18:41:25.8Z"}
+    live = admin.put("/v1/ladders/duel/live/l-1", json=start)
+    for told, name in ((ban, "since is 0026"), (live, "started_at is 1970")):
+        assert (told.status_code, name in told.json()["detail"]) == (422, True), told.json()
+        assert "; expected a time in the years 1800 to 2099" in told.json()["detail"]
 
 
 @pytest.mark.usefixtures("ladder")

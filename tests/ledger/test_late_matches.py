@@ -218,3 +218,10 @@ def test_a_page_of_matches_is_read_without_reading_all_the_others(tmp_path, cloc
         few = steps_of_a_page()
         service.record_many("default", [duel(number, "eve", "dan") for number in range(41, 401)])
         assert 0 < steps_of_a_page() == few
+
+
+def test_the_receipt_of_a_match_that_counts_as_the_newest_says_so(season):
+    receipt = season.record(duel(6, "ann", "bob"))
+    assert receipt.warnings == [f"reported late: it counts as if it had ended at {after(40):%Y-%m-%dT%H:%M:%S}Z"]
+    assert season.record(duel(6, "ann", "bob")).warnings == receipt.warnings
+    assert season.record(duel(41, "ann", "bob")).warnings == []

@@ -18,7 +18,7 @@ from evenmatch.service.callers.access import OPERATOR, Caller
 from evenmatch.service.callers.audit_trail import Audit
 from evenmatch.service.callers.keys import Keys
 from evenmatch.service.callers.tokens import Tokens
-from evenmatch.service.times import iso_time
+from evenmatch.times import iso_time
 
 DAY = 86_400
 

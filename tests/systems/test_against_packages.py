@@ -80,7 +80,7 @@ def batch(seed, count, *, sides=(2, 2), size=(1, 1), centre=25.0, spread=8.0, sh
                 players.append(SlowPlayer(name, seconds=seconds))
             # Places with gaps and ties: two of two tie in a third of all matches.
             teams.append(SlowTeam(rng.randint(1, many + 1), None, players))
-        matches.append(SlowMatch(str(number), float(number), None if shortest is None else LENGTH, teams))
+        matches.append(SlowMatch(str(number), 60.0 * number, None if shortest is None else LENGTH, teams))
     return matches, state
 
 

@@ -14,8 +14,13 @@ from tables.tidy_rows import FILES, FRAMES, frame_of, iso, put_together, table_v
 NAMES = ["match_id", "played_at", "team", "player", "place"]
 
 
+START = 1767225600  # 2026-01-01, in epoch seconds
+
+
 def columns_of(*rows, names=NAMES):
-    return dict(zip(names, map(list, zip(*rows, strict=True)), strict=True))
+    """The columns of rows whose times are seconds after START."""
+    columns = dict(zip(names, map(list, zip(*rows, strict=True)), strict=True))
+    return columns | {"played_at": [START + seconds for seconds in columns["played_at"]]}
 
 
 EVERY_FORM = [*FILES, *FRAMES]
@@ -187,7 +192,7 @@ TEXT = st.text(st.characters(codec="utf-8", exclude_characters="\x00"), min_size
     ]
 )
 NUMBER = st.floats(allow_nan=False, allow_infinity=False) | st.integers(-1000, 1000).map(float)
-MICROSECONDS = st.integers(-62135596800_000000, 253402300799_000000)
+MICROSECONDS = st.integers(-5364662400_000000, -1) | st.integers(4102444800_000, 4102444799_999999)
 
 
 def maybe(values):

@@ -100,6 +100,14 @@ def test_the_form_of_a_ban_says_who_will_read_its_reason(operator, anyone, leagu
             {"what": "ban", "player": "ann", "since": "soon"},
             "Expected a day such as 2026-11-21, or an empty field for all, got 'soon'",
         ),
+        (
+            {"what": "ban", "player": "ann", "since": "05/01/2026"},
+            "got '05/01/2026', which looks like 2026-01-05 with the day first, or 2026-05-01 with the month first",
+        ),
+        (
+            {"what": "ban", "player": "ann", "since": "0026-11-21"},
+            "The day is 0026-11-21T00:00:00Z, which looks like a year of two digits; expected a time in the years 1800",
+        ),
         ({"what": "other"}, "what is 'other'; expected void, unvoid, ban, reinstate"),
         ({"what": "void"}, "Enter a match"),
     ],

@@ -75,6 +75,7 @@ def command(
     ladder: options.Ladder = None,
     pool_ladders: options.PoolLadders = False,
     skip_bad: options.SkipBad = False,
+    time_format: options.TimeFormat = "seconds",
     cluster: OnCluster = None,
     json: options.Json = False,
 ) -> None:
@@ -111,11 +112,11 @@ def command(
                 f"{'--tune' if tune else '--report'} needs all matches in memory; expected one file, "
                 "such as a month of them"
             )
-        selection = Selection(ladder, pool_ladders, skip_bad=skip_bad)
+        selection = Selection(ladder, pool_ladders, skip_bad=skip_bad, time_format=time_format)
         result = _of_partitions(matches, by, warm_up, selection, cluster)
         _show(result, out, segments, None, as_json=json)
         return
-    recorded = options.matches_of(Path(matches), ladder, pool_ladders, None, skip_bad)
+    recorded = options.matches_of(Path(matches), ladder, pool_ladders, skip_bad, time_format)
     chosen = _check_players(recorded, players)
     trials_folder = (trials if trials is not None else _cache() / "trials") if tune else None
     compile_ahead([name for name in by if isinstance(name, str)], "rating systems")

@@ -37,6 +37,7 @@ def command(
     param: options.Param = None,
     pool_ladders: options.PoolLadders = False,
     skip_bad: options.SkipBad = False,
+    time_format: options.TimeFormat = "seconds",
     ladder: OnLadder = None,
     db: Db = DATABASE,
     json: options.Json = False,
@@ -52,8 +53,11 @@ def command(
     evenmatch explain season.csv --match m17 --system wager
     """
     if matches is None:
-        if system or preset or param or pool_ladders or skip_bad:
-            raise UsageError("--system, --preset, --param, --pool-ladders and --skip-bad apply to a file; name MATCHES")
+        if system or preset or param or pool_ladders or skip_bad or time_format != "seconds":
+            raise UsageError(
+                "--system, --preset, --param, --pool-ladders, --skip-bad and --time-format apply to a file; "
+                "name MATCHES"
+            )
         with opened(db) as service:
             story = _of_ladder(service, ladder_of(service, ladder), match)
     else:
@@ -63,7 +67,7 @@ def command(
             raise UsageError(f"{matches} needs a rating system; name one with --system")
         by = options.rules_of(system, preset, param)
         compile_ahead([system], by.system.name)
-        story = _of_file(matches, by, match, pool_ladders, skip_bad)
+        story = _of_file(matches, by, match, pool_ladders, skip_bad, time_format)
     if json:
         print_json(story)
     else:
@@ -74,7 +78,7 @@ def _of_ladder(service: Service, ladder: str, match: str) -> Story:
     """The match as the ladder rates it now."""
     from evenmatch.service.queries.ladder_queries import LadderQueries
     from evenmatch.service.queries.match_explanations import known
-    from evenmatch.service.times import iso_time
+    from evenmatch.times import iso_time
 
     rules = service.ladder(ladder).rules
     _, details = LadderQueries(service).match(ladder, match)
@@ -105,11 +109,12 @@ def _of_ladder(service: Service, ladder: str, match: str) -> Story:
     }
 
 
-def _of_file(matches: Path, by: Rules, match: str, pool_ladders: bool, skip_bad: bool) -> Story:
+def _of_file(matches: Path, by: Rules, match: str, pool_ladders: bool, skip_bad: bool, time_format: str) -> Story:
     """The match after rating all earlier matches of the file."""
     from evenmatch.rating import explain, rateable
 
-    recorded = rateable(options.matches_of(matches, None, pool_ladders, None, skip_bad), by, skip_bad=skip_bad)
+    read = options.matches_of(matches, None, pool_ladders, skip_bad, time_format)
+    recorded = rateable(read, by, skip_bad=skip_bad)
     note_skipped(recorded.skipped, recorded.skipped_matches)
     try:
         with working(f"rating with {by.system.name}"):

@@ -13,7 +13,7 @@ from evenmatch.cli.shared import options
 from evenmatch.cli.shared.correction_options import ONLY_SEEN, as_document, carry_out, print_effect
 from evenmatch.cli.shared.database_options import DATABASE, Db, OnLadder, counted, ladder_of, opened
 from evenmatch.cli.shared.input_files import FILES, FromLadder, adding, matches_in, one_ladder, received
-from evenmatch.cli.shared.output import note, note_skipped, print_json, printable, problems_document, working
+from evenmatch.cli.shared.output import note, note_skipped, print_json, printable, problems_document, warn, working
 from evenmatch.errors import UsageError, matches_of
 
 if TYPE_CHECKING:
@@ -56,6 +56,7 @@ def command(
     reason: Annotated[
         str | None, typer.Option("--reason", metavar="TEXT", help="With --at-their-time: stored in the ledger.")
     ] = None,
+    time_format: options.TimeFormat = "seconds",
     pool_ladders: Annotated[
         bool, typer.Option("--pool-ladders", help="Import the matches of all ladders in the file.")
     ] = False,
@@ -85,8 +86,8 @@ def command(
 
     evenmatch import start.csv --ladder duel --ratings
     """
-    if ratings and (unrated or pool_ladders):
-        raise UsageError("--ratings imports no matches; leave out --unrated and --pool-ladders")
+    if ratings and (unrated or pool_ladders or time_format != "seconds"):
+        raise UsageError("--ratings imports no matches; leave out --unrated, --pool-ladders and --time-format")
     if event_id is not None and not ratings and not at_their_time:
         raise UsageError("--id is only for --ratings and --at-their-time; matches have their own ids")
     if (preview or reason is not None) and not at_their_time:
@@ -100,7 +101,7 @@ def command(
         if ratings:
             _start(service, name, path, called, from_ladder, event_id, skip_bad, json)
         else:
-            read = matches_in(path, called, skip_bad)
+            read = matches_in(path, called, skip_bad, time_format)
             either = ", or --pool-ladders to import all as one"
             matches = read.pooled() if pool_ladders else one_ladder(read, name, from_ladder, either)
             late = service.late_matches(name, matches)
@@ -135,7 +136,7 @@ def _import(service: Service, ladder: str, matches: MatchTable, rated: bool, ski
 
 
 def _late_note(ladder: str, late: LateMatches) -> str:
-    from evenmatch.service.times import iso_time
+    from evenmatch.times import iso_time
 
     count = int(late.mask.sum())
     ended = "1 match ended" if count == 1 else f"{count:,} matches ended"
@@ -160,13 +161,16 @@ def _print(
     left = (*refused, *(() if done is None else done.left_out))
     problems = (*matches.skipped, *left)
     note_skipped(problems)
+    warnings = () if done is None else done.warnings
+    for text in warnings:
+        warn(text)
     left_out = len(matches_of(left))
     added, known = (0, 0) if done is None else (done.added, done.known)
     if json:
         document = {"ladder": ladder, "added": added, "there_already": known, "left_out": left_out}
         skipped = {"skipped_matches": matches.skipped_matches, **problems_document(problems)}
         inserted = {"preview": preview, "inserted": None if effect is None else as_document(effect)}
-        print_json({**document, "rated": rated, **skipped, **inserted})
+        print_json({**document, "rated": rated, **skipped, **inserted, "warnings": list(warnings)})
         return
     if effect is not None:
         print_effect(effect, preview)

@@ -16,6 +16,7 @@ from evenmatch.service.callers.access import SCOPES
 if TYPE_CHECKING:
     from evenmatch.service.callers.keys import Key
 
+EXPIRY = "a span like 90d, 12h, 30m or 4w, or a future ISO 8601 time"
 UNITS = {"m": 60, "h": 3600, "d": 86_400, "w": 604_800}  # seconds
 
 app = typer.Typer(help="Create, list and revoke the API keys of programs that use the service.", no_args_is_help=True)
@@ -114,7 +115,7 @@ def revoke(
 
 def plain_key(key: Key) -> dict[str, object]:
     """A key as JSON data, without its text."""
-    from evenmatch.service.times import iso_time
+    from evenmatch.times import iso_time
 
     times = {"created_at": key.created_at, "expires_at": key.expires_at, "revoked_at": key.revoked_at}
     times_text = {name: None if time is None else iso_time(time) for name, time in times.items()}
@@ -129,12 +130,9 @@ def _moment(text: str | None, now: int) -> int | None:
     span = re.fullmatch(r"([1-9][0-9]{0,5})([mhdw])", text)
     if span is not None:
         return now + int(span[1]) * UNITS[span[2]] * 1_000_000
-    try:
-        moment = options.moment(text, "--expires")
-    except UsageError:
-        moment = None
+    moment = options.moment(text, "--expires", EXPIRY)
     if moment is None or moment <= now:
-        raise UsageError(f"--expires {text}: expected a span like 90d, 12h, 30m or 4w, or a future ISO 8601 time")
+        raise UsageError(f"--expires {text}: expected {EXPIRY}")
     return moment
 
 

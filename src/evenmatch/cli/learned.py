@@ -31,6 +31,7 @@ def command(
     param: options.Param = None,
     pool_ladders: options.PoolLadders = False,
     skip_bad: options.SkipBad = False,
+    time_format: options.TimeFormat = "seconds",
     ladder: OnLadder = None,
     db: Db = DATABASE,
     json: options.Json = False,
@@ -47,8 +48,11 @@ def command(
     evenmatch learned --ladder arena
     """
     if matches is None:
-        if system or preset or param or pool_ladders or skip_bad:
-            raise UsageError("--system, --preset, --param, --pool-ladders and --skip-bad apply to a file; name MATCHES")
+        if system or preset or param or pool_ladders or skip_bad or time_format != "seconds":
+            raise UsageError(
+                "--system, --preset, --param, --pool-ladders, --skip-bad and --time-format apply to a file; "
+                "name MATCHES"
+            )
         from evenmatch.service.replay.ladder_history import read_history
 
         with opened(db) as service, working("reading the ladder"):
@@ -58,7 +62,7 @@ def command(
             note(text)
     else:
         by = options.rules_of(system or "even", preset, param)
-        recorded = options.matches_of(matches, ladder, pool_ladders, None, skip_bad)
+        recorded = options.matches_of(matches, ladder, pool_ladders, skip_bad, time_format)
         note_skipped(recorded.skipped, recorded.skipped_matches)
     moments = _learn(recorded, by)
     if json:
@@ -92,7 +96,7 @@ def _print(moments: list[LearnedAt], by: Rules) -> None:
 def _as_data(moment: LearnedAt) -> dict[str, object]:
     from math import isnan
 
-    from evenmatch.service.times import iso_time
+    from evenmatch.times import iso_time
 
     numbers = [
         number._asdict() | {bound: None for bound in ("low", "high") if isnan(getattr(number, bound))}

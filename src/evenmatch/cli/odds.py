@@ -43,6 +43,7 @@ def command(
         ),
     ] = None,
     skip_bad: options.SkipBad = False,
+    time_format: options.TimeFormat = "seconds",
     json: options.Json = False,
 ) -> None:
     """Predict win and draw odds of a line-up after the recorded matches. Unknown players count as newcomers.
@@ -67,7 +68,8 @@ def command(
     from evenmatch.online import Rater
     from evenmatch.rating import rate, rateable
 
-    recorded = rateable(options.matches_of(matches, ladder, pool_ladders, now, skip_bad), by, skip_bad=skip_bad)
+    read = options.matches_of(matches, ladder, pool_ladders, skip_bad, time_format, now)
+    recorded = rateable(read, by, skip_bad=skip_bad)
     note_skipped(recorded.skipped, recorded.skipped_matches)
     if len(recorded.ladders) > 1 and ladder is None:
         listed = ", ".join(sorted(recorded.ladders))

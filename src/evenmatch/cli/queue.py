@@ -344,7 +344,7 @@ def _document(ladder: str, setup: QueueSetup) -> dict[str, object]:
 
 
 def _experiment_document(ladder: str, started: QueueExperiment) -> dict[str, object]:
-    from evenmatch.service.times import iso_time
+    from evenmatch.times import iso_time
 
     return {
         "ladder": ladder,

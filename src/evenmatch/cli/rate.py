@@ -61,6 +61,7 @@ def command(
         ),
     ] = None,
     skip_bad: options.SkipBad = False,
+    time_format: options.TimeFormat = "seconds",
     cluster: OnCluster = None,
     json: options.Json = False,
 ) -> None:
@@ -92,7 +93,7 @@ def command(
         from evenmatch.partitioned import StandingsOptions
         from evenmatch.partitioned.stream import Selection
 
-        selection = Selection(ladder, pool_ladders, now, skip_bad)
+        selection = Selection(ladder, pool_ladders, now, skip_bad, time_format=time_format)
         rated = rate_address(
             matches,
             by,
@@ -113,7 +114,8 @@ def command(
 
     ratings_file, journal_file = (None if name is None else Path(name) for name in (out, journal))
     _check_files(Path(matches), ratings_file, journal_file)
-    recorded = rateable(options.matches_of(Path(matches), ladder, pool_ladders, now, skip_bad), by, skip_bad=skip_bad)
+    read = options.matches_of(Path(matches), ladder, pool_ladders, skip_bad, time_format, now)
+    recorded = rateable(read, by, skip_bad=skip_bad)
     compile_ahead([system], by.system.name)
     with working(f"rating with {by.system.name}", len(recorded)) as progress:
         ratings = rate(recorded, by, journal=journal is not None, progress=progress)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -11,8 +11,9 @@ import typer
 from evenmatch.cli.shared import options
 from evenmatch.cli.shared.database_options import DATABASE, Db, OnLadder, counted, ladder_of, opened
 from evenmatch.cli.shared.input_files import FILES, FromLadder, adding, matches_in, one_ladder, received
-from evenmatch.cli.shared.output import note, print_json, print_table, printable, working
+from evenmatch.cli.shared.output import note, print_json, print_table, printable, warn, working
 from evenmatch.errors import BadRowsError, EvenmatchError
+from evenmatch.times import EPOCH
 
 if TYPE_CHECKING:
     from evenmatch.match import Match
@@ -22,7 +23,6 @@ if TYPE_CHECKING:
 AT_ONCE = 500  # matches in one call of record_many
 SHOWN = 200  # rows of the table of receipts
 LISTED = 50  # refused matches that are listed
-EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 def command(
@@ -33,6 +33,7 @@ def command(
     ladder: OnLadder = None,
     from_ladder: FromLadder = None,
     unrated: Annotated[bool, typer.Option("--unrated", help="Record the matches without changing ratings.")] = (False),
+    time_format: options.TimeFormat = "seconds",
     db: Db = DATABASE,
     json: options.Json = False,
 ) -> None:
@@ -52,9 +53,11 @@ def command(
 
     evenmatch record tonight.csv --ladder duel --from ranked-1v1
     """
+    from evenmatch.service.recording.other_sizes import summary
+
     with opened(db) as service, received(file) as (path, called), adding():
         name = ladder_of(service, ladder)
-        read = one_ladder(matches_in(path, called, True), name, from_ladder)
+        read = one_ladder(matches_in(path, called, True, time_format), name, from_ladder)
         before = service.ladder(name).position
         receipts: list[MatchReceipt] = []
         refused = [(problem.match_id, str(problem)) for problem in read.skipped]
@@ -69,6 +72,16 @@ def command(
                         receipts.append(outcome)
                 progress(first + len(listed))
     known = sum(receipt.position <= before for receipt in receipts)
+    odd = [receipt.other_sizes for receipt in receipts if receipt.position > before and receipt.other_sizes is not None]
+    for text in summary(odd):
+        warn(text)
+    late = sum(receipt.position > before and receipt.counted_at is not None for receipt in receipts)
+    if late:
+        warn(
+            f"{counted(late, 'match', 'matches')} ended before the newest match of the ladder and "
+            f"{'counts' if late == 1 else 'count'} as if played after it; "
+            "`evenmatch import --at-their-time` rates such matches at the time played"
+        )
     if json:
         problems = [{"match_id": match_id, "reason": reason} for match_id, reason in refused]
         documents = [{"there_already": receipt.position <= before, **plain(receipt)} for receipt in receipts]
@@ -124,6 +137,7 @@ def plain(receipt: MatchReceipt) -> dict[str, object]:
         "match_id": receipt.match_id,
         "position": receipt.position,
         "rated": receipt.rated,
+        "warnings": receipt.warnings,
         "teams": [
             [
                 {

@@ -171,7 +171,7 @@ def show(
 
 def plain_season(season: Season) -> dict[str, object]:
     """A season as JSON data."""
-    from evenmatch.service.times import iso_time
+    from evenmatch.times import iso_time
 
     ended = None if season.closed_at is None else iso_time(season.closed_at)
     return {**season._asdict(), "opened_at": iso_time(season.opened_at), "closed_at": ended}

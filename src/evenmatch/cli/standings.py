@@ -214,7 +214,7 @@ def _friends(service: Service, view: View, listed: str) -> list[Standing]:
 
 def _about(view: View) -> dict[str, object]:
     """The first part of the JSON data of standings: ladder, time, counts and rules."""
-    from evenmatch.service.times import iso_time
+    from evenmatch.times import iso_time
 
     rules = view.settings.standings
     return {

@@ -20,6 +20,7 @@ from evenmatch.http.models.queues import JoinRequest, OfferAnswer
 from evenmatch.match import places_by_score
 from evenmatch.service.queues.requests import Join, QueuedPlayer
 from evenmatch.service.recording.report_batch import ReportBatch
+from evenmatch.times import is_plausible
 
 NUL = rb"\u0000"  # the only way to write NUL in JSON; databases cannot store it
 _MATCH = msgspec.json.Decoder(struct_of(MatchReport))
@@ -112,4 +113,7 @@ def _has_duplicates(match: MatchReport) -> bool:
 
 @lru_cache(4096)  # many matches end at the same time, so their texts repeat
 def _microseconds(text: str) -> int:
-    return micros(time_of(text))
+    time = micros(time_of(text))
+    if not is_plausible(time):
+        raise ValueError(text)
+    return time

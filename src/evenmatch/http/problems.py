@@ -30,7 +30,7 @@ from evenmatch.errors import (
 from evenmatch.http.logs import log
 from evenmatch.http.models.problems import Fault, Problem
 from evenmatch.http.request_context import RequestContext
-from evenmatch.service.times import iso_time
+from evenmatch.times import iso_time
 
 MEDIA_TYPE = "application/problem+json"
 

@@ -42,7 +42,7 @@ def rendered(receipt: MatchReceipt) -> ReceiptOut:
         if lines is None:
             lines = _LINES[receipt.source] = _lines(receipt.source)
     teams = [lines[begin:end] for begin, end in pairwise(receipt.starts)]
-    return Rendered(receipt.match_id, receipt.ladder, receipt.position, receipt.rated, teams)
+    return Rendered(receipt.match_id, receipt.ladder, receipt.position, receipt.rated, teams, receipt.warnings)
 
 
 def _lines(source: RatedBlock) -> list[PlayerChange]:

@@ -26,8 +26,9 @@ from evenmatch.rating import TEXT, SlotNames
 from evenmatch.tables import columns
 from evenmatch.tables.assemble import assemble
 from evenmatch.tables.cells import or_default
-from evenmatch.tables.columns import Faults, datetime_text
+from evenmatch.tables.columns import Faults
 from evenmatch.tables.table import MatchTable
+from evenmatch.times import FIRST_TIME, SECONDS, TimeFormat, iso_time
 
 
 @dataclass(frozen=True, eq=False)
@@ -83,13 +84,21 @@ class Chunk:
 class ChunkBuilder:
     """Builds the chunks of one stream, in order; keeps the numbers of players and ladders, and the last time."""
 
-    def __init__(self, names_file: Path, ladder: str = "", *, pool: bool = False, skip_bad: bool = False) -> None:
+    def __init__(
+        self,
+        names_file: Path,
+        ladder: str = "",
+        *,
+        pool: bool = False,
+        skip_bad: bool = False,
+        form: TimeFormat = SECONDS,
+    ) -> None:
         """Begin. ladder: of all matches, if not empty; pool: players are the same on all ladders."""
         self.names = Names(names_file)
-        self.pool, self.skip_bad = pool, skip_bad
+        self.pool, self.skip_bad, self.form = pool, skip_bad, form
         self.ladders: dict[str, int] = {ladder: 0} if ladder else {}
         self._of_folder = bool(ladder)
-        self._last_time = columns.FIRST_TIME
+        self._last_time = FIRST_TIME
         self._last_match = ""
 
     def build(self, rows: MatchRows) -> Chunk:
@@ -113,8 +122,8 @@ class ChunkBuilder:
     @staticmethod
     def _out_of_order(rows: MatchRows, row: int, time: int, earlier: int) -> None:
         raise InputError(
-            f"{rows.partition.address}, row {rows.first + row + 1}: played_at is {datetime_text(time)}, the match "
-            f"before it has {datetime_text(earlier)}; partitions of a ladder must be in order of time when sorted by "
+            f"{rows.partition.address}, row {rows.first + row + 1}: played_at is {iso_time(time)}, the match "
+            f"before it has {iso_time(earlier)}; partitions of a ladder must be in order of time when sorted by "
             "name, and the matches in them as well"
         )
 
@@ -129,7 +138,7 @@ class ChunkBuilder:
 
     def _general(self, rows: MatchRows) -> Chunk:
         try:
-            table = assemble(rows.rows, rows.source, skip_bad=self.skip_bad)
+            table = assemble(rows.rows, rows.source, skip_bad=self.skip_bad, form=self.form)
         except BadRowsError as error:
             if self.skip_bad:
                 return self._nothing(rows, error.problems)
@@ -199,7 +208,7 @@ class ChunkBuilder:
             return None
         match_row, ids = cells.matches()
         label = cells.team_labels(self.names)
-        time = columns.times(cells.held["played_at"], faults)
+        time = columns.times(cells.held["played_at"], faults, self.form)
         place = cells.places(faults)
         if match_row is None or label is None or not shape.has_one_time(match_row, time):
             return None

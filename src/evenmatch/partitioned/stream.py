@@ -19,6 +19,7 @@ from evenmatch.partitioned.names import Names
 from evenmatch.partitioned.rows import PIECE, MatchRows, PartitionReader
 from evenmatch.systems.system import Rules
 from evenmatch.tables.partitions import Partition, opened
+from evenmatch.times import format_named
 
 KEPT = 10_000  # problems of skipped matches that are kept, with their reasons
 
@@ -27,11 +28,12 @@ KEPT = 10_000  # problems of skipped matches that are kept, with their reasons
 class Selection:
     """Which matches of a stream are wanted.
 
-    ladder    of this one alone; None: of all
-    pool      all ladders are rated as one
-    as_of     microseconds since the epoch; later matches are left out
-    skip_bad  leave out bad matches instead of stopping
-    piece     rows that are read together
+    ladder       of this one alone; None: of all
+    pool         all ladders are rated as one
+    as_of        microseconds since the epoch; later matches are left out
+    skip_bad     leave out bad matches instead of stopping
+    piece        rows that are read together
+    time_format  what numbers in `played_at` mean, see times.TIME_FORMATS
     """
 
     ladder: str | None = None
@@ -39,6 +41,7 @@ class Selection:
     as_of: int | None = None
     skip_bad: bool = False
     piece: int = PIECE
+    time_format: str = "seconds"
 
 
 class Stream:
@@ -48,7 +51,11 @@ class Stream:
         """Begin. folder: for temporary files."""
         self.partitions, self.selection = partitions, selection
         self.builder = ChunkBuilder(
-            folder / "players.arrow", partitions[0].ladder, pool=selection.pool, skip_bad=selection.skip_bad
+            folder / "players.arrow",
+            partitions[0].ladder,
+            pool=selection.pool,
+            skip_bad=selection.skip_bad,
+            form=format_named(selection.time_format),
         )
         self._ids = MatchIds(folder / "ids", self.names)
         self.skipped: list[RowProblem] = []

@@ -18,6 +18,7 @@ from evenmatch.service.ladders import PlannedCorrection
 from evenmatch.service.recording.insertion import PendingMatches, ids_foreseen
 from evenmatch.service.replay.effect import Effect, rating_moves
 from evenmatch.service.replay.ledger_replay import Progress, ReplayTally, begin, replay
+from evenmatch.times import implausible
 
 
 @dataclass(frozen=True)
@@ -86,6 +87,8 @@ class Ban:
     def __post_init__(self) -> None:
         if self.rule not in ("void", "refund"):
             raise BadParameterError(f"rule is {self.rule!r}; expected void or refund")
+        if self.since is not None and (reason := implausible("since", self.since)):
+            raise BadParameterError(reason)
 
     def body(self, store: Store, head: Head) -> Body:
         """The player, the rule, since when, and why."""

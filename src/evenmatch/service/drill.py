@@ -20,7 +20,7 @@ from evenmatch.ledger.tables import events, secret_checks
 from evenmatch.service.ladder_heads import LadderHead, cut_of, positions_of, present_head
 from evenmatch.service.replay.verification import Verification
 from evenmatch.service.service import Service
-from evenmatch.service.times import iso_time
+from evenmatch.times import iso_time
 
 MAGIC = b"SQLite format 3\0"
 COMPANIONS = ("-wal", "-shm", "-journal", SUFFIX)  # ends of the names of files that stand beside a database

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from evenmatch.errors import InputError
 from evenmatch.ledger.store import Head, Store
 from evenmatch.ledger.tables import events
-from evenmatch.service.times import iso_time
 from evenmatch.service.transactions import Transacting
+from evenmatch.times import iso_time
 
 FORM = "expected the output of `evenmatch head`: a ladder, a position, a seal of 32 hexadecimal digits and a time"
 QUOTED = ("{", "[", '"')  # beginnings of JSON

@@ -20,9 +20,9 @@ from evenmatch.service.ladders import correct
 from evenmatch.service.queries.standings import View
 from evenmatch.service.replay.effect import Effect, rating_moves
 from evenmatch.service.settings import Settings
-from evenmatch.service.times import iso_time
 from evenmatch.standings.rules import RATING
 from evenmatch.systems.system import Rules
+from evenmatch.times import iso_time
 
 
 class DecayResult(NamedTuple):

@@ -34,11 +34,11 @@ from evenmatch.service.replay.rebuild import RebuildResult
 from evenmatch.service.replay.verification import Verification
 from evenmatch.service.seasons import FinalStanding, Season
 from evenmatch.service.settings import Settings, reset_factor
-from evenmatch.service.times import iso_time
 from evenmatch.service.transactions import Transacting
 from evenmatch.standings.board import Standing
 from evenmatch.systems.system import Rules
 from evenmatch.tables import MatchTable, from_matches
+from evenmatch.times import iso_time
 
 DATABASE = "evenmatch.db"
 

@@ -26,6 +26,12 @@ class Settings(Checked):
     title: str = text("", "Title that people see; empty: the name.")
     standings: StandingsRules = field(default_factory=StandingsRules)
     team_size: int | None = whole(None, 1, MOST, "Players in a full team; none: any number.", optional=True)
+    other_sizes: str = choice(
+        "warn",
+        ("any", "warn", "refuse"),
+        "Rated matches whose teams have other sizes than team_size: any, recorded; warn, recorded with a warning; or "
+        "refuse.",
+    )
     team_limit: int = whole(500, 2, MOST, "Most teams in a match; larger matches are refused.")
     player_limit: int = whole(1000, 2, MOST, "Most players in a match; larger matches are refused.")
     reset: str = choice("soft", ("full", "soft", "none"), "How ratings are reset when a season begins.")

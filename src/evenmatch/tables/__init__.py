@@ -19,6 +19,7 @@ from evenmatch.tables.files import write_arrow
 from evenmatch.tables.reading import read_matches
 from evenmatch.tables.source import Source
 from evenmatch.tables.table import COLUMNS, MatchTable
+from evenmatch.times import format_named
 
 __all__ = [
     "COLUMNS",
@@ -42,23 +43,26 @@ class Frame(Protocol):
         ...
 
 
-def read(path: str | os.PathLike[str], *, skip_bad: bool = False) -> MatchTable:
+def read(path: str | os.PathLike[str], *, skip_bad: bool = False, time_format: str = "seconds") -> MatchTable:
     """Read the matches of a CSV, Parquet or JSON Lines file, in time order, ties in file order.
 
-    skip_bad  leave out matches with a bad row (reasons in `.skipped`) instead of raising
-    Raises UsageError for a missing file or unknown suffix, InputError for a file that is empty, lacks a required column
-    or does not match its suffix, BadRowsError with every bad row. Unknown columns cause a warning.
+    skip_bad     leave out matches with a bad row (reasons in `.skipped`) instead of raising
+    time_format  what numbers in `played_at` mean: seconds, milliseconds, microseconds or nanoseconds since 1970, or
+                 spreadsheet, days as a spreadsheet counts them
+    Raises UsageError for a missing file, unknown suffix or time format, InputError for a file that is empty, lacks a
+    required column or does not match its suffix, BadRowsError with every bad row. Unknown columns cause a warning.
     """
-    return read_matches(Path(path), skip_bad=skip_bad)
+    return read_matches(Path(path), skip_bad=skip_bad, time_format=time_format)
 
 
-def from_frame(frame: Frame, *, skip_bad: bool = False) -> MatchTable:
-    """Read the matches of a data frame in the tidy long form; errors as for `read`, with rows counted from 1."""
+def from_frame(frame: Frame, *, skip_bad: bool = False, time_format: str = "seconds") -> MatchTable:
+    """Read the matches of a data frame in the tidy long form; options and errors as for `read`, rows count from 1."""
+    form = format_named(time_format)
     try:
         rows = pa.RecordBatchReader.from_stream(frame).read_all()
     except pa.ArrowException as error:  # for instance a pandas column that mixes numbers and text
         raise InputError(f"the data frame cannot be read as Arrow: {error}") from error
-    return assemble(rows, Source("the data frame"), skip_bad=skip_bad)
+    return assemble(rows, Source("the data frame"), skip_bad=skip_bad, form=form)
 
 
 def table_of(matches: MatchTable | Frame, *, skip_bad: bool = False) -> MatchTable:

@@ -13,9 +13,10 @@ from numpy.typing import NDArray
 from evenmatch.history import Columns, Flags, Floats, History, Integers, fill_duration, ladder_indices
 from evenmatch.tables import columns
 from evenmatch.tables.cells import ColumnCells
-from evenmatch.tables.columns import Faults, datetime_text
+from evenmatch.tables.columns import Faults, RowFault
 from evenmatch.tables.source import Source
 from evenmatch.tables.table import MatchTable
+from evenmatch.times import iso_time
 
 Rows = NDArray[np.int64]
 
@@ -32,7 +33,7 @@ class TableBuild:
         self.cells, self.rows, self.faults = cells, rows, faults
         readable = np.flatnonzero((cells.match >= 0) & (cells.team >= 0))
         incomplete = np.flatnonzero(pc.is_in(cells.match_id, pa.array(broken, cells.match_id.type)).to_numpy(False))
-        self.misread = np.union1d(cells.match[[row for row, _ in faults.found]], incomplete)
+        self.misread = np.union1d(cells.match[[fault.row for fault in faults.found]], incomplete)
         self._group(readable)
         self._check_agreement()
         self._check_duplicates()
@@ -86,7 +87,7 @@ class TableBuild:
         """Check that the rows of a match agree on its time, ladder and duration."""
         c = self.cells
         text: dict[str, Callable[[int], object]] = {
-            "played_at": lambda row: datetime_text(int(c.time[row])),
+            "played_at": lambda row: iso_time(int(c.time[row])),
             "ladder": lambda row: repr(c.ladders[int(c.ladder[row])].as_py()),
             "duration": lambda row: f"{c.duration[row]:g}",
         }
@@ -102,7 +103,7 @@ class TableBuild:
             differ = self._in_order(known) & (first >= 0) & (self._in_order(values) != values[first])
             for row, other in zip(self.order[differ].tolist(), first[differ].tolist(), strict=True):
                 fault = f"{name} is {text[name](row)}, an earlier row of the match has {text[name](other)}"
-                self.faults.found.append((row, f"{fault}; expected one {name} per match"))
+                self.faults.found.append(RowFault(row, f"{fault}; expected one {name} per match", "match"))
 
     def _match_durations(self) -> Floats:
         """Each match's duration, NaN if none of its rows has one."""
@@ -137,7 +138,7 @@ class TableBuild:
         team = np.fmax.reduceat(own, self.slot_start[:-1]) if len(own) else own
         differ = np.flatnonzero(own < np.repeat(team, np.diff(self.slot_start)))
         fault = f"{what} differs between rows of the team; expected one {what} per team"
-        self.faults.note(self.order[differ], lambda row: f"{what} is {values[row]:g}; {fault}")
+        self.faults.note(self.order[differ], lambda row: f"{what} is {values[row]:g}; {fault}", "team")
         return team
 
     def _places(self) -> Integers:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import re
 import warnings
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -13,16 +14,18 @@ import pyarrow as pa
 from evenmatch.errors import EvenmatchWarning, InputError
 from evenmatch.history import Flags, Floats, Integers, Times
 from evenmatch.tables import columns
-from evenmatch.tables.columns import Faults
+from evenmatch.tables.columns import Extent, Faults
 from evenmatch.tables.source import Source
 from evenmatch.tables.table import COLUMNS, NEEDED
+from evenmatch.times import SECONDS, TimeFormat
 
-NUMBERS = {  # lowest, highest, and whether NaN is an empty cell
-    "team_score": (-math.inf, math.inf, True),
-    "score": (-math.inf, math.inf, True),
-    "seconds": (0.0, math.inf, False),
-    "performance": (-1.0, 1.0, True),
-    "duration": (0.0, math.inf, True),
+NUMBERS: Mapping[str, tuple[float, float, bool, Extent]] = {
+    # lowest, highest, whether NaN is an empty cell, and what a value belongs to
+    "team_score": (-math.inf, math.inf, True, "team"),
+    "score": (-math.inf, math.inf, True, "row"),
+    "seconds": (0.0, math.inf, False, "row"),
+    "performance": (-1.0, 1.0, True, "row"),
+    "duration": (0.0, math.inf, True, "match"),
 }
 FLAGS = {"quit": False, "keep": True}  # what an empty cell means
 _INDEX = r"__index_level_\d+__$"  # the index of a pandas frame, not a column of the user
@@ -79,7 +82,7 @@ def known_columns(rows: pa.Table, source: Source) -> pa.Table:
     return columns.plain(rows)
 
 
-def read_cells(rows: dict[str, pa.ChunkedArray], count: int, faults: Faults) -> ColumnCells:
+def read_cells(rows: dict[str, pa.ChunkedArray], count: int, faults: Faults, form: TimeFormat = SECONDS) -> ColumnCells:
     """Read every known column of `count` rows; absent ones are empty. Removes each column from `rows`."""
     nan = np.full(count, np.nan)
     present = set(rows)
@@ -96,14 +99,14 @@ def read_cells(rows: dict[str, pa.ChunkedArray], count: int, faults: Faults) -> 
     team, teams = columns.names(rows.pop("team"), "team", faults)
     player, players = columns.names(rows.pop("player"), "player", faults)
     if "ladder" in present:
-        ladder, ladders = columns.names(or_default(rows.pop("ladder")), "ladder", faults)
+        ladder, ladders = columns.names(or_default(rows.pop("ladder")), "ladder", faults, per="match")
     else:
         ladder, ladders = np.zeros(count, np.int32), pa.array(["default"])
     pa.default_memory_pool().release_unused()  # otherwise Arrow keeps the memory of the text columns, most of the total
     return ColumnCells(
         match=match,
         match_id=match_id,
-        time=columns.times(rows.pop("played_at"), faults),
+        time=columns.times(rows.pop("played_at"), faults, form),
         ladder=ladder,
         ladders=ladders,
         team=team,
@@ -124,8 +127,8 @@ def read_cells(rows: dict[str, pa.ChunkedArray], count: int, faults: Faults) -> 
 
 def read_number(column: pa.ChunkedArray, name: str, faults: Faults) -> Floats:
     """The numbers of an optional column, NaN for an empty cell."""
-    low, high, nan_is_empty = NUMBERS[name]
-    return columns.numbers(column, name, low, high, faults, nan_is_empty=nan_is_empty)
+    low, high, nan_is_empty, per = NUMBERS[name]
+    return columns.numbers(column, name, low, high, faults, nan_is_empty=nan_is_empty, per=per)
 
 
 def or_default(ladder: pa.ChunkedArray) -> pa.ChunkedArray:

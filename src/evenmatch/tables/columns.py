@@ -7,37 +7,63 @@ import re
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, field
-from datetime import UTC, datetime, timedelta
-from typing import Any
+from datetime import UTC, date, datetime
+from decimal import Decimal
+from functools import partial
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from evenmatch.durations import DAY, SECOND
 from evenmatch.errors import InputError
 from evenmatch.history import Flags, Floats, Times
 from evenmatch.match import LARGEST_PLACE
+from evenmatch.times import (
+    END_TIME,
+    EPOCH,
+    FIRST_TIME,
+    MISREAD_END,
+    PLAIN_NUMBER,
+    SECONDS,
+    YEARS,
+    TimeFormat,
+    is_plausible,
+    likeness,
+    misread,
+)
 
-FIRST_TIME = int(datetime(1, 1, 1, tzinfo=UTC).timestamp()) * 1_000_000
-LAST_TIME = int(datetime(9999, 12, 31, 23, 59, 59, tzinfo=UTC).timestamp()) * 1_000_000 + 999_999
-UNREAD = np.iinfo(np.int64).min  # marks a time that could not be read
-_PLAIN_NUMBER = r"^\s*[-+]?[0-9]+(\.[0-9]*)?([eE][-+]?[0-9]+)?\s*$"
+UNREAD = int(np.iinfo(np.int64).min)  # marks a time that could not be read
 _WORDS = dict.fromkeys(("true", "t", "yes", "y", "1", "1.0"), True)
 _WORDS |= dict.fromkeys(("false", "f", "no", "n", "0", "0.0"), False)
-_BASIC_DATE = r"^\s*[0-9]{8}\s*$"  # 20261121 is a date, not epoch seconds
 _CHUNK = 65_536
+
+
+Extent = Literal["row", "team", "match"]
+
+
+class RowFault(NamedTuple):
+    """A row (counted from 0) that cannot be read, and why.
+
+    per  what the value belongs to; the same fault in other rows of the team or match is not reported again
+    """
+
+    row: int
+    reason: str
+    per: Extent = "row"
 
 
 @dataclass
 class Faults:
-    """Rows that cannot be read: pairs of row (counted from 0) and reason."""
+    """Rows that cannot be read."""
 
-    found: list[tuple[int, str]] = field(default_factory=list)
+    found: list[RowFault] = field(default_factory=list)
 
-    def note(self, rows: NDArray[np.integer], reason: Callable[[int], str]) -> None:
+    def note(self, rows: NDArray[np.integer], reason: Callable[[int], str], per: Extent = "row") -> None:
         """Add a fault for each of these rows."""
-        self.found.extend((row, reason(row)) for row in rows.tolist())
+        self.found.extend(RowFault(row, reason(row), per) for row in rows.tolist())
 
 
 def plain(rows: pa.Table) -> pa.Table:
@@ -57,7 +83,7 @@ def plain(rows: pa.Table) -> pa.Table:
 
 
 def names(
-    column: pa.ChunkedArray, what: str, faults: Faults, *, in_runs: bool = False
+    column: pa.ChunkedArray, what: str, faults: Faults, *, in_runs: bool = False, per: Extent = "row"
 ) -> tuple[NDArray[np.int32], pa.Array]:
     """Codes (-1 if missing) in order of first appearance, and the distinct texts that they refer to.
 
@@ -82,7 +108,7 @@ def names(
     empty = pc.equal(encoded.dictionary, "").to_numpy(zero_copy_only=False).astype(bool)
     if empty.any():
         codes = np.where((codes >= 0) & empty[codes], np.int32(-1), codes)
-    faults.note(np.flatnonzero(codes < 0), lambda _: f"{what} is empty; expected any text")
+    faults.note(np.flatnonzero(codes < 0), lambda _: f"{what} is empty; expected any text", per)
     return codes, encoded.dictionary
 
 
@@ -95,11 +121,13 @@ def numbers(
     *,
     nan_is_empty: bool = True,
     accepted: str | None = None,
+    per: Extent = "row",
 ) -> Floats:
     """Finite numbers from `low` to `high`, NaN for an empty cell.
 
     nan_is_empty  False: a NaN is a fault; True: it means not recorded, as files write for a missing score
     accepted      the allowed values in words, for the message
+    per           what a value belongs to, see RowFault
     """
     accepted = accepted or _accepted(low, high)
     if pa.types.is_boolean(column.type):
@@ -110,7 +138,7 @@ def numbers(
         missing |= np.isnan(values) & ~unread
     out = ~missing & ~unread & ~((values >= low) & (values <= high) & np.isfinite(values))
     texts = _shown(column)
-    faults.note(np.flatnonzero(unread | out), lambda row: f"{what} is {texts(row)}; expected {accepted}")
+    faults.note(np.flatnonzero(unread | out), lambda row: f"{what} is {texts(row)}; expected {accepted}", per)
     values[missing | unread | out] = np.nan
     return values
 
@@ -118,9 +146,9 @@ def numbers(
 def places(column: pa.ChunkedArray, faults: Faults) -> NDArray[np.int32]:
     """Finishing places, 0 for an empty cell."""
     accepted = "a whole number from 1 (the best) upwards"
-    values = numbers(column, "place", 1, LARGEST_PLACE, faults, accepted=accepted)
+    values = numbers(column, "place", 1, LARGEST_PLACE, faults, accepted=accepted, per="team")
     broken = (values % 1 != 0) & ~np.isnan(values)
-    faults.note(np.flatnonzero(broken), lambda row: f"place is {values[row]:g}; expected {accepted}")
+    faults.note(np.flatnonzero(broken), lambda row: f"place is {values[row]:g}; expected {accepted}", "team")
     return np.where(np.isnan(values) | broken, 0, values).astype(np.int32)
 
 
@@ -136,10 +164,8 @@ def flags(column: pa.ChunkedArray, what: str, default: bool, faults: Faults) -> 
     return column.fill_null(default).combine_chunks().to_numpy(zero_copy_only=False).astype(bool)
 
 
-def times(column: pa.ChunkedArray, faults: Faults) -> Times:
-    """Microseconds since the Unix epoch from timestamps, ISO 8601 text or epoch seconds; UNREAD for anything else."""
-    texts = _shown(column)
-    accepted = "a timestamp, ISO 8601 text such as 2026-11-21T18:30:00Z, or epoch seconds, in the years 1 to 9999"
+def times(column: pa.ChunkedArray, faults: Faults, form: TimeFormat = SECONDS) -> Times:
+    """Microseconds since the Unix epoch from timestamps, ISO 8601 text or numbers in a format; UNREAD for all else."""
     missing = _nulls(column)
     kind = column.type
     if pa.types.is_timestamp(kind) or pa.types.is_date(kind):
@@ -147,20 +173,35 @@ def times(column: pa.ChunkedArray, faults: Faults) -> Times:
         values = micros.fill_null(0).combine_chunks().to_numpy(zero_copy_only=False).copy()
         unread = np.zeros(len(values), bool)
     elif _is_number(kind):
-        values, unread = _from_seconds(column.cast(pa.float64(), safe=False).to_numpy())
+        values, unread = _from_numbers(column.cast(pa.float64(), safe=False).to_numpy(), form)
     else:
-        values, unread = _from_text(column)
-    bad = unread | missing | (values < FIRST_TIME) | (values > LAST_TIME)
-    rows = np.flatnonzero(bad)
-    faults.note(
-        rows,
-        lambda row: (
-            f"played_at is {'empty' if missing[row] else texts(row)}; expected {accepted}"
-            + ("" if unread[row] or missing[row] else " (epoch milliseconds must be divided by 1000)")
-        ),
-    )
-    values[rows] = UNREAD
+        values, unread = _from_text(column, form)
+    unread |= missing
+    early = (values > 0) & (values < MISREAD_END)
+    implausible = np.flatnonzero(((values < FIRST_TIME) | (values >= END_TIME) | early) & ~unread)
+    implausible = implausible[[not is_plausible(micros) for micros in values[implausible].tolist()]]
+    texts = _shown(column)
+
+    def misread_time(row: int) -> str:
+        return f"played_at is {texts(row)}{misread(int(values[row]))}; expected {_accepted_times(form)}"
+
+    def no_time(row: int) -> str:
+        value = column[row].as_py()
+        if value is None:
+            return f"played_at is empty; expected {_accepted_times(form)}"
+        like = likeness(float(value) if isinstance(value, Decimal) else value)
+        option = f"; --time-format {like.time_format} reads it" if like.time_format else ""
+        return f"played_at is {texts(row)}{like.clause}; expected {_accepted_times(form)}{option}"
+
+    faults.note(np.flatnonzero(unread), no_time, "match")
+    faults.note(implausible, misread_time, "match")
+    values[unread] = UNREAD
+    values[implausible] = UNREAD
     return values
+
+
+def _accepted_times(form: TimeFormat) -> str:
+    return f"a timestamp or ISO 8601 text such as 2026-11-21T18:30:00Z, in {YEARS}, or {form.accepted}"
 
 
 def _accepted(low: float, high: float) -> str:
@@ -184,7 +225,7 @@ def _nulls(column: pa.ChunkedArray) -> Flags:
 def _shown(column: pa.ChunkedArray) -> Callable[[int], str]:
     def text(row: int) -> str:
         value = column[row].as_py()
-        if isinstance(value, str) and not re.match(_PLAIN_NUMBER, value):
+        if isinstance(value, str) and not re.match(PLAIN_NUMBER, value):
             return repr(value)
         return str(value)
 
@@ -222,15 +263,30 @@ def _one_by_one(
     return values, unread
 
 
-def _from_seconds(seconds: Floats) -> tuple[Times, Flags]:
-    unread = ~np.isfinite(seconds)
-    near = np.clip(np.where(unread, 0, seconds), -1e12, 1e12)  # values beyond are far outside the calendar
-    whole = np.floor(near)
-    micros = np.rint((near - whole) * 1e6)
-    return whole.astype(np.int64) * 1_000_000 + micros.astype(np.int64), unread
+def _from_numbers(numbers: Floats, form: TimeFormat) -> tuple[Times, Flags]:
+    """Times in a format, or dates of eight digits; and a mask of the numbers that are neither."""
+    unread = ~((numbers >= form.low) & (numbers < form.high))
+    count = np.where(unread, form.zero, numbers) - form.zero
+    whole = np.floor(count)
+    micros = np.rint(whole * form.unit).astype(np.int64) + np.rint((count - whole) * form.unit).astype(np.int64)
+    if form.unit == DAY:  # a spreadsheet rounds its days, to five decimals or more
+        micros = (micros + SECOND // 2) // SECOND * SECOND
+    dates = np.flatnonzero(unread & (numbers >= 1800_01_01) & (numbers < 2100_01_01))
+    distinct, index = np.unique(numbers[dates], return_inverse=True)
+    days = np.array([_day(number) for number in distinct.tolist()], np.int64)
+    micros[dates], unread[dates] = days[index], days[index] == UNREAD
+    return micros, unread
 
 
-def _from_text(column: pa.ChunkedArray) -> tuple[Times, Flags]:
+def _day(number: float) -> int:
+    """The time of a date of eight digits, such as 20261121; UNREAD if it is none."""
+    try:
+        return (date.fromisoformat(f"{number:.15g}") - EPOCH.date()).days * DAY
+    except ValueError:
+        return UNREAD
+
+
+def _from_text(column: pa.ChunkedArray, form: TimeFormat) -> tuple[Times, Flags]:
     values, unread = np.zeros(len(column), np.int64), np.zeros(len(column), bool)
     if not pa.types.is_large_string(column.type):  # for instance a time of day, a duration, a list
         return values, ~unread
@@ -240,43 +296,33 @@ def _from_text(column: pa.ChunkedArray) -> tuple[Times, Flags]:
         for begin in range(0, len(chunk), _CHUNK):
             piece = chunk.slice(begin, _CHUNK)
             target = slice(start, start + len(piece))
-            values[target], unread[target] = _piece_from_text(piece)
+            values[target], unread[target] = _piece_from_text(piece, form)
             start += len(piece)
     return values, unread
 
 
-def _piece_from_text(piece: pa.Array) -> tuple[Times, Flags]:
+def _piece_from_text(piece: pa.Array, form: TimeFormat) -> tuple[Times, Flags]:
     """Use Arrow's parsers if the whole piece has one format, otherwise the standard library cell by cell."""
-    for form in (pa.timestamp("us", "UTC"), pa.timestamp("us")):
+    for kind in (pa.timestamp("us", "UTC"), pa.timestamp("us")):
         try:
-            moments = piece.cast(form).cast(pa.int64()).fill_null(0)
+            moments = piece.cast(kind).cast(pa.int64()).fill_null(0)
         except pa.ArrowInvalid:
             continue
         return moments.to_numpy(zero_copy_only=False), np.zeros(len(piece), bool)
-    present = piece.drop_null()
-    if (
-        pc.all(pc.match_substring_regex(present, _PLAIN_NUMBER)).as_py()
-        and not pc.any(pc.match_substring_regex(present, _BASIC_DATE)).as_py()
-    ):
+    if pc.all(pc.match_substring_regex(piece.drop_null(), PLAIN_NUMBER)).as_py():
         with suppress(pa.ArrowInvalid):  # a sign that Arrow cannot read
-            return _from_seconds(piece.fill_null("0").cast(pa.float64()).to_numpy(zero_copy_only=False))
-    return _one_by_one(piece, 0, parse_time)
+            return _from_numbers(piece.fill_null("0").cast(pa.float64()).to_numpy(zero_copy_only=False), form)
+    return _one_by_one(piece, 0, partial(parse_time, form=form))
 
 
-def parse_time(text: str) -> int:
-    """Microseconds since the Unix epoch from ISO 8601 text or epoch seconds; ValueError for anything else."""
-    if re.match(_PLAIN_NUMBER, text) and not re.match(_BASIC_DATE, text):  # no range check: that is left to the caller
-        values, unread = _from_seconds(np.array([float(text)]))
+def parse_time(text: str, form: TimeFormat = SECONDS) -> int:
+    """Microseconds since the Unix epoch from ISO 8601 text or a number in a format; ValueError for anything else."""
+    if re.match(PLAIN_NUMBER, text):
+        values, unread = _from_numbers(np.array([float(text)]), form)
         if unread[0]:
             raise ValueError(text)
         return int(values[0])
     moment = datetime.fromisoformat(text.strip())
     moment = moment if moment.tzinfo else moment.replace(tzinfo=UTC)
     whole = int(moment.replace(microsecond=0).timestamp())
-    return whole * 1_000_000 + moment.microsecond
-
-
-def datetime_text(micros: int) -> str:
-    """Format a time (microseconds since the epoch) as ISO 8601 text ending in Z."""
-    moment = datetime(1970, 1, 1, tzinfo=UTC) + timedelta(microseconds=micros)
-    return moment.replace(tzinfo=None).isoformat() + "Z"
+    return whole * SECOND + moment.microsecond

@@ -12,7 +12,7 @@ import jinja2
 from markupsafe import Markup
 
 from evenmatch.lab.safe_names import plain, visible
-from evenmatch.service.times import iso_time
+from evenmatch.times import iso_time
 
 Values = Mapping[str, object]
 LONGEST = 60  # characters of a name

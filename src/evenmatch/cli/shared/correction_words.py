@@ -94,7 +94,7 @@ def about(row: Row, changed: Sequence[Difference]) -> str | None:
 
 
 def _since(since: object) -> str:
-    from evenmatch.service.times import iso_time
+    from evenmatch.times import iso_time
 
     return f", since {iso_time(since)}" if isinstance(since, int) else ""
 

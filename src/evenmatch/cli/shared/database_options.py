@@ -7,20 +7,20 @@ import shlex
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from evenmatch.errors import DamageError, UsageError
+from evenmatch.times import EPOCH
 
 if TYPE_CHECKING:
     from evenmatch.service.service import Service
 
 DATABASE = "evenmatch.db"
 VARIABLE = "EVENMATCH_DB"
-EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 Db = Annotated[
     str,
     typer.Option(

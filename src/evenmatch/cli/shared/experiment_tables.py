@@ -18,7 +18,7 @@ COMPARED = ("", "A", "B", "B − A", "more matches needed", "to know", "verdict"
 
 def described(experiment: QueueExperiment) -> str:
     """An experiment in a sentence."""
-    from evenmatch.service.times import iso_time
+    from evenmatch.times import iso_time
 
     design = experiment.design
     ended = "" if experiment.stopped_at is None else f" until {iso_time(experiment.stopped_at)}"

@@ -43,12 +43,12 @@ def received(file: str) -> Iterator[tuple[Path, str | None]]:
         yield path, "standard input"
 
 
-def matches_in(path: Path, name: str | None, skip_bad: bool) -> MatchTable:
+def matches_in(path: Path, name: str | None, skip_bad: bool, time_format: str) -> MatchTable:
     """Read the matches of a file, with a progress bar."""
     from evenmatch.tables.reading import read_matches
 
     with working(f"reading {name or path.name}"):
-        return read_matches(path, name, skip_bad=skip_bad)
+        return read_matches(path, name, skip_bad=skip_bad, time_format=time_format)
 
 
 @contextmanager

@@ -47,6 +47,15 @@ AsOf = Annotated[
 SkipBad = Annotated[
     bool, typer.Option("--skip-bad", help="Leave out bad matches and report their number, instead of stopping.")
 ]
+TimeFormat = Annotated[
+    str,
+    typer.Option(
+        "--time-format",
+        metavar="FORMAT",
+        help="Meaning of numbers in played_at: seconds, milliseconds, microseconds or nanoseconds since 1970, or "
+        "spreadsheet (days).",
+    ),
+]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON document and nothing else.")]
 
 
@@ -82,28 +91,39 @@ def naming_value(error: typer.BadParameter) -> str:
     return f"{value!r}: {error.message}"
 
 
-def moment(text: str | None, option: str = "--as-of") -> int | None:
-    """Parse a time into microseconds since 1970. option: its name in the UsageError."""
-    from evenmatch.tables.columns import FIRST_TIME, LAST_TIME, parse_time
+def moment(
+    text: str | None, option: str = "--as-of", expected: str = "ISO 8601, for example 2026-11-21T18:30:00Z"
+) -> int | None:
+    """Parse a time into microseconds since 1970. option, expected: what the UsageError names and would accept."""
+    from evenmatch.tables.columns import parse_time
+    from evenmatch.times import SECONDS, YEARS, is_plausible, likeness, misread
 
     if text is None:
         return None
     try:
         micros = parse_time(text)
+        clause = misread(micros)
     except (ValueError, OverflowError):
-        micros = LAST_TIME + 1
-    if not FIRST_TIME <= micros <= LAST_TIME:
-        raise UsageError(f"{option} {text}: expected ISO 8601, for example 2026-11-21T18:30:00Z, or epoch seconds")
+        micros, clause = None, likeness(text).clause
+    if micros is None or not is_plausible(micros):
+        raise UsageError(f"{option} {text}{clause}: expected {expected}, in {YEARS}, or {SECONDS.accepted}")
     return micros
 
 
-def matches_of(path: Path, ladder: str | None, pool: bool, as_of: int | None, skip_bad: bool) -> MatchTable:
+def matches_of(
+    path: Path,
+    ladder: str | None,
+    pool: bool,
+    skip_bad: bool,
+    time_format: str,
+    as_of: int | None = None,
+) -> MatchTable:
     """Read the matches that the options select, with a progress bar; those later than `as_of` are left out."""
     from evenmatch.cli.shared.output import note, working
     from evenmatch.tables import read
 
     with working(f"reading {path.name}"):
-        matches = read(path, skip_bad=skip_bad)
+        matches = read(path, skip_bad=skip_bad, time_format=time_format)
         if ladder is not None:
             matches = matches.on_ladder(ladder)
         if pool:

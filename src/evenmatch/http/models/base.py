@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING, Annotated, cast
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, PlainSerializer, WithJsonSchema
 
+from evenmatch.times import EPOCH, likeness
+
 if TYPE_CHECKING:
     from pydantic.config import JsonDict
 
-EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 MICROSECOND = timedelta(microseconds=1)
 LONGEST = 256
 
@@ -38,7 +39,13 @@ def time_of(text: str) -> datetime:
         moment = datetime.fromisoformat(text)
         return moment.astimezone(UTC) if moment.tzinfo else moment.replace(tzinfo=UTC)
     except (ValueError, OverflowError):  # OverflowError: years 1 and 9999 in other zones
-        raise ValueError("expected an ISO 8601 time, for example 2026-11-21T18:30:00Z") from None
+        raise ValueError(_refusal(text)) from None
+
+
+def _refusal(value: object) -> str:
+    what = likeness(value).what
+    guess = f", but this looks like {what}" if what else ""
+    return f"expected an ISO 8601 time as text, for example 2026-11-21T18:30:00Z{guess}"
 
 
 def _parsed(value: object) -> object:
@@ -46,7 +53,7 @@ def _parsed(value: object) -> object:
         return time_of(value)
     if isinstance(value, datetime):
         return value
-    raise ValueError("expected an ISO 8601 time as text, for example 2026-11-21T18:30:00Z")
+    raise ValueError(_refusal(value))
 
 
 def _iso_utc(moment: datetime) -> str:

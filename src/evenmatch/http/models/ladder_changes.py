@@ -128,6 +128,7 @@ class LadderOut(ResponseModel):
                         "rating_floor": None,
                         "rating_stop": "Gold",
                         "team_size": 6,
+                        "other_sizes": "warn",
                         "team_limit": 500,
                         "player_limit": 1000,
                         "reset": "soft",

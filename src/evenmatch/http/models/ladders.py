@@ -29,6 +29,7 @@ RULES: JsonDict = {
 SETTINGS: JsonDict = {
     "title": "Arena 6v6",
     "team_size": 6,
+    "other_sizes": "warn",
     "team_limit": 500,
     "player_limit": 1000,
     "reset": "soft",

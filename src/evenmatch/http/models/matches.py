@@ -156,6 +156,11 @@ class ReceiptOut(ResponseModel):
     position: int = Field(description="Position in the ladder's ledger.")
     rated: bool
     teams: list[list[PlayerChange]]
+    warnings: list[str] = Field(
+        default_factory=list,
+        description="Sentences about odd contents, such as teams of another size than the ladder's team_size; absent "
+        "if there are none.",
+    )
 
 
 class Outcome(ResponseModel):

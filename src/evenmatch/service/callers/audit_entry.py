@@ -11,7 +11,7 @@ from evenmatch.service.callers.access import Caller
 from evenmatch.service.corrections import Ban, Reinstate, Unvoid, Void
 from evenmatch.service.ladders import ChangeRules
 from evenmatch.service.recording.insertion import InsertMatches
-from evenmatch.service.times import iso_time
+from evenmatch.times import iso_time
 
 Correcting = Void | Unvoid | Ban | Reinstate | ChangeRules | InsertMatches
 

@@ -16,8 +16,7 @@ from evenmatch.ledger.text import check_text
 from evenmatch.service.callers.access import OPERATOR, SCOPES, Caller
 from evenmatch.service.callers.audit_trail import note
 from evenmatch.service.callers.signing import SignedRequest, check, signing_key, verifier
-from evenmatch.service.times import iso_time
-from evenmatch.tables.columns import LAST_TIME
+from evenmatch.times import END_TIME, iso_time
 
 __all__ = ["Key", "Keys"]
 
@@ -84,9 +83,9 @@ class Keys:
         limits = None if ladders is None else tuple(sorted(set(ladders)))
         if limits == ():
             raise UsageError("a key needs at least one ladder, or None for all ladders")
-        if expires_at is not None and not now < expires_at <= LAST_TIME:
+        if expires_at is not None and not now < expires_at < END_TIME:
             raise UsageError(
-                f"the key would expire at {expires_at} µs; the expiry must be in the future, up to the year 9999"
+                f"the key would expire at {expires_at} µs; the expiry must be in the future and before the year 2100"
             )
         key_id = f"em_{''.join(secrets.choice(LETTERS) for _ in range(_ID_LETTERS - 3))}"
         text = f"{key_id}_{secrets.token_urlsafe(32)}"

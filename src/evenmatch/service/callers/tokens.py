@@ -19,7 +19,7 @@ from evenmatch.ledger.text import check_text
 from evenmatch.service.callers.access import OPERATOR, Caller
 from evenmatch.service.callers.audit_trail import note
 from evenmatch.service.callers.keys import REMEMBERED, Keys
-from evenmatch.service.times import iso_time
+from evenmatch.times import iso_time
 
 ISSUER = "evenmatch"
 LASTS, LONGEST = 3600, 86_400  # lifetime in seconds: default, maximum

@@ -16,7 +16,7 @@ from evenmatch.service.name_rule import check_names
 from evenmatch.service.recording.ledger_append import AHEAD
 from evenmatch.service.settings import Settings
 from evenmatch.service.stored_queues import rules_of
-from evenmatch.service.times import iso_time
+from evenmatch.times import implausible, iso_time
 
 LONGEST = 7 * 86_400.0  # largest expires_in, in seconds
 AGAIN = 10.0  # seconds after which a ladder with too many live matches may be asked again
@@ -124,10 +124,12 @@ def _teams(match: LiveMatchRow, *, first: bool) -> list[list[int]]:
 
 
 def _check_times(match_id: str, started_at: int | None, expires_in: float | None, now: int) -> None:
-    if started_at is not None and not 0 <= started_at <= now + AHEAD:
+    if started_at is not None and (reason := implausible("started_at", started_at)):
+        raise InputError(f"match {match_id!r}: {reason}")
+    if started_at is not None and started_at > now + AHEAD:
         limit = iso_time(now + AHEAD)
         raise InputError(
-            f"match {match_id!r}: started_at is {started_at} μs; at most a day from now is allowed, {limit}"
+            f"match {match_id!r}: started_at is {iso_time(started_at)}; at most a day from now is allowed, {limit}"
         )
     if expires_in is not None and not 0 < expires_in <= LONGEST:
         raise InputError(f"match {match_id!r}: expires_in is {expires_in}; expected seconds up to {LONGEST:.0f}")

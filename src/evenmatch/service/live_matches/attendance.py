@@ -5,20 +5,18 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 from typing import NamedTuple
 
 from evenmatch.errors import ConflictError, InputError, UnknownNameError
 from evenmatch.ledger.tables.live_matches import LiveMatchRow, MatchSlot
 from evenmatch.match import Appearance, Match, Team
 from evenmatch.service.recording.ledger_append import AHEAD
-from evenmatch.service.times import iso_time
+from evenmatch.times import EPOCH, iso_time
 
 SKEW = 300_000_000  # how far a game server's clock may be behind ours, if both gave times for one player
 
 SPANS = 100  # attendance spans, and sides, of a player in a match
-
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 class Presence(NamedTuple):
@@ -239,7 +237,7 @@ def match_of(
             players.append(Appearance(name, result.score, seconds, quit_early, result.performance, result.keep))
         teams.append(Team(tuple(players), end.place, end.score))
     duration = (ended_at - match.started_at) / 1e6 if ending.duration is None else ending.duration
-    played_at = _EPOCH + timedelta(microseconds=ended_at)
+    played_at = EPOCH + timedelta(microseconds=ended_at)
     return Match(match.match_id, played_at, tuple(teams), ladder, duration)
 
 

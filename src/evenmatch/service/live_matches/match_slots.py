@@ -8,7 +8,7 @@ from evenmatch.errors import ConflictError, InputError
 from evenmatch.ledger.store import Store
 from evenmatch.ledger.tables import live_matches
 from evenmatch.ledger.tables.live_matches import EXPIRED, OPEN, LiveMatchBody, LiveMatchRow, MatchSlot
-from evenmatch.service.times import iso_time
+from evenmatch.times import iso_time
 
 
 def begin(

@@ -9,7 +9,7 @@ from typing import NamedTuple
 from evenmatch.ledger.events import Kind
 from evenmatch.ledger.store import Head, Store
 from evenmatch.ledger.tables import corrections, player_identities
-from evenmatch.service.times import iso_time
+from evenmatch.times import iso_time
 
 PEOPLE = ("player", "into")
 APART = {*PEOPLE, "match", "id", "reason"}  # keys of an event's body that have their own field in Ruling

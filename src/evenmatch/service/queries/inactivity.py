@@ -12,9 +12,9 @@ from evenmatch.ledger.tables import corrections
 from evenmatch.service.queries.standings import View
 from evenmatch.service.rating_decay import bound_of, next_decay
 from evenmatch.service.settings import Settings
-from evenmatch.service.times import iso_time
 from evenmatch.standings.board import Standing
 from evenmatch.standings.rules import PERCENTILE, RATING
+from evenmatch.times import iso_time
 
 NEAR = 7 * DAY  # how long before it happens a page shows it
 YEAR = 366 * DAY  # what happens later is left out

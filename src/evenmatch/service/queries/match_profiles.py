@@ -25,8 +25,8 @@ from evenmatch.service.export.tables import list_of_player
 from evenmatch.service.queries.match_explanations import Finish, known_number, movement, outcome, standing_of
 from evenmatch.service.recording.receipts import MatchReceipt, PlayerReceipt, RatedBlock, receipts
 from evenmatch.service.settings import Settings
-from evenmatch.service.times import iso_time
 from evenmatch.systems.system import Change
+from evenmatch.times import iso_time
 
 __all__ = ["END_OF_LIST", "ListKey"]  # these two are defined in the ledger
 

@@ -16,9 +16,9 @@ from evenmatch.service.ladders import Ladder, describe
 from evenmatch.service.queries.standings import StandingsCache, View, take
 from evenmatch.service.queries.visibility import Visibility
 from evenmatch.service.seasons import FinalStanding
-from evenmatch.service.times import iso_time
 from evenmatch.standings.board import Standing
 from evenmatch.standings.rules import StandingsRules
+from evenmatch.times import iso_time
 
 Row = dict[str, object]
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from evenmatch.durations import DAY
 from evenmatch.service.queries.placement_progress import placement_progress, placement_rule
 from evenmatch.service.queries.standings import View
-from evenmatch.service.times import iso_time
 from evenmatch.standings.activity import NEVER
 from evenmatch.standings.board import Standing
 from evenmatch.standings.rules import AUTO
+from evenmatch.times import iso_time
 
 
 def why_nobody(view: View) -> str | None:

@@ -21,7 +21,7 @@ from evenmatch.service.penalties import strike
 from evenmatch.service.queue_rules import QueueRules
 from evenmatch.service.queues.playlists import PlaylistMoves
 from evenmatch.service.stored_queues import QueueSetup
-from evenmatch.service.times import iso_time
+from evenmatch.times import iso_time
 
 
 class QueueChanges:

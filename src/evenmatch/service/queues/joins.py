@@ -29,7 +29,7 @@ from evenmatch.service.queues.parties import check, choices_of, party_of, with_a
 from evenmatch.service.queues.playlists import LostSeatError
 from evenmatch.service.queues.requests import Join, RequestResult
 from evenmatch.service.stored_queues import QueueSetup
-from evenmatch.service.times import iso_time
+from evenmatch.times import iso_time
 
 Outcome = RequestResult | EvenmatchError
 

@@ -17,7 +17,7 @@ from evenmatch.service.queue_rules import QueueRules
 from evenmatch.service.queues.changes import QueueChanges
 from evenmatch.service.queues.join_profiles import JoinProfiles
 from evenmatch.service.stored_queues import QueueSetup
-from evenmatch.service.times import iso_time
+from evenmatch.times import iso_time
 
 
 class RemovedQueue(NamedTuple):

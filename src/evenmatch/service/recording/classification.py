@@ -11,7 +11,8 @@ from evenmatch.ledger.plan import Plan
 from evenmatch.ledger.store import Head, Store
 from evenmatch.ledger.tables import events, player_identities
 from evenmatch.service.name_rule import NameRule
-from evenmatch.service.recording.ledger_append import Batch, wrong_time
+from evenmatch.service.recording.ledger_append import Batch, in_future
+from evenmatch.service.recording.other_sizes import other_sizes
 from evenmatch.service.settings import Settings
 
 Value = TypeVar("Value")
@@ -37,13 +38,21 @@ def classify(
                 again.append(index)
             else:
                 outcomes[index] = _conflict(match_id, head.name)
-        elif wrong := wrong_time(int(batch.played_at[index]), now):
-            outcomes[index] = InputError(f"match {match_id!r}: {wrong}")
+        elif late := in_future(int(batch.played_at[index]), now):
+            outcomes[index] = InputError(f"match {match_id!r}: {late}")
         elif index in refused and batch.rated[index]:
             outcomes[index] = _refused(match_id, refused[index])
         else:
             first[match_id] = index
     return list(first.values()), again, outcomes
+
+
+def size_refusals(settings: Settings, batch: Batch, new: Sequence[int]) -> dict[int, BadRowsError]:
+    """The errors of those of these matches that the ladder's rule about sizes of teams refuses, by index."""
+    if settings.other_sizes != "refuse":
+        return {}
+    odd = other_sizes(settings, batch.history.columns, batch.rated)
+    return {index: _refused(batch.ids[index], str(odd[index])) for index in new if index in odd}
 
 
 def name_refusals(

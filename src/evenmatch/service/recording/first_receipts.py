@@ -23,24 +23,27 @@ def first_receipts(store: Store, head: Head, ids: Sequence[str]) -> dict[str, Ma
     rules_of = {
         generation: corrections.read_rules(store, head, generation) for generation in {row[1] for _, row in matches}
     }
-    changed, divisions = _divisions(store, head)
+    changed, settings = _settings(store, head)
+    positions = [int(block.positions[0]) for block, _ in matches]
+    late = events.read_counted_at(store, head.ladder, positions)
     receipt_of: dict[str, MatchReceipt] = {}
     for block, (match_id, generation, lines, _) in matches:
-        division_names = divisions[bisect_left(changed, int(block.positions[0])) - 1]
+        present = settings[bisect_left(changed, int(block.positions[0])) - 1]
+        divisions = [division.name for division in present.standings.divisions]
         system = rules_of[generation].system
         if lines is None or len(lines) not in (0, len(block.ids) * line_type(system).itemsize):
             raise DamageError(
                 f"what was returned for match {match_id!r} of ladder {head.name!r} is damaged; "
                 "`evenmatch verify` shows what is, restore a backup"
             )
-        rated = RatedBlock(system, block, [bytes(lines)], names, division_names)
-        receipt_of[match_id] = receipts(head.name, [match_id], rated)[0]
+        rated = RatedBlock(system, block, [bytes(lines)], names, divisions)
+        counted_at, _ = late.get(int(block.positions[0]), (None, None))
+        receipt_of[match_id] = receipts(head.name, [match_id], rated, present, [counted_at])[0]
     return receipt_of
 
 
-def _divisions(store: Store, head: Head) -> tuple[list[int], list[list[str]]]:
-    """The positions of changes of settings, ascending, and the names of the divisions since each."""
+def _settings(store: Store, head: Head) -> tuple[list[int], list[Settings]]:
+    """The positions of changes of settings, ascending, and the settings since each."""
     changes = [event for event in corrections.read(store, head, head.corrected) if "settings" in event.body]
     settings = [Settings.read(write_body(event.body["settings"])) for event in changes]  # type: ignore[arg-type]
-    names = [[division.name for division in setting.standings.divisions] for setting in settings]
-    return [event.position for event in changes], names
+    return [event.position for event in changes], settings

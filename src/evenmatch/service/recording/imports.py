@@ -18,7 +18,8 @@ from evenmatch.ledger.store import Store
 from evenmatch.ledger.tables import checkpoints, corrections, events, player_identities, player_states
 from evenmatch.rating import rateable, without
 from evenmatch.service.match_limits import LARGEST, MatchLimits
-from evenmatch.service.recording.ledger_append import AHEAD, EARLIEST, Batch, append, labels_of, wrong_time
+from evenmatch.service.recording.ledger_append import AHEAD, Batch, append, in_future, labels_of
+from evenmatch.service.recording.other_sizes import OtherSizes, other_sizes, summary
 from evenmatch.service.replay.ledger_replay import Progress
 from evenmatch.service.replay.rebuild import APART
 from evenmatch.service.settings import Settings
@@ -32,12 +33,14 @@ class ImportResult(NamedTuple):
 
     added     matches;  known  matches that were there before;  position  the last one of the ledger now
     left_out  the problems of the matches that were skipped
+    warnings  sentences about the added matches
     """
 
     added: int
     known: int
     position: int
     left_out: tuple[RowProblem, ...] = ()
+    warnings: tuple[str, ...] = ()
 
 
 class LateMatches(NamedTuple):
@@ -63,8 +66,9 @@ def check(
     """The matches that can be added to a ladder; with `skip_bad` without the others, whose problems are `skipped`.
 
     limits  the largest match, whatever the ladder allows
-    A match cannot be added if it is too large, if the ladder's system cannot rate it (unless rated is False), if two
-    names of one player appear in it, if it ends in the future, or if its id has other content.
+    A match cannot be added if it is too large, if the ladder's system cannot rate it (unless rated is False), if the
+    ladder refuses its teams' sizes, if two names of one player appear in it, if it ends in the future, or if its id has
+    other content.
     Raises BadRowsError with every such match, unless skip_bad. Raises ConflictError if the ladder is archived.
     """
     with database.read() as store:
@@ -75,7 +79,10 @@ def check(
         matches = _without_large(matches, limits.on(ladder, settings), skip_bad=skip_bad)
         if rated:
             matches = rateable(matches, rules, skip_bad=skip_bad)
-        wrong = [*_conflicts(store, ladder, matches, rated), *_twice(store, matches), *_wrong_times(matches, clock())]
+        if settings.other_sizes == "refuse":
+            odd = other_sizes(settings, matches.history.columns, [rated] * len(matches))
+            matches = without(matches, ((index, str(sizes)) for index, sizes in odd.items()), skip_bad=skip_bad)
+        wrong = [*_conflicts(store, ladder, matches, rated), *_twice(store, matches), *_in_future(matches, clock())]
     return without(matches, wrong, skip_bad=skip_bad)
 
 
@@ -118,6 +125,9 @@ def import_matches(
         rules = corrections.read_plan(store, head, head.planned).last_rules
     load_kernels(rules)  # compiled in a transaction, they would keep its lock for seconds
     left_out: set[str | None] = set()
+    settings = Settings.read(head.settings)
+    odd = other_sizes(settings, matches.history.columns, [rated] * len(matches))
+    warned: list[OtherSizes] = []
     added = known = done = 0
     position = head.position
     for batch in _batches(matches, rated):
@@ -141,12 +151,13 @@ def import_matches(
                 plan = corrections.read_plan(store, head, head.planned)
                 append(store, head, plan, batch.take(new), clock())
                 added += len(new)
+                warned += [odd[done + index] for index in new if done + index in odd]
                 _checkpoint(store, ladder)
             position = store.head(ladder).position
         done += len(batch)
         if progress:
             progress(done)
-    return ImportResult(added, known, position, (*refused, *conflicts))
+    return ImportResult(added, known, position, (*refused, *conflicts), tuple(summary(warned)))
 
 
 def _without_large(matches: MatchTable, limits: MatchLimits, *, skip_bad: bool) -> MatchTable:
@@ -200,10 +211,10 @@ def _labels(team: pa.DictionaryArray, history: History) -> list[str | None]:
     return [stored(tuple(codes[a:b])) for a, b in pairwise(starts)]
 
 
-def _wrong_times(matches: MatchTable, now: int) -> list[tuple[int, str]]:
+def _in_future(matches: MatchTable, now: int) -> list[tuple[int, str]]:
     time = matches.history.columns.time
-    wrong = np.flatnonzero((time > now + AHEAD) | (time < EARLIEST)).tolist()
-    return [(match, str(wrong_time(int(time[match]), now))) for match in wrong]
+    late = np.flatnonzero(time > now + AHEAD).tolist()
+    return [(match, str(in_future(int(time[match]), now))) for match in late]
 
 
 def _twice(store: Store, matches: MatchTable) -> list[tuple[int, str]]:

@@ -18,7 +18,7 @@ from evenmatch.ledger.store import Head, Store
 from evenmatch.ledger.tables import corrections, events, player_identities
 from evenmatch.service.ladders import PlannedCorrection
 from evenmatch.service.recording.ledger_append import Batch, LedgerEntry, insert, name_twice
-from evenmatch.service.times import iso_time
+from evenmatch.times import iso_time
 
 FIRST_PENDING = 2**62  # stands for the position of a match that has none yet
 

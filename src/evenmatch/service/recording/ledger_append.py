@@ -23,14 +23,13 @@ from evenmatch.ledger.tables import appearances, events, generations, ladders, p
 from evenmatch.ledger.text import check_texts
 from evenmatch.service.recording.report_batch import ReportBatch
 from evenmatch.service.recording.state_transaction import StateTransaction
-from evenmatch.tables.columns import datetime_text
+from evenmatch.times import iso_time
 
 # Maps player, rating, and completed matches and expected move after the batch, of each slot to percentile and division
 # as shown, UNSHOWN for none.
 Show = Callable[[Ids, Floats, NDArray[np.int64], Floats], tuple[NDArray[np.int64], NDArray[np.int64]]]
 
 
-EARLIEST = -5_364_662_400_000_000  # 1800-01-01: a time before that is one that a program has not set
 AHEAD = 86_400_000_000  # microseconds that a match may end after now: tolerates clock differences, not a wrong year
 
 
@@ -121,11 +120,12 @@ class Batch:
 
 
 class AppendedBatch(NamedTuple):
-    """An appended batch: its block, how it was rated, and the current name of each of its players by id."""
+    """An appended batch: its block, how it was rated, the current names of its players by id, and when it counts."""
 
     block: Block
     rated: Rated
     names: dict[int, str]
+    counted_at: Sequence[int | None]
 
 
 class ReceiptDisplay(NamedTuple):
@@ -176,7 +176,7 @@ def append(
         generations.set_rated(store, head.ladder, head.generation, time=roster.time, learned=learned)
         if roster.sample is not before:
             generations.set_sample(store, head.ladder, head.generation, roster.sample.pack())
-    return AppendedBatch(block, rated, names)
+    return AppendedBatch(block, rated, names, counted_at)
 
 
 class LedgerEntry(NamedTuple):
@@ -243,8 +243,8 @@ def _check_clock(head: Head, now: int) -> None:
     """
     if head.time is not None and head.time > now + AHEAD:
         raise StoreError(
-            f"the last match of ladder {head.name!r} ended at {datetime_text(head.time)}, but the clock says "
-            f"{datetime_text(now)}; if that is wrong, put the clock right, otherwise void the matches that ended later"
+            f"the last match of ladder {head.name!r} ended at {iso_time(head.time)}, but the clock says "
+            f"{iso_time(now)}; if that is wrong, put the clock right, otherwise void the matches that ended later"
         )
 
 
@@ -274,13 +274,11 @@ def _show(show: Show, block: Block, rated: Rated, roster: Roster) -> None:
     rated.lines["percentile"], rated.lines["division"] = percentile, division
 
 
-def wrong_time(played_at: int, now: int) -> str | None:
-    """Why a match that ended at this time is rejected; None if the time is accepted."""
-    if EARLIEST <= played_at <= now + AHEAD:
+def in_future(played_at: int, now: int) -> str | None:
+    """Why a match that ended at this time is rejected; None if it ended less than AHEAD after now."""
+    if played_at <= now + AHEAD:
         return None
-    earliest, ended, latest = (datetime_text(time) for time in (EARLIEST, played_at, now + AHEAD))
-    if played_at < EARLIEST:
-        return f"played_at is {ended}; expected a time from {earliest} on"
+    ended, latest = iso_time(played_at), iso_time(now + AHEAD)
     return f"played_at is {ended}, which is in the future; it must be at most a day from now, {latest}"
 
 

@@ -17,7 +17,10 @@ from numpy.typing import NDArray
 from evenmatch.history import Floats, team_results
 from evenmatch.ledger.block_rating import Block
 from evenmatch.ledger.codec import line_type
+from evenmatch.service.recording.other_sizes import OtherSizes, other_sizes
+from evenmatch.service.settings import Settings
 from evenmatch.systems.system import Change, Records, System
+from evenmatch.times import iso_time
 
 
 @dataclass(frozen=True)
@@ -113,6 +116,8 @@ class MatchReceipt:
     position  in the ladder's ledger
     rated     False: it changed no rating (it was sent as unrated, is void, or names a player twice)
     source    the lines of this match and others;  starts  index of each team's first line in it, then the end
+    other_sizes  of its teams, if they are not the ladder's team_size and the ladder warns of that
+    counted_at   when it counts as having ended, in microseconds, if another match had ended later; None: when it did
     """
 
     match_id: str
@@ -121,6 +126,16 @@ class MatchReceipt:
     rated: bool
     source: RatedBlock = field(repr=False)
     starts: tuple[int, ...] = field(repr=False)
+    other_sizes: OtherSizes | None = None
+    counted_at: int | None = None
+
+    @property
+    def warnings(self) -> list[str]:
+        """What the sender may not have expected, as sentences."""
+        sentences = [] if self.other_sizes is None else [str(self.other_sizes)]
+        if self.counted_at is not None:
+            sentences.append(f"reported late: it counts as if it had ended at {iso_time(self.counted_at)}")
+        return sentences
 
     @cached_property
     def teams(self) -> tuple[tuple[PlayerReceipt, ...], ...]:
@@ -141,16 +156,31 @@ class MatchReceipt:
 
     @property
     def _content(self) -> tuple[object, ...]:
-        return self.match_id, self.ladder, self.position, self.rated, self.teams
+        return self.match_id, self.ladder, self.position, self.rated, self.teams, self.warnings
 
 
-def receipts(ladder: str, match_ids: Sequence[str], source: RatedBlock) -> list[MatchReceipt]:
-    """The receipts of the matches of a block, in its order."""
+def receipts(
+    ladder: str,
+    match_ids: Sequence[str],
+    source: RatedBlock,
+    settings: Settings | None = None,
+    counted_at: Sequence[int | None] = (),
+) -> list[MatchReceipt]:
+    """The receipts of the matches of a block, in its order.
+
+    settings    of the ladder when the matches were recorded, for warnings; None: without warnings
+    counted_at  of each match, see MatchReceipt; empty: all in time
+    """
     c = source.block.columns
+    odd = {} if settings is None else other_sizes(settings, c, source.block.rated)
     team_start, slot_start = c.team_start.tolist(), c.slot_start.tolist()
     return [
-        MatchReceipt(match_id, ladder, position, bool(told), source, tuple(slot_start[first : end + 1]) if told else ())
-        for match_id, position, told, (first, end) in zip(
-            match_ids, source.block.positions.tolist(), source.told, pairwise(team_start), strict=True
+        MatchReceipt(
+            *(match_id, ladder, position, bool(told), source, tuple(slot_start[first : end + 1]) if told else ()),
+            odd.get(index),
+            counted_at[index] if counted_at else None,
+        )
+        for index, (match_id, position, told, (first, end)) in enumerate(
+            zip(match_ids, source.block.positions.tolist(), source.told, pairwise(team_start), strict=True)
         )
     ]

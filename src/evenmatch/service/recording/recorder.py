@@ -19,7 +19,7 @@ from evenmatch.ledger.text import check_texts
 from evenmatch.service.group_commit import Gather, GroupCommit
 from evenmatch.service.match_limits import MatchLimits
 from evenmatch.service.queries.standings import DIVIDE, StandingsCache, View, divide, take
-from evenmatch.service.recording.classification import classify, each_apart, name_refusals
+from evenmatch.service.recording.classification import classify, each_apart, name_refusals, size_refusals
 from evenmatch.service.recording.first_receipts import first_receipts
 from evenmatch.service.recording.ledger_append import Batch, ReceiptDisplay, append
 from evenmatch.service.recording.player_state_cache import PlayerStateCache
@@ -296,6 +296,8 @@ def record(
     if new and view.settings.archived:
         outcomes |= dict.fromkeys(new, archived(head.name))
         new = []
+    outcomes |= size_refusals(view.settings, batch, new)
+    new = [index for index in new if index not in outcomes]
     outcomes |= name_refusals(store, head, view.settings, batch, new)
     new = [index for index in new if index not in outcomes]
     if new:
@@ -303,7 +305,7 @@ def record(
         chosen = batch.take(new)
         added = append(store, head, plan, chosen, now, ReceiptDisplay(view.show, transaction))
         source = RatedBlock(rules.system, added.block, added.rated.journal_lines(), added.names, divisions)
-        outcomes |= zip(new, receipts(head.name, chosen.ids, source), strict=True)
+        outcomes |= zip(new, receipts(head.name, chosen.ids, source, view.settings, added.counted_at), strict=True)
     if again:
         before = each_apart(partial(first_receipts, store, head), sorted({batch.ids[index] for index in again}))
         outcomes |= {index: before[batch.ids[index]] for index in again}

@@ -15,7 +15,7 @@ from evenmatch.ledger.tables.webhook_cursors import Cursor
 from evenmatch.service.queries.match_explanations import ShownRatingChange, shown_number
 from evenmatch.service.recording.first_receipts import first_receipts
 from evenmatch.service.recording.receipts import MatchReceipt, PlayerReceipt
-from evenmatch.service.times import iso_time
+from evenmatch.times import iso_time
 
 TOGETHER = 500  # ledger events in one batch
 

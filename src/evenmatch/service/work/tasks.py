@@ -17,8 +17,8 @@ from evenmatch.service.ladders import is_done
 from evenmatch.service.replay.ledger_replay import Progress
 from evenmatch.service.replay.rebuild import RebuildResult
 from evenmatch.service.service import Service
-from evenmatch.service.times import iso_time
 from evenmatch.service.work import results
+from evenmatch.times import iso_time
 
 SHOWN = 100  # differences listed in the result of a verification
 

@@ -16,6 +16,7 @@ from evenmatch.service.jobs import Job
 from evenmatch.service.replay.effect import Effect
 from evenmatch.service.work.results import effect_of
 from evenmatch.service.work.tasks import CorrectionTask
+from evenmatch.times import implausible, likeness
 from evenmatch.web.forms import about
 from evenmatch.web.page_request import PageRequest, address
 from evenmatch.web.preview_job import FOLLOWED, following_address, outdated, preview_values, previewed
@@ -118,5 +119,9 @@ def _since(text: str) -> int | None:
     try:
         day = datetime.fromisoformat(text.strip())
     except ValueError:
-        raise UsageError(f"expected a day such as 2026-11-21, or an empty field for all, got {text[:40]!r}") from None
-    return int((day if day.tzinfo else day.replace(tzinfo=UTC)).timestamp() * 1e6)
+        got = f"{text[:40]!r}{likeness(text).clause}"
+        raise UsageError(f"expected a day such as 2026-11-21, or an empty field for all, got {got}") from None
+    micros = int((day if day.tzinfo else day.replace(tzinfo=UTC)).timestamp() * 1e6)
+    if reason := implausible("the day", micros):
+        raise UsageError(reason)
+    return micros
