@@ -144,18 +144,20 @@ class Site:
         self.ended_requests: GroupCommit[EndedRequest, None] = GroupCommit(
             self._end, start, _log_bug, within=REPORT_LIMIT
         )
-        self.key_limit = self._limit("key", options.rate, options.burst, "EVENMATCH_")
-        self.player_limit = self._limit("player", options.player_rate, options.player_burst, "EVENMATCH_PLAYER_")
-        self.open_limit = self._limit("open", options.open_rate, options.open_burst, "EVENMATCH_OPEN_")
-        self.wrong_key_limit = self._limit("wrong key", options.open_rate, options.open_burst, "EVENMATCH_OPEN_")
+        self.key_limit = self._limit("key", options.rate, options.burst, "EVENMATCH_RATE and EVENMATCH_BURST")
+        of_players = "EVENMATCH_PLAYER_RATE and EVENMATCH_PLAYER_BURST"
+        self.player_limit = self._limit("player", options.player_rate, options.player_burst, of_players)
+        of_strangers = "EVENMATCH_OPEN_RATE and EVENMATCH_OPEN_BURST"
+        self.open_limit = self._limit("open", options.open_rate, options.open_burst, of_strangers)
+        self.wrong_key_limit = self._limit("wrong key", options.open_rate, options.open_burst, of_strangers)
         memory = share(options.body_memory, options.workers, least_memory(options.body_limit))
         self.bodies = BodyMemory(memory)
         self.hosts = AllowedHosts(options.hosts, options.host)
 
-    def _limit(self, name: str, rate: float, burst: int, prefix: str) -> RateLimit:
-        """A rate limit, which all serving processes at the port count together. prefix: of its two settings."""
+    def _limit(self, name: str, rate: float, burst: int, settings: str) -> RateLimit:
+        """A rate limit, which all serving processes at the port count together. settings: the names of the two."""
         buckets = None if self.group is None else self.group.memory.buckets(name)
-        return RateLimit(rate, burst, f"{prefix}RATE and {prefix}BURST", buckets=buckets)
+        return RateLimit(rate, burst, settings, buckets=buckets)
 
     def reading(self, caller: Caller) -> LadderQueries:
         """The queries on ladders, with the results that this caller may see."""
