@@ -245,6 +245,7 @@ LADDER = {
     "team_limit": lambda world: report(world, {"team_limit": 2}),
     "player_limit": lambda world: report(world, {"player_limit": 5}),
     "names": lambda world: report(world, {"names": "refuse"}),
+    "other_sizes": lambda world: report(world, {"team_size": 1, "other_sizes": "refuse"}),
     "archived": lambda world: report(world, {"archived": True}, 409),
     "show": lambda world: world.raised(Visibility("division").check, "its lab", "duel"),
     "inactivity": lambda world: world.raised(rating_decay.check, Settings(), "duel"),

@@ -52,7 +52,7 @@ def size_refusals(settings: Settings, batch: Batch, new: Sequence[int]) -> dict[
     if settings.other_sizes != "refuse":
         return {}
     odd = other_sizes(settings, batch.history.columns, batch.rated)
-    return {index: _refused(batch.ids[index], str(odd[index])) for index in new if index in odd}
+    return {index: _refused(batch.ids[index], odd[index].refusal) for index in new if index in odd}
 
 
 def name_refusals(

@@ -81,7 +81,7 @@ def check(
             matches = rateable(matches, rules, skip_bad=skip_bad)
         if settings.other_sizes == "refuse":
             odd = other_sizes(settings, matches.history.columns, [rated] * len(matches))
-            matches = without(matches, ((index, str(sizes)) for index, sizes in odd.items()), skip_bad=skip_bad)
+            matches = without(matches, ((index, sizes.refusal) for index, sizes in odd.items()), skip_bad=skip_bad)
         wrong = [*_conflicts(store, ladder, matches, rated), *_twice(store, matches), *_in_future(matches, clock())]
     return without(matches, wrong, skip_bad=skip_bad)
 

@@ -23,6 +23,11 @@ class OtherSizes(NamedTuple):
     def __str__(self) -> str:
         return f"{self.sizes} players; expected teams of {self.team_size}, the ladder's team_size"
 
+    @property
+    def refusal(self) -> str:
+        """Why a ladder that refuses other sizes refuses the match."""
+        return f"{self}, since it has other_sizes=refuse"
+
 
 def other_sizes(settings: Settings, columns: Columns, rated: Flags | Sequence[bool]) -> Mapping[int, OtherSizes]:
     """The rated matches whose teams have other sizes than the ladder's, by index; none if the ladder allows any.
