@@ -93,9 +93,10 @@ def run() -> Section:
         "it, match by match, from lists of players made beforehand; by evenmatch with `loop.replay`, expected scores "
         f"included. {', '.join(versions())}.",
         f"Largest difference of a final rating, mean or deviation to evenmatch's, of itself: {', '.join(apart)}. "
-        "trueskill's normal distribution is a coarse one, and its message passing ends at changes below 1e-4; elote "
-        "averages what a tie did to the means of those tied. Not compared, being other formulas: elote's teams (player "
-        "against player), glicko2 and belo (volatility added by the match, not by time).",
+        "trueskill's normal distribution is a coarse one, its message passing ends at changes below 1e-4, and in a "
+        "free-for-all it links tied players only to those listed next to them; elote averages what a tie did to the "
+        "means of those tied. Not compared, being other formulas: elote's teams (player against player), glicko2 and "
+        "belo (volatility added by the match, not by time).",
     ]
     notes += [
         f"**Not measured: {package} is not installed ({why}).**"

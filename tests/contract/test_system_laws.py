@@ -3,6 +3,7 @@
 import subprocess
 import sys
 from decimal import ROUND_HALF_UP, Decimal
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -160,6 +161,108 @@ def test_containment_rows_can_be_gathered_replayed_and_scattered(name, seed):
     gathered = loop.replay(by, alone, before.state[rows], before.ladders[chosen])
     assert same(gathered.state, whole.state[rows])
     assert same(gathered.ladders, whole.ladders[chosen])
+
+
+# Systems that give the first-listed team of a match of two a role: it attacks, or the ladder learns its advantage.
+FIRST_SIDE = {("trophies", None), *(("even", preset) for preset in (None, *systems.find("even").presets))}
+# Parameters under which the first-listed team counts as stronger, and under which matches are rated from a part of the
+# comparisons.
+LISTED = {"advantage": 5.0, "rivals": 3, "sweeps": 1}
+as_listed = pytest.mark.parametrize(
+    ("name", "preset", "values"),
+    [(*variant, {}) for variant in VARIANTS]
+    + [
+        (name, None, {parameter: value})
+        for name in ALL
+        for parameter, value in LISTED.items()
+        if parameter in options_of(systems.find(name).parameters)
+    ],
+    ids=lambda part: Path(part).stem if isinstance(part, str) else "-".join(part or ["default"]),
+)
+EXACT = {"wager", "planeswalker", "trophies", "league_points"}  # points and cents, whose sums have no rounding
+
+
+def keeps_first(name, preset, values, teams):
+    """Whether the first-listed team of a match of this many teams must stay the first for nothing to change."""
+    return "advantage" in values or (teams == 2 and (name, preset) in FIRST_SIDE)
+
+
+def relisted(history, rng, keeps_first):
+    """The matches with their teams listed in another order, and the players of each team; the order of teams and slots.
+
+    keeps_first  (teams): whether the first team of a match of this many stays the first
+    """
+    c = history.columns
+    teams = np.diff(c.team_start)
+    match_of, key = np.repeat(np.arange(len(teams)), teams), rng.random(len(c.place))
+    key[c.team_start[:-1][[keeps_first(count) for count in teams.tolist()]]] = -1
+    order = np.lexsort((key, match_of))
+    sizes = np.diff(c.slot_start)
+    slots = np.lexsort((rng.random(len(c.player)), np.argsort(order)[np.repeat(np.arange(len(sizes)), sizes)]))
+    by_team = {name: getattr(c, name)[order] for name in ("place", "team_score")}
+    by_slot = {name: getattr(c, name)[slots] for name in ("player", "score", "seconds", "performance", "quit", "keep")}
+    slot_start = np.concatenate(([0], np.cumsum(sizes[order])))
+    return History(c._replace(slot_start=slot_start, **by_team, **by_slot)), order, slots
+
+
+def assert_near(told, known):
+    """Equal up to rounding: sums in another order differed by 2e-12 at most."""
+    for field in known.dtype.names:
+        np.testing.assert_allclose(told[field], known[field], rtol=1e-10, atol=1e-10, err_msg=field)
+
+
+@as_listed
+@fuzz
+@given(seed=seeds)
+def test_the_order_in_which_a_match_lists_its_teams_and_players_changes_nothing(name, preset, values, seed):
+    by, rng = rules(name, preset, **values), np.random.default_rng(seed)
+    history, people = random_history(seed, by.system.teams, rows=1000)
+    other, order, slots = relisted(history, rng, partial(keeps_first, name, preset, values))
+    middle = len(history) // 2
+    start = replayed(by, history.take(slice(middle)), by.newcomers(people))
+    for at in range(middle, middle + 25):
+        match, again = (listed.take(slice(at, at + 1)) for listed in (history, other))
+        plain, mixed = (loop.replay(by, listed, start.state, start.ladders, journal=True) for listed in (match, again))
+        teams = slice(*history.columns.team_start[at : at + 2])
+        players = slice(*history.columns.slot_start[[teams.start, teams.stop]])
+        if name in EXACT:
+            assert same(mixed.state, plain.state)
+        assert_near(mixed.state, plain.state)
+        assert_near(mixed.ladders, plain.ladders)
+        assert_near(mixed.journal.factors, plain.journal.factors[slots[players] - players.start])
+        assert mixed.expected == pytest.approx(plain.expected[order[teams] - teams.start], rel=1e-9, abs=1e-9)
+
+
+@as_listed
+@fuzz
+@given(seed=seeds)
+def test_teams_of_equals_at_the_same_place_come_out_equal(name, preset, values, seed):
+    by, rng = rules(name, preset, **values), np.random.default_rng(seed)
+    history, people = random_history(seed, by.system.teams, rows=500)
+    rated = replayed(by, history, by.newcomers(people))
+    last = history.take(slice(len(history) - 1, None)).columns
+    teams = 1 if by.system.teams == 2 else len(last.place)
+    sizes = np.diff(last.slot_start)[:teams]
+    twins = np.repeat(np.arange(teams), 2)  # each team meets another one like it
+    slots = np.concatenate([np.arange(last.slot_start[team], last.slot_start[team + 1]) for team in twins])
+    c = last._replace(
+        team_start=np.array([0, 2 * teams]),
+        slot_start=np.concatenate(([0], np.cumsum(np.repeat(sizes, 2)))),
+        player=np.arange(len(slots)),
+        **{column: getattr(last, column)[twins] for column in ("place", "team_score")},
+        **{column: getattr(last, column)[slots] for column in ("score", "seconds", "performance", "quit", "keep")},
+    )
+    match, order, moved = relisted(History(c), rng, lambda _: False)
+    if keeps_first(name, preset, values, 2 * teams):
+        return
+    for start in (rated.state[last.player[slots]], by.newcomers(len(slots))):
+        result = loop.replay(by, match, start, rated.ladders, journal=True)
+        number_of = np.argsort(slots, kind="stable")
+        assert_near(result.state[number_of[0::2]], result.state[number_of[1::2]])
+        factors = result.journal.factors[np.argsort(moved)][number_of]
+        assert_near(factors[0::2], factors[1::2])
+        twin_scores = result.expected[np.argsort(order)]
+        assert twin_scores[0::2] == pytest.approx(twin_scores[1::2], rel=1e-9, abs=1e-9)
 
 
 def test_a_match_that_nobody_keeps_teaches_nothing_of_the_ladder():

@@ -4,6 +4,8 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
+import numpy as np
+
 from .elo import rivals_of
 from .model import SlowChange, SlowMatch, SlowPlayer
 
@@ -100,7 +102,7 @@ def replay(
             others = rivals_of(match, index, advantage)
             odds = [win_chance(known, team.players, match.teams[other].players, lead, beta) for other, lead in others]
             expected = sum(odds) / len(others)
-            met = sampled(others, index, rivals)
+            met = sampled(match, known, others, index, rivals)
             for player in team.players:
                 own = known[player.name]
                 # Level with oneself: without this nobody who beat all others would have a finite performance.
@@ -163,14 +165,30 @@ def root(rising: Callable[[float], float], start: float) -> float:
             low = middle
 
 
-def sampled(rivals: list[tuple[int, float]], index: int, most: int) -> list[tuple[int, float]]:
-    """The rivals that a team is compared with: all, or as many as `most`, evenly spaced around the list of teams."""
+def sampled(
+    match: SlowMatch, known: dict[str, Player], rivals: list[tuple[int, float]], index: int, most: int
+) -> list[tuple[int, float]]:
+    """The rivals that a team is compared with: all, or as many as `most`, evenly spaced around the order of finish.
+
+    At one place the weaker team comes first, then the less certain one, then one without an advantage over the other.
+    Of teams that are the same in all that, up to rounding, each takes the rivals of the first.
+    """
     if len(rivals) <= most:
         return rivals
-    leads, teams = dict(rivals), len(rivals) + 1
-    width = (teams - 1) / most  # of the stretch of the list that each of them stands for
+    leads, teams = {**dict(rivals), index: 0.0}, len(rivals) + 1
+
+    def exact(other: int) -> tuple[float, ...]:
+        mean, variance = average(known, match.teams[other].players)
+        return mean, -variance, -leads[other]
+
+    def key(other: int) -> tuple[float, ...]:
+        return match.teams[other].place, *(float(np.float32(number)) for number in exact(other))
+
+    order = sorted(range(teams), key=lambda other: (*key(other), *exact(other)))
+    own = next(rank for rank, other in enumerate(order) if key(other) == key(index))
+    width = (teams - 1) / most  # of the stretch of the order that each of them stands for
     steps = (1 + math.floor((stretch + 0.5) * width) for stretch in range(most))
-    return [(other, leads[other]) for other in ((index + step) % teams for step in steps)]
+    return [(other, leads[other]) for other in (order[(own + step) % teams] for step in steps)]
 
 
 def win_chance(

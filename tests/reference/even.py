@@ -40,6 +40,11 @@ class Belief:
         self.mean += before * feature * gradient
         self.variance = before * max(least, 1 - before * feature**2 * curvature)
 
+    def learn_all(self, gradient: float, curvature: float) -> None:
+        """Learn from several teams at once: the sums of what they say by the number."""
+        self.variance = 1 / (1 / self.variance + curvature)
+        self.mean += self.variance * gradient
+
 
 @dataclass
 class View:
@@ -70,6 +75,9 @@ class View:
 
     def teach_newcomers(self, counted: float, gradient: float, curvature: float) -> None:
         self.entry.learn(counted, gradient, curvature, least=0.2)
+        self.keep_newcomers_near()
+
+    def keep_newcomers_near(self) -> None:
         self.entry.mean = clip(self.entry.mean, 3 * math.sqrt(self.v0))
         self.entry.variance += 1e-6
 
@@ -301,7 +309,10 @@ class SlowEven:
             chance = sigma(self.calibration.mean * mixed)
             expected[i] += chance / (len(teams) - 1)
             expected[j] += (1 - chance) / (len(teams) - 1)
-        compared = pairs if len(teams) - 1 <= self.rivals else ring(len(teams), self.rivals)
+        exact = [(*means[:, i], *noise[:, i], known[i]) for i in range(len(teams))]
+        keys = [(team.place, *np.float32(numbers)) for team, numbers in zip(teams, exact, strict=True)]
+        order = sorted(range(len(teams)), key=lambda i: (*keys[i], *exact[i]))
+        compared = pairs if len(teams) - 1 <= self.rivals else ring(order, self.rivals)
         push, pull = np.zeros_like(means), np.zeros_like(means)
         gradient, curvature = np.zeros(len(self.views)), np.zeros((len(self.views), len(self.views)))
         calibration_gradient = calibration_curvature = 0.0
@@ -321,17 +332,26 @@ class SlowEven:
             calibration_curvature += mixed**2 * calibrated * (1 - calibrated)
             gradient += log_odds * (score - chance)
             curvature += chance * (1 - chance) * np.outer(log_odds, log_odds)
+        if compared is not pairs:
+            for alike in ([i for i, key in enumerate(keys) if key == one] for one in set(keys)):
+                for told in (push, pull):
+                    told[:, alike] = told[:, alike].mean(axis=1, keepdims=True)
         factor = len(pairs) / len(compared)
         average = sum(known) / len(known)
         for index, view in enumerate(self.views):
+            entry, experience = np.zeros(2), np.zeros(2)  # gradient and curvature by either
             for number, team in enumerate(teams):
                 total, weight = factor * push[index, number], factor * pull[index, number]
                 g, h = (value / (1 + noise[index, number] * weight) for value in (total, weight))
                 w = len(team.players) ** -view.alpha
                 c = self.new_share(view, team, w)
                 self.learn_players(view, team, w, 0.0, g, 0.6 * h)
-                view.teach_newcomers(c, g, h)
-                view.experience.learn(known[number] - average, g, h)
+                entry += c * g, c * c * h
+                more = known[number] - average
+                experience += more * g, more * more * h
+            view.entry.learn_all(*entry)
+            view.keep_newcomers_near()
+            view.experience.learn_all(*experience)
         times = min(len(teams) / 2, 20) / len(compared)
         self.calibrate(times * calibration_gradient, times * calibration_curvature, times * len(compared))
         self.mix(times * gradient, times * curvature, times * len(compared))
@@ -353,10 +373,10 @@ class SlowEven:
                 gain = belief[1] / (belief[1] + 3 * view.v0)
                 belief[0] += gain * (1.5 * math.sqrt(view.v0) * r - (belief[0] - skill))
                 belief[1] *= 1 - gain
-        for player in scored:
-            rate = max(1 / (self.scored + 1), 0.0005)
-            self.score_square += rate * ((player.score - middle) ** 2 - self.score_square)
-            self.scored += 1
+        square = sum((player.score - middle) ** 2 for player in scored) / len(scored)
+        self.scored += len(scored)
+        rate = max(len(scored) / self.scored, 1 - 0.9995 ** len(scored))
+        self.score_square += rate * (square - self.score_square)
 
 
 def part_of(player: SlowPlayer, duration: float | None) -> float:
@@ -374,11 +394,12 @@ def margin_of(first: SlowTeam, second: SlowTeam, result: int) -> float | None:
     return result * abs(a - b) ** 0.9
 
 
-def ring(teams: int, rivals: int) -> list[tuple[int, int]]:
-    """The pairs that are compared in a large contest."""
+def ring(order: list[int], rivals: int) -> list[tuple[int, int]]:
+    """The pairs that are compared in a large contest: teams at certain distances around this order."""
+    teams, half = len(order), rivals // 2
     pairs = []
-    half = rivals // 2
     for step in range(1, half + 1):
         apart = max(step * (teams // 2) // (half + 1), 1)
-        pairs += [(i, (i + apart) % teams) for i in range(teams // 2 if 2 * apart == teams else teams)]
+        ranks = range(teams // 2 if 2 * apart == teams else teams)
+        pairs += [(order[rank], order[(rank + apart) % teams]) for rank in ranks]
     return pairs

@@ -1,4 +1,7 @@
-"""Section 5, `trueskill`: messages along the factor graph (Herbrich, Minka, Graepel 2006), for two teams too."""
+"""Section 5, `trueskill`: messages along the factor graph (Herbrich, Minka, Graepel 2006), for two teams too.
+
+Teams that tie share a level, see docs/systems/trueskill.md.
+"""
 
 import math
 from dataclasses import dataclass
@@ -34,6 +37,21 @@ class Belief:
     def __add__(self, other: "Belief") -> "Belief":
         """What both together say."""
         return Belief(self.precision + other.precision, self.weighted + other.weighted)
+
+    def moved(self, towards: "Belief", part: float) -> "Belief":
+        """A belief on the way to another: this part of it, and half of it at most if that has less than half to say."""
+        part = part if towards.precision > self.precision / 2 else min(part, 0.5)
+        return Belief(
+            self.precision + part * (towards.precision - self.precision),
+            self.weighted + part * (towards.weighted - self.weighted),
+        )
+
+    def change(self, old: "Belief") -> float:
+        """How much it differs from an older one, relatively."""
+        return max(
+            abs(self.precision - old.precision) / (1e-9 + self.precision),
+            abs(self.weighted - old.weighted) / (1e-9 + abs(self.weighted)),
+        )
 
 
 NOTHING = Belief(0.0, 0.0)
@@ -142,49 +160,103 @@ def draw_margin(team: SlowTeam, rival: SlowTeam, draw: float, beta: float) -> fl
 
 def learn(match: SlowMatch, performances: list[Belief], draw: float, beta: float, sweeps: int) -> list[Belief]:
     """What the places say of each team's performance."""
-    order = sorted(range(len(match.teams)), key=lambda index: match.teams[index].place)
-    neighbours = [(match.teams[a], match.teams[b]) for a, b in pairwise(order)]
-    told = sweep(
-        [performances[index] for index in order],
-        [draw_margin(team, rival, draw, beta) for team, rival in neighbours],
-        [team.place == rival.place for team, rival in neighbours],
-        sweeps,
-    )
-    return [told[order.index(index)] for index in range(len(order))]
+    places = sorted({team.place for team in match.teams})
+    levels = [[index for index, team in enumerate(match.teams) if team.place == place] for place in places]
+    # Two teams that tie differ by less than a draw margin; of more teams each is within half of it of their level.
+    if [len(level) for level in levels] == [2]:
+        return list(compare(*performances, draw_margin(*match.teams, draw, beta), drawn=True))
+    slacks = [draw_margin(team, team, draw, beta) / 2 for team in match.teams]
+    return Levels(levels, performances, slacks, margins(match, levels, draw, beta)).settle(sweeps)
 
 
-def sweep(teams: list[Belief], margins: list[float], drawn: list[bool], sweeps: int) -> list[Belief]:
-    """What all comparisons of neighbours, the best team first, say of each team."""
-    pairs = range(len(teams) - 1)
-    to_upper, to_lower = [NOTHING for _ in pairs], [NOTHING for _ in pairs]
+def margins(match: SlowMatch, levels: list[list[int]], draw: float, beta: float) -> list[float]:
+    """The draw margins between neighbouring levels, for teams of the mean size of either."""
+    sizes = [sum(len(match.teams[index].players) for index in level) / len(level) for level in levels]
+    return [NormalDist().inv_cdf((draw + 1) / 2) * math.sqrt(a + b) * beta for a, b in pairwise(sizes)]
 
-    def send(pair: int) -> float:
-        """Let a pair of neighbours say anew what it knows; the largest change, relative to the message."""
-        upper = teams[pair] + (to_lower[pair - 1] if pair > 0 else NOTHING)
-        lower = teams[pair + 1] + (to_upper[pair + 1] if pair + 1 < len(pairs) else NOTHING)
-        before = (to_upper[pair], to_lower[pair])
-        to_upper[pair], to_lower[pair] = compare(upper, lower, margins[pair], drawn[pair])
-        change = 0.0
-        for old, new in zip(before, (to_upper[pair], to_lower[pair]), strict=True):
-            change = max(
-                change,
-                abs(new.precision - old.precision) / (1e-9 + new.precision),
-                abs(new.weighted - old.weighted) / (1e-9 + abs(new.weighted)),
+
+class Levels:
+    """The teams of a match by place, the best first, and the messages between teams and levels.
+
+    margins  how much the mean performance of a level's teams exceeds that of the next, at least
+    """
+
+    def __init__(
+        self, levels: list[list[int]], performances: list[Belief], slacks: list[float], margins: list[float]
+    ) -> None:
+        self.levels, self.performances, self.slacks, self.margins = levels, performances, slacks, margins
+        self.told: dict[int, Belief] = {}  # by a team, to its level
+        self.spreads: list[float] = []
+        for level in levels:
+            spreads = [slacks[index] ** 2 / 3 if len(level) > 1 else 0.0 for index in level]
+            self.told |= {
+                index: widened(performances[index], spread) for index, spread in zip(level, spreads, strict=True)
+            }
+            self.spreads.append(sum(spreads) / len(level) ** 2)
+        self.from_above = [NOTHING for _ in levels]
+        self.from_below = [NOTHING for _ in levels]
+
+    def known(self, at: int, without: int) -> Belief:
+        """What is known of a level from everything but this team."""
+        told = [self.told[index] for index in self.levels[at] if index != without]
+        return sum(told, self.from_above[at] + self.from_below[at])
+
+    def tie(self, at: int, index: int) -> tuple[Belief, Belief]:
+        """Messages to a tied team and to its level."""
+        return compare(self.performances[index], self.known(at, index), self.slacks[index], drawn=True)
+
+    def settle(self, sweeps: int) -> list[Belief]:
+        """What the levels say of each team, after this many sweeps at most."""
+        part, before = 1.0, math.inf
+        for _ in range(sweeps):
+            change = max([*self.tie_all(part), *self.compare_all()])
+            if change < 1e-13:
+                break
+            if change > before:
+                part = max(part / 2, 1 / 16)
+            before = change
+        answers = {}
+        for at, level in enumerate(self.levels):
+            for index in level:
+                alone = self.from_above[at] + self.from_below[at]
+                answers[index] = self.tie(at, index)[0] if len(level) > 1 else alone
+        return [answers[index] for index in range(len(answers))]
+
+    def tie_all(self, part: float) -> list[float]:
+        """Let all tied teams speak to their levels at the same time; how much each message changed."""
+        new = {
+            index: self.told[index].moved(self.tie(at, index)[1], part)
+            for at, level in enumerate(self.levels)
+            for index in level
+            if len(level) > 1
+        }
+        changes = [new[index].change(self.told[index]) for index in new]
+        self.told |= new
+        return changes
+
+    def compare_all(self) -> list[float]:
+        """Let neighbouring levels speak to each other, down and up; how much each message changed."""
+        down = range(len(self.levels) - 1)
+        changes = [0.0]
+        for at in (*down, *reversed(down)):
+            upper = sum((self.told[index] for index in self.levels[at]), self.from_above[at])
+            lower = sum((self.told[index] for index in self.levels[at + 1]), self.from_below[at + 1])
+            to_upper, to_lower = compare(
+                widened(upper, self.spreads[at]),
+                widened(lower, self.spreads[at + 1]),
+                self.margins[at],
+                drawn=False,
             )
-        return change
+            to_upper, to_lower = widened(to_upper, self.spreads[at]), widened(to_lower, self.spreads[at + 1])
+            changes += [to_upper.change(self.from_below[at]), to_lower.change(self.from_above[at + 1])]
+            self.from_below[at], self.from_above[at + 1] = to_upper, to_lower
+        return changes
 
-    for _ in range(sweeps):
-        change = 0.0
-        for pair in pairs:
-            change = max(change, send(pair))
-        for pair in reversed(pairs):
-            change = max(change, send(pair))
-        if change < 1e-13:
-            break
-    return [
-        (to_upper[team] if team < len(pairs) else NOTHING) + (to_lower[team - 1] if team > 0 else NOTHING)
-        for team in range(len(teams))
-    ]
+
+def widened(belief: Belief, spread: float) -> Belief:
+    """The belief about a variable that differs from the first by this variance."""
+    share = 1 / (1 + belief.precision * spread)
+    return Belief(belief.precision * share, belief.weighted * share)
 
 
 def compare(upper: Belief, lower: Belief, margin: float, drawn: bool) -> tuple[Belief, Belief]:

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from contract.test_system_laws import random_history
+from contract.test_system_laws import random_history, relisted
 from evenmatch import Match, Rater, Team, rules
 from evenmatch.history import History
 from evenmatch.systems import loop
@@ -207,3 +207,16 @@ def test_a_pause_of_500_days_halves_what_the_quick_expert_and_that_of_results_kn
     for name in ("m", "n"):
         last = soon.rate(Match(name, after(1), (Team.of("ann", place=1), Team.of("bob", place=2)), "default"))
     assert last.teams[0][0].factors["by_pause"] == 0
+
+
+@fuzz
+@given(seed=seeds)
+def test_on_a_ladder_of_many_scores_the_order_of_players_does_not_change_what_scores_teach(seed):
+    by = rules("even", "performance")
+    history, people = random_history(seed, None, rows=400)
+    before = loop.replay(by, history, by.newcomers(people))
+    before.ladders["scores"] = 1e5  # from 2000 on each score counts more than its share of all
+    other, _, _ = relisted(history, np.random.default_rng(seed), lambda _: True)
+    plain, again = (loop.replay(by, listed, before.state, before.ladders).ladders for listed in (history, other))
+    assert (plain["score_square"] != before.ladders["score_square"]).any()
+    np.testing.assert_allclose(again["score_square"], plain["score_square"], rtol=1e-12)

@@ -13,6 +13,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from evenmatch.systems.finish_order import rank_teams
 from evenmatch.systems.growing_deviation import COMPARED_AS, average, grow, idle_time
 from evenmatch.systems.maths import DAY, logistic, newton, score_of
 from evenmatch.systems.system import (
@@ -67,7 +68,7 @@ class ElommrParameters(Parameters):
         500,
         1,
         1_000_000,
-        "rivals that a player is compared with at most; of more, an even sample stands for all",
+        "most rivals that a player is compared with; if there are more, a sample across all places",
     )
 
     def conflict(self) -> str:
@@ -116,7 +117,10 @@ FACTORS = (
     Factor("deviation_before", "deviation before the match, the noise included"),
     Factor("deviation_after", "deviation after it"),
 )
-MEAN, WEIGHT = range(2)  # columns of scratch, a row per team
+# Columns of scratch. Rows are teams in listed order; RANK is the best rank among all teams that are alike.
+MEAN, WEIGHT, BONUS, RANK = range(4)
+ORDER = 4  # rows are ranks: the team that finished there
+SAMPLE = 5  # rows are numbers: the rivals that stand for all
 EMPTY_MEMORY = (0.0,) * MEMORY
 
 
@@ -158,15 +162,23 @@ def pair(a: Integers, b: Integers, home: bool, now: int, state: Records, params:
 
 @kernel
 def pull_of(
-    h: Columns, first: int, team: int, rival: int, x: float, tied: float, params: Elommr, scratch: Floats
+    h: Columns, first: int, team: int, rival: int, x: float, tied: float, scratch: Floats
 ) -> tuple[float, float]:
     """The part of a rival in Σ w (S − E(x)), and in its fall; `tied` is how often a tie counts both ways."""
     ahead = h.place[rival] - h.place[team]
     w = scratch[rival - first, WEIGHT]
-    bonus = params.advantage if team == first else -params.advantage if rival == first else 0.0
+    bonus = scratch[team - first, BONUS] - scratch[rival - first, BONUS]
     chance = logistic(w * (x + bonus - scratch[rival - first, MEAN]))
     times = 2.0 * tied if ahead == 0 else 1.0
     return times * w * (score_of(ahead) - chance), times * w * w * chance * (1.0 - chance)
+
+
+@rarely
+def choose_rivals(rank: int, teams: int, most: int, scratch: Floats) -> None:
+    """Write the rivals that stand for all into scratch, at even distances around the order of finish from this rank."""
+    for index in range(most):
+        other = (rank + 1 + (2 * index + 1) * (teams - 1) // (2 * most)) % teams
+        scratch[index, SAMPLE] = scratch[other, ORDER]
 
 
 @rarely
@@ -175,14 +187,16 @@ def performance_of(
 ) -> float:
     """The rating x at which Σ w (S − E(x)) over all opponents is 0; the player is an opponent tied with themself.
 
-    A tie is a win and a loss, or half of each (split_ties). Where there are more than `rivals`, that number of
-    rivals at even distances around the list of teams stands for all. Compared as a team, the player is as far above
-    their own rating as the team performed above its mean. Newton's method, kept between bounds that close in.
+    A tie is a win and a loss, or half of each (split_ties). Where there are more than `rivals`, that number of rivals
+    at even distances around the order of finish stands for all. Compared as a team, the player is as far above their
+    own rating as the team performed above its mean. Newton's method, kept between bounds that close in.
     """
     low, high, x = params.start - REACH, params.start + REACH, own
     tied = 0.5 if params.split_ties else 1.0  # how often a tie counts, as a win and as a loss
     lift = scratch[team - first, MEAN] - own if params.by_team else 0.0
-    row, teams, most = int(np.int64(team - first)), int(np.int64(end - first)), params.rivals
+    teams, most = int(np.int64(end - first)), params.rivals
+    if teams - 1 > most:
+        choose_rivals(int(scratch[team - first, RANK]), teams, most, scratch)
     for _ in range(STEPS):
         chance = logistic(weight * (x - own))
         value = tied * weight * (1.0 - 2.0 * chance)
@@ -190,14 +204,14 @@ def performance_of(
         if teams - 1 <= most:
             for rival in range(first, end):
                 if rival != team:
-                    pull, steep = pull_of(h, first, team, rival, x + lift, tied, params, scratch)
+                    pull, steep = pull_of(h, first, team, rival, x + lift, tied, scratch)
                     value += pull
                     slope += steep
         else:
             times = (teams - 1.0) / most  # rivals that each of the sample stands for
             for index in range(most):
-                rival = first + (row + 1 + (2 * index + 1) * (teams - 1) // (2 * most)) % teams
-                pull, steep = pull_of(h, first, team, rival, x + lift, tied, params, scratch)
+                rival = first + int(scratch[index, SAMPLE])
+                pull, steep = pull_of(h, first, team, rival, x + lift, tied, scratch)
                 value += times * pull
                 slope += times * steep
         before = x
@@ -276,6 +290,9 @@ def update(
         )
         scratch[team - first, MEAN] = rating
         scratch[team - first, WEIGHT] = MULTIPLIER / math.sqrt(variance + params.beta2)
+        scratch[team - first, BONUS] = params.advantage if team == first else 0.0
+    if end - first - 1 > params.rivals:
+        rank_teams(h, first, int(np.int64(end - first)), MEAN, RANK, scratch, ORDER, RANK)
     for team in range(first, end):
         for slot in range(h.slot_start[team], h.slot_start[team + 1]):
             player = h.player[slot]
@@ -332,7 +349,7 @@ SYSTEM = System(
     factors=FACTORS,
     pair=pair,
     update=update,
-    scratch_columns=2,
+    scratch_columns=6,
     refuse=any_match,
     tell=_tell,
 )

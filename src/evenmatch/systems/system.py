@@ -20,11 +20,13 @@ kernels get them beside the states, with the records of the match's ladder (see 
 A system whose `update` finds the expected scores of two teams on its way may write them to `expected` and declare
 `predicts`: `pair` is then called for matches of three teams or more, and where forecasts are wanted.
 
-Three laws hold for every system, and the contract suite checks them: *split* (replaying the parts in turn equals
+Four laws hold for every system, and the contract suite checks them: *split* (replaying the parts in turn equals
 replaying the whole, bit for bit), *locality* (no player outside the match changes, and no other ladder's own record;
-names do not matter) and *containment* (states and ladders' records hold no player's index, and nothing else is kept:
-rows can be gathered and scattered with the ladder's records beside them). Kernels read everything a match needs before
-they write, assume valid input, and allocate nothing per match; indices (teams, slots, players) are unsigned there.
+names do not matter), *containment* (states and ladders' records hold no player's index, and nothing else is kept:
+rows can be gathered and scattered with the ladder's records beside them) and *symmetry* (the order in which a match
+lists its teams, and the players of a team, changes nothing but the rounding of sums; only the first-listed team may
+have a role, as with `home`). Kernels read everything a match needs before they write, assume valid input, and allocate
+nothing per match; indices (teams, slots, players) are unsigned there.
 `state[p].rating` is always the number shown to players.
 
 Three more functions, of plain Python, begin a record, show it at a time and move it:

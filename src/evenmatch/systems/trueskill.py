@@ -1,7 +1,7 @@
 """TrueSkill: a mean and a deviation per player, learned from the order of finish; teams, draws, free-for-alls.
 
-Definition: docs/systems/trueskill.md, after Herbrich, Minka & Graepel 2006. Two teams in closed form; three or more by
-message passing between neighbours in the order of finish, until it converges.
+Definition: docs/systems/trueskill.md, after Herbrich, Minka & Graepel 2006. Two teams are rated in closed form, three
+or more by message passing along the order of finish, until it converges.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ import numpy as np
 
 from evenmatch.systems.maths import draw_v_w, play_share, quick_cdf, v_win, w_win
 from evenmatch.systems.mean_and_deviation import STATE, mean_strength, move, newcomer, skill_text, start_at, sums
+from evenmatch.systems.message_passing import ANSWER_PI, ANSWER_TAU, COLUMNS, MEAN, PLAYERS, VARIANCE, pass_messages
 from evenmatch.systems.system import (
     Change,
     Columns,
@@ -35,8 +36,6 @@ from evenmatch.systems.system import (
     whole,
 )
 
-CLOSE = 1e-9  # of a deviation: where message passing ends; the next sweep would move far less
-
 
 @dataclass(frozen=True)
 class TrueskillParameters(Parameters):
@@ -52,9 +51,7 @@ class TrueskillParameters(Parameters):
     display: float = number(3.0, -100, 100, "the shown rating is the mean less this many deviations")
     partial_play: bool = flag(True, "who played a part of the match by `seconds` counts for that part", search=True)
     advantage: float = number(0.0, -1e5, 1e5, "points that being listed first is worth", search=(-4, 12))
-    sweeps: int = whole(
-        1000, 1, 1000, "times that messages pass through a match of three teams or more, at most; fewer are faster"
-    )
+    sweeps: int = whole(1000, 1, 1000, "most passes of messages in a match of three teams or more; fewer are faster")
 
 
 class Trueskill(NamedTuple):
@@ -80,8 +77,6 @@ FACTORS = (
     Factor("deviation_before", "deviation before the match"),
     Factor("deviation_after", "deviation after it"),
 )
-# Columns of scratch, a row per team in the order of finish, but for ORDER, a team's number by its rank.
-ORDER, MEAN, VARIANCE, SIZE, LEFT_PI, LEFT_TAU, RIGHT_PI, RIGHT_TAU = range(8)
 
 
 @kernel
@@ -138,93 +133,20 @@ def learn(
 
 
 @rarely
-def sort_teams(h: Columns, first: int, end: int, scratch: Floats) -> None:
-    """Put the numbers of the teams into scratch by place; equal places as listed."""
-    for team in range(first, end):
-        rank = int(np.int64(team - first))
-        while rank > 0 and h.place[int(scratch[rank - 1, ORDER])] > h.place[team]:
-            scratch[rank, ORDER] = scratch[rank - 1, ORDER]
-            rank -= 1
-        scratch[rank, ORDER] = float(team)
-
-
-@kernel
-def belief_change(pi: float, tau: float, old_pi: float, old_tau: float, new_pi: float, new_tau: float) -> float:
-    """How much one message in the place of another moves a mean, in deviations, and a precision, relatively."""
-    before, after = (tau + old_tau) / (pi + old_pi), (tau + new_tau) / (pi + new_pi)
-    return abs(after - before) * math.sqrt(pi + new_pi) + abs(new_pi - old_pi) / (pi + new_pi)
-
-
-@rarely
-def compare(scratch: Floats, rank: int, count: int, drawn: bool, margin: float) -> float:
-    """Update the messages of the comparison between the teams of this rank and the next; return how far they moved."""
-    left_pi = 1.0 / scratch[rank, VARIANCE]
-    left_tau = scratch[rank, MEAN] * left_pi
-    if rank > 0:
-        left_pi += scratch[rank - 1, RIGHT_PI]
-        left_tau += scratch[rank - 1, RIGHT_TAU]
-    right_pi = 1.0 / scratch[rank + 1, VARIANCE]
-    right_tau = scratch[rank + 1, MEAN] * right_pi
-    if rank + 2 < count:
-        right_pi += scratch[rank + 1, LEFT_PI]
-        right_tau += scratch[rank + 1, LEFT_TAU]
-    left, right = left_tau / left_pi, right_tau / right_pi
-    variance = 1.0 / left_pi + 1.0 / right_pi
-    deviation = math.sqrt(variance)
-    lead, width = (left - right) / deviation, margin / deviation
-    if drawn:
-        v, w = draw_v_w(lead, width)
-    else:
-        v = v_win(lead - width)
-        w = w_win(lead - width, v)
-    known = 1.0 / max(1.0 - w, 1e-12)
-    # The message to the difference: the truncated normal over the one before.
-    pi = (known - 1.0) / variance
-    tau = ((left - right + deviation * v) * known - (left - right)) / variance
-    to_left, to_right = 1.0 / (1.0 + pi / right_pi), 1.0 / (1.0 + pi / left_pi)
-    new_left_pi, new_left_tau = pi * to_left, (tau + pi * right) * to_left
-    new_right_pi, new_right_tau = pi * to_right, (pi * left - tau) * to_right
-    old_pi, old_tau = scratch[rank, LEFT_PI], scratch[rank, LEFT_TAU]
-    moved = belief_change(left_pi, left_tau, old_pi, old_tau, new_left_pi, new_left_tau)
-    old_pi, old_tau = scratch[rank, RIGHT_PI], scratch[rank, RIGHT_TAU]
-    moved += belief_change(right_pi, right_tau, old_pi, old_tau, new_right_pi, new_right_tau)
-    scratch[rank, LEFT_PI], scratch[rank, LEFT_TAU] = new_left_pi, new_left_tau
-    scratch[rank, RIGHT_PI], scratch[rank, RIGHT_TAU] = new_right_pi, new_right_tau
-    return moved
-
-
-@rarely
 def settle(h: Columns, m: int, state: Records, params: Trueskill, factors: Records, scratch: Floats) -> None:
-    """Three teams or more: compare neighbours up and down the order of finish until nothing changes any more."""
+    """Rate a match of three teams or more by message passing."""
     first, end = h.team_start[m], h.team_start[m + 1]
     count = int(np.int64(end - first))
-    sort_teams(h, first, end, scratch)
-    for rank in range(count):
-        team = int(scratch[rank, ORDER])
-        scratch[rank, MEAN], scratch[rank, VARIANCE] = weighed(h, m, team, state, params)
-        scratch[rank, SIZE] = float(h.slot_start[team + 1] - h.slot_start[team])
-        for column in range(LEFT_PI, RIGHT_TAU + 1):
-            scratch[rank, column] = 0.0
-    for _ in range(params.sweeps):
-        moved = 0.0
-        for step in range(2 * (count - 1)):
-            rank = step if step < count - 1 else 2 * (count - 1) - 1 - step
-            a, b = int(scratch[rank, ORDER]), int(scratch[rank + 1, ORDER])
-            margin = params.margin * math.sqrt(scratch[rank, SIZE] + scratch[rank + 1, SIZE])
-            moved = max(moved, compare(scratch, rank, count, h.place[a] == h.place[b], margin))
-        if moved < CLOSE:
-            break
-    for rank in range(count):
-        pi, tau = 0.0, 0.0
-        if rank > 0:
-            pi += scratch[rank - 1, RIGHT_PI]
-            tau += scratch[rank - 1, RIGHT_TAU]
-        if rank + 1 < count:
-            pi += scratch[rank, LEFT_PI]
-            tau += scratch[rank, LEFT_TAU]
-        mean, variance = scratch[rank, MEAN], scratch[rank, VARIANCE]
+    for row in range(count):
+        team = first + row
+        scratch[row, MEAN], scratch[row, VARIANCE] = weighed(h, m, team, state, params)
+        scratch[row, PLAYERS] = float(h.slot_start[team + 1] - h.slot_start[team])
+    pass_messages(h, first, count, params.margin, params.sweeps, scratch)
+    for row in range(count):
+        pi, tau = scratch[row, ANSWER_PI], scratch[row, ANSWER_TAU]
+        mean, variance = scratch[row, MEAN], scratch[row, VARIANCE]
         scale = 1.0 / (1.0 + pi * variance)
-        learn(h, m, int(scratch[rank, ORDER]), state, params, (tau - pi * mean) * scale, pi * scale, factors)
+        learn(h, m, first + row, state, params, (tau - pi * mean) * scale, pi * scale, factors)
 
 
 @kernel
@@ -286,7 +208,7 @@ SYSTEM = System(
     factors=FACTORS,
     pair=pair,
     update=update,
-    scratch_columns=8,
+    scratch_columns=COLUMNS,
     refuse=any_match,
     tell=_tell,
     strength=mean_strength,

@@ -26,19 +26,23 @@ from evenmatch.systems.experts.players import (
 )
 from evenmatch.systems.experts.records import EXPERTS, LEARNING, SLOPE, Even, Record
 from evenmatch.systems.experts.scores import learn_scores, watch_scores
-from evenmatch.systems.experts.two_teams import learn_entry, learn_experience
+from evenmatch.systems.experts.two_teams import ENTRY_STEP
+from evenmatch.systems.finish_order import rank_teams
 from evenmatch.systems.ladder_records import LadderRecords, Records
 from evenmatch.systems.maths import logistic, score_of
 
-# Columns of scratch after those of a slot, a row per team: its mean and its noise by each expert, and the sums of the
-# messages of its rivals, gradient and precision. After them, in row 0: the log-odds of a pair, what
-# `learn_weights_of_many` works on, and the gradient and the curvature by the calibration.
+# Columns of scratch after those of a slot. Up to RANK, rows are teams: mean and noise by each expert, experience, sums
+# of the messages of rivals (gradient and precision), and the rank that alike teams share. In ORDER, rows are ranks: the
+# team that finished there. After that, in row 0: the log-odds of a pair, what `learn_weights_of_many` works on, and the
+# gradient and the curvature by the calibration.
 MEAN = SLOT_COLUMNS
 NOISE = MEAN + EXPERTS
-PUSH = NOISE + EXPERTS
+KNOWN = NOISE + EXPERTS
+PUSH = KNOWN + 1
 PULL = PUSH + EXPERTS
-KNOWN = PULL + EXPERTS
-PAIR = KNOWN + 1
+RANK = PULL + EXPERTS
+ORDER = RANK + 1
+PAIR = ORDER + 1
 WORK = PAIR + EXPERTS
 WORK_COLUMNS = EXPERTS + TRIANGLE + 2 * EXPERTS
 CALIBRATION = WORK + WORK_COLUMNS
@@ -142,13 +146,14 @@ def read_teams(h: Columns, m: int, teams: int, state: Records, shared: Record, p
     for team in range(teams):
         members = h.player[h.slot_start[first + team] : h.slot_start[first + team + 1]]
         known = experience_of(members, state)
+        for column in range(MEAN, RANK):
+            scratch[team, column] = 0.0
         scratch[team, KNOWN] = known
         average += known / teams
         for expert in range(params.experts):
             _, mean, variance = team_sums(members, expert, h.time[m], state, shared.entry[expert], params)
             scratch[team, MEAN + expert] = mean + known * shared.experience[expert]
             scratch[team, NOISE + expert] = variance + OWN_NOISE
-            scratch[team, PUSH + expert] = scratch[team, PULL + expert] = 0.0
     return average
 
 
@@ -156,19 +161,41 @@ def read_teams(h: Columns, m: int, teams: int, state: Records, shared: Record, p
 def compare_teams(h: Columns, first: int, teams: int, shared: Record, params: Even, scratch: Floats) -> float:
     """Compare all pairs of teams, or a sample; return how many.
 
-    Of a contest of more than `rivals` + 1 teams, each meets those at even distances around the list of teams. Results
-    are usually listed by place, so these rivals are a fair sample of all places.
+    Of a contest of more than `rivals` + 1 teams, each meets those at even distances around the order of finish.
     """
     pairs = 0.0
     whole = teams - 1 <= params.rivals
     steps = teams // 2 if whole else params.rivals // 2
+    if not whole:
+        rank_teams(h, first, teams, MEAN, PUSH, scratch, ORDER, RANK)
     for step in range(1, steps + 1):
         apart = step if whole else max(step * (teams // 2) // (steps + 1), 1)
-        for i in range(apart if 2 * apart == teams else teams):
-            j = (i + apart) % teams
+        for rank in range(apart if 2 * apart == teams else teams):
+            other = (rank + apart) % teams
+            i = rank if whole else int(scratch[rank, ORDER])
+            j = other if whole else int(scratch[other, ORDER])
             compare(scratch, i, j, score_of(int(h.place[first + j]) - int(h.place[first + i])), shared, params)
             pairs += 1.0
+    if not whole:
+        share_messages(teams, scratch)
     return pairs
+
+
+@rarely
+def share_messages(teams: int, scratch: Floats) -> None:
+    """Give alike teams the mean of their messages, since each of them met other rivals."""
+    begin = 0
+    while begin < teams:
+        end = begin + 1
+        while end < teams and scratch[int(scratch[end, ORDER]), RANK] == begin:
+            end += 1
+        for column in range(PUSH, RANK):
+            total = 0.0
+            for rank in range(begin, end):
+                total += scratch[int(scratch[rank, ORDER]), column]
+            for rank in range(begin, end):
+                scratch[int(scratch[rank, ORDER]), column] = total / (end - begin)
+        begin = end
 
 
 @rarely
@@ -189,6 +216,7 @@ def learn_expert(
     first, now = h.team_start[m], h.time[m]
     low = h.slot_start[first]
     entry, weight = shared.entry[expert], calibrated_weight(shared, expert)
+    newcomers_push = newcomers_pull = experience_push = experience_pull = 0.0
     for team in range(teams):
         start, stop = h.slot_start[first + team], h.slot_start[first + team + 1]
         noise = scratch[team, NOISE + expert]
@@ -219,5 +247,27 @@ def learn_expert(
                 slot - low,
                 noted,
             )
-        learn_entry(shared, expert, learning, push, pull, params)
-        learn_experience(shared, expert, scratch[team, KNOWN] - average, push, pull)
+        newcomers_push += learning * push
+        newcomers_pull += learning * learning * pull
+        known = scratch[team, KNOWN] - average
+        experience_push += known * push
+        experience_pull += known * known * pull
+    learn_entry_of_many(shared, expert, newcomers_push, newcomers_pull, params)
+    learn_experience_of_many(shared, expert, experience_push, experience_pull)
+
+
+@kernel
+def learn_entry_of_many(shared: Record, expert: int, push: float, pull: float, params: Even) -> None:
+    """Learn the newcomers' mean from all teams at once: `push` is the gradient by it, `pull` the curvature."""
+    variance = shared.entry_variance[expert] / (1.0 + shared.entry_variance[expert] * pull)
+    most = 3.0 * math.sqrt(params.variance[expert])
+    shared.entry[expert] = min(max(shared.entry[expert] + variance * push, -most), most)
+    shared.entry_variance[expert] = variance + ENTRY_STEP
+
+
+@kernel
+def learn_experience_of_many(shared: Record, expert: int, push: float, pull: float) -> None:
+    """Learn the worth of matches played from all teams at once, likewise."""
+    variance = shared.experience_variance[expert] / (1.0 + shared.experience_variance[expert] * pull)
+    shared.experience[expert] += variance * push
+    shared.experience_variance[expert] = variance

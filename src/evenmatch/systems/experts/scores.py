@@ -61,14 +61,15 @@ def learn_scores(
 
 @rarely
 def watch_scores(h: Columns, low: int, high: int, ladder: LadderRecords) -> None:
-    """Update the mean square of the differences of scores, with every player of a match in turn."""
+    """Update the mean square of the differences of scores, with all players of a match at once."""
     own = ladder.records[ladder.own]
     middle, count = mean_score(h, low, high)
     if count < 2.0:
         return
+    square = 0.0
     for slot in range(low, high):
         if not math.isnan(h.score[slot]):
-            difference = h.score[slot] - middle
-            rate = max(1.0 / (own.scores + 1.0), SLOWEST)
-            own.score_square += rate * (difference * difference - own.score_square)
-            own.scores += 1.0
+            square += (h.score[slot] - middle) ** 2 / count
+    own.scores += count
+    rate = max(count / own.scores, 1.0 - (1.0 - SLOWEST) ** count)
+    own.score_square += rate * (square - own.score_square)

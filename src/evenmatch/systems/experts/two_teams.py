@@ -35,6 +35,7 @@ from evenmatch.systems.maths import logistic, play_share, score_of
 # chances of side and sizes.
 ODDS = SLOT_COLUMNS
 
+ENTRY_STEP = 1e-6  # variance that a match adds to that of newcomers
 FEWEST = 0.5  # players: a team that everybody left counts as that
 
 
@@ -321,7 +322,7 @@ def learn_entry(shared: Record, expert: int, learning: float, push: float, pull:
     before = shared.entry_variance[expert]
     most = 3.0 * math.sqrt(params.variance[expert])
     shared.entry[expert] = min(max(shared.entry[expert] + before * learning * push, -most), most)
-    shared.entry_variance[expert] = before * max(0.2, 1.0 - before * learning * learning * pull) + 1e-6
+    shared.entry_variance[expert] = before * max(0.2, 1.0 - before * learning * learning * pull) + ENTRY_STEP
 
 
 @kernel
