@@ -146,7 +146,7 @@ def test_who_is_left_out_is_told_with_the_reason(run, tmp_path):
     assert {row["system"] for row in document["scores"]} == {"elo"}
     assert [one["name"] for one in document["left_out"]] == ["wager", "trophies"]
     assert all("rates matches of exactly 2" in one["reason"] for one in document["left_out"])
-    assert document["verdict"][-1].startswith("trophies was left out: cannot rate 240 of 240 matches: ")
+    assert document["verdict"][-2].startswith("trophies was left out: cannot rate 240 of 240 matches: ")
     ended = run("backtest", tmp_path / "threes.csv", "-s", "wager,trophies", "--out", tmp_path / "x.csv")
     assert (ended.code, ended.out) == (1, "")
     assert "no system that was named can rate these matches" in ended.err
@@ -306,7 +306,7 @@ def test_without_what_reports_need_nothing_is_computed_in_vain(run, played_file,
     assert files_in(tmp_path) == []
 
 
-def test_tuned_parameters_have_a_row_and_notes_are_told_on_standard_error(run, tmp_path):
+def test_tuned_parameters_have_a_row_and_the_verdict_ends_with_the_notes(run, tmp_path):
     pytest.importorskip("optuna", reason="tuning needs optuna (the extra lab)")
     winner_first = [duel(at, *("ab" if at % 3 else "ca"), 1.0) for at in range(300)]
     write(from_matches(winner_first), tmp_path / "played.csv")
@@ -315,8 +315,7 @@ def test_tuned_parameters_have_a_row_and_notes_are_told_on_standard_error(run, t
     document = only_document(ended.out)
     (tuned,) = (row for row in document["scores"] if row["variant"] == "tuned")
     assert tuned["parameters"] != next(row for row in document["scores"] if row["variant"] == "default")["parameters"]
-    assert any("gives the result away" in note for note in document["notes"])
-    assert "gives the result away" in ended.err
+    assert any("gives the result away" in sentence for sentence in document["verdict"])
     assert len(files_in(tmp_path / "k")) == 1
 
 
@@ -346,7 +345,7 @@ def test_a_tuning_run_that_was_interrupted_goes_on_where_it_was(run, played_file
     used = json.loads(before[-1])["elapsed"]
     ended = run(*arguments, f"{used + 0.5:.3f}")
     assert ended.code == 0
-    assert f"tuning of elo continued from {len(before)} trials of an earlier run" in ended.err
+    assert f"tuning of elo continued from {len(before)} trials of an earlier run" in ended.out
     after = trial_lines(kept)
     assert after[: len(before)] == before
     assert len(after) > len(before)

@@ -78,6 +78,12 @@ def with_places(matches, changed):
 # --- predicting before learning
 
 
+def test_rules_are_printed_by_name_and_changed_parameters():
+    assert repr(rules("elo")) == "<rules of elo>"
+    assert repr(rules("elo", k=50.0).system) == "<system elo>"
+    assert repr(Variant("elo", "given", rules("elo", k=50.0))).endswith("rules=<rules of elo k=50.0>)")
+
+
 @pytest.mark.parametrize("name", [*systems.names(), str(LEAGUE)], ids=lambda name: Path(name).stem)
 def test_no_prediction_knows_of_its_own_match_or_of_later_ones(name):
     matches = random_table(name, 11, 200)

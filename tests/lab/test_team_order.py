@@ -5,7 +5,7 @@ import dataclasses
 import pytest
 
 from elo_matches import duels
-from evenmatch import backtest, from_matches
+from evenmatch import backtest, from_matches, verdict
 from evenmatch.lab.backtests.team_order import neutral, order_gives_away
 from evenmatch.match import Appearance, Team
 
@@ -58,6 +58,7 @@ def test_no_system_predicts_better_for_an_order_of_finish(order, system):
     plain = duels(3, 600, spread=150, players=10)
     told = backtest(listed_by(plain, TELLING[order]), [system])
     (note,) = told.notes
+    assert verdict(told)[-1] == f"Note: {note}."
     assert "gives the result away" in note
     known = {row["variant"]: row["log_loss"] for row in backtest(from_matches(plain), [system]).scores.to_pylist()}
     for row in told.scores.to_pylist():

@@ -6,10 +6,13 @@ import stat
 import warnings
 
 import pyarrow as pa
+import pyarrow.csv as pa_csv
+import pyarrow.json as pa_json
 import pyarrow.parquet as pq
 import pytest
 
-from evenmatch import from_frame, read, write
+from elo_matches import duels
+from evenmatch import backtest, from_frame, from_matches, read, write
 from evenmatch.errors import BadRowsError, EvenmatchError, EvenmatchWarning, InputError, RowProblem, UsageError
 from tables.tidy_rows import FILES, WHOLE, csv_text, jsonl_text, table_values, write_file
 
@@ -183,6 +186,36 @@ def test_writing_replaces_the_file_as_a_whole_and_with_the_usual_rights(suffix, 
     mask = os.umask(0)
     os.umask(mask)
     assert stat.S_IMODE(path.stat().st_mode) == 0o666 & ~mask
+
+
+ODD = {"name": ["a, b", 'c "d"'], "share": [0.5, None], "games": [3, 4]}
+
+
+@pytest.mark.parametrize("suffix", FILES)
+@pytest.mark.parametrize("frame", [pa.table, pa.RecordBatch.from_pydict])
+def test_any_data_frame_is_written(suffix, frame, tmp_path):
+    path = tmp_path / f"x.{suffix}"
+    write(frame(ODD), path)
+    readers = {"csv": pa_csv.read_csv, "parquet": pq.read_table, "jsonl": pa_json.read_json}
+    assert readers[suffix](path).to_pydict() == ODD
+
+
+def test_scores_of_a_backtest_are_written(tmp_path):
+    found = backtest(from_matches(duels(1, 300)), ["elo"])
+    write(found.scores, tmp_path / "x.parquet")
+    assert pq.read_table(tmp_path / "x.parquet").equals(found.scores)
+
+
+@pytest.mark.parametrize(("suffix", "column"), [("csv", [[1, 2]]), ("jsonl", [float("nan")]), ("jsonl", [b"x"])])
+def test_a_column_that_a_format_cannot_hold_is_an_input_error_and_leaves_no_file(suffix, column, tmp_path):
+    with pytest.raises(InputError, match=f"{suffix} cannot hold this table"):
+        write(pa.table({"x": column}), tmp_path / f"x.{suffix}")
+    assert not list(tmp_path.iterdir())
+
+
+def test_what_is_no_table_is_a_usage_error(tmp_path):
+    with pytest.raises(UsageError, match="cannot write a list; expected a table of matches or a data frame"):
+        write([1, 2], tmp_path / "x.csv")
 
 
 def test_writing_to_another_suffix_is_a_usage_error(tmp_path):

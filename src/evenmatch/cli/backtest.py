@@ -174,8 +174,6 @@ def _show(result: Backtest, out: Path | None, segments: Path | None, report: Pat
     from evenmatch.tables.files import write_arrow
 
     note_skipped(result.matches.skipped, result.matches.skipped_matches)
-    for text in result.notes:
-        note(text)
     if out is not None:
         write_arrow(result.scores, out)
     if segments is not None:
@@ -259,7 +257,6 @@ def _document(result: Backtest) -> dict[str, object]:
         "scores": scores,
         "against_best": result.against_best.to_pylist(),
         "left_out": [{"name": name, "reason": reason} for name, reason in result.left_out],
-        "notes": list(result.notes),
     }
 
 

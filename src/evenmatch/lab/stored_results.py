@@ -52,7 +52,6 @@ def keep_backtest(found: Backtest) -> dict[str, object]:
             "reliability": of_chosen(found.reliability),
             "periods": of_chosen(segments),
             "left_out": [list(system_and_reason) for system_and_reason in found.left_out],
-            "notes": list(found.notes),
             "matches": len(found.matches),
             "judged": len(found.matches) - found.warm_up,
         }

@@ -129,7 +129,7 @@ class Change(NamedTuple):
     factors: Mapping[str, FactorValue]
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class System:
     """A rating system: kernels, state, parameters and words. Defined once per file, as `SYSTEM`.
 
@@ -184,6 +184,9 @@ class System:
     new_ladder: Callable[..., tuple[object, ...]] = lambda _: (0,)
     learned: Callable[..., tuple[Learned, ...]] = lambda records, _: ()
 
+    def __repr__(self) -> str:
+        return f"<system {self.name}>"
+
     def refusals(self, h: Columns, parameters: Parameters) -> Iterator[tuple[int, str]]:
         """(match, reason) for every match that the system cannot rate."""
         if self.teams is not None:
@@ -227,13 +230,18 @@ class System:
         return [f.name for f in self.factors], [(f.name, f.labels) for f in self.factors if f.labels]
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Rules:
     """A system with its parameters decided: what a ladder is rated by."""
 
     system: System
     parameters: Parameters
     preset: str | None
+
+    def __repr__(self) -> str:
+        defaults = self.system.parameters()
+        changed = [f"{name}={value!r}" for name, value in self.values().items() if value != getattr(defaults, name)]
+        return f"<rules of {' '.join((self.system.name, *changed))}>"
 
     @classmethod
     def of(cls, system: System, preset: str | None = None, **values: object) -> Rules:

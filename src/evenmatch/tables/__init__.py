@@ -118,6 +118,16 @@ def join(*tables: MatchTable) -> MatchTable:
     return assemble(rows, Source("the joined tables"))
 
 
-def write(matches: MatchTable, path: str | os.PathLike[str]) -> None:
-    """Write matches in the tidy long form, atomically, as CSV, Parquet or JSON Lines according to the suffix."""
-    write_arrow(matches.to_arrow(), Path(path))
+def write(table: MatchTable | Frame, path: str | os.PathLike[str]) -> None:
+    """Write matches in the tidy long form, or any data frame, atomically, as CSV, Parquet or JSON Lines by the suffix.
+
+    Raises UsageError for another suffix or a path that cannot be written, InputError if the file's format cannot hold
+    a column.
+    """
+    if isinstance(table, MatchTable):
+        rows = table.to_arrow()
+    elif hasattr(table, "__arrow_c_stream__"):
+        rows = pa.RecordBatchReader.from_stream(table).read_all()
+    else:
+        raise UsageError(f"cannot write a {type(table).__name__}; expected a table of matches or a data frame")
+    write_arrow(rows, Path(path))

@@ -97,7 +97,8 @@ def check_folder(path: Path) -> None:
 def write_arrow(table: pa.Table, path: Path) -> None:
     """Write a table atomically as CSV, Parquet or JSON Lines, according to the suffix.
 
-    Times are ISO 8601 in UTC in the text formats. Raises UsageError if the path cannot be written.
+    Times are ISO 8601 in UTC in the text formats. Raises UsageError if the path cannot be written, InputError if the
+    format cannot hold a column.
     """
     form = form_of(path)
     writers: dict[str, Callable[[pa.Table, io.BufferedIOBase], None]] = {
@@ -106,7 +107,10 @@ def write_arrow(table: pa.Table, path: Path) -> None:
         "jsonl": _write_jsonl,
     }
     with whole_file(path) as draft, draft.open("wb") as file:
-        writers[form](table, file)
+        try:
+            writers[form](table, file)
+        except (pa.ArrowException, TypeError, ValueError) as error:
+            raise InputError(f"{path}: {form} cannot hold this table: {error}") from error
 
 
 def _write_parquet(table: pa.Table, file: io.BufferedIOBase) -> None:

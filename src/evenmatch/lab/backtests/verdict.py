@@ -25,7 +25,7 @@ Row = Mapping[str, Any]
 
 
 def verdict(b: Backtest) -> list[str]:
-    """Findings as sentences, the most important first."""
+    """Findings as sentences, the most important first, then the notes on how the backtest was run."""
     scores = {(row["system"], row["variant"]): row for row in b.scores.to_pylist()}
     differences = {(row["system"], row["variant"]): row for row in b.against_best.to_pylist()}
     best, *others = b.chosen
@@ -46,7 +46,7 @@ def verdict(b: Backtest) -> list[str]:
             "choosing it afterwards would be hindsight."
         )
     sentences += [f"{name} was left out: {reason}." for name, reason in b.left_out]
-    return sentences
+    return sentences + [f"Note: {note}." for note in b.notes]
 
 
 def _level(apart: Row, top: Row) -> bool:
