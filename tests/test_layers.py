@@ -209,7 +209,10 @@ WORLD = {
 WORLD_CALLS = {"open", "print", "input", "now", "utcnow", "today", "default_rng", "urandom", "getenv"}
 WORLD_CALLS |= {"read_text", "write_text", "write_bytes", "unlink", "mkdir"}
 # Of systems/: what a rating system may import.
-SHARED = {"growing_deviation", "ladder_records", "maths", "mean_and_deviation", "moves", "refusals", "system"}
+SHARED = {
+    *("finish_order", "growing_deviation", "ladder_records", "maths", "mean_and_deviation"),
+    *("message_passing", "moves", "refusals", "system"),
+}
 CORE = {
     "__init__",
     "compiled",

@@ -3,6 +3,7 @@
 A child tells its parent by a pipe what was acknowledged, as soon as it was; what is written outlives the child.
 """
 
+import contextlib
 import ctypes
 import os
 import signal
@@ -10,7 +11,6 @@ import sqlite3
 import tempfile
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from multiprocessing.connection import Connection
 from pathlib import Path
 from random import Random
@@ -61,7 +61,7 @@ def soon_after() -> int:
     return numbered_match(0).time + 5 * 86_400_000_000
 
 
-@contextmanager
+@contextlib.contextmanager
 def in_small_steps() -> Iterator[None]:
     """Transactions and checkpoints so small that a short ladder needs many, as a long one does."""
     sizes = {
@@ -155,25 +155,26 @@ def receipt_values(outcome: object) -> Plain:
     return outcome.match_id, outcome.ladder, outcome.position, outcome.rated, outcome.teams
 
 
+def apply_first(service: Service, *corrections: Void | Unvoid | Ban | Reinstate) -> str | None:
+    """Apply the first of these corrections without a conflict and return its kind; None if a name is unknown."""
+    for correction in corrections:
+        with contextlib.suppress(ConflictError):
+            try:
+                service.correct(LADDER, correction)
+            except UnknownNameError:
+                return None
+            return correction.kind.value
+    raise AssertionError(f"all of {corrections} conflict with the ledger")
+
+
 def correct_match(service: Service, match_id: str) -> str | None:
-    """Void a match, or count it again; None where it was never recorded."""
-    try:
-        return service.correct(LADDER, Void(match_id, "test")).kind.value
-    except ConflictError:
-        return service.correct(LADDER, Unvoid(match_id, "test")).kind.value
-    except UnknownNameError:
-        return None
+    """Void a match or, if it is void, count it again; return the kind of event."""
+    return apply_first(service, Void(match_id, "test"), Unvoid(match_id, "test"))
 
 
 def correct_player(service: Service, name: str, chance: Random) -> str | None:
-    """Ban a player by either rule, or reinstate them; None where nobody met them."""
-    rule = chance.choice(("void", "refund"))
-    try:
-        return service.correct(LADDER, Ban(name, rule)).kind.value
-    except ConflictError:
-        return service.correct(LADDER, Reinstate(name)).kind.value
-    except UnknownNameError:
-        return None
+    """Ban a player by either rule or, if they are banned, reinstate them; return the kind of event."""
+    return apply_first(service, Ban(name, chance.choice(("void", "refund"))), Reinstate(name))
 
 
 TASKS = {"single": 6, "many": 4, "together": 4, "load": 2, "correct": 3, "retune": 1, "season": 0.3}

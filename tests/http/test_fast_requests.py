@@ -249,6 +249,7 @@ def five_against_six(match_id):
 
 
 SIZES = "5 against 6 players; expected teams of 6, the ladder's team_size"
+REFUSED = f"{SIZES}, since it has other_sizes=refuse"
 
 
 def test_a_receipt_warns_of_teams_of_other_sizes_than_the_ladders(either, service, ladder):
@@ -271,8 +272,8 @@ def test_a_ladder_may_refuse_teams_of_other_sizes(either, service, ladder):
     service.change_settings(ladder, {"team_size": 6, "other_sizes": "refuse"})
     first, second, _ = either(MATCHES, five_against_six("m-1"))
     check_alike(first, second)
-    assert (first.status_code, first.json()["detail"]) == (422, f"the match: {SIZES}")
-    assert first.json()["problems"] == [{"where": "m-1", "reason": SIZES}]
+    assert (first.status_code, first.json()["detail"]) == (422, f"the match: {REFUSED}")
+    assert first.json()["problems"] == [{"where": "m-1", "reason": REFUSED}]
     assert service.ladder(ladder).matches == 0
 
 

@@ -70,7 +70,9 @@ def test_a_ladder_that_refuses_takes_the_other_matches_of_a_call(service):
     good, bad = service.record_many("arena", [match("m", 6, 6), match("bad", 5, 6)])
     assert good.rated
     assert isinstance(bad, BadRowsError)
-    assert bad.problems[0].reason == "5 against 6 players; expected teams of 6, the ladder's team_size"
+    assert bad.problems[0].reason == (
+        "5 against 6 players; expected teams of 6, the ladder's team_size, since it has other_sizes=refuse"
+    )
     assert service.ladder("arena").matches == 1
 
 
