@@ -54,7 +54,7 @@ def test_one_that_is_at_work_is_told_and_no_second_begun(admin, site, played_lad
 
 def test_rules_wait_for_other_rules_to_end(admin, site, played_ladder):
     go = threading.Event()
-    first, _ = site.jobs.begin("rules", "duel", lambda _: go.wait(20) and {})
+    first, _ = site.jobs.begin("correction", "duel", lambda _: go.wait(20) and {})
     refused = admin.put("/v1/ladders/duel/rules", json={"parameters": {"k": 1}})
     go.set()
     assert refused.status_code == 409
