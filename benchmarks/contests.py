@@ -11,8 +11,7 @@ import evenmatch
 from benchmarks.figure import Figure, Section, seconds_in_turn
 from benchmarks.matches import Season, play
 from evenmatch.history import History
-from evenmatch.lab.backtests.evaluation import replay_and_judge
-from evenmatch.lab.backtests.metrics import LOG_LOSS, MATCHES
+from evenmatch.lab.backtests.evaluation import LOG_LOSS, MATCHES, replay_and_judge
 from evenmatch.systems import loop
 from evenmatch.systems.system import Rules
 

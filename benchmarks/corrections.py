@@ -23,7 +23,7 @@ from benchmarks.start import import_seconds
 from evenmatch import rules
 from evenmatch.client import Client
 from evenmatch.client.models import VoidRequest
-from evenmatch.service.service import Service
+from evenmatch.operations.service import Service
 
 # A smaller ladder by environment variable, to try it out.
 DUELS = Season(int(os.environ.get("EVENMATCH_BENCH_DUELS", "1000000")), 50_000, 1)

@@ -23,7 +23,7 @@ from benchmarks.ledger import postgres, table_of
 from benchmarks.matches import Season
 from benchmarks.processes import database_processes, processor_seconds
 from benchmarks.serve import LADDER, SECRET, evenmatch, memory, running, settled
-from evenmatch.service.service import Service
+from evenmatch.operations.service import Service
 from evenmatch.tables import MatchTable
 
 DAY = GameDay()

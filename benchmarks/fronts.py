@@ -31,7 +31,7 @@ from benchmarks.fronts_cell import (
     measure,
     read_shape,
 )
-from evenmatch.comparison import student
+from evenmatch.calibration import student
 from evenmatch.matchmaking import presets
 
 SHAPES = "duel,3v3,5v5,6v6,8v8,3x4,ffa8"

@@ -20,10 +20,10 @@ from numpy.typing import NDArray
 from benchmarks.figure import ROOT, Figure, Section, seconds, seconds_in_turn
 from benchmarks.matches import Season, as_table, line_ups, play
 from evenmatch import rules
+from evenmatch.corrections.corrections import Ban
+from evenmatch.ladders.settings import Settings
 from evenmatch.match import Match, Team
-from evenmatch.service.corrections import Ban
-from evenmatch.service.service import Service
-from evenmatch.service.settings import Settings
+from evenmatch.operations.service import Service
 from evenmatch.standings.rules import StandingsRules
 from evenmatch.tables import MatchTable
 

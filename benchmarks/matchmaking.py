@@ -17,16 +17,15 @@ from benchmarks.matches import SEED, TEAMS, play
 from benchmarks.rate import spread
 from evenmatch import rules
 from evenmatch.history import Floats
-from evenmatch.lab.queue.rival_matchmakers import others
+from evenmatch.lab.queue.rivals import others
 from evenmatch.lab.queue.run_metrics import summary_of
 from evenmatch.lab.queue.scenario import Scenario
 from evenmatch.lab.queue.simulation import play as run_queue
 from evenmatch.lab.queue.simulation import simulate
 from evenmatch.lab.queue.ticket_source import Crowd
 from evenmatch.matchmaking import Attribute, LineUps, Member, Policy, Proposals, Queue, Ticket, Tickets, propose
-from evenmatch.matchmaking.ticket_choice import TicketChoice
-from evenmatch.matchmaking.tickets import FOREVER
-from evenmatch.standings.percentiles import queue_percentiles
+from evenmatch.matchmaking.tickets import FOREVER, TicketChoice
+from evenmatch.standings.distribution import queue_percentiles
 from evenmatch.systems import forecasts
 from evenmatch.systems.system import Records, Rules
 

@@ -18,7 +18,7 @@ from benchmarks.ledger import DUELS, SYSTEM, postgres, table_of
 from benchmarks.matches import Season
 from benchmarks.serve import SECRET, evenmatch, running, send
 from evenmatch import rules
-from evenmatch.service.service import Service
+from evenmatch.operations.service import Service
 
 BETWEEN = 0.01  # seconds from an acknowledgement to the next report
 AGAIN = 0.02  # seconds after which a report that was not acknowledged is sent again

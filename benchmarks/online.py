@@ -15,7 +15,7 @@ from benchmarks.figure import Figure, Section, seconds_in_turn
 from benchmarks.matches import Season, play
 from evenmatch import Appearance, Match, Rater, Team
 from evenmatch.history import History
-from evenmatch.service.service import Service
+from evenmatch.operations.service import Service
 from evenmatch.systems import loop
 from evenmatch.systems.system import Rules
 

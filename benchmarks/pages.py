@@ -19,9 +19,9 @@ import numpy as np
 from benchmarks.figure import Figure, Runs, Section
 from benchmarks.ledger import CROWD, SYSTEM, matches_of, table_of
 from benchmarks.matches import Season
+from evenmatch.ladders.settings import Settings
+from evenmatch.operations.service import Service
 from evenmatch.rating import rules
-from evenmatch.service.service import Service
-from evenmatch.service.settings import Settings
 from evenmatch.standings.rules import StandingsRules
 from evenmatch.tables import from_matches
 

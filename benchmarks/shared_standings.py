@@ -17,10 +17,10 @@ from pathlib import Path
 from benchmarks.ledger import CROWD, SYSTEM
 from benchmarks.ledger import table_of as crowd_of
 from evenmatch import rules
+from evenmatch.ladders.settings import Settings
 from evenmatch.match import Match, Team
-from evenmatch.service.open_database import open_served
-from evenmatch.service.service import Service
-from evenmatch.service.settings import Settings
+from evenmatch.operations.open_database import open_served
+from evenmatch.operations.service import Service
 from evenmatch.standings.rules import StandingsRules
 
 LADDER = "crowd"

@@ -3,15 +3,15 @@
 import hashlib
 import json
 
+from evenmatch.accounts import signing
+from evenmatch.accounts.signing import SignedRequest
 from evenmatch.ledger.schema import METADATA
-from evenmatch.service.callers import signing
-from evenmatch.service.callers.signing import SignedRequest
-from evenmatch.service.queue_filter import QueueFilter
-from evenmatch.service.queues.matchmaker import Matchmaker
-from evenmatch.service.queues.requests import Accept, Decline
-from evenmatch.service.recording import recorder
-from evenmatch.service.webhooks import pauses
-from evenmatch.service.webhooks.deliveries import Deliverer
+from evenmatch.queues.matchmaker import Matchmaker
+from evenmatch.queues.parties import QueueFilter
+from evenmatch.queues.requests import Accept, Decline
+from evenmatch.recording import recorder
+from evenmatch.webhooks import delivery
+from evenmatch.webhooks.delivery import Deliverer
 from ledger.sample_matches import duel
 from service.sample_queues import DUEL, join_queue, solos
 from two_ladders import make_two_ladders
@@ -39,7 +39,7 @@ def fill(site, asking, patch):
     Deliverer(site.webhooks, clock=site.service.clock).make()
     (hook,) = [hook for hook in site.webhooks.list() if hook.webhook == webhook]
     with site.service.database.write() as store:
-        pauses.count(store, hook, "the receiver answered 500", site.service.clock())
+        delivery.count(store, hook, "the receiver answered 500", site.service.clock())
     return key
 
 

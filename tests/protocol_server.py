@@ -9,8 +9,8 @@ from typing import Self
 import uvicorn
 
 from evenmatch.http.connections import ConnectionLimits, Connections
-from evenmatch.http.http_protocol import ProtocolLimits, limited_protocol
-from evenmatch.http.trusted_proxies import TrustedProxies
+from evenmatch.http.hosts import TrustedProxies
+from evenmatch.http.protocol import ProtocolLimits, limited_protocol
 
 PATIENCE = 20.0  # seconds
 

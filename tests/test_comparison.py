@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from evenmatch.comparison import FEW, Blocks, Estimate, GroupDifference, difference, further, student
+from evenmatch.calibration import FEW, Blocks, Estimate, GroupDifference, difference, further, student
 
 TIMES = 300  # simulated experiments
 BOUNDS = stats.binom.ppf([0.0005, 0.9995], TIMES, 0.95) / TIMES  # shares of them in which the truth may be covered

@@ -1,4 +1,4 @@
-"""The shape of the house: who imports whom, what the pure layers never touch, and how long a file may be."""
+"""The structure of the package: who imports whom, what the pure parts never touch, and where SQL may stand."""
 
 import ast
 import re
@@ -6,6 +6,7 @@ import subprocess
 import sys
 from collections import defaultdict
 from functools import cache
+from graphlib import TopologicalSorter
 from pathlib import Path
 
 import pytest
@@ -17,8 +18,22 @@ ROOT = Path(__file__).parents[1]
 PACKAGE = ROOT / "src" / "evenmatch"
 FILES = sorted(PACKAGE.rglob("*.py"))
 
+# The subjects of a game's operation. Each holds its use cases and, in a module named `…_sql`, its statements.
+SUBJECTS = (
+    *("accounts", "corrections", "jobs", "ladders", "live", "operations", "players", "queues", "recording"),
+    "webhooks",
+)
+# What a subject may import besides the other subjects.
+OF_SUBJECTS = [
+    *("calibration", "experiment", "times", "wait_target"),
+    *("attributes", "durations", "options", "policy", "whole_file"),
+    *("errors", "match", "history", "tables", "systems", "standings", "rating", "online", "matchmaking"),
+    *("compile_notice", "ledger", "stake_assumptions", "stakes"),
+    "lab",  # policies of queues are fitted by simulation
+]
 # Each part of the package and the parts it may import; `rating` and `online` put the pure parts together.
 BELOW = {
+    **{subject: [*OF_SUBJECTS, *SUBJECTS] for subject in SUBJECTS},
     "durations": [],
     "options": ["errors"],
     "whole_file": ["errors"],
@@ -26,7 +41,6 @@ BELOW = {
     "policy": ["attributes", "errors", "options", "history"],
     "wait_target": ["errors", "options"],
     "calibration": ["history"],
-    "comparison": ["calibration", "history"],
     "experiment": ["durations", "errors", "options"],
     "__main__": ["cli"],
     "kernel_folder": [],
@@ -68,15 +82,8 @@ BELOW = {
         *("compile_notice", "partitioned", "__version__"),
     ],
     "ledger": ["durations", "errors", "match", "history", "systems", "standings", "rating", "whole_file"],
-    "service": [
-        *("calibration", "comparison", "experiment", "times", "wait_target"),
-        *("attributes", "durations", "options", "policy", "whole_file"),
-        *("errors", "match", "history", "tables", "systems", "standings", "rating", "online", "matchmaking"),
-        *("compile_notice", "ledger", "stake_assumptions", "stakes"),
-        "lab",  # policies of queues are fitted by simulation
-    ],
     "cluster": [
-        *("errors", "options", "whole_file", "tables", "systems", "rating", "partitioned", "lab", "ledger", "service"),
+        *("errors", "options", "whole_file", "tables", "systems", "rating", "partitioned", "lab", "ledger", *SUBJECTS),
         "__version__",
     ],
     "http": [
@@ -95,7 +102,7 @@ BELOW = {
         "matchmaking",
         "stake_assumptions",
         "stakes",
-        "service",
+        *SUBJECTS,
         "__version__",
     ],
     "client": ["errors", "http"],  # of http the models alone: tests/client says so
@@ -104,18 +111,18 @@ BELOW = {
         "calibration",
         "times",
         *("errors", "options", "policy", "match", "history", "tables", "systems", "standings", "rating", "matchmaking"),
-        *("lab", "service", "http"),  # of http what answers a request: the site, who asks, the log
+        *("lab", *SUBJECTS, "http"),  # of http what answers a request: the site, who asks, the log
     ],
     "demo": [
         *("durations", "whole_file"),
         *("errors", "match", "tables", "systems", "standings", "rating", "online", "matchmaking"),
-        *("service", "http", "client", "web"),
+        *(*SUBJECTS, "http", "client", "web"),
     ],
     "cli": [
         *("calibration", "experiment", "times", "wait_target"),
         *("attributes", "durations", "options", "policy", "whole_file"),
         *("errors", "match", "history", "tables", "systems", "standings", "rating", "online", "matchmaking"),
-        *("lab", "service", "cluster", "http", "web", "demo", "stake_assumptions", "stakes", "kernel_folder"),
+        *("lab", *SUBJECTS, "cluster", "http", "web", "demo", "stake_assumptions", "stakes", "kernel_folder"),
         "partitioned",
         "__version__",
     ],
@@ -153,7 +160,6 @@ THIRD_PARTY = {
     "match": [],
     "history": ["numpy"],
     "calibration": ["numpy", "numba"],
-    "comparison": ["numpy"],
     "experiment": [],
     "tables": ["numpy", "pyarrow", "fsspec"],
     "systems": ["numpy", "numba", "llvmlite"],
@@ -171,7 +177,10 @@ THIRD_PARTY = {
     "lab": ["numpy", "numba", "pyarrow", "matplotlib", "optuna", "plotly", "jinja2"],
     # compilers: for their versions
     "ledger": ["numpy", "numba", "llvmlite", "sqlalchemy", "alembic", "psycopg", "cryptography", "disarm"],
-    "service": ["httpx", "jwt", "msgspec", "numpy", "pyarrow"],  # msgspec: what processes say to each other
+    **{subject: ["numpy"] for subject in SUBJECTS},
+    "accounts": ["jwt", "sqlalchemy"],
+    **{subject: ["numpy", "pyarrow"] for subject in ("corrections", "ladders", "recording")},
+    "webhooks": ["httpx", "numpy", "sqlalchemy"],
     "cluster": ["llvmlite", "numba", "numpy", "ray"],  # compilers: for their versions
     "http": [
         *(
@@ -211,7 +220,7 @@ WORLD_CALLS |= {"read_text", "write_text", "write_bytes", "unlink", "mkdir"}
 # Of systems/: what a rating system may import.
 SHARED = {
     *("finish_order", "growing_deviation", "ladder_records", "maths", "mean_and_deviation"),
-    *("message_passing", "moves", "refusals", "system"),
+    *("message_passing", "moves", "system"),
 }
 CORE = {
     "__init__",
@@ -219,7 +228,6 @@ CORE = {
     "fingerprint",
     "forecasts",
     "loop",
-    "parameter",
     *SHARED,
 }  # all that are no rating systems
 
@@ -301,10 +309,31 @@ def test_a_rating_system_imports_nothing_of_ours_but_what_systems_share():
 
 
 def test_queues_begin_live_matches_which_know_no_queue_service():
-    files = list((PACKAGE / "service" / "live_matches").glob("*.py"))
-    assert files
-    for file in files:
-        assert not [module for module in imports_of(file) if module.startswith("evenmatch.service.queues")], file
+    queue_service = "evenmatch.queues.queue_service"
+    assert (PACKAGE / "queues" / "queue_service.py").exists()
+    assert [file for file in (PACKAGE / "live").glob("*.py") if queue_service in imports_of(file)] == []
+
+
+def runtime_imports(file):
+    """The modules of ours that a file imports when it is imported itself."""
+    for node in tree_of(file).body:
+        if isinstance(node, ast.ImportFrom) and root_of(node.module) == "evenmatch":
+            for alias in node.names:
+                inner = f"{node.module}.{alias.name}"
+                yield inner if inner in MODULES else node.module
+
+
+def module_of(file):
+    named = ".".join(("evenmatch", *file.relative_to(PACKAGE).with_suffix("").parts))
+    return named.removesuffix(".__init__")
+
+
+MODULES = {module_of(file): file for file in FILES}
+
+
+def test_no_modules_import_each_other_in_a_circle():
+    graph = {module: set(runtime_imports(file)) - {module} for module, file in MODULES.items()}
+    assert list(TopologicalSorter(graph).static_order())
 
 
 TABLES = "|".join(METADATA.tables)
@@ -348,10 +377,15 @@ def calls_to_a_database(tree):
                 yield node.lineno, f"{owner}.{called}()"
 
 
-def test_only_the_ledger_knows_sql():
+def holds_sql(file):
+    """Whether statements may stand in a file: in the ledger, and in the modules of subjects that say so by name."""
+    return part_of(file) == "ledger" or (part_of(file) in SUBJECTS and file.stem.endswith("_sql"))
+
+
+def test_sql_stands_only_in_the_ledger_and_in_modules_named_so():
     found = []
     for file in parts:
-        if part_of(file) != "ledger":
+        if not holds_sql(file):
             texts = texts_of(tree_of(file))
             told = [(line, text) for line, text in texts if STATEMENT.match(text) or FROM_TABLE.search(text)]
             found += [(file, *place) for place in (*told, *calls_to_a_database(tree_of(file)))]
@@ -370,14 +404,14 @@ def tables_written_by(file):
 
 def test_each_table_is_written_by_one_module_of_its_own():
     writers = defaultdict(set)
-    for file in (PACKAGE / "ledger").rglob("*.py"):
+    for file in filter(holds_sql, parts):
         if "migrations" not in file.parts and file.name not in BULK:
             for table in tables_written_by(file):
-                writers[table].add(str(file.relative_to(PACKAGE / "ledger")))
+                writers[table].add(str(file.relative_to(PACKAGE)))
     assert writers.keys() <= METADATA.tables.keys(), "a statement that writes names its table"
     assert {table: modules for table, modules in writers.items() if len(modules) > 1} == {}
-    strangers = {module for modules in writers.values() for module in modules if not module.startswith("tables/")}
-    assert strangers == set()
+    modules = {module for modules in writers.values() for module in modules}
+    assert {module for module in modules if not module.endswith(("_rows.py", "_sql.py", "secret_checks.py"))} == set()
     assert METADATA.tables.keys() == writers.keys()
 
 

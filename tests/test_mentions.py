@@ -13,7 +13,7 @@ from typer.main import get_command
 
 from evenmatch import errors, systems
 from evenmatch.cli.app import app
-from evenmatch.cli.shared.settings import OFFERED
+from evenmatch.cli.ladder import OFFERED
 from evenmatch.http.options import Options
 
 ROOT = Path(__file__).parents[1]

@@ -22,7 +22,7 @@ def document() -> dict[str, Any]:
     from evenmatch.http.app import endpoints  # noqa: PLC0415 - an extra, which other pages do without
     from evenmatch.http.options import Options  # noqa: PLC0415
     from evenmatch.http.server import site_over  # noqa: PLC0415
-    from evenmatch.service.service import Service  # noqa: PLC0415
+    from evenmatch.operations.service import Service  # noqa: PLC0415
 
     with tempfile.TemporaryDirectory() as folder, Service.open(str(Path(folder, "empty.db"))) as service:
         return endpoints(site_over(service, Options.model_construct(**_defaults()))).openapi()

@@ -19,8 +19,7 @@ import numpy as np
 
 import evenmatch
 from evenmatch.calibration import calibration_slopes
-from evenmatch.lab.backtests.evaluation import replay_and_judge
-from evenmatch.lab.backtests.metrics import DECIDED, HITS, LOG_LOSS, MATCHES
+from evenmatch.lab.backtests.evaluation import DECIDED, HITS, LOG_LOSS, MATCHES, replay_and_judge
 from evenmatch.systems import even
 from evenmatch.systems.experts import records
 from evenmatch.systems.system import Rules

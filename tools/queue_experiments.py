@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from evenmatch.comparison import Blocks, Estimate, GroupDifference, difference
+from evenmatch.calibration import Blocks, Estimate, GroupDifference, difference
 from evenmatch.durations import SECOND
 from evenmatch.experiment import ARMS, ExperimentDesign
 from evenmatch.history import Flags, Floats

@@ -15,9 +15,9 @@ from matplotlib import pyplot
 
 from evenmatch.lab.picture import INKS
 from evenmatch.lab.queue.picture import draw_wait_against_evenness, draw_wait_by_decile
-from evenmatch.lab.queue.rival_matchmakers import others
+from evenmatch.lab.queue.rivals import others
 from evenmatch.lab.queue.run_metrics import summary_of
-from evenmatch.lab.queue.run_result import Run
+from evenmatch.lab.queue.runs import Run
 from evenmatch.lab.queue.scenario import Scenario
 from evenmatch.lab.queue.simulation import simulate
 from evenmatch.matchmaking import Policy, presets, propose

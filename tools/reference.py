@@ -154,7 +154,7 @@ def error_tree() -> str:
 def settings() -> str:
     """Every setting of `evenmatch serve`."""
     from evenmatch.http.options import Options  # noqa: PLC0415 - an extra, which other pages do without
-    from evenmatch.ledger.master_secret import FILE_VARIABLE, SHORTEST, VARIABLE  # noqa: PLC0415
+    from evenmatch.ledger.secrets import FILE_VARIABLE, SHORTEST, VARIABLE  # noqa: PLC0415
 
     parts = [
         "# Settings\n",

@@ -24,8 +24,8 @@ from evenmatch.http import logs
 from evenmatch.http.app import application
 from evenmatch.http.options import read_options
 from evenmatch.http.server import site_over
-from evenmatch.service.kernels import load_system
-from evenmatch.service.service import Service
+from evenmatch.operations.kernels import load_system
+from evenmatch.operations.service import Service
 
 PACKAGE = f"{Path(evenmatch.__file__).parent}/"
 PATH = "/v1/ladders/arena/matches"

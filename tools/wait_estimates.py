@@ -20,8 +20,8 @@ from evenmatch.durations import SECOND
 from evenmatch.lab.queue.scenario import Scenario, party_mix
 from evenmatch.lab.queue.ticket_source import Crowd
 from evenmatch.matchmaking import Queue, presets, propose
-from evenmatch.matchmaking.wait_estimate import remember
 from evenmatch.matchmaking.wait_record import WaitEstimate
+from evenmatch.matchmaking.waiting import remember
 
 START = 600 * SECOND  # the first minutes after a start
 BANDS = ((0.0, 10.0), (10.0, 40.0), (40.0, np.inf))  # of what was told, seconds

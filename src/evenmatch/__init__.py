@@ -18,16 +18,16 @@ if TYPE_CHECKING:
     from evenmatch.lab.backtests.backtest import backtest as backtest
     from evenmatch.lab.backtests.report import write_report as write_report
     from evenmatch.lab.backtests.verdict import verdict as verdict
+    from evenmatch.ladders.settings import Settings as Settings
     from evenmatch.match import Appearance as Appearance
     from evenmatch.match import Match as Match
     from evenmatch.match import Team as Team
     from evenmatch.named_rules import rules as rules
     from evenmatch.online import Rater as Rater
+    from evenmatch.operations.service import Service as Service
     from evenmatch.rating import Ratings as Ratings
     from evenmatch.rating import explain as explain
     from evenmatch.rating import rate as rate
-    from evenmatch.service.service import Service as Service
-    from evenmatch.service.settings import Settings as Settings
     from evenmatch.stake_assumptions import StakeAssumptions as StakeAssumptions
     from evenmatch.tables import MatchTable as MatchTable
     from evenmatch.tables import from_frame as from_frame

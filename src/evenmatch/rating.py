@@ -17,9 +17,8 @@ from evenmatch.history import Floats, History
 from evenmatch.named_rules import rules, rules_of
 from evenmatch.rating_changes import changes, check_range
 from evenmatch.standings.activity import Activity
-from evenmatch.standings.division import DIVISIONS, Division
-from evenmatch.standings.hysteresis import division_of
-from evenmatch.standings.percentiles import percentiles
+from evenmatch.standings.distribution import percentiles
+from evenmatch.standings.division import DIVISIONS, Division, division_of
 from evenmatch.systems import loop
 from evenmatch.systems.loop import Journal
 from evenmatch.systems.system import Change, Records, Rules, System

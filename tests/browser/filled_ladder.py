@@ -4,18 +4,18 @@ from datetime import UTC, datetime, timedelta
 from typing import NamedTuple
 
 from evenmatch import from_matches, rules
+from evenmatch.accounts.keys import Keys
+from evenmatch.corrections.corrections import Ban, Void
+from evenmatch.ladders.settings import Settings
+from evenmatch.live.live_matches import Running
 from evenmatch.match import Match, Team
-from evenmatch.service.callers.keys import Keys
-from evenmatch.service.corrections import Ban, Void
-from evenmatch.service.live_matches.live_match_service import Running
-from evenmatch.service.queue_rules import QueueRules
-from evenmatch.service.queues.matchmaker import Matchmaker
-from evenmatch.service.queues.queue_service import QueueService
-from evenmatch.service.queues.requests import Accept, Decline, Join, Leave, QueuedPlayer
-from evenmatch.service.service import Service
-from evenmatch.service.settings import Settings
-from evenmatch.service.webhooks.subscriptions import Webhooks
+from evenmatch.operations.service import Service
+from evenmatch.queues.matchmaker import Matchmaker
+from evenmatch.queues.queue_service import QueueService
+from evenmatch.queues.requests import Accept, Decline, Join, Leave, QueuedPlayer
+from evenmatch.queues.stored_queues import QueueRules
 from evenmatch.standings.rules import StandingsRules
+from evenmatch.webhooks.subscriptions import Webhooks
 from ledger.sample_matches import ManualClock, micros
 
 FILLED, LEARNING = "filled", "learning"

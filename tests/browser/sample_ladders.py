@@ -7,16 +7,16 @@ from pathlib import Path
 import numpy as np
 
 from evenmatch import Appearance, Match, Team, from_matches, rules
+from evenmatch.accounts.keys import Keys
+from evenmatch.corrections.corrections import Ban, Void
 from evenmatch.lab.synthetic_season import season
-from evenmatch.service.callers.keys import Keys
-from evenmatch.service.corrections import Ban, Void
-from evenmatch.service.queue_rules import QueueRules
-from evenmatch.service.queues.queue_service import QueueService
-from evenmatch.service.queues.requests import Join, QueuedPlayer
-from evenmatch.service.service import Service
-from evenmatch.service.settings import Settings
-from evenmatch.service.webhooks.subscriptions import Webhooks
+from evenmatch.ladders.settings import Settings
+from evenmatch.operations.service import Service
+from evenmatch.queues.queue_service import QueueService
+from evenmatch.queues.requests import Join, QueuedPlayer
+from evenmatch.queues.stored_queues import QueueRules
 from evenmatch.standings.rules import StandingsRules
+from evenmatch.webhooks.subscriptions import Webhooks
 from ledger.sample_matches import ManualClock
 
 OWNED = "document.title='owned';alert(1)"

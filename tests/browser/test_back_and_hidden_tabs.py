@@ -7,8 +7,7 @@ import pytest
 
 from browser.sample_ladders import DUELS
 from browser.test_live_updates import find_a_match, game, mark, report_duel, row_cells, stayed, wait_for
-from evenmatch.web.page_request import address
-from evenmatch.web.templates import ago
+from evenmatch.web.page_request import address, ago
 from ledger.sample_matches import micros
 
 pytestmark = pytest.mark.slow

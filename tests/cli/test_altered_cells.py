@@ -5,7 +5,7 @@ import sqlite3
 
 import pytest
 
-from evenmatch.service.service import Service
+from evenmatch.operations.service import Service
 from ledger.sample_matches import ManualClock
 from ledger.varied_ledger import write_varied_ledger
 

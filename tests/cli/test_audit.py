@@ -2,8 +2,8 @@
 
 import pytest
 
-from evenmatch.service.callers.audit_trail import Audit
-from evenmatch.service.service import Service
+from evenmatch.accounts.audit_trail import Audit
+from evenmatch.operations.service import Service
 
 
 @pytest.fixture

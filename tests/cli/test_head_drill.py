@@ -10,10 +10,10 @@ from pathlib import Path
 
 import pytest
 
+from evenmatch.corrections.ladder_heads import LadderHead, parse_heads
 from evenmatch.ledger import sqlite_copy
-from evenmatch.service.ladder_heads import LadderHead, parse_heads
-from evenmatch.service.master_secret import confirm
-from evenmatch.service.service import Service
+from evenmatch.operations.master_secret import confirm
+from evenmatch.operations.service import Service
 
 LAST = 12  # position of the last event of the league
 

@@ -9,8 +9,8 @@ from datetime import datetime
 import pytest
 
 from evenmatch import Match, Service, Team
-from evenmatch.service.callers.audit_trail import Audit
-from evenmatch.service.recording import imports
+from evenmatch.accounts.audit_trail import Audit
+from evenmatch.recording import imports
 
 HEAD = "match_id,played_at,team,player,place\n"
 THREE = HEAD + (
@@ -285,10 +285,10 @@ def test_an_import_says_how_much_is_in_when_another_process_uses_an_id_of_the_fi
 @pytest.mark.parametrize(
     ("line", "where"),
     [
-        ("record season.csv", "evenmatch.service.service.Service.record_many"),
-        ("standings", "evenmatch.service.service.Service.view"),
+        ("record season.csv", "evenmatch.operations.service.Service.record_many"),
+        ("standings", "evenmatch.operations.service.Service.view"),
         ("rate season.csv -s elo", "evenmatch.rating.rate"),
-        ("ladder list", "evenmatch.service.service.Service.ladders"),
+        ("ladder list", "evenmatch.operations.service.Service.ladders"),
     ],
 )
 def test_an_interrupted_command_says_so_and_ends_with_130(line, where, run, league, season_file, monkeypatch):

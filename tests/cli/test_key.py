@@ -7,10 +7,10 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
+from evenmatch.accounts.access import Caller
+from evenmatch.accounts.keys import Keys
 from evenmatch.errors import AccessError
-from evenmatch.service.callers.access import Caller
-from evenmatch.service.callers.keys import Keys
-from evenmatch.service.open_database import open_existing
+from evenmatch.operations.open_database import open_existing
 
 SHAPE = re.compile(r"em_[a-z2-7]{10}_[A-Za-z0-9_-]{43}\n")
 

@@ -5,7 +5,7 @@ import sys
 
 import pytest
 
-from evenmatch.service.players import NAMED_TWICE
+from evenmatch.players.players import NAMED_TWICE
 
 
 def player_json(run, name, *options):

@@ -18,11 +18,11 @@ from evenmatch.errors import MoveError, StoreError
 from evenmatch.ledger import table_copy
 from evenmatch.ledger.database import VERSION, Database
 from evenmatch.ledger.database_url import parse_url
-from evenmatch.ledger.master_secret import VARIABLE, new_secret
 from evenmatch.ledger.move_marks import read_mark
 from evenmatch.ledger.schema import METADATA
-from evenmatch.service import move
-from evenmatch.service.service import Service
+from evenmatch.ledger.secrets import VARIABLE, new_secret
+from evenmatch.operations import move
+from evenmatch.operations.service import Service
 from ledger.sample_matches import duel
 from postgres import postgres  # noqa: F401
 

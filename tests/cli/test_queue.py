@@ -4,8 +4,8 @@ import json
 
 import pytest
 
-from evenmatch.service.callers.audit_trail import Audit
-from evenmatch.service.service import Service
+from evenmatch.accounts.audit_trail import Audit
+from evenmatch.operations.service import Service
 from service.sample_joins import SECOND, evenly, store_joins
 
 

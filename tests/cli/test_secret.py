@@ -8,9 +8,9 @@ import time
 
 import pytest
 
+from evenmatch.accounts.keys import Keys
 from evenmatch.ledger.database import Database
-from evenmatch.ledger.master_secret import FILE_VARIABLE, VARIABLE
-from evenmatch.service.callers.keys import Keys
+from evenmatch.ledger.secrets import FILE_VARIABLE, VARIABLE
 from postgres import postgres  # noqa: F401
 
 OTHER = "another master secret, as long as this"

@@ -13,8 +13,8 @@ from itertools import count
 import httpx
 import pytest
 
-from evenmatch.service.jobs import Jobs
-from evenmatch.service.service import Service
+from evenmatch.jobs.jobs import Jobs
+from evenmatch.operations.service import Service
 
 pytestmark = pytest.mark.slow
 

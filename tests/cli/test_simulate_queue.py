@@ -9,7 +9,7 @@ import pytest
 
 from evenmatch import __version__
 from evenmatch.cli.shared import queue_runs
-from evenmatch.lab.queue.rival_matchmakers import others
+from evenmatch.lab.queue.rivals import others
 from evenmatch.lab.queue.run_metrics import summary_of
 from evenmatch.lab.queue.scenario import REGION_MIXES, Scenario
 from evenmatch.lab.queue.simulation import simulate

@@ -40,7 +40,7 @@ def sheet(league, tmp_path, clock_after):
 @pytest.fixture
 def clock_after(monkeypatch):
     """A clock that says 2026-11-23, so that the matches of the sheet are over."""
-    monkeypatch.setattr("evenmatch.service.clock.DatabaseClock.__call__", lambda _: 1795392000_000000)
+    monkeypatch.setattr("evenmatch.operations.clock.DatabaseClock.__call__", lambda _: 1795392000_000000)
 
 
 @pytest.mark.parametrize("line", COMMANDS)

@@ -13,7 +13,7 @@ import pytest
 
 from evenmatch import from_matches, write
 from evenmatch.lab.synthetic_season import season as season_of_teams
-from evenmatch.service.backup import dump_line
+from evenmatch.operations.backup import dump_line
 
 
 def run_sql(db, sql):

@@ -8,9 +8,9 @@ from typing import NamedTuple
 
 import pytest
 
+from evenmatch.accounts.keys import Keys
 from evenmatch.client import Client
-from evenmatch.service.callers.keys import Keys
-from evenmatch.service.service import Service
+from evenmatch.operations.service import Service
 
 SCOPES = ("report", "queue", "read", "admin")
 

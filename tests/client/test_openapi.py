@@ -20,7 +20,7 @@ from evenmatch.client.streams import events_of
 from evenmatch.http.app import endpoints
 from evenmatch.http.options import Options
 from evenmatch.http.server import site_over
-from evenmatch.service.service import Service
+from evenmatch.operations.service import Service
 
 PLAIN = {"health", "ready", "metrics"}  # whose document names no model, or that have no /v1
 OWN = {"all", "close", "from_env", "run", "wait_for_job", "wait_for_match", "watch_ticket"}  # beside the operations

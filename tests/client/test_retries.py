@@ -10,11 +10,11 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
 
+from evenmatch.accounts import signing
 from evenmatch.client import AsyncClient, Client, ListMovedError, Problem, ProblemError, UnreachableError
 from evenmatch.client.models import AppearanceReport, JoinRequest, KeyCreate, MatchReport, PartyMember, TeamReport
 from evenmatch.client.talk import Patience
 from evenmatch.errors import UsageError
-from evenmatch.service.callers import signing
 
 GOOD = '{"status": "ok"}'
 LADDER = '{"items": [], "next": null}'

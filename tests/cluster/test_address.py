@@ -9,10 +9,9 @@ from http.server import BaseHTTPRequestHandler, HTTPServer
 import pytest
 
 from evenmatch import rules, systems
-from evenmatch.cluster.address import ClusterAddress, check_answers, parse_address
+from evenmatch.cluster.connection import ClusterAddress, check_answers, differences, node_facts, parse_address
 from evenmatch.cluster.databases import DatabaseAddress
-from evenmatch.cluster.node_facts import differences, node_facts
-from evenmatch.cluster.sending import packed, rules_of
+from evenmatch.cluster.tasks import packed, rules_of
 from evenmatch.errors import ClusterError, UnknownNameError, UsageError
 from run_command import run_command
 
@@ -80,7 +79,7 @@ def test_a_server_that_hangs_up_is_no_cluster():
 
 
 def test_a_server_that_says_nothing_is_no_cluster(monkeypatch):
-    monkeypatch.setattr("evenmatch.cluster.address.SECONDS", 0.2)
+    monkeypatch.setattr("evenmatch.cluster.connection.SECONDS", 0.2)
     ended = threading.Event()
     with listening(lambda connection: (ended.wait(10), connection.close())) as address:
         with pytest.raises(ClusterError, match="cannot be reached: timed out"):

@@ -28,10 +28,10 @@ from evenmatch.cluster.tasks import NamedTask, executor_of, run_jobs
 from evenmatch.errors import ClusterError, InputError, UsageError
 from evenmatch.lab.backtests.streamed import backtest_partitions
 from evenmatch.lab.backtests.tune import tune
+from evenmatch.operations.service import Service
 from evenmatch.partitioned import rate_partitions
-from evenmatch.service.queue_rules import QueueRules
-from evenmatch.service.queues.queue_service import QueueService
-from evenmatch.service.service import Service
+from evenmatch.queues.queue_service import QueueService
+from evenmatch.queues.stored_queues import QueueRules
 from evenmatch.tables.partitions import find_partitions
 from partitioned_history import write_partitions
 from run_command import run_command

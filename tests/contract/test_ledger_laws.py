@@ -15,13 +15,13 @@ from hypothesis import HealthCheck, Phase, assume, note, settings
 from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition, rule, run_state_machine_as_test
 
 from evenmatch import from_matches
+from evenmatch.corrections.corrections import Ban, Reinstate, Unvoid, Void
 from evenmatch.errors import BadRowsError, ConflictError, InputError
+from evenmatch.ladders.inactivity import DailyDecay
+from evenmatch.ladders.settings import Settings
 from evenmatch.match import Appearance, Match, Team
-from evenmatch.service.corrections import Ban, Reinstate, Unvoid, Void
-from evenmatch.service.daily_decay import DailyDecay
-from evenmatch.service.recording.receipts import MatchReceipt
-from evenmatch.service.service import Service
-from evenmatch.service.settings import Settings
+from evenmatch.operations.service import Service
+from evenmatch.recording.receipts import MatchReceipt
 from evenmatch.standings.rules import StandingsRules
 from ledger.sample_matches import START, ManualClock, everybody, micros
 from postgres import postgres  # noqa: F401

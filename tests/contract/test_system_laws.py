@@ -17,8 +17,7 @@ from evenmatch.history import Columns, History
 from evenmatch.options import Choice, Flag, Number, Numbers, options_of
 from evenmatch.rating import changes
 from evenmatch.systems import forecasts, loop
-from evenmatch.systems.parameter import build
-from evenmatch.systems.system import Change, Rules, timeless
+from evenmatch.systems.system import Change, Rules, build, timeless
 
 OWN_FILE = Path(__file__).parents[2] / "docs" / "how-to" / "league_points.py"
 ALL = [*systems.names(), str(OWN_FILE)]

@@ -22,13 +22,13 @@ import sqlalchemy.dialects.postgresql.psycopg
 
 from crash.numbered_matches import LADDER, PLAYERS, numbered_match, numbered_matches
 from evenmatch import rules, tables
+from evenmatch.corrections import rebuild
+from evenmatch.corrections.corrections import Ban, Reinstate, Unvoid, Void
 from evenmatch.errors import ConflictError, StoreError, UnknownNameError
-from evenmatch.ledger.tables import events
-from evenmatch.service.corrections import Ban, Reinstate, Unvoid, Void
-from evenmatch.service.recording import imports, recorder
-from evenmatch.service.recording.receipts import MatchReceipt
-from evenmatch.service.replay import rebuild
-from evenmatch.service.service import Service
+from evenmatch.ledger import event_rows
+from evenmatch.operations.service import Service
+from evenmatch.recording import imports, recorder
+from evenmatch.recording.receipts import MatchReceipt
 
 SYSTEM = "glicko2"
 CHEATER = "player 7"
@@ -65,7 +65,7 @@ def soon_after() -> int:
 def in_small_steps() -> Iterator[None]:
     """Transactions and checkpoints so small that a short ladder needs many, as a long one does."""
     sizes = {
-        (events, "BATCH"): 300,
+        (event_rows, "BATCH"): 300,
         (imports, "AT_ONCE"): 40,
         (imports, "APART"): 400,
         (rebuild, "AT_ONCE"): 60,

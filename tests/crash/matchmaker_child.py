@@ -3,9 +3,9 @@
 import threading
 from multiprocessing.connection import Connection
 
-from evenmatch.service.queues.matchmaker import Matchmaker
-from evenmatch.service.queues.queue_service import QueueService
-from evenmatch.service.service import Service
+from evenmatch.operations.service import Service
+from evenmatch.queues.matchmaker import Matchmaker
+from evenmatch.queues.queue_service import QueueService
 
 
 def run_matchmaker(url: str, pipe: Connection) -> None:

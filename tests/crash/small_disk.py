@@ -17,7 +17,7 @@ from evenmatch import rules, tables
 from evenmatch.http.app import application
 from evenmatch.http.options import Options
 from evenmatch.http.server import site_over
-from evenmatch.service.service import Service
+from evenmatch.operations.service import Service
 from postgres import Postgres
 
 Told = dict[str, object]

@@ -20,7 +20,7 @@ from crash.plain_sql import connect, select_rows
 from evenmatch import rules
 from evenmatch.errors import StoreError
 from evenmatch.ledger import database
-from evenmatch.service.service import Service
+from evenmatch.operations.service import Service
 from postgres import find_place
 
 # How to mount a filesystem that nobody else sees: in a user namespace, as anybody; where those are forbidden, as root.

@@ -14,8 +14,8 @@ import pytest
 
 from crash.clients import ON, Clients
 from crash.plain_sql import check_events
-from evenmatch.service.callers.keys import Keys
-from evenmatch.service.service import Service
+from evenmatch.accounts.keys import Keys
+from evenmatch.operations.service import Service
 from postgres import Postgres
 from server_process import Served, request_json
 

@@ -27,7 +27,7 @@ from crash.children import PATIENCE, Child
 from crash.numbered_matches import LADDER, numbered_match, numbered_matches
 from crash.plain_sql import check_events, dead_rows
 from evenmatch import rules, tables
-from evenmatch.service.service import Service
+from evenmatch.operations.service import Service
 
 pytestmark = pytest.mark.slow
 

@@ -20,7 +20,7 @@ from crash.children import Child, run_together
 from crash.numbered_matches import LADDER, numbered_matches
 from crash.plain_sql import check_events, dead_rows, select_rows
 from evenmatch import rules
-from evenmatch.service.service import Service
+from evenmatch.operations.service import Service
 
 pytestmark = pytest.mark.slow
 

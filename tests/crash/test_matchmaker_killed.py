@@ -7,10 +7,10 @@ from collections.abc import Callable
 from crash.children import Child
 from crash.matchmaker_child import run_matchmaker
 from evenmatch import rules
-from evenmatch.ledger.tables import leases
-from evenmatch.service.queue_rules import QueueRules
-from evenmatch.service.queues.queue_service import QueueService
-from evenmatch.service.service import Service
+from evenmatch.operations.service import Service
+from evenmatch.queues import queue_sql
+from evenmatch.queues.queue_service import QueueService
+from evenmatch.queues.stored_queues import QueueRules
 from postgres import Postgres
 
 LADDERS = 20
@@ -20,7 +20,7 @@ DEADLINE = 60.0  # seconds, for processes that start on a busy machine
 def holders(service: Service) -> Counter[str]:
     """How many ladders each process holds."""
     with service.database.read() as store:
-        return Counter(lease.owner for lease in leases.read_all(store, "matchmaker of ladder ").values())
+        return Counter(lease.owner for lease in queue_sql.read_all(store, "matchmaker of ladder ").values())
 
 
 def wait_for(holds: Callable[[], bool]) -> float:

@@ -16,8 +16,8 @@ import pytest
 from crash.clients import ON, Clients
 from crash.plain_sql import check_events
 from crash.test_service_killed import QUEUE, check_kept, check_nobody_twice
-from evenmatch.service.callers.keys import Keys
-from evenmatch.service.service import Service
+from evenmatch.accounts.keys import Keys
+from evenmatch.operations.service import Service
 from server_process import Served, request_json
 
 SOAK = os.environ.get("EVENMATCH_SOAK") == "1"

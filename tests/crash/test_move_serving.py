@@ -16,9 +16,9 @@ import pytest
 from crash.clients import ON, Clients
 from crash.plain_sql import check_events, select_rows
 from crash.test_service_killed import QUEUE, check_nobody_twice
+from evenmatch.accounts.keys import Keys
 from evenmatch.ledger.database_url import parse_url, shown_url
-from evenmatch.service.callers.keys import Keys
-from evenmatch.service.service import Service
+from evenmatch.operations.service import Service
 from postgres import Postgres
 from protocol_server import wait_for
 from server_process import SLOWEST, Served, request_json

@@ -11,8 +11,8 @@ from crash.numbered_matches import LADDER, numbered_match, numbered_matches
 from crash.plain_sql import check_events, connect, select_rows
 from evenmatch import rules
 from evenmatch.errors import StoreError
-from evenmatch.service.recording.receipts import MatchReceipt
-from evenmatch.service.service import Service
+from evenmatch.operations.service import Service
+from evenmatch.recording.receipts import MatchReceipt
 from postgres import Postgres
 
 PATIENCE = 60.0

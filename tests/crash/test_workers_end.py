@@ -11,10 +11,10 @@ import pytest
 
 from elo_matches import duels_table
 from evenmatch import rules
-from evenmatch.service.callers.keys import Keys
-from evenmatch.service.service import Service
-from evenmatch.service.work.ladder_work import SMALL
-from evenmatch.service.work.worker import ORPHANED
+from evenmatch.accounts.keys import Keys
+from evenmatch.jobs.worker import ORPHANED
+from evenmatch.jobs.worker_process import SMALL
+from evenmatch.operations.service import Service
 from server_process import Served, request_json
 
 SLOWEST = 60.0
@@ -56,7 +56,7 @@ def test_a_worker_ends_when_the_service_is_killed_and_the_ledger_is_whole(tmp_pa
 
 
 def test_a_worker_whose_result_cannot_be_sent_ends_without_a_traceback(tmp_path: Path) -> None:
-    program = [sys.executable, "-m", "evenmatch.service.work.worker"]
+    program = [sys.executable, "-m", "evenmatch.jobs.worker"]
     with subprocess.Popen(program, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as worker:
         assert worker.stdin is not None
         assert worker.stdout is not None
@@ -71,6 +71,6 @@ def test_a_worker_whose_result_cannot_be_sent_ends_without_a_traceback(tmp_path:
 
 def _is_worker(process: int) -> bool:
     try:
-        return b"evenmatch.service.work.worker" in Path(f"/proc/{process}/cmdline").read_bytes()
+        return b"evenmatch.jobs.worker" in Path(f"/proc/{process}/cmdline").read_bytes()
     except OSError:
         return False

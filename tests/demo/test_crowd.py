@@ -6,13 +6,13 @@ from datetime import UTC, datetime
 
 import pytest
 
+from evenmatch.accounts.keys import Keys
 from evenmatch.client import Client
 from evenmatch.client.models import JoinRequest, PartyMember
 from evenmatch.demo.crowd import SimulatedCrowd
 from evenmatch.demo.games import LADDERS
 from evenmatch.demo.ladder_creation import QUEUE, make_ladder, play_histories
-from evenmatch.service.callers.keys import Keys
-from evenmatch.service.service import Service
+from evenmatch.operations.service import Service
 from server_process import Served
 
 SEED = 2

@@ -9,13 +9,12 @@ import pytest
 
 from evenmatch.demo.games import GAMES, LADDERS
 from evenmatch.demo.ladder_creation import QUEUE, make_ladder, missing, play_histories
-from evenmatch.demo.names import HOSTILE, player_names
-from evenmatch.demo.population import make_people
+from evenmatch.demo.population import HOSTILE, make_people, player_names
 from evenmatch.errors import UsageError
+from evenmatch.operations.backup import backup
+from evenmatch.operations.service import Service
+from evenmatch.queues.queue_service import QueueService
 from evenmatch.rating import rules
-from evenmatch.service.backup import backup
-from evenmatch.service.queues.queue_service import QueueService
-from evenmatch.service.service import Service
 
 ENDS = datetime(2026, 11, 20, 19, tzinfo=UTC)
 SHORT = [replace(game, matches=150) for game in GAMES]

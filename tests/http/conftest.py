@@ -6,12 +6,12 @@ import pytest
 
 from asgi_client import Asking
 from databases import KINDS, made_database
+from evenmatch.accounts.access import SCOPES
 from evenmatch.http.app import application
 from evenmatch.http.options import Options
 from evenmatch.http.server import site_over
 from evenmatch.ledger.database import Database
-from evenmatch.service.callers.access import SCOPES
-from evenmatch.service.service import Service
+from evenmatch.operations.service import Service
 from ledger.sample_matches import ManualClock
 from loop_lag import BUSY, LoopLag
 from postgres import postgres  # noqa: F401

@@ -5,11 +5,10 @@ import json
 import pytest
 
 from evenmatch import rules
+from evenmatch.accounts import account_sql, signing
+from evenmatch.accounts.signing import SignedRequest
 from evenmatch.http.access import client_of
 from evenmatch.http.options import Options
-from evenmatch.ledger.tables import api_keys
-from evenmatch.service.callers import signing
-from evenmatch.service.callers.signing import SignedRequest
 
 REPORT = {
     "played_at": "2026-01-01T12:00:00Z",
@@ -128,8 +127,8 @@ def test_wrong_tokens_count_as_wrong_keys_do(client, clock, token):
 
 def test_very_many_wrong_keys_are_not_looked_for_in_the_database(client, key, monkeypatch):
     asked = []
-    real = api_keys.read
-    monkeypatch.setattr(api_keys, "read", lambda store, key: asked.append(key) or real(store, key))
+    real = account_sql.read_api_keys
+    monkeypatch.setattr(account_sql, "read", lambda store, key: asked.append(key) or real(store, key))
     for at in range(FEW + 15):
         client.get(LADDERS, headers=wrong(at))
     assert len(asked) == FEW

@@ -12,8 +12,8 @@ from evenmatch import rules
 from evenmatch.errors import UnknownNameError
 from evenmatch.http.options import Options
 from evenmatch.http.site import anonymous_client
-from evenmatch.http.view_cache import SharedComputation
-from evenmatch.service.settings import Settings
+from evenmatch.http.views import SharedComputation
+from evenmatch.ladders.settings import Settings
 from evenmatch.standings.rules import StandingsRules
 from ledger.sample_matches import duel
 

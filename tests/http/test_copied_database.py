@@ -16,11 +16,10 @@ import jwt
 import pytest
 import sqlalchemy as sa
 
+from evenmatch.accounts import account_sql, signing
+from evenmatch.accounts.signing import SignedRequest
 from evenmatch.errors import AccessError
-from evenmatch.ledger.tables import deliveries, shared_secrets, webhooks
-from evenmatch.service.callers import signing
-from evenmatch.service.callers.signing import SignedRequest
-from evenmatch.service.webhooks import http_sender
+from evenmatch.webhooks import delivery, webhook_sql
 
 HOOK = {"url": "https://93.184.216.34/hook", "events": ["match.rated"], "ladder": "duel"}
 BODY = '{"event":"match.rated","ladder":"duel"}'
@@ -62,7 +61,7 @@ class Used:
         self.webhook, self.hook = hook["secret"].encode(), hook["webhook"]
         self.shown = [admin_text, key, hook["secret"], token, signed.json()["text"], former, self.session]
         with site.service.database.write() as store:
-            deliveries.insert(store, self.hook, [("match.rated", BODY)], site.service.clock())
+            webhook_sql.insert_deliveries(store, self.hook, [("match.rated", BODY)], site.service.clock())
 
     def headers(self, secret, method, path, body, key=None):
         now = self.site.service.clock() // 1_000_000
@@ -86,7 +85,7 @@ class Used:
                 with suppress(AccessError):
                     if verify(*arguments) is not None:
                         opened.add(what)
-        if hmac.compare_digest(http_sender.sign(secret, now, BODY), http_sender.sign(self.webhook, now, BODY)):
+        if hmac.compare_digest(delivery.sign(secret, now, BODY), delivery.sign(self.webhook, now, BODY)):
             opened.add("webhook")
         return opened
 
@@ -136,7 +135,7 @@ def candidates(service):
 def test_the_secrets_of_clients_open_what_they_are_for(used):
     """Else the next test would find nothing for another reason."""
     with used.site.service.database.read() as store:
-        shared = shared_secrets.read(store, "token", "session")
+        shared = account_sql.read_shared_secrets(store, "token", "session")
     assert used.opened_by(used.signing) == {"signed"}
     assert used.opened_by(shared["token"].value) == {"token"}
     assert used.opened_by(shared["session"].value) == {"session"}
@@ -181,8 +180,11 @@ def content_of(path):
 
 def test_the_files_of_the_database_contain_no_secret(used, service, request):
     with service.database.read() as store:
-        shared = [secret.value for secret in shared_secrets.read(store, "token", "token-former", "session").values()]
-        (hook,) = webhooks.read_all(store)
+        shared = [
+            secret.value
+            for secret in account_sql.read_shared_secrets(store, "token", "token-former", "session").values()
+        ]
+        (hook,) = webhook_sql.read_all_webhooks(store)
     assert hook.secret(service.database.master.sealer()) == used.webhook
     secrets = [used.signing, *shared, *(text.encode() for text in used.shown)]
     assert len(secrets) == 11

@@ -11,7 +11,7 @@ from sqlalchemy.pool import NullPool
 from evenmatch import rules
 from evenmatch.errors import StoreError
 from evenmatch.http import site as site_module
-from evenmatch.service.kernels import load_system
+from evenmatch.operations.kernels import load_system
 
 MATCH = {
     "id": "m1",

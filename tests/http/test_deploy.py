@@ -17,14 +17,14 @@ import yaml
 from prometheus_client.parser import text_string_to_metric_families
 
 from evenmatch import rules
+from evenmatch.accounts.access import SCOPES
+from evenmatch.accounts.keys import Keys
 from evenmatch.http.options import Options
 from evenmatch.http.server import workers
 from evenmatch.kernel_folder import INSTALLED
-from evenmatch.ledger.master_secret import FILE_VARIABLE, VARIABLE
-from evenmatch.service.callers.access import SCOPES
-from evenmatch.service.callers.keys import Keys
-from evenmatch.service.master_secret import confirm
-from evenmatch.service.service import Service
+from evenmatch.ledger.secrets import FILE_VARIABLE, VARIABLE
+from evenmatch.operations.master_secret import confirm
+from evenmatch.operations.service import Service
 
 ROOT = Path(__file__).parents[2]
 DEPLOY = ROOT / "deploy"

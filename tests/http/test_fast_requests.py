@@ -15,15 +15,14 @@ from pydantic import ValidationError
 from asgi_client import Asking, check_alike
 from evenmatch import rules
 from evenmatch.errors import InputError, StoreError
-from evenmatch.http import fast_requests
+from evenmatch.http import fast_json, middleware
 from evenmatch.http.app import application
-from evenmatch.http.middleware import fast_path
 from evenmatch.http.models.matches import BatchReport, MatchReport, ReceiptOut
 from evenmatch.http.models.queues import JoinRequest, OfferAnswer
 from evenmatch.http.routes.matches import match_of
-from evenmatch.service.queries.match_explanations import shown_numbers
-from evenmatch.service.queues.matchmaker import Matchmaker
-from evenmatch.service.recording.report_batch import ReportBatch
+from evenmatch.players.explanations import shown_numbers
+from evenmatch.queues.matchmaker import Matchmaker
+from evenmatch.recording.report_batch import ReportBatch
 from evenmatch.systems import names as system_names
 
 MATCHES = "/v1/ladders/duel/matches"
@@ -56,13 +55,13 @@ def either(admin, monkeypatch):
     What is asked with a query is left to the endpoint.
     """
     taken = []
-    real = fast_path.send_at_once
+    real = middleware.send_at_once
 
     async def noted(send, status, *rest):
         taken.append(status)
         await real(send, status, *rest)
 
-    monkeypatch.setattr(fast_path, "send_at_once", noted)
+    monkeypatch.setattr(middleware, "send_at_once", noted)
 
     def send(address, body):
         taken.clear()
@@ -431,7 +430,7 @@ def test_who_may_not_accept_is_told_alike(asking, service, site, keys, admin, qu
 )
 def test_an_answer_to_an_offer_that_is_decoded_fast_is_what_the_model_says(said):
     text = json.dumps(said)
-    decoded = fast_requests.read_offer_answer(text.encode())
+    decoded = fast_json.read_offer_answer(text.encode())
     if decoded is not None:
         model = OfferAnswer.model_validate_json(text)
         assert (decoded.player, decoded.offer) == (model.player, model.offer)
@@ -514,7 +513,7 @@ def by_model(bodies):
 @given(match)
 def test_the_lane_reads_a_report_as_the_model_does(body):
     text = json.dumps(body).encode()
-    sheet = fast_requests.read_match(text)
+    sheet = fast_json.read_match(text)
     if sheet is not None:
         assert repr(sheet) == repr(by_model([json.loads(text)]))
 
@@ -523,7 +522,7 @@ def test_the_lane_reads_a_report_as_the_model_does(body):
 @given(st.lists(match, max_size=3))
 def test_the_lane_reads_a_batch_as_the_model_does(bodies):
     text = json.dumps({"matches": bodies}).encode()
-    sheet = fast_requests.read_batch(text)
+    sheet = fast_json.read_batch(text)
     if sheet is not None:
         assert BatchReport.model_validate(json.loads(text))
         assert repr(sheet) == repr(by_model(json.loads(text)["matches"]))
@@ -553,7 +552,7 @@ def test_the_lane_reads_whatever_the_model_accepts_unless_it_holds_nul(body):
     text = json.dumps(body).encode()
     read = by_model([json.loads(text)])
     if read is not None and b"\\u0000" not in text:
-        assert repr(fast_requests.read_match(text)) == repr(read)
+        assert repr(fast_json.read_match(text)) == repr(read)
 
 
 seeker = st.fixed_dictionaries(
@@ -578,7 +577,7 @@ seeker = st.fixed_dictionaries(
 )
 def test_the_lane_reads_a_party_as_the_model_does(body):
     text = json.dumps(body).encode()
-    wish = fast_requests.read_party(text)
+    wish = fast_json.read_party(text)
     if wish is None:
         return
     model = JoinRequest.model_validate(json.loads(text))

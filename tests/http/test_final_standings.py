@@ -1,7 +1,7 @@
 """The standings with which a season ended, read in pages."""
 
 from evenmatch import rules
-from evenmatch.service.settings import Settings
+from evenmatch.ladders.settings import Settings
 from evenmatch.standings.rules import StandingsRules
 from ledger.sample_matches import duel
 

@@ -2,11 +2,11 @@
 
 import pytest
 
+from evenmatch.accounts.keys import Keys
 from evenmatch.errors import StoreError
-from evenmatch.ledger.tables import tickets
-from evenmatch.service.callers.keys import Keys
-from evenmatch.service.queues.heartbeats import EVERY
-from evenmatch.service.service import Service
+from evenmatch.operations.service import Service
+from evenmatch.queues import queue_sql
+from evenmatch.queues.queue_service import EVERY
 from protocol_server import wait_for
 from server_process import Served
 
@@ -100,7 +100,7 @@ def test_heartbeats_that_could_not_be_written_are_written_later(site, admin, tic
     assert admin.post(f"{TICKETS}/{ticket}/heartbeat").status_code == 204
     heartbeats = site.queue_service.heartbeats
     with monkeypatch.context() as broken:
-        broken.setattr("evenmatch.ledger.tables.tickets.set_seen", fail)
+        broken.setattr("evenmatch.queues.queue_sql.set_seen", fail)
         with pytest.raises(StoreError):
             heartbeats.write()
     assert seen_at(site.service, ticket) == clock() - 20_000_000
@@ -123,4 +123,4 @@ def test_a_process_without_matchmakers_writes_heartbeats(database_url, tmp_path)
 def seen_at(service, ticket):
     """When the last heartbeat of a ticket of the ladder duel was, as the database says."""
     with service.database.read() as store:
-        return tickets.read_seen(store, store.head("duel").ladder, [ticket])[ticket]
+        return queue_sql.read_seen(store, store.head("duel").ladder, [ticket])[ticket]

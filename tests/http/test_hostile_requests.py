@@ -12,9 +12,9 @@ from urllib.parse import quote
 import pytest
 
 from asgi_client import Asking
+from evenmatch.accounts.keys import Keys
 from evenmatch.http.app import application
-from evenmatch.service.callers.keys import Keys
-from evenmatch.service.service import Service
+from evenmatch.operations.service import Service
 from server_process import Served
 
 SOAK = os.environ.get("EVENMATCH_SOAK") == "1"

@@ -8,8 +8,8 @@ import time
 
 import pytest
 
-from evenmatch.http import http_protocol
-from evenmatch.http.http_protocol import HEAD_BYTES, HEADERS, PIPELINED
+from evenmatch.http import protocol
+from evenmatch.http.protocol import HEAD_BYTES, HEADERS, PIPELINED
 from protocol_server import ProtocolServer, answer, echo, received, received_until, wait_for
 
 GET = b"GET / HTTP/1.1\r\nHost: x\r\n\r\n"
@@ -298,7 +298,7 @@ def test_a_response_that_comes_before_the_body_is_read_reaches_the_client(server
 
 
 def test_a_client_that_never_ends_its_body_is_let_go(server, monkeypatch):
-    monkeypatch.setattr(http_protocol, "LINGER", 0.2)
+    monkeypatch.setattr(protocol, "LINGER", 0.2)
     with server.connect() as connection:
         connection.sendall(POST.replace(b"/", b"/early", 1) + b"Content-Length: 4000000\r\n\r\n")
         assert received(connection).endswith(b"early")
@@ -310,7 +310,7 @@ def test_a_client_that_never_ends_its_body_is_let_go(server, monkeypatch):
 
 @pytest.mark.parametrize("closing", [b"", b"Connection: close\r\n"])
 def test_a_client_that_does_not_read_is_let_go(server, monkeypatch, closing):
-    monkeypatch.setattr(http_protocol, "WRITE_WITHIN", 0.2)
+    monkeypatch.setattr(protocol, "WRITE_WITHIN", 0.2)
     with server.connect() as connection:
         connection.sendall(GET.replace(b"/", b"/large", 1)[:-2] + closing + b"\r\n")
         wait_for(lambda: server.reasons == ["slow-reader"])
@@ -318,7 +318,7 @@ def test_a_client_that_does_not_read_is_let_go(server, monkeypatch, closing):
 
 
 def test_a_client_that_reads_slowly_gets_everything(server, monkeypatch):
-    monkeypatch.setattr(http_protocol, "WRITE_WITHIN", 0.3)
+    monkeypatch.setattr(protocol, "WRITE_WITHIN", 0.3)
     with server.connect() as connection:
         connection.sendall(GET.replace(b"/", b"/large", 1)[:-2] + b"Connection: close\r\n\r\n")
         size = 0
@@ -329,7 +329,7 @@ def test_a_client_that_reads_slowly_gets_everything(server, monkeypatch):
 
 
 def test_a_client_that_reads_ever_less_than_a_body_must_bring_is_let_go(monkeypatch):
-    monkeypatch.setattr(http_protocol, "WRITE_WITHIN", 0.3)
+    monkeypatch.setattr(protocol, "WRITE_WITHIN", 0.3)
     with ProtocolServer(echo, body_rate=50_000_000) as server, server.connect() as connection:
         connection.sendall(GET.replace(b"/", b"/large", 1))
         while not server.reasons:

@@ -10,17 +10,16 @@ from pathlib import Path
 import pytest
 
 from asgi_client import Asking
+from evenmatch.accounts import idempotent_requests, signing
+from evenmatch.accounts import request_sql as table
+from evenmatch.accounts.idempotent_requests import LEASE, IdempotentRequest, KeptLimit
+from evenmatch.accounts.signing import SignedRequest
 from evenmatch.errors import StoreError
+from evenmatch.http import middleware
 from evenmatch.http.app import application, endpoints
-from evenmatch.http.middleware import error_boundary, idempotency
 from evenmatch.http.options import Options
 from evenmatch.http.server import site_over
-from evenmatch.ledger.tables import idempotent_requests as table
-from evenmatch.service.callers import idempotent_requests, kept_requests, signing
-from evenmatch.service.callers.idempotent_requests import LEASE, IdempotentRequest
-from evenmatch.service.callers.kept_requests import KeptLimit
-from evenmatch.service.callers.signing import SignedRequest
-from evenmatch.service.service import Service
+from evenmatch.operations.service import Service
 
 SOON = 20.0  # seconds within which a thread does what it is about to do
 KEY = {"name": "one more", "scopes": ["read"]}
@@ -187,7 +186,7 @@ def test_of_many_at_the_same_moment_one_is_carried_out(send, site, other):
 
 
 def test_a_request_that_runs_long_stays_that_of_its_process(send, held, clock, site, monkeypatch):
-    monkeypatch.setattr(idempotency, "EXTEND_EVERY", 0.01)
+    monkeypatch.setattr(middleware, "EXTEND_EVERY", 0.01)
     begun, go = held
     with ThreadPoolExecutor(1) as pool:
         first = pool.submit(send, "k")
@@ -259,7 +258,7 @@ def test_what_a_database_error_stopped_may_be_sent_again_at_once(send, site, mon
 def test_a_bug_is_no_answer_either(send, site, monkeypatch):
     create = site.keys.create
     monkeypatch.setattr(site.keys, "create", lambda *_, **__: 1 / 0)
-    monkeypatch.setattr(error_boundary.log, "error", lambda *_, **__: None)  # which takes seconds with a traceback
+    monkeypatch.setattr(middleware.log, "error", lambda *_, **__: None)  # which takes seconds with a traceback
     assert send("k").status_code == 500
     monkeypatch.setattr(site.keys, "create", create)
     assert send("k").status_code == 201
@@ -381,7 +380,7 @@ def test_a_players_token_has_a_limited_number_of_keys(send, duel, site, operator
 
 def test_a_key_has_a_limited_number_of_requests_that_are_kept(send, other, site, clock, monkeypatch):
     """Dropping the oldest would carry out its resend again."""
-    monkeypatch.setattr(kept_requests, "OF_KEY", KeptLimit(3, 2**30))
+    monkeypatch.setattr(idempotent_requests, "OF_KEY", KeptLimit(3, 2**30))
     assert [send(key).status_code for key in "abc"] == [201] * 3
     count_kept(other.site)
     for by in (None, other):
@@ -398,7 +397,7 @@ def test_a_key_has_a_limited_number_of_requests_that_are_kept(send, other, site,
 
 
 def test_a_key_has_a_limited_size_of_answers_that_are_kept(send, other, monkeypatch):
-    monkeypatch.setattr(kept_requests, "OF_KEY", KeptLimit(1000, 1000))
+    monkeypatch.setattr(idempotent_requests, "OF_KEY", KeptLimit(1000, 1000))
     statuses = [send(f"k{at}").status_code for at in range(6)]
     assert statuses[0] == 201
     assert statuses[-1] == 429
@@ -409,7 +408,7 @@ def test_a_key_has_a_limited_size_of_answers_that_are_kept(send, other, monkeypa
 
 
 def test_no_request_waits_until_the_kept_ones_are_counted(send, site, monkeypatch):
-    monkeypatch.setattr(kept_requests, "OF_KEY", KeptLimit(4, 2**30))
+    monkeypatch.setattr(idempotent_requests, "OF_KEY", KeptLimit(4, 2**30))
     counting, go, sizes = threading.Event(), threading.Event(), table.sizes
 
     def slow(*arguments):
@@ -430,7 +429,7 @@ def test_no_request_waits_until_the_kept_ones_are_counted(send, site, monkeypatc
 
 
 def test_refused_requests_do_not_use_up_what_a_key_may_keep(send, monkeypatch):
-    monkeypatch.setattr(kept_requests, "OF_KEY", KeptLimit(2, 2**30))
+    monkeypatch.setattr(idempotent_requests, "OF_KEY", KeptLimit(2, 2**30))
     for _ in range(5):
         assert send("k", body={"name": "x", "scopes": ["none"]}).status_code == 422
     assert [send(key).status_code for key in "ab"] == [201] * 2
@@ -440,7 +439,7 @@ def test_the_players_of_a_key_together_have_a_limit_that_is_not_that_of_the_key(
     send, duel, site, operator, monkeypatch
 ):
     send("report", path=f"{duel}/matches", body=match())
-    monkeypatch.setattr(kept_requests, "OF_KEY", KeptLimit(3, 2**30))
+    monkeypatch.setattr(idempotent_requests, "OF_KEY", KeptLimit(3, 2**30))
     caller, answers = site.keys.authenticate(operator), []
     for player in ("ann", "bob"):
         token = site.tokens.issue(caller, player, None, DAY).text
@@ -463,5 +462,5 @@ def test_the_guide_states_the_limits_of_kept_answers():
     lines = [line for line in page.splitlines() if "GiB" in line and "key" in line]
     assert len(lines) == 3
     for line in lines:
-        assert f"{kept_requests.OF_KEY.size // 2**30} GiB" in line
-        assert "ten million requests" in line or f"{kept_requests.OF_KEY.requests:,}" in line
+        assert f"{idempotent_requests.OF_KEY.size // 2**30} GiB" in line
+        assert "ten million requests" in line or f"{idempotent_requests.OF_KEY.requests:,}" in line

@@ -4,8 +4,8 @@ import pytest
 
 from evenmatch import rules
 from evenmatch.http.server import site_over, workers
-from evenmatch.service.daily_decay import DailyDecay
-from evenmatch.service.settings import Settings
+from evenmatch.ladders.inactivity import DailyDecay
+from evenmatch.ladders.settings import Settings
 from ledger.sample_matches import START, after, duel, micros
 
 

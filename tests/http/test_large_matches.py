@@ -13,7 +13,7 @@ from evenmatch.errors import BadRowsError
 from evenmatch.http.models.matches import BatchReport
 from evenmatch.http.options import Options
 from evenmatch.http.request_bodies import EXPLAINED
-from evenmatch.service.queries import match_profiles
+from evenmatch.players import matches as matches_rows
 from evenmatch.tables import from_matches
 from loop_lag import BUSY, LoopLag
 
@@ -93,7 +93,7 @@ def test_of_a_batch_only_the_too_large_matches_are_refused(admin, ladder):
 
 def test_matches_that_take_long_to_rate_do_not_share_a_transaction(service, admin, ladder, monkeypatch):
     """Otherwise other ladders of the same file would wait for all of them."""
-    monkeypatch.setattr("evenmatch.service.recording.recorder.PAIRS", 12)
+    monkeypatch.setattr("evenmatch.recording.recorder.PAIRS", 12)
     begun = []
     real = service.database.write_ladder
     monkeypatch.setattr(service.database, "write_ladder", lambda *given: begun.append(1) or real(*given))
@@ -161,7 +161,7 @@ def check_results(teams, numbers, best):
 
 
 def test_a_page_of_matches_ends_before_it_has_very_many_players(admin, ladder, monkeypatch):
-    monkeypatch.setattr(match_profiles, "PLAYERS", 10)
+    monkeypatch.setattr(matches_rows, "PLAYERS", 10)
     for at, size in enumerate([3, 4, 12, 5, 5, 2]):
         assert admin.post(MATCHES, json=free_for_all(size, f"m-{at}")).status_code == 200
     pages, address = [], f"{MATCHES}?limit=50"

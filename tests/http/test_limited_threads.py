@@ -10,7 +10,7 @@ from evenmatch import rules
 from evenmatch.errors import BusyError
 from evenmatch.http.limited_threads import LimitedThreads
 from evenmatch.http.site import THREADS
-from evenmatch.service.queries.ladder_queries import LadderQueries
+from evenmatch.ladders.ladder_queries import LadderQueries
 
 SLOWEST = 10.0
 

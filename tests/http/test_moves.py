@@ -10,8 +10,8 @@ from evenmatch import rules
 from evenmatch.errors import MoveError
 from evenmatch.http.app import application
 from evenmatch.ledger.schema import METADATA
-from evenmatch.service import move
-from evenmatch.service.service import Service
+from evenmatch.operations import move
+from evenmatch.operations.service import Service
 from full_database import empty_tables, fill
 from ledger.sample_matches import duel
 from run_command import run_command

@@ -19,9 +19,9 @@ from evenmatch.http.models.matches import MatchReport
 from evenmatch.http.options import Options
 from evenmatch.http.server import site_over
 from evenmatch.ledger.database import Database
+from evenmatch.operations.service import Service
 from evenmatch.options import Number, options_of
 from evenmatch.policy import Policy
-from evenmatch.service.service import Service
 
 pytestmark = pytest.mark.slow
 

@@ -5,8 +5,8 @@ import threading
 import pytest
 
 from evenmatch.errors import ConflictError
-from evenmatch.service.jobs import OF_LADDER, Jobs
-from evenmatch.service.work.tasks import RebuildTask
+from evenmatch.jobs.jobs import OF_LADDER, Jobs
+from evenmatch.jobs.tasks import RebuildTask
 from ledger.sample_matches import duel
 
 pytestmark = pytest.mark.slow

@@ -6,7 +6,7 @@ import pytest
 
 from evenmatch import rules
 from evenmatch.http.server import matchmaking
-from evenmatch.service.queues.auto_policies import AutoPolicies, job_kind
+from evenmatch.queues.policy_fits import AutoPolicies, job_kind
 
 QUEUE = "/v1/ladders/duel/queues/ranked"
 

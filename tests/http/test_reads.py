@@ -8,15 +8,15 @@ import pytest
 from asgi_client import Asking
 from databases import KINDS, made_database
 from evenmatch import rules
+from evenmatch.accounts.access import SCOPES
+from evenmatch.corrections.corrections import Ban, Void
 from evenmatch.http.app import application
 from evenmatch.http.models import ladders, matches, players, standings
 from evenmatch.http.options import Options
 from evenmatch.http.server import site_over
+from evenmatch.ladders.settings import Settings
 from evenmatch.match import Match, Team
-from evenmatch.service.callers.access import SCOPES
-from evenmatch.service.corrections import Ban, Void
-from evenmatch.service.service import Service
-from evenmatch.service.settings import Settings
+from evenmatch.operations.service import Service
 from evenmatch.standings.division import Division
 from evenmatch.standings.rules import StandingsRules
 from ledger.sample_matches import START, ManualClock, after, duel

@@ -10,22 +10,22 @@ from asgi_client import Asking
 from evenmatch import rules
 from evenmatch.errors import EvenmatchError
 from evenmatch.http.app import application
-from evenmatch.http.body_memory import SMALL_BODY, BodyMemory
+from evenmatch.http.bodies import SMALL_BODY, BodyMemory
 from evenmatch.http.listening import listen
 from evenmatch.http.options import Options
-from evenmatch.http.processes.checks import check_supported
+from evenmatch.http.processes.supervisor import check_supported
 from evenmatch.http.server import site_over
+from evenmatch.ladders import inactivity
+from evenmatch.ladders.settings import SETTINGS, Settings
+from evenmatch.ladders.visibility import Visibility
+from evenmatch.live.live_matches import Running
 from evenmatch.options import options_of
 from evenmatch.policy import Policy
-from evenmatch.service import rating_decay
-from evenmatch.service.live_matches.live_match_service import Running
-from evenmatch.service.match_limits import LARGEST
-from evenmatch.service.queries.visibility import Visibility
-from evenmatch.service.queue_rules import QueueRules
-from evenmatch.service.queues.matchmaker import Matchmaker
-from evenmatch.service.queues.queue_service import QueueService
-from evenmatch.service.queues.requests import Accept, Decline
-from evenmatch.service.settings import SETTINGS, Settings
+from evenmatch.queues.matchmaker import Matchmaker
+from evenmatch.queues.queue_service import QueueService
+from evenmatch.queues.requests import Accept, Decline
+from evenmatch.queues.stored_queues import QueueRules
+from evenmatch.recording.recorder import LARGEST
 from evenmatch.web.app import pages
 from ledger.sample_matches import duel
 from protocol_server import ProtocolServer, echo, received, wait_for
@@ -248,7 +248,7 @@ LADDER = {
     "other_sizes": lambda world: report(world, {"team_size": 1, "other_sizes": "refuse"}),
     "archived": lambda world: report(world, {"archived": True}, 409),
     "show": lambda world: world.raised(Visibility("division").check, "its lab", "duel"),
-    "inactivity": lambda world: world.raised(rating_decay.check, Settings(), "duel"),
+    "inactivity": lambda world: world.raised(inactivity.check, Settings(), "duel"),
     "rating_decay": lambda world: world.raised(Settings().changed, {"inactivity": "rating"}),
 }
 QUEUE = {

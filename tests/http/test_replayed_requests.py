@@ -10,13 +10,12 @@ from datetime import UTC, datetime
 import pytest
 
 from asgi_client import Asking
+from evenmatch.accounts import signing
+from evenmatch.accounts.signing import PRUNE_EVERY, SKEW, SignedRequest
 from evenmatch.http.app import application
 from evenmatch.http.options import Options
 from evenmatch.http.server import site_over
-from evenmatch.service.callers import signing
-from evenmatch.service.callers.seen_signatures import PRUNE_EVERY
-from evenmatch.service.callers.signing import SKEW, SignedRequest
-from evenmatch.service.service import Service
+from evenmatch.operations.service import Service
 
 PATH = "/v1/keys"
 BODY = json.dumps({"name": "one more", "scopes": ["read"]}).encode()

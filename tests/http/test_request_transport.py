@@ -6,7 +6,7 @@ import threading
 
 import pytest
 
-from evenmatch.http.request_transport import HELD_BYTES, RequestTransport
+from evenmatch.http.protocol import HELD_BYTES, RequestTransport
 from protocol_server import ProtocolServer, answer, received, received_until
 
 HEAD, BODY, LONG = b"HTTP/1.1 200 OK\r\n\r\n", b"{}", b"x" * (HELD_BYTES + 1)

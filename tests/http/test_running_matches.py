@@ -7,12 +7,12 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from evenmatch import rules
+from evenmatch.accounts.keys import Keys
 from evenmatch.http.options import Options
-from evenmatch.ledger.tables import player_identities
-from evenmatch.ledger.tables.change_locks import advance
-from evenmatch.service.callers.keys import Keys
-from evenmatch.service.live_matches import attendance, match_slots
-from evenmatch.service.service import Service
+from evenmatch.ledger import player_rows
+from evenmatch.ledger.ladder_rows import advance
+from evenmatch.live import attendance, slots
+from evenmatch.operations.service import Service
 from loop_lag import BUSY, ServedLag
 from server_process import Served
 
@@ -43,12 +43,12 @@ def store_matches(service, first, count, size, spans=1):
     with service.database.write() as store:
         number, now = store.head("duel").ladder, service.clock()
         names = [[f"p{team}-{at}" for at in range(size)] for team in range(2)]
-        ids, _ = player_identities.admit(store, [name for team in names for name in team])
+        ids, _ = player_rows.admit(store, [name for team in names for name in team])
         spells = [[now + at, now + at] for at in range(spans - 1)] + [[now + spans, None]]
         for at in range(first, first + count):
             teams = [[{"player": name, "id": ids[name], "spells": spells} for name in team] for team in names]
             times = now, now + 7200 * SECOND
-            match_slots.begin(store, number, f"m-{at}", advance(store, number, 1), None, *times, {"teams": teams})
+            slots.begin(store, number, f"m-{at}", advance(store, number, 1), None, *times, {"teams": teams})
 
 
 @pytest.mark.slow

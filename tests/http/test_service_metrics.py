@@ -8,14 +8,15 @@ from evenmatch import rules
 from evenmatch.errors import StoreError
 from evenmatch.http.metrics import HttpMetrics
 from evenmatch.http.service_metrics import Figures, TimedMatchmaker
-from evenmatch.ledger.tables import formed_matches, webhook_failures
-from evenmatch.ledger.tables.formed_matches import FormedMatch
-from evenmatch.ledger.tables.webhook_failures import WebhookFailures
-from evenmatch.service.queries.activity import ActivityReader
-from evenmatch.service.queue_rules import QueueRules
-from evenmatch.service.queues.leases import Leases
-from evenmatch.service.queues.queue_service import QueueService
-from evenmatch.service.queues.requests import Accept, Decline, Join, QueuedPlayer
+from evenmatch.ladders.activity import ActivityReader
+from evenmatch.queues import queue_sql
+from evenmatch.queues.leases import Leases
+from evenmatch.queues.queue_service import QueueService
+from evenmatch.queues.queue_sql import FormedMatch
+from evenmatch.queues.requests import Accept, Decline, Join, QueuedPlayer
+from evenmatch.queues.stored_queues import QueueRules
+from evenmatch.webhooks import webhook_sql
+from evenmatch.webhooks.webhook_sql import WebhookFailures
 
 
 @pytest.fixture
@@ -105,7 +106,7 @@ def test_the_policies_of_a_running_experiment_are_compared(queue_service, site, 
             forecast["trial"] = {"experiment": started.number, "arm": "b", "elapsed": elapsed * 1_000_000}
             formed_at = started.started_at + elapsed * 1_000_000
             match = FormedMatch(f"m{number}", "ranked", formed_at, 1, forecast)
-            formed_matches.insert(store, store.head("duel").ladder, match)
+            queue_sql.insert_formed_matches(store, store.head("duel").ladder, match)
     clock.move(seconds=1000)
     registry = CollectorRegistry()
     registry.register(Figures(ActivityReader(site.queue_service)))
@@ -142,8 +143,8 @@ def test_deliveries_that_wait_and_that_are_dead_are_told_apart(queue_service, se
     assert (told["webhook_deliveries", "waiting"], told["webhook_deliveries", "dead"]) == (2, 1)
     assert told["webhooks_paused",] == 0
     with service.database.write() as store:
-        webhook_failures.put(store, 1, WebhookFailures(12, 1, 2, 3))
-        webhook_failures.put(store, 2, WebhookFailures(2, 1))
+        webhook_sql.put(store, 1, WebhookFailures(12, 1, 2, 3))
+        webhook_sql.put(store, 2, WebhookFailures(2, 1))
     assert figures()["webhooks_paused",] == 1
 
 

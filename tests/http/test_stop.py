@@ -14,11 +14,11 @@ import pytest
 from structlog.testing import capture_logs
 
 from evenmatch import rules
-from evenmatch.http.middleware.request_lifecycle import RequestLifecycle
-from evenmatch.service.callers.keys import Keys
-from evenmatch.service.jobs import STOPPED, Jobs
-from evenmatch.service.service import Service
-from evenmatch.service.webhooks.subscriptions import Webhooks
+from evenmatch.accounts.keys import Keys
+from evenmatch.http.middleware import RequestLifecycle
+from evenmatch.jobs.jobs import STOPPED, Jobs
+from evenmatch.operations.service import Service
+from evenmatch.webhooks.subscriptions import Webhooks
 from ledger.sample_matches import duel
 from protocol_server import ProtocolServer, wait_for
 from server_process import Served
@@ -111,7 +111,7 @@ def test_a_request_that_a_stop_cuts_off_leaves_a_line_and_no_traceback(site, cap
 def test_a_thread_that_never_ends_is_cut_off_in_time():
     program = (
         "import threading\n"
-        "from evenmatch.http.stop_deadline import StopDeadline\n"
+        "from evenmatch.http.server import StopDeadline\n"
         "deadline = StopDeadline(1, lambda: print('begun', flush=True), lambda: print('cut', flush=True))\n"
         "deadline.start()\n"
         "threading.Thread(target=threading.Event().wait).start()\n"

@@ -12,9 +12,11 @@ from contextlib import ExitStack, suppress
 import httpx
 import pytest
 
+from evenmatch.accounts.keys import Keys
+from evenmatch.accounts.signing import SignedRequest, sign, signing_key, write
 from evenmatch.errors import UsageError
-from evenmatch.http import open_files
-from evenmatch.http.body_memory import (
+from evenmatch.http import server
+from evenmatch.http.bodies import (
     KEYS,
     SIGNATURES,
     STRANGERS,
@@ -28,9 +30,7 @@ from evenmatch.http.limited_body import OTHER, SMALL, LimitedBody
 from evenmatch.http.options import Options, read_options
 from evenmatch.http.rate_limits import RateLimit
 from evenmatch.http.request_context import RequestContext
-from evenmatch.service.callers.keys import Keys
-from evenmatch.service.callers.signing import SignedRequest, sign, signing_key, write
-from evenmatch.service.service import Service
+from evenmatch.operations.service import Service
 from loop_lag import BUSY, ServedLag
 from protocol_server import received, wait_for
 from run_command import run_command
@@ -100,7 +100,7 @@ def first_status(connection):
 
 def test_the_start_says_how_many_connections_there_may_be(wire):
     line = next(line for line in wire.served.told().splitlines() if '"serving"' in line)
-    assert json.loads(line)["connections"] == FILES - open_files.RESERVED
+    assert json.loads(line)["connections"] == FILES - server.RESERVED
 
 
 def test_four_hundred_silent_connections_keep_nobody_out(wire):
@@ -128,16 +128,16 @@ def test_four_hundred_silent_connections_keep_nobody_out(wire):
     ],
 )
 def test_the_limit_of_open_files_says_how_many_connections_there_are(monkeypatch, files, options, connections):
-    monkeypatch.setattr(open_files, "_open_files", lambda: files)
-    limits = open_files.choose_limits(Options(**options))
+    monkeypatch.setattr(server, "_open_files", lambda: files)
+    limits = server.choose_limits(Options(**options))
     assert limits == (connections, max(32, connections // 4), connections // 8)
 
 
 @pytest.mark.parametrize(("files", "options", "word"), [(150, {}, "at least 192"), (256, {"connections": 200}, "128")])
 def test_a_limit_that_does_not_suffice_is_told_with_what_to_do(monkeypatch, files, options, word):
-    monkeypatch.setattr(open_files, "_open_files", lambda: files)
+    monkeypatch.setattr(server, "_open_files", lambda: files)
     with pytest.raises(UsageError, match=word) as told:
-        open_files.choose_limits(Options(**options))
+        server.choose_limits(Options(**options))
     assert "ulimit -n" in str(told.value)
 
 

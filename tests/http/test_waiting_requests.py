@@ -10,11 +10,11 @@ import pytest
 
 from databases import KINDS, made_database
 from evenmatch import rules
+from evenmatch.accounts.keys import Keys
+from evenmatch.accounts.tokens import Tokens
 from evenmatch.http.waiting_requests import EACH_PLAYER
-from evenmatch.service.callers.keys import Keys
-from evenmatch.service.callers.tokens import Tokens
-from evenmatch.service.service import Service
-from evenmatch.web.change_stream import EACH
+from evenmatch.operations.service import Service
+from evenmatch.web.page_request import EACH
 from protocol_server import wait_for
 from server_process import Served
 

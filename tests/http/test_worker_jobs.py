@@ -12,13 +12,12 @@ from pathlib import Path
 import pytest
 
 from evenmatch import rules
+from evenmatch.corrections.corrections import Void
 from evenmatch.errors import JobCancelledError
-from evenmatch.ledger.tables import checkpoints, player_states
-from evenmatch.service.corrections import Void
-from evenmatch.service.jobs import Jobs
-from evenmatch.service.work.ladder_work import LadderWork
-from evenmatch.service.work.tasks import CorrectionTask, PreviewTask, RebuildTask
-from evenmatch.service.work.worker_process import WorkerLostError, run_in_process
+from evenmatch.jobs.jobs import Jobs
+from evenmatch.jobs.tasks import CorrectionTask, PreviewTask, RebuildTask
+from evenmatch.jobs.worker_process import LadderWork, WorkerLostError, run_in_process
+from evenmatch.ledger import rating_rows
 from ledger.sample_matches import duel, ratings
 
 pytestmark = pytest.mark.slow
@@ -210,7 +209,7 @@ def test_a_job_whose_worker_is_frozen_ends_soon_after_it_is_cancelled_and_change
 
 
 def test_a_frozen_worker_is_killed_and_its_job_fails(admin, service, monkeypatch, played):
-    monkeypatch.setattr("evenmatch.service.work.worker_process.SILENT", 3.0)
+    monkeypatch.setattr("evenmatch.jobs.worker_process.SILENT", 3.0)
     answers = []
     thread = threading.Thread(target=lambda: answers.append(admin.post(f"{LADDER}/verify")), daemon=True)
     thread.start()
@@ -229,7 +228,7 @@ def test_a_correction_whose_worker_is_lost_after_it_was_stored_is_done(admin, se
         task.run(service, progress)
         raise WorkerLostError("did not answer for 5 seconds and was killed") from JobCancelledError("cancelled")
 
-    monkeypatch.setattr("evenmatch.service.work.ladder_work.run_in_process", lost)
+    monkeypatch.setattr("evenmatch.jobs.worker_process.run_in_process", lost)
     assert result(admin, admin.post(f"{LADDER}/voids", json={"match_id": "m1"}))["there_already"]
     assert ratings(service, "duel") == {"eve": 1516.0, "ann": 1484.0}
 
@@ -250,7 +249,9 @@ def test_a_small_correction_whose_checkpoint_is_lost_meanwhile_is_left_to_a_work
     service.record_many("duel", [duel(number, "ann", "bob", "duel") for number in range(3, 40)])
     with service.database.write() as store:
         head = store.lock("duel")
-        checkpoints.put(store, head.ladder, head.generation, player_states.read_roster(store, head, rules("elo")))
+        rating_rows.put_checkpoints(
+            store, head.ladder, head.generation, rating_rows.read_roster(store, head, rules("elo"))
+        )
     service.record(duel(40, "bob", "eve", "duel"))
     site.ladder_work.small, outline, in_worker = 10, CorrectionTask.outline, []
 
@@ -266,7 +267,7 @@ def test_a_small_correction_whose_checkpoint_is_lost_meanwhile_is_left_to_a_work
         return run_in_process(*arguments)
 
     monkeypatch.setattr(CorrectionTask, "outline", outlined)
-    monkeypatch.setattr("evenmatch.service.work.ladder_work.run_in_process", run)
+    monkeypatch.setattr("evenmatch.jobs.worker_process.run_in_process", run)
     result(admin, admin.post(f"{LADDER}/voids", json={"match_id": "m40"}))
     assert len(in_worker) == 1
     assert service.verify("duel").is_equal

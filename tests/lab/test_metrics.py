@@ -8,7 +8,7 @@ import pytest
 from scipy import integrate, optimize, stats
 
 from evenmatch.calibration import BINS, Measure, calibration_slopes, measure, reliability, resample
-from evenmatch.lab.backtests.metrics import judge, metrics
+from evenmatch.lab.backtests.evaluation import judge, metrics
 from reference import prediction_metrics
 
 ln = math.log

@@ -7,21 +7,20 @@ import numpy as np
 import pytest
 
 from evenmatch.errors import BadParameterError
-from evenmatch.lab.queue.policy_explanation import explain
 from evenmatch.lab.queue.policy_fit import (
     PolicyFit,
+    QueuePrediction,
     SimulatedLength,
+    explain,
     fit_policy,
     policy_with_spread,
     scenario_arrivals,
     ticket_arrivals,
 )
-from evenmatch.lab.queue.policy_prediction import QueuePrediction
-from evenmatch.lab.queue.run_result import MATCHED
+from evenmatch.lab.queue.runs import MATCHED
 from evenmatch.lab.queue.scenario import Scenario
 from evenmatch.lab.queue.simulation import simulate
-from evenmatch.lab.queue.ticket_sample import TicketSample
-from evenmatch.lab.queue.ticket_source import Crowd
+from evenmatch.lab.queue.ticket_source import Crowd, TicketSample
 from evenmatch.matchmaking.propose import propose
 from evenmatch.policy import presets
 from evenmatch.wait_target import WaitTarget

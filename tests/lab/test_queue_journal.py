@@ -8,19 +8,16 @@ import numpy as np
 import pytest
 
 from evenmatch.errors import InputError, UsageError
-from evenmatch.lab.queue.journal import JournalWriter
-from evenmatch.lab.queue.journal_reader import load_journal, read_journal
+from evenmatch.lab.queue.journal import JournalWriter, load_journal, read_journal
 from evenmatch.lab.queue.replay import first_difference, replay
-from evenmatch.lab.queue.rival_matchmakers import others
+from evenmatch.lab.queue.rivals import line_up, others, proposals
 from evenmatch.lab.queue.run_metrics import summary_of
-from evenmatch.lab.queue.run_result import MATCHED, OVERTAKEN
+from evenmatch.lab.queue.runs import MATCHED, OVERTAKEN
 from evenmatch.lab.queue.scenario import Scenario
 from evenmatch.lab.queue.simulation import simulate
-from evenmatch.lab.queue.team_building import line_up, proposals
 from evenmatch.matchmaking.propose import propose
 from evenmatch.matchmaking.queue import Queue
-from evenmatch.matchmaking.ticket import Member, Ticket
-from evenmatch.matchmaking.tickets import Tickets
+from evenmatch.matchmaking.tickets import Member, Ticket, Tickets
 from evenmatch.policy import Policy, presets
 
 SECOND = 1_000_000

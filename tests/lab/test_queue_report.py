@@ -15,9 +15,9 @@ pytest.importorskip("plotly", reason="reports need plotly (the extra lab)")
 pytest.importorskip("jinja2", reason="reports need jinja2 (the extra lab)")
 
 from evenmatch.errors import UsageError
-from evenmatch.lab.queue import charts, picture, report
-from evenmatch.lab.queue.picture_marks import marks
-from evenmatch.lab.queue.rival_matchmakers import others
+from evenmatch.lab.queue import picture, queue_charts, report
+from evenmatch.lab.queue.queue_charts import marks
+from evenmatch.lab.queue.rivals import others
 from evenmatch.lab.queue.scenario import Scenario
 from evenmatch.lab.queue.simulation import simulate
 from evenmatch.matchmaking.propose import propose
@@ -152,24 +152,24 @@ def players_of(run):
 def test_waits_are_drawn_as_players_waited(runs):
     run = runs[0]
     waits = sorted(wait for *_, wait in players_of(run))
-    line = charts.wait_shares(runs).data[0]
+    line = queue_charts.wait_shares(runs).data[0]
     assert (line.x[0], line.x[-1], line.y[-1]) == (waits[0], waits[-1], 100)
-    assert line.x[charts.STEPS // 2] == pytest.approx(np.median(waits))
+    assert line.x[queue_charts.STEPS // 2] == pytest.approx(np.median(waits))
 
 
 def test_waits_by_decile_and_party_are_drawn_as_players_waited(runs):
     run = runs[0]
     fourth = [wait for percentile, _, wait in players_of(run) if 30 <= percentile < 40]
-    line = charts.wait_by_decile(runs, 50).data[0]
+    line = queue_charts.wait_by_decile(runs, 50).data[0]
     assert line.y[list(line.x).index(4)] == pytest.approx(np.median(fourth))
     pairs = [wait for _, size, wait in players_of(run) if size == 2]
-    line = charts.wait_by_party_size(runs).data[0]
+    line = queue_charts.wait_by_party_size(runs).data[0]
     assert line.x == (1, 2)
     assert line.y[1] == pytest.approx(np.percentile(pairs, 95))
 
 
 def test_a_mark_is_open_where_rules_were_broken_and_its_lines_end_at_95_of_100(runs):
-    figure = charts.wait_against_evenness(runs)
+    figure = queue_charts.wait_against_evenness(runs)
     assert [line.marker.symbol.endswith("-open") for line in figure.data] == [False, False, True]
     found, line = summary_of(runs[2]), figure.data[2]
     assert (line.x[0], line.y[0]) == (found["wait_p50"], found["spread_p50"])
@@ -185,14 +185,14 @@ def test_names_of_near_marks_go_to_different_sides(runs):
 
 
 def test_the_queue_is_drawn_as_long_as_it_was(runs):
-    line = charts.queue_length(runs).data[0]
-    assert len(line.x) == charts.PERIODS
+    line = queue_charts.queue_length(runs).data[0]
+    assert len(line.x) == queue_charts.PERIODS
     assert np.mean(line.y) == pytest.approx(runs[0].waiting.mean())  # 120 ticks in 120 periods
     assert line.y[0] == runs[0].waiting[0]
 
 
 def test_true_odds_are_those_of_the_stronger_team(runs):
-    line = charts.true_odds(runs).data[2]
+    line = queue_charts.true_odds(runs).data[2]
     odds = runs[2].worth.true_odds
     assert line.x[-1] == pytest.approx(100 * max(odds.max(), 1 - odds.min()))
     assert line.x[0] >= 50
@@ -298,7 +298,7 @@ def test_a_page_without_a_match_starts_without_an_error(browser, tmp_path):
 
 
 def test_figures_can_be_told_as_json(runs):
-    for figure in (charts.odds_chart(runs), charts.true_odds(runs)):
+    for figure in (queue_charts.odds_chart(runs), queue_charts.true_odds(runs)):
         assert figure is None or json.loads(figure.to_json())["data"]
 
 

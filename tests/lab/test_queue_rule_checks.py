@@ -5,10 +5,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from evenmatch.lab.queue.matches import RunMatches
-from evenmatch.lab.queue.rule_checks import broken
-from evenmatch.matchmaking.ticket import Member, Met, Ticket
-from evenmatch.matchmaking.tickets import Tickets, starts
+from evenmatch.lab.queue.runs import RunMatches, broken
+from evenmatch.matchmaking.tickets import Member, Met, Ticket, Tickets, starts
 from evenmatch.policy import Policy
 
 SECOND = 1_000_000

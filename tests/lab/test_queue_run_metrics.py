@@ -7,11 +7,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from evenmatch.lab.queue.matches import RunMatches, weigh
 from evenmatch.lab.queue.run_metrics import FIRST, summary_of
-from evenmatch.lab.queue.run_result import CANCELLED, EXPIRED, MATCHED, OVERTAKEN, WAITING, Run
-from evenmatch.matchmaking.ticket import Member, Ticket
-from evenmatch.matchmaking.tickets import Tickets
+from evenmatch.lab.queue.runs import CANCELLED, EXPIRED, MATCHED, OVERTAKEN, WAITING, Run, RunMatches, weigh
+from evenmatch.matchmaking.tickets import Member, Ticket, Tickets
 from evenmatch.policy import Policy
 
 SECOND = 1_000_000

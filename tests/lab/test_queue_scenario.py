@@ -8,9 +8,15 @@ import numpy as np
 import pytest
 
 from evenmatch.errors import BadParameterError, UnknownNameError
-from evenmatch.lab.queue.arrivals import EXPECTED, arrival_times
-from evenmatch.lab.queue.population import populate
-from evenmatch.lab.queue.scenario import PARTY_MIXES, REGION_MIXES, Scenario, party_mix
+from evenmatch.lab.queue.scenario import (
+    EXPECTED,
+    PARTY_MIXES,
+    REGION_MIXES,
+    Scenario,
+    arrival_times,
+    party_mix,
+    populate,
+)
 from evenmatch.matchmaking.tickets import FOREVER
 from evenmatch.options import options_of
 

@@ -7,12 +7,11 @@ import numpy as np
 import pytest
 
 from evenmatch.errors import BadParameterError
-from evenmatch.lab.queue.rival_matchmakers import others
+from evenmatch.lab.queue.rivals import line_up, others, proposals
 from evenmatch.lab.queue.run_metrics import FIRST, summary_of
-from evenmatch.lab.queue.run_result import CANCELLED, EXPIRED, MATCHED, WAITING
+from evenmatch.lab.queue.runs import CANCELLED, EXPIRED, MATCHED, WAITING
 from evenmatch.lab.queue.scenario import PARTY_MIXES, Scenario
 from evenmatch.lab.queue.simulation import simulate
-from evenmatch.lab.queue.team_building import line_up, proposals
 from evenmatch.lab.queue.ticket_source import Crowd
 from evenmatch.matchmaking.propose import propose
 from evenmatch.policy import Policy

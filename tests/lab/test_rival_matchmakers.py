@@ -6,13 +6,12 @@ from itertools import combinations
 import numpy as np
 import pytest
 
-from evenmatch.lab.queue.rival_matchmakers import others
-from evenmatch.lab.queue.rule_checks import broken
+from evenmatch.lab.queue.rivals import fill, line_up, others, split
+from evenmatch.lab.queue.runs import broken
 from evenmatch.lab.queue.scenario import PARTY_MIXES, REGION_MIXES, Scenario
 from evenmatch.lab.queue.simulation import simulate
-from evenmatch.lab.queue.team_building import fill, line_up, split
 from evenmatch.matchmaking.queue import Queue
-from evenmatch.matchmaking.ticket import Member, Ticket
+from evenmatch.matchmaking.tickets import Member, Ticket
 from evenmatch.policy import Policy
 
 SECOND = 1_000_000

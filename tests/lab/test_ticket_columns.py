@@ -3,9 +3,7 @@
 import numpy as np
 
 from evenmatch.lab.queue.ticket_columns import append, pick
-from evenmatch.matchmaking.ticket import Member, Met, Ticket
-from evenmatch.matchmaking.ticket_choice import TicketChoice
-from evenmatch.matchmaking.tickets import Tickets
+from evenmatch.matchmaking.tickets import Member, Met, Ticket, TicketChoice, Tickets
 
 
 def made_ticket(number, *members):

@@ -4,8 +4,8 @@ import pytest
 
 from databases import KINDS, made_url  # noqa: F401
 from evenmatch import rules
-from evenmatch.service.service import Service
-from evenmatch.service.settings import Settings
+from evenmatch.ladders.settings import Settings
+from evenmatch.operations.service import Service
 from evenmatch.standings.rules import StandingsRules
 from ledger.sample_matches import ManualClock
 from postgres import postgres  # noqa: F401

@@ -7,9 +7,9 @@ import sqlalchemy as sa
 
 from evenmatch import from_matches, rules
 from evenmatch.errors import BadRowsError, ConflictError
-from evenmatch.service.recording import imports
-from evenmatch.service.recording.turns import AT_ONCE
-from evenmatch.service.service import Service
+from evenmatch.operations.service import Service
+from evenmatch.recording import imports
+from evenmatch.recording.recorder import AT_ONCE
 from ledger.sample_matches import duel, everybody, positions
 
 ROUNDS = 12

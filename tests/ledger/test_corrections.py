@@ -3,11 +3,11 @@
 import pytest
 
 from evenmatch import rules
+from evenmatch.corrections.corrections import Ban, Reinstate, Unvoid, Void
+from evenmatch.corrections.rebuild import RebuildRun
 from evenmatch.errors import BadRowsError, ConflictError, EvenmatchError, InputError, RatingRangeError, UnknownNameError
-from evenmatch.service.corrections import Ban, Reinstate, Unvoid, Void
-from evenmatch.service.ladders import ChangeRules
-from evenmatch.service.recording import recorder
-from evenmatch.service.replay.rebuild import RebuildRun
+from evenmatch.ladders.ladders import ChangeRules
+from evenmatch.recording import recorder
 from ledger.sample_matches import after, duel, dump, everybody, lasting_rows, micros, ratings, team_match
 from reference.ledger import SlowLedger, System
 

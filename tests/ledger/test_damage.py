@@ -6,10 +6,10 @@ import pytest
 import sqlalchemy as sa
 
 from evenmatch import rules
+from evenmatch.corrections.corrections import Ban, Void
+from evenmatch.corrections.ladder_heads import present_head
 from evenmatch.errors import DamageError, StoreError
-from evenmatch.ledger.tables import events
-from evenmatch.service.corrections import Ban, Void
-from evenmatch.service.ladder_heads import present_head
+from evenmatch.ledger import event_rows
 from ledger.sample_matches import duel, ratings, team_match
 
 
@@ -203,7 +203,7 @@ def test_events_that_changed_places_are_named(kept):
 
 def test_an_event_that_was_altered_and_sealed_again_does_not_fit_to_the_next(kept):
     with kept.database.read() as store:
-        (batch,) = events.read(store, store.head("default"))
+        (batch,) = event_rows.read_events(store, store.head("default"))
     forged = batch[3]._replace(played_at=5)
     seal = literal(kept, forged.seal_after(batch[2].seal))
     run_sql(kept, f"UPDATE event SET played_at = 5, seal = {seal} WHERE position = 4")

@@ -11,9 +11,9 @@ from evenmatch.durations import DAY
 from evenmatch.errors import DamageError
 from evenmatch.ledger import move_log
 from evenmatch.ledger.database_check import NO_AMCHECK, check_database
-from evenmatch.service.database_check import DailyCheck
-from evenmatch.service.queues.leases import Leases
-from evenmatch.service.service import Service
+from evenmatch.operations.open_database import DailyCheck
+from evenmatch.operations.service import Service
+from evenmatch.queues.leases import Leases
 from ledger.sample_matches import duel
 
 

@@ -8,12 +8,12 @@ from pathlib import Path
 import pytest
 import sqlalchemy as sa
 
+from evenmatch.corrections.verification import verify
 from evenmatch.errors import DamageError
 from evenmatch.ledger import live_schema, schema
 from evenmatch.ledger.database import Database
-from evenmatch.service.database_check import check_database
-from evenmatch.service.replay.verification import verify
-from evenmatch.service.service import Service
+from evenmatch.operations.open_database import check_database
+from evenmatch.operations.service import Service
 from ledger.sample_matches import ManualClock
 from ledger.varied_ledger import write_varied_ledger
 

@@ -4,9 +4,9 @@ from itertools import pairwise
 
 import pytest
 
-from evenmatch.service.callers.access import Caller
-from evenmatch.service.corrections import Void
-from evenmatch.service.queries.ladder_queries import LadderQueries
+from evenmatch.accounts.access import Caller
+from evenmatch.corrections.corrections import Void
+from evenmatch.ladders.ladder_queries import LadderQueries
 from ledger.sample_matches import START, duel, everybody, micros, ratings
 from ledger.test_rating_decay import made, on
 

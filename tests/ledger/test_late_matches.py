@@ -3,12 +3,12 @@
 import pytest
 
 from evenmatch import from_matches, rate, rules
+from evenmatch.corrections.corrections import Ban, Unvoid, Void
 from evenmatch.durations import HOUR
 from evenmatch.errors import ConflictError, InputError, RatingRangeError
-from evenmatch.ledger.tables import appearances, events
-from evenmatch.service.corrections import Ban, Unvoid, Void
-from evenmatch.service.queries.ladder_queries import LadderQueries
-from evenmatch.service.service import Service
+from evenmatch.ladders.ladder_queries import LadderQueries
+from evenmatch.ledger import event_rows
+from evenmatch.operations.service import Service
 from ledger.sample_matches import START, after, duel, dump, everybody, lasting_rows, micros, ratings, team_match
 
 SEASON = [
@@ -52,7 +52,7 @@ def listed(service, **options):
 
 @pytest.mark.parametrize("at_once", [2, 20_000])
 def test_inserted_matches_count_when_they_were_played(season, monkeypatch, at_once):
-    monkeypatch.setattr(events, "BATCH", at_once)
+    monkeypatch.setattr(event_rows, "BATCH", at_once)
     before = everybody(season)
     wish = insertion(season, *FORGOTTEN)
     previewed = season.preview("default", wish)
@@ -208,9 +208,14 @@ def test_a_page_of_matches_is_read_without_reading_all_the_others(tmp_path, cloc
                 head = store.head("default")
                 driver = store.connection.connection.driver_connection
                 driver.set_progress_handler(lambda: steps.append(1), 1)
-                assert len(events.read_list(store, head.ladder, events.END_OF_LIST, 10, None, None)) == 10
-                assert events.read_newest_time(store, head.ladder) is not None
-                assert len(appearances.read_list(store, head.ladder, 1, events.END_OF_LIST, 10, None, None)) == 10
+                assert (
+                    len(event_rows.read_list_events(store, head.ladder, event_rows.END_OF_LIST, 10, None, None)) == 10
+                )
+                assert event_rows.read_newest_time(store, head.ladder) is not None
+                assert (
+                    len(event_rows.read_list_appearances(store, head.ladder, 1, event_rows.END_OF_LIST, 10, None, None))
+                    == 10
+                )
                 driver.set_progress_handler(None, 0)
             return len(steps)
 

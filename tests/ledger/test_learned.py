@@ -4,11 +4,11 @@ import numpy as np
 import pytest
 
 from evenmatch import Rater, Team, from_matches, rate, rules
+from evenmatch.corrections.corrections import Unvoid, Void
 from evenmatch.errors import InputError
+from evenmatch.ladders.ladder_queries import LadderQueries
 from evenmatch.ledger.roster import unpack_ladders
 from evenmatch.match import Match
-from evenmatch.service.corrections import Unvoid, Void
-from evenmatch.service.queries.ladder_queries import LadderQueries
 from ledger.sample_matches import after, everybody
 
 NAMES = ("ann", "bob", "cat", "dan", "eve", "joe", "kim")

@@ -7,12 +7,12 @@ import pytest
 import sqlalchemy as sa
 
 from evenmatch import rules
+from evenmatch.corrections.corrections import Ban, Void
+from evenmatch.ledger import event_rows
 from evenmatch.ledger.database_check import NO_AMCHECK, check_database
-from evenmatch.ledger.tables import events
-from evenmatch.ledger.tables.recording_lookup import look_up
-from evenmatch.service import move
-from evenmatch.service.corrections import Ban, Void
-from evenmatch.service.service import Service
+from evenmatch.operations import move
+from evenmatch.operations.service import Service
+from evenmatch.recording.recording_sql import look_up
 from ledger.sample_matches import duel, team_match
 
 PARTITIONED = ("event", "appearance", "state", "journal", "checkpoint")
@@ -101,7 +101,7 @@ def test_ids_of_a_batch_are_looked_up_without_reading_the_matches_of_a_ladder(ur
         with service.database.write_ladder("elo", 0) as (store, head):  # the server has not counted its rows yet
             before = store.all(read)[0][0]
             unknown = [f"new{n}" for n in range(500)]
-            assert set(events.find(store, head, [*unknown, "m7", "m1999"])) == {"m7", "m1999"}
+            assert set(event_rows.find(store, head, [*unknown, "m7", "m1999"])) == {"m7", "m1999"}
             lookup = look_up(store, head, [*unknown, "m8"], head.position - 3)
             assert (set(lookup.known), len(lookup.later)) == ({"m8"}, 3)
             assert store.all(read)[0][0] - before <= 20

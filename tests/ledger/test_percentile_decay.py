@@ -3,7 +3,7 @@
 import pytest
 
 from evenmatch import rules
-from evenmatch.service.settings import Settings
+from evenmatch.ladders.settings import Settings
 from evenmatch.standings.division import Division
 from evenmatch.standings.rules import StandingsRules
 from ledger.sample_matches import START, after, duel, everybody, micros, ratings, team_match

@@ -6,11 +6,11 @@ from random import Random
 import pytest
 
 from evenmatch import rules
-from evenmatch.ledger.tables import corrections, player_states
+from evenmatch.corrections.corrections import Ban, Reinstate, Unvoid, Void
+from evenmatch.ladders.settings import Settings
+from evenmatch.ledger import event_rows, rating_rows
 from evenmatch.match import Appearance, Match, Team
-from evenmatch.service.corrections import Ban, Reinstate, Unvoid, Void
-from evenmatch.service.service import Service
-from evenmatch.service.settings import Settings
+from evenmatch.operations.service import Service
 from evenmatch.standings.rules import StandingsRules
 from ledger.sample_matches import after, dump, everybody
 from reference.placement import SlowPlacement
@@ -55,8 +55,8 @@ def states(service, ladder="default"):
     """Recent change and lowest expected move of every player by name."""
     with service.database.read() as store:
         head = store.head(ladder)
-        plan = corrections.read_plan(store, head, head.planned)
-        roster = player_states.read_roster(store, head, plan.last_rules)
+        plan = event_rows.read_plan(store, head, head.planned)
+        roster = rating_rows.read_roster(store, head, plan.last_rules)
         tally = roster.tally[["completed", "recent_change", "expected_move"]].tolist()
     names = {one.player: name for name, one in everybody(service, ladder).items()}
     return {names[player]: values for player, values in zip(roster.ids.tolist(), tally, strict=True)}

@@ -8,14 +8,14 @@ from pathlib import Path
 import pytest
 
 from evenmatch import rules, systems
+from evenmatch.corrections.corrections import Ban, Reinstate, Unvoid, Void
 from evenmatch.errors import ConflictError, InputError, StoreError, UsageError
+from evenmatch.ladders.ladders import ChangeRules
+from evenmatch.ledger import event_rows
 from evenmatch.ledger.events import NO_IDS, NO_RATINGS, Kind
 from evenmatch.ledger.plan import plan_of
 from evenmatch.ledger.plan_cache import MAX_LADDERS, PLANS_PER_LADDER, PlanCache
-from evenmatch.ledger.tables import corrections
-from evenmatch.service.corrections import Ban, Reinstate, Unvoid, Void
-from evenmatch.service.ladders import ChangeRules
-from evenmatch.service.service import Service
+from evenmatch.operations.service import Service
 from ledger.sample_matches import duel
 from ledger.test_damage import run_sql
 
@@ -41,14 +41,14 @@ def other(played_service, clock):
 @pytest.fixture
 def read_positions(monkeypatch):
     """The positions of the corrections that were read from the database."""
-    listed, read = [], corrections.read
+    listed, read = [], event_rows.read_corrections
 
     def noting(*arguments, **more):
         rows = read(*arguments, **more)
         listed.extend(row.position for row in rows)
         return rows
 
-    monkeypatch.setattr(corrections, "read", noting)
+    monkeypatch.setattr(event_rows, "read", noting)
     return listed
 
 
@@ -56,14 +56,14 @@ def plan_in(service):
     """The plan up to the last correction, as any request reads it."""
     with service.database.read() as store:
         head = store.head("default")
-        return corrections.read_plan(store, head, head.corrected)
+        return event_rows.read_plan(store, head, head.corrected)
 
 
 def all_in(service):
     """All corrections in the database."""
     with service.database.read() as store:
         head = store.head("default")
-        return corrections.read(store, head, head.corrected)
+        return event_rows.read_corrections(store, head, head.corrected)
 
 
 def content(plan):
@@ -135,8 +135,8 @@ def test_reports_read_only_the_corrections_that_are_new(played_service, other, r
 def append(store, kind, body):
     """Append a correction; the plan in the same transaction."""
     head = store.lock("default")
-    position = corrections.append(store, head, kind, f"c{body}", b"", body, 1, NO_IDS, NO_RATINGS)
-    return corrections.read_plan(store, store.head("default"), position)
+    position = event_rows.append(store, head, kind, f"c{body}", b"", body, 1, NO_IDS, NO_RATINGS)
+    return event_rows.read_plan(store, store.head("default"), position)
 
 
 @contextmanager

@@ -4,10 +4,10 @@ import pytest
 import sqlalchemy as sa
 
 from evenmatch import rules
+from evenmatch.corrections.corrections import Ban, Reinstate
 from evenmatch.errors import ConflictError
+from evenmatch.ledger import player_rows
 from evenmatch.ledger.database_check import check_database
-from evenmatch.ledger.tables import player_identities
-from evenmatch.service.corrections import Ban, Reinstate
 from ledger.sample_matches import duel
 
 
@@ -35,7 +35,7 @@ def kept(service, ladder):
     service.merge("y", "x")
     service.erase("x")
     with service.database.write() as store:
-        player_identities.admit(store, ["dan", "eve", "queued", "Änne"])
+        player_rows.admit(store, ["dan", "eve", "queued", "Änne"])
     service.start_ratings("default", dict.fromkeys(("ann", "bea", "cat"), 1600.0))
     service.merge("bea", "ann")
     service.rename("cat", "cathy")

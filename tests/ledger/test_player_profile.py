@@ -3,12 +3,13 @@
 import pytest
 
 from evenmatch import rules
+from evenmatch.corrections.corrections import Ban
 from evenmatch.errors import UnknownNameError
+from evenmatch.ladders import standings
+from evenmatch.ladders.standings import StandingsCache
+from evenmatch.ledger import player_rows, rating_rows
 from evenmatch.ledger.store import Store
-from evenmatch.ledger.tables import player_identities, player_states
-from evenmatch.service.corrections import Ban
-from evenmatch.service.queries import player_profile, player_search, standings_view
-from evenmatch.service.queries.standings import StandingsCache
+from evenmatch.players import players, profile
 from ledger.sample_matches import duel, team_match
 
 OTHERS = 10_001  # names on another ladder
@@ -16,7 +17,7 @@ OTHERS = 10_001  # names on another ladder
 
 def profile_on_ladder(service, name, ladder="default", kept=None):
     """All that is told of a player on one ladder."""
-    told = player_profile.everything(service.database, name, service.clock(), boards=kept)
+    told = profile.everything(service.database, name, service.clock(), boards=kept)
     return next(one for one in told["ladders"] if one["ladder"] == ladder)
 
 
@@ -49,7 +50,7 @@ def read_whole(monkeypatch):
     asked, read = [], Store.all
 
     def spied(store, sql, *values):
-        if sql.startswith(player_states._STANDINGS):
+        if sql.startswith(rating_rows._STANDINGS):
             asked.append(values)
         return read(store, sql, *values)
 
@@ -60,7 +61,7 @@ def read_whole(monkeypatch):
 def comparable_profile(told):
     """Ladders, standings and matches, without numbers that are not equal to themselves."""
     return [
-        (on.ladder.name, on.standing, on.banned, [player_profile.plain_match(row) for row in on.matches])
+        (on.ladder.name, on.standing, on.banned, [profile.plain_match(row) for row in on.matches])
         for on in told.ladders
     ]
 
@@ -72,21 +73,21 @@ def test_who_keeps_views_is_told_the_same_without_reading_everybody(service, lad
     service.record(duel(9, "a", "d", ladder="other"))
     service.correct("default", Ban("b", "refund"))
     kept, now = StandingsCache(service.database), service.clock()
-    wanted = {name: comparable_profile(player_profile.dossier(service.database, name, now)) for name in "abcd"}
-    documents = {name: player_profile.everything(service.database, name, now) for name in "abcd"}
+    wanted = {name: comparable_profile(profile.dossier(service.database, name, now)) for name in "abcd"}
+    documents = {name: profile.everything(service.database, name, now) for name in "abcd"}
     assert [len(wanted[name]) for name in "abcd"] == [2, 1, 1, 1]
     read_whole.clear()
     for name in "abcd":
-        assert comparable_profile(player_profile.dossier(service.database, name, now, boards=kept)) == wanted[name]
-        assert player_profile.everything(service.database, name, now, boards=kept) == documents[name]
-    one = player_profile.dossier(service.database, "a", now, ladder="other", matches=0, boards=kept)
+        assert comparable_profile(profile.dossier(service.database, name, now, boards=kept)) == wanted[name]
+        assert profile.everything(service.database, name, now, boards=kept) == documents[name]
+    one = profile.dossier(service.database, "a", now, ladder="other", matches=0, boards=kept)
     assert [(on.ladder.name, on.matches) for on in one.ladders] == [("other", [])]
     assert len(read_whole) == 2  # once each ladder
 
 
 @pytest.mark.parametrize("least", [0.0, 1000.0])
 def test_a_kept_view_never_tells_a_standing_of_before_the_last_match(service, ladder, read_whole, monkeypatch, least):
-    monkeypatch.setattr(standings_view, "LEAST", least)  # seconds that a view is kept for whoever takes an old one
+    monkeypatch.setattr(standings, "LEAST", least)  # seconds that a view is kept for whoever takes an old one
     for number, pair in enumerate(("ab", "ac", "cb"), 1):
         service.record(duel(number, *pair))
     kept = StandingsCache(service.database)
@@ -107,9 +108,9 @@ def test_a_kept_view_never_tells_a_standing_of_before_the_last_match(service, la
 
 def found(service, text, limit=20, ladder="default"):
     """The names that a search on a ladder finds, in its order."""
-    ids = player_search.search_ladder(service.database, service.view(ladder), text, limit)
+    ids = players.search_ladder(service.database, service.view(ladder), text, limit)
     with service.database.read() as store:
-        names = player_identities.names_of(store, ids)
+        names = player_rows.names_of(store, ids)
     return [names[one] for one in ids]
 
 

@@ -6,12 +6,12 @@ import threading
 import pytest
 
 from evenmatch import rules
+from evenmatch.corrections.corrections import Ban, Void
 from evenmatch.errors import InputError, StoreError
-from evenmatch.ledger.tables import player_identities, player_states
-from evenmatch.service.corrections import Ban, Void
-from evenmatch.service.recording import player_state_cache, recorder, state_transaction
-from evenmatch.service.recording.report_batch import ReportBatch
-from evenmatch.service.service import Service
+from evenmatch.ledger import player_rows, rating_rows
+from evenmatch.operations.service import Service
+from evenmatch.recording import player_states, recorder
+from evenmatch.recording.report_batch import ReportBatch
 from ledger.sample_matches import duel, ratings, team_match
 
 
@@ -26,7 +26,7 @@ def other(service, clock):
 def seen_reads(monkeypatch):
     """The names, and the ids of players whose states were looked for in the database."""
     seen = []
-    admit, roster = player_identities.admit, player_states.read_roster
+    admit, roster = player_rows.admit, rating_rows.read_roster
 
     def admitting(store, names, **more):
         seen.extend(names)
@@ -36,8 +36,8 @@ def seen_reads(monkeypatch):
         seen.extend([] if ids is None else ids.tolist())
         return roster(store, head, by, ids)
 
-    monkeypatch.setattr(state_transaction.player_identities, "admit", admitting)
-    monkeypatch.setattr(state_transaction.player_states, "read_roster", calling)
+    monkeypatch.setattr(player_states.player_identities, "admit", admitting)
+    monkeypatch.setattr(player_states.player_states, "read_roster", calling)
     return seen
 
 
@@ -58,7 +58,7 @@ def test_who_was_rated_is_not_read_again(service, seen_reads):
 
 @pytest.mark.usefixtures("ladder")
 def test_a_thread_that_has_the_ladder_sees_whole_states_while_another_one_keeps_its_own(service, monkeypatch):
-    longer, told = player_state_cache._longer, []
+    longer, told = player_states._longer, []
 
     def record():
         batch = ReportBatch.of([team_match(3, (1, "eve"), (2, "kim"))], [True])
@@ -73,7 +73,7 @@ def test_a_thread_that_has_the_ladder_sees_whole_states_while_another_one_keeps_
         return longer(array, length)
 
     service.record(duel(1, "ann", "bob"))
-    monkeypatch.setattr(player_state_cache, "_longer", grown_slowly)
+    monkeypatch.setattr(player_states, "_longer", grown_slowly)
     first = service.record(team_match(2, (1, "eve", "joe"), (2, "kim", "sue")))
     thread.join(20)
     after = {player.change.player: player.change.after for team in first.teams for player in team}
@@ -213,7 +213,7 @@ def test_a_match_that_is_refused_among_others_leaves_them_right(service):
 
 @pytest.mark.usefixtures("ladder")
 def test_more_players_than_are_remembered_are_rated_as_well(service, monkeypatch):
-    monkeypatch.setattr(player_state_cache, "MOST", 3)
+    monkeypatch.setattr(player_states, "MOST", 3)
     for number in range(1, 12):
         service.record(duel(number, f"p{number % 5}", f"p{(number + 2) % 5}"))
     check_replay(service)
@@ -237,13 +237,13 @@ def test_only_states_that_another_process_changed_are_read_again(service, other,
     seen_reads.clear()
     service.record(team_match(4, (1, "ann", "bob"), (2, "eve", "joe")))
     with service.database.read() as store:
-        assert sorted(player_identities.names_of(store, seen_reads).values()) == ["ann", "joe"]
+        assert sorted(player_rows.names_of(store, seen_reads).values()) == ["ann", "joe"]
     check_replay(service)
 
 
 @pytest.mark.usefixtures("ladder")
 def test_after_many_matches_of_another_process_all_states_are_read_again(service, other, seen_reads, monkeypatch):
-    monkeypatch.setattr(player_state_cache, "FOLLOWED", 1)
+    monkeypatch.setattr(player_states, "FOLLOWED", 1)
     service.record(duel(1, "ann", "bob"))
     for number in (2, 3):
         other.record(duel(number, "ann", "eve"))
@@ -262,7 +262,7 @@ def shared(service, other):
 
 def id_of(service, name):
     with service.reading("default") as (store, _):
-        return player_identities.find(store, name)
+        return player_rows.find(store, name)
 
 
 def prepared(service, number, *names):

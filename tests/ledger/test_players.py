@@ -6,10 +6,10 @@ import sys
 import pytest
 
 from evenmatch import Rater, from_matches, read, rules
+from evenmatch.corrections.corrections import Ban, Reinstate, Unvoid, Void
 from evenmatch.errors import ConflictError, InputError, UnknownNameError
-from evenmatch.ledger.tables import player_identities
+from evenmatch.ledger import player_rows
 from evenmatch.ledger.text import LONGEST, fold
-from evenmatch.service.corrections import Ban, Reinstate, Unvoid, Void
 from ledger.sample_matches import duel, dump, everybody, ratings, team_match
 
 
@@ -254,7 +254,7 @@ def names_found(service, text, **how):
     """The names that a search on the ladder finds."""
     ladder = service.view("default").head.ladder
     with service.database.read() as store:
-        return [name for name, _ in player_identities.search(store, text, 9, ladder, **how)]
+        return [name for name, _ in player_rows.search(store, text, 9, ladder, **how)]
 
 
 def test_an_unknown_name_suggests_those_that_differ_in_diacritics(service, ladder):
@@ -343,15 +343,15 @@ def test_a_rename_to_the_present_name_is_nothing(service, ladder):
 
 def test_similar_names_are_looked_for_among_a_bounded_number(service, ladder):
     service.create_ladder("other", "elo", rules("elo"))
-    names = [f"player {number}" for number in range(100, 100 + 2 * player_identities.NEAR)]
-    others = [duel(at, *names[2 * at : 2 * at + 2], ladder="other") for at in range(player_identities.NEAR)]
+    names = [f"player {number}" for number in range(100, 100 + 2 * player_rows.NEAR)]
+    others = [duel(at, *names[2 * at : 2 * at + 2], ladder="other") for at in range(player_rows.NEAR)]
     service.import_matches("other", from_matches(others))
     service.record(duel(1, *names[:2]))
     service.record(duel(2, *names[-2:]))
     with service.database.read() as store:
         here = store.head("default").ladder
-        assert player_identities.similar(store, "player 4999", here) == ["player 499"]
-        assert player_identities.similar(store, "player 4999") == ["player 499"]
-        assert set(player_identities.similar(store, "player_x", here)) == {"player 100", "player 101"}
-        assert player_identities.similar(store, "zoe", here) == []
-        assert player_identities.similar(store, "", here) == []
+        assert player_rows.similar(store, "player 4999", here) == ["player 499"]
+        assert player_rows.similar(store, "player 4999") == ["player 499"]
+        assert set(player_rows.similar(store, "player_x", here)) == {"player 100", "player 101"}
+        assert player_rows.similar(store, "zoe", here) == []
+        assert player_rows.similar(store, "", here) == []

@@ -11,12 +11,12 @@ import pytest
 import sqlalchemy as sa
 
 from evenmatch import rules, systems
+from evenmatch.corrections.corrections import Ban, Unvoid, Void
 from evenmatch.errors import BadParameterError, ConflictError
+from evenmatch.ladders.inactivity import DailyDecay
+from evenmatch.ladders.settings import Settings
 from evenmatch.match import Appearance, Match, Team
-from evenmatch.service.corrections import Ban, Unvoid, Void
-from evenmatch.service.daily_decay import DailyDecay
-from evenmatch.service.service import Service
-from evenmatch.service.settings import Settings
+from evenmatch.operations.service import Service
 from evenmatch.standings.division import Division
 from evenmatch.standings.rules import StandingsRules
 from ledger.sample_matches import START, after, duel, everybody, micros, positions, ratings, team_match

@@ -21,10 +21,10 @@ from evenmatch.errors import (
     UnknownNameError,
     UsageError,
 )
-from evenmatch.service.recording.receipts import MatchReceipt
-from evenmatch.service.recording.report_batch import ReportBatch
-from evenmatch.service.service import Service
-from evenmatch.service.settings import Settings
+from evenmatch.ladders.settings import Settings
+from evenmatch.operations.service import Service
+from evenmatch.recording.receipts import MatchReceipt
+from evenmatch.recording.report_batch import ReportBatch
 from evenmatch.standings.division import Division
 from evenmatch.standings.rules import StandingsRules
 from ledger.sample_matches import after, duel, dump, everybody, positions, ratings, team_match

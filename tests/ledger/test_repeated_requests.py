@@ -3,9 +3,9 @@
 import pytest
 
 from evenmatch import rules
+from evenmatch.corrections.corrections import Ban, Reinstate, Unvoid, Void
 from evenmatch.errors import ConflictError
-from evenmatch.service.corrections import Ban, Reinstate, Unvoid, Void
-from evenmatch.service.ladders import ChangeRules
+from evenmatch.ladders.ladders import ChangeRules
 from ledger.sample_matches import duel, dump, everybody, positions, ratings
 
 

@@ -5,11 +5,11 @@ import time
 
 import pytest
 
-from evenmatch.ledger import live_schema
+from evenmatch.ledger import live_schema, player_rows
 from evenmatch.ledger.postgres_rows import AT_ONCE, PostgresRows
 from evenmatch.ledger.rows import NAMES
-from evenmatch.ledger.tables import player_identities, seats
-from evenmatch.ledger.tables.seats import Seat
+from evenmatch.queues import queue_sql
+from evenmatch.queues.queue_sql import Seat
 
 HERE, ELSEWHERE = 1, 2  # ladders
 ODD = "m'7 ? %s {} \\ 試合"  # a text with everything that a statement may trip over
@@ -27,7 +27,7 @@ def all_seats(store):
 
 def test_many_rows_are_updated_by_their_keys(store):
     count = 2 * AT_ONCE + 3
-    seats.insert_missing(store, {player: Seat(HERE, player + 7, None) for player in range(1, count + 1)})
+    queue_sql.insert_missing_seats(store, {player: Seat(HERE, player + 7, None) for player in range(1, count + 1)})
     rows = [(player, HERE, f"{ODD}{player}") for player in range(2, count + 1, 2)]
     store.update(live_schema.seat, ("player", "ladder"), ("match_id",), rows)
     assert all_seats(store) == {
@@ -36,29 +36,29 @@ def test_many_rows_are_updated_by_their_keys(store):
 
 
 def test_an_update_sets_several_columns_also_to_null(store):
-    seats.insert_missing(store, {1: Seat(HERE, 5, "m1"), 2: Seat(HERE, 6, None), 3: Seat(HERE, 7, "m3")})
+    queue_sql.insert_missing_seats(store, {1: Seat(HERE, 5, "m1"), 2: Seat(HERE, 6, None), 3: Seat(HERE, 7, "m3")})
     store.update(live_schema.seat, ("player",), ("ticket", "match_id"), [(1, 8, None), (2, None, ODD)])
     assert all_seats(store) == {1: Seat(HERE, 8, None), 2: Seat(HERE, None, ODD), 3: Seat(HERE, 7, "m3")}
 
 
 def test_only_rows_that_have_the_whole_key_are_updated(store):
-    seats.insert_missing(store, {1: Seat(HERE, 5, None), 2: Seat(ELSEWHERE, 6, None)})
-    seats.set_matches(store, HERE, {1: "m1", 2: "m1", 3: "m1"})
+    queue_sql.insert_missing_seats(store, {1: Seat(HERE, 5, None), 2: Seat(ELSEWHERE, 6, None)})
+    queue_sql.set_matches(store, HERE, {1: "m1", 2: "m1", 3: "m1"})
     assert all_seats(store) == {1: Seat(HERE, 5, "m1"), 2: Seat(ELSEWHERE, 6, None)}
 
 
 def test_no_rows_and_no_values_change_nothing(store):
-    seats.insert_missing(store, {1: Seat(HERE, 5, None)})
+    queue_sql.insert_missing_seats(store, {1: Seat(HERE, 5, None)})
     store.update(live_schema.seat, ("player",), ("match_id",), [])
     store.run_among("DELETE FROM seat WHERE ladder = ? AND player IN ({})", (HERE,), [])
     with store.together(0):
-        seats.set_matches(store, HERE, {})
-        seats.delete(store, HERE, [])
+        queue_sql.set_matches(store, HERE, {})
+        queue_sql.delete_seats(store, HERE, [])
     assert all_seats(store) == {1: Seat(HERE, 5, None)}
 
 
 def test_a_statement_for_many_values_leaves_the_others(store):
-    seats.insert_missing(store, {player: Seat(HERE, player, f"{ODD}{player}") for player in range(1, 201)})
+    queue_sql.insert_missing_seats(store, {player: Seat(HERE, player, f"{ODD}{player}") for player in range(1, 201)})
     store.run_among("DELETE FROM seat WHERE ladder = ? AND player IN ({})", (HERE,), list(range(1, 101)))
     store.run_among("DELETE FROM seat WHERE ladder = ? AND player IN ({})", (ELSEWHERE,), list(range(101, 201)))
     store.run_among("UPDATE seat SET ticket = ? WHERE match_id IN ({})", (9,), [f"{ODD}101", f"{ODD}7", "m"])
@@ -68,12 +68,12 @@ def test_a_statement_for_many_values_leaves_the_others(store):
 
 
 def test_writes_that_are_collected_see_earlier_ones_to_their_table(store):
-    seats.insert_missing(store, {player: Seat(HERE, player, None) for player in range(1, 5)})
+    queue_sql.insert_missing_seats(store, {player: Seat(HERE, player, None) for player in range(1, 5)})
     with store.together(0):
-        seats.delete(store, HERE, {1, 2})
-        seats.set_matches(store, HERE, {2: "m2", 3: "m3"})
-        seats.move(store, [3, 4], HERE, ELSEWHERE, 11)
-        seats.set_matches(store, HERE, {4: "m4"})
+        queue_sql.delete_seats(store, HERE, {1, 2})
+        queue_sql.set_matches(store, HERE, {2: "m2", 3: "m3"})
+        queue_sql.move_seats(store, [3, 4], HERE, ELSEWHERE, 11)
+        queue_sql.set_matches(store, HERE, {4: "m4"})
     assert all_seats(store) == {3: Seat(ELSEWHERE, 11, "m3"), 4: Seat(ELSEWHERE, 11, None)}
 
 
@@ -119,13 +119,13 @@ def test_two_writers_create_one_player_each_of_a_name(service, present):
 
     def second():
         with service.database.write() as store:
-            found["second"] = player_identities.admit(store, ["cid", "bob", "ann", "dan"], present=present)
+            found["second"] = player_rows.admit(store, ["cid", "bob", "ann", "dan"], present=present)
 
     with service.database.write() as store:
-        found["known"] = player_identities.admit(store, ["dan"], present=present)
+        found["known"] = player_rows.admit(store, ["dan"], present=present)
     other = threading.Thread(target=second, daemon=True)
     with service.database.write() as store:
-        found["first"] = player_identities.admit(store, ["bob", "ann"], present=present)
+        found["first"] = player_rows.admit(store, ["bob", "ann"], present=present)
         other.start()
         until = time.monotonic() + 10
         while not waits_for_a_writer(service):

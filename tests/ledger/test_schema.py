@@ -14,7 +14,7 @@ from evenmatch.ledger import live_schema  # noqa: F401 - its tables join the oth
 from evenmatch.ledger.database import Database
 from evenmatch.ledger.database_url import parse_url
 from evenmatch.ledger.schema import METADATA
-from evenmatch.service.service import Service
+from evenmatch.operations.service import Service
 from ledger.sample_matches import duel, ratings
 
 

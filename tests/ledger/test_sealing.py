@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from evenmatch.errors import SecretError
-from evenmatch.ledger.sealing import Sealer
+from evenmatch.ledger.secrets import Sealer
 
 MASTER = b"m" * 32
 SEALER = Sealer(MASTER)

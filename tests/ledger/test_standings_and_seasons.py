@@ -6,10 +6,10 @@ from dataclasses import replace
 import pytest
 
 from evenmatch import rules
+from evenmatch.corrections.corrections import Ban, Reinstate, Void
 from evenmatch.durations import DAY
 from evenmatch.errors import BadParameterError, UnknownNameError
-from evenmatch.service.corrections import Ban, Reinstate, Void
-from evenmatch.service.settings import Settings
+from evenmatch.ladders.settings import Settings
 from evenmatch.standings.division import Division
 from evenmatch.standings.rules import StandingsRules
 from ledger.sample_matches import ManualClock, after, duel, everybody, micros, ratings, team_match

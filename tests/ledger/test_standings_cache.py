@@ -7,9 +7,9 @@ from dataclasses import replace
 import pytest
 
 from evenmatch import rules
-from evenmatch.service.corrections import Void
-from evenmatch.service.queries import standings
-from evenmatch.service.queries.standings import View
+from evenmatch.corrections.corrections import Void
+from evenmatch.ladders import standings
+from evenmatch.ladders.standings import View
 from ledger.sample_matches import duel
 
 

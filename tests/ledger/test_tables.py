@@ -6,12 +6,12 @@ import pytest
 
 import evenmatch
 from evenmatch import from_frame, from_matches, rate, rules, systems
+from evenmatch.corrections.corrections import Ban, Void
 from evenmatch.errors import BadRowsError
+from evenmatch.ladders import export
+from evenmatch.ledger import event_rows, rating_rows
 from evenmatch.ledger.plan_cache import PlanCache
-from evenmatch.ledger.tables import corrections, events, player_states
-from evenmatch.service.corrections import Ban, Void
-from evenmatch.service.export import tables
-from evenmatch.service.recording import imports
+from evenmatch.recording import imports
 from evenmatch.tables.files import write_arrow
 from ledger.sample_matches import after, duel, dump, everybody, positions, ratings, team_match
 from random_matches import random_table
@@ -23,7 +23,7 @@ def record_bytes(service, ladder="default"):
     """Every player's record by name, as bytes."""
     with service.database.read() as store:
         head = store.head(ladder)
-        roster = player_states.read_roster(store, head, corrections.read_plan(store, head, head.planned).last_rules)
+        roster = rating_rows.read_roster(store, head, event_rows.read_plan(store, head, head.planned).last_rules)
     names = {one.player: name for name, one in everybody(service, ladder).items()}
     return {names[player]: record.tobytes() for player, record in zip(roster.ids.tolist(), roster.records, strict=True)}
 
@@ -47,7 +47,7 @@ def test_an_import_gives_the_bits_of_rate_in_ratings_and_journal(service, monkey
         assert record_bytes(service, name) == {
             player: record.tobytes() for player, record in zip(wanted.matches.player_names, wanted.state, strict=True)
         }
-        journal = exported(service, tables.journal_tables, ladder=name)
+        journal = exported(service, export.journal_tables, ladder=name)
         factors = [factor.name for factor in wanted.rules.system.factors]
         told = wanted.journal_table()
         for column in CORE + factors:
@@ -145,7 +145,7 @@ def corrected(service, ladder, clock):
 @pytest.mark.parametrize("suffix", [".csv", ".parquet", ".jsonl"])
 def test_what_counts_is_exported_so_that_rate_makes_the_same_ratings(corrected, tmp_path, suffix):
     file = tmp_path / f"counted{suffix}"
-    write_arrow(exported(corrected, tables.match_tables, counted=True), file)
+    write_arrow(exported(corrected, export.match_tables, counted=True), file)
     made = rate(evenmatch.read(file), rules("elo"))
     wanted = {name: one.rating for name, one in everybody(corrected).items() if one.matches}
     got = dict(zip(made.matches.player_names, made.state["rating"].tolist(), strict=True))
@@ -168,14 +168,14 @@ def test_a_match_that_counts_is_as_late_as_those_before_it_that_count(
     service, clock, monkeypatch, at_once, days, void, unrated, wanted
 ):
     clock.move(days=90)
-    monkeypatch.setattr(events, "BATCH", at_once)
+    monkeypatch.setattr(event_rows, "BATCH", at_once)
     service.create_ladder("default", "glicko", rules("glicko", c=60.0))
     for number, day in enumerate(days):
         told = team_match(number, (1, "abc"[number % 3]), (2, "abc"[(number + 1 + number % 2) % 3]), at=24 * day)
         service.record(told, rated=number not in unrated)
     for number in void:
         service.correct("default", Void(f"m{number}"))
-    table = exported(service, tables.match_tables, counted=True)
+    table = exported(service, export.match_tables, counted=True)
     rated = [number for number in range(len(days)) if number not in void + unrated]
     assert table["match_id"].to_pylist()[::2] == [f"m{number}" for number in rated]
     assert [at.timestamp() for at in table["played_at"].to_pylist()[::2]] == [
@@ -192,11 +192,11 @@ def test_a_ladder_exported_and_imported_has_the_same_matches_and_ratings(service
     service.import_matches("default", random_table("elo", 4, 60))
     service.record(team_match(2000, (1, "p1", "new~"), (2, "p2*")))
     file = tmp_path / f"matches{suffix}"
-    write_arrow(exported(service, tables.match_tables), file)
+    write_arrow(exported(service, export.match_tables), file)
     service.create_ladder("copy", "elo", rules("elo"))
     assert service.import_matches("copy", evenmatch.read(file)).added == 61
     assert ratings(service, "copy") == ratings(service)
-    write_arrow(exported(service, tables.match_tables, ladder="copy"), tmp_path / f"again{suffix}")
+    write_arrow(exported(service, export.match_tables, ladder="copy"), tmp_path / f"again{suffix}")
     again, first = (
         evenmatch.read(tmp_path / f"{name}{suffix}").to_arrow().drop(["ladder"]) for name in ("again", "matches")
     )
@@ -207,7 +207,7 @@ def test_an_export_tells_when_late_matches_were_played_and_all_that_was_sent(ser
     told = [duel(5, "a", "b", duration=61.5), team_match(2, (3, "a", "c*"), (7, "b~"))]
     for one in told:
         service.record(one)
-    table = exported(service, tables.match_tables)
+    table = exported(service, export.match_tables)
     assert table["match_id"].to_pylist() == ["m5", "m5", "m2", "m2", "m2"]
     assert [at.timestamp() for at in table["played_at"].to_pylist()] == [after(h).timestamp() for h in (5, 5, 2, 2, 2)]
     assert table["place"].to_pylist() == [1, 2, 3, 3, 7]
@@ -216,7 +216,7 @@ def test_an_export_tells_when_late_matches_were_played_and_all_that_was_sent(ser
 
 
 def test_the_journal_and_a_players_matches_tell_how_they_are_rated_now(corrected):
-    journal = exported(corrected, tables.journal_tables)
+    journal = exported(corrected, export.journal_tables)
     last = {row["player"]: row["after"] for row in journal.to_pylist()}
     now = everybody(corrected)
     assert {name: last[name] for name in now if name in last} == {
@@ -224,7 +224,7 @@ def test_the_journal_and_a_players_matches_tell_how_they_are_rated_now(corrected
     }
     assert "7" not in set(journal["match_id"].to_pylist())
     with corrected.database.read() as store:
-        rows = tables.matches_of_player(store, store.head("default"), corrected.player("zoe"))
+        rows = export.matches_of_player(store, store.head("default"), corrected.player("zoe"))
     assert [row["match_id"] for row in rows] == ["m2000", "m7", "m6", "m5"]
     assert [row["rated"] for row in rows] == [True, False, True, True]
     assert rows[0]["after"] == now["zoe"].rating
@@ -244,7 +244,7 @@ def test_names_in_corrections_are_asked_for_once(corrected, monkeypatch):
     among = kind.among
     monkeypatch.setattr(kind, "among", lambda *arguments: asked.append(arguments) or among(*arguments))
     with corrected.database.read() as store:
-        rows = tables.correction_rows(store, store.head("default"))
+        rows = export.correction_rows(store, store.head("default"))
     assert len(asked) == 1
     told = [(row["kind"], row.get("player"), row.get("rule")) for row in rows]
     assert told == [
@@ -257,10 +257,10 @@ def test_names_in_corrections_are_asked_for_once(corrected, monkeypatch):
 
 
 def test_a_table_of_ratings_reads_the_corrections_once(corrected, monkeypatch):
-    view, asked, read = corrected.view("default"), [], corrections.read
+    view, asked, read = corrected.view("default"), [], event_rows.read_corrections
     corrected.database.plans = PlanCache()  # as in a process that has just begun
-    monkeypatch.setattr(corrections, "read", lambda *what, **more: asked.append(what) or read(*what, **more))
+    monkeypatch.setattr(event_rows, "read", lambda *what, **more: asked.append(what) or read(*what, **more))
     with corrected.database.read() as store:
-        table = tables.rating_table(store, view)
+        table = export.rating_table(store, view)
     assert len(asked) == 1
     assert set(table["player"].to_pylist()) == set(ratings(corrected))

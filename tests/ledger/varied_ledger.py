@@ -1,10 +1,10 @@
 """A small ledger with every kind of event and several generations, for tests that alter it."""
 
 from evenmatch import rules
+from evenmatch.corrections.corrections import Ban, Reinstate, Unvoid, Void
+from evenmatch.ladders.inactivity import DailyDecay
+from evenmatch.ladders.settings import Settings
 from evenmatch.match import Match, Team
-from evenmatch.service.corrections import Ban, Reinstate, Unvoid, Void
-from evenmatch.service.daily_decay import DailyDecay
-from evenmatch.service.settings import Settings
 from evenmatch.standings.division import Division
 from evenmatch.standings.rules import StandingsRules
 from ledger.sample_matches import START, after, duel, micros, team_match

@@ -15,8 +15,7 @@ from evenmatch.errors import InputError, UnknownNameError
 from evenmatch.matchmaking.propose import propose
 from evenmatch.matchmaking.queue import Queue
 from evenmatch.matchmaking.queues import Queues
-from evenmatch.matchmaking.ticket import Member, Met, Ticket
-from evenmatch.matchmaking.tickets import Tickets
+from evenmatch.matchmaking.tickets import Member, Met, Ticket, Tickets
 from evenmatch.policy import Policy, presets
 from matchmaking.sample_tickets import STEPS
 from reference import matchmaking as slow

@@ -9,10 +9,9 @@ import numpy as np
 import pytest
 
 from evenmatch.matchmaking import Member, Queue, Ticket, choose_map, propose
-from evenmatch.matchmaking.attribute_cells import cells_of
-from evenmatch.matchmaking.attribute_fields import common_maps, fields_of, mask_of
-from evenmatch.matchmaking.map_choice import _hash, shuffled
-from evenmatch.matchmaking.ticket_choice import TicketChoice
+from evenmatch.matchmaking.attributes import common_maps, fields_of, mask_of
+from evenmatch.matchmaking.tick import _hash, cells_of, shuffled
+from evenmatch.matchmaking.tickets import TicketChoice
 from evenmatch.policy import Policy
 
 MAPS = ["dust", "nuke", "mirage", "train", "inferno"]

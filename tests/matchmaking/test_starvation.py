@@ -10,8 +10,7 @@ import pytest
 
 from evenmatch.matchmaking.propose import propose
 from evenmatch.matchmaking.queue import Queue
-from evenmatch.matchmaking.ticket import Member, Ticket
-from evenmatch.matchmaking.tickets import Tickets
+from evenmatch.matchmaking.tickets import Member, Ticket, Tickets
 from evenmatch.policy import Policy, presets
 from reference import matchmaking as slow
 

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from evenmatch.matchmaking import Member, Ticket
 from evenmatch.matchmaking.balance import EXACT, companions, divide
 from evenmatch.matchmaking.pack import choose, fills, has_room
+from evenmatch.matchmaking.passes import pick
 from evenmatch.matchmaking.roles import add, assign
-from evenmatch.matchmaking.schedule import pick
 from evenmatch.matchmaking.view import role_room, rules_of, view_of
 from matchmaking.sample_tickets import NOW, party, plain_policy, queue_of, solo
 

@@ -7,8 +7,8 @@ import pytest
 
 from evenmatch.durations import SECOND
 from evenmatch.matchmaking import Policy, Queue, propose
-from evenmatch.matchmaking.wait_estimate import remember
 from evenmatch.matchmaking.wait_record import SAMPLE, ExpectedWait, WaitKind, WaitRecord, quantiles
+from evenmatch.matchmaking.waiting import remember
 from matchmaking.sample_tickets import NOW, queue_of, solo
 
 SINGLE, STRICT = WaitKind(1, False, False), WaitKind(1, True, False)

@@ -8,8 +8,7 @@ import pytest
 
 from evenmatch.errors import InputError
 from evenmatch.matchmaking import Met, Policy, Queue, Tickets, propose, why
-from evenmatch.matchmaking.wait_estimate import remember
-from evenmatch.matchmaking.waiting import rounded_wait
+from evenmatch.matchmaking.waiting import remember, rounded_wait
 from evenmatch.policy import INFINITE
 from matchmaking.sample_tickets import NOW, SECOND, party, plain_policy, queue_of, solo
 

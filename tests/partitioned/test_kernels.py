@@ -6,10 +6,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from evenmatch.partitioned.match_ids import MatchIds
-from evenmatch.partitioned.names import Names
-from evenmatch.partitioned.siphash import siphash
-from evenmatch.partitioned.text import run_starts, text_of
+from evenmatch.partitioned.names import MatchIds, Names, run_starts, siphash, text_of
 
 KEY = bytes(range(16))
 # from vectors.h of the authors' reference implementation (SipHash-2-4, 128 bits): input 00 01 02 … of this length

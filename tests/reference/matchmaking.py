@@ -16,7 +16,7 @@ import numpy as np
 
 from evenmatch.matchmaking import LineUps
 from evenmatch.matchmaking.proposal import Proposal, Proposals
-from evenmatch.matchmaking.ticket import Member, Met, Ticket
+from evenmatch.matchmaking.tickets import Member, Met, Ticket
 from evenmatch.policy import Policy
 
 SECOND = 1_000_000

@@ -4,10 +4,10 @@ import pytest
 
 from databases import KINDS, made_database
 from evenmatch import rules
-from evenmatch.service.service import Service
-from evenmatch.service.settings import Settings
-from evenmatch.service.webhooks.subscriptions import Webhooks
+from evenmatch.ladders.settings import Settings
+from evenmatch.operations.service import Service
 from evenmatch.standings.rules import StandingsRules
+from evenmatch.webhooks.subscriptions import Webhooks
 from ledger.sample_matches import ManualClock
 from postgres import postgres  # noqa: F401
 

@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from evenmatch.ledger.tables import tickets
-from evenmatch.ledger.tables.tickets import Party, TicketRow
+from evenmatch.queues import queue_sql
+from evenmatch.queues.queue_sql import Party, TicketRow
 
 SECOND = 1_000_000
 
@@ -20,13 +20,13 @@ def store_joins(service, ladder, times, queue="ranked", first=1):
     rng = np.random.default_rng(first)
     rows = [
         TicketRow(
-            *(first + index, first + index, tickets.WAITING, int(queued), int(queued)),
+            *(first + index, first + index, queue_sql.WAITING, int(queued), int(queued)),
             Party(None, (queue,), (member(first + index, float(rng.uniform(0, 100)), loose=index % 4 > 0),)),
         )
         for index, queued in enumerate(times)
     ]
     with service.database.write() as store:
-        tickets.insert(store, store.head(ladder).ladder, rows)
+        queue_sql.insert_tickets(store, store.head(ladder).ladder, rows)
 
 
 def evenly(start, seconds, count):

@@ -5,8 +5,8 @@ from collections import Counter
 
 import sqlalchemy as sa
 
-from evenmatch.service.queues.queue_service import lease_of
-from evenmatch.service.queues.requests import Accept, Decline, Join, Leave, QueuedPlayer
+from evenmatch.queues.queue_service import lease_of
+from evenmatch.queues.requests import Accept, Decline, Join, Leave, QueuedPlayer
 
 ANYBODY = {"max_odds": "none", "even_spread": 100.0, "steps": [[0, 100]], "rematch_wait": 0.0, "party_wait": 0.0}
 DUEL = {**ANYBODY, "team_size": 1}

@@ -2,8 +2,8 @@
 
 import pytest
 
+from evenmatch.accounts.access import ANYONE, OPERATOR, SCOPES, Caller
 from evenmatch.errors import ForbiddenError
-from evenmatch.service.callers.access import ANYONE, OPERATOR, SCOPES, Caller
 
 
 def caller(*scopes, ladders=None, player=None):

@@ -2,9 +2,9 @@
 
 import pytest
 
+from evenmatch.accounts.access import OPERATOR, Caller
+from evenmatch.accounts.audit_trail import Audit, note
 from evenmatch.errors import EvenmatchError, InputError
-from evenmatch.service.callers.access import OPERATOR, Caller
-from evenmatch.service.callers.audit_trail import Audit, note
 
 ANN = Caller("player ann", frozenset({"queue"}), player="ann")
 

@@ -8,12 +8,12 @@ import pytest
 
 from databases import made_url  # noqa: F401
 from evenmatch import Appearance, Match, Team, from_matches, rules
+from evenmatch.corrections.corrections import Void
 from evenmatch.durations import DAY, HOUR, SECOND
 from evenmatch.errors import InputError, StoreError
 from evenmatch.ledger.database import Database
-from evenmatch.service.clock import DatabaseClock
-from evenmatch.service.corrections import Void
-from evenmatch.service.service import Service
+from evenmatch.operations.clock import DatabaseClock
+from evenmatch.operations.service import Service
 from ledger.sample_matches import START, ManualClock
 from postgres import postgres  # noqa: F401
 

@@ -12,16 +12,17 @@ import pytest
 import sqlalchemy as sa
 
 from evenmatch import rules
-from evenmatch.ledger.tables import offers, player_identities
-from evenmatch.ledger.tables.change_locks import advance
+from evenmatch.ladders.inactivity import DailyDecay
+from evenmatch.ladders.settings import Settings
+from evenmatch.ledger import player_rows
+from evenmatch.ledger.ladder_rows import advance
 from evenmatch.match import Match, Team
-from evenmatch.service.daily_decay import DailyDecay
-from evenmatch.service.queues.leases import Leases
-from evenmatch.service.settings import Settings
-from evenmatch.service.webhooks import deliveries as module
-from evenmatch.service.webhooks import http_sender, outbox, payloads, slots
-from evenmatch.service.webhooks.deliveries import Deliverer
-from evenmatch.service.webhooks.subscriptions import Webhooks
+from evenmatch.queues import queue_sql
+from evenmatch.queues.leases import Leases
+from evenmatch.webhooks import delivery, payloads
+from evenmatch.webhooks import delivery as module
+from evenmatch.webhooks.delivery import Deliverer
+from evenmatch.webhooks.subscriptions import Webhooks
 from ledger.sample_matches import START, after, duel
 
 SECOND = 1_000_000
@@ -106,24 +107,24 @@ def make_offer(service, ladder, teams, match=None):
     """An open offer as the matchmaker makes it; its number."""
     with service.database.write() as store:
         number = store.head(ladder).ladder
-        ids, _ = player_identities.admit(store, [name for team in teams for name in team])
+        ids, _ = player_rows.admit(store, [name for team in teams for name in team])
         change = advance(store, number, 1)
         chairs = [[{"player": one, "id": ids[one], "ticket": 3, "role": None} for one in team] for team in teams]
         body = {"teams": chairs, "match": match, "region": "eu", "ping": 40.0, "odds": [0.525, 0.475], "spread": 4.5}
-        made = offers.OfferRow(
-            *(change, change, "ranked", offers.OPEN, service.clock(), service.clock() + 20 * SECOND, None),
+        made = queue_sql.OfferRow(
+            *(change, change, "ranked", queue_sql.OFFERS_OPEN, service.clock(), service.clock() + 20 * SECOND, None),
             {**body, "waited": 12.0, "costs": {"odds": 1.0}},
         )
-        offers.insert(store, number, [made])
+        queue_sql.insert_offers(store, number, [made])
         return change
 
 
 def change_offer(service, ladder, offer, state, match_id=None):
     with service.database.write() as store:
         number = store.head(ladder).ladder
-        row = offers.read(store, number, [offer])[offer]
+        row = queue_sql.read_offers(store, number, [offer])[offer]
         row.change, row.state, row.match_id = advance(store, number, 1), state, match_id
-        offers.update(store, number, [row])
+        queue_sql.update(store, number, [row])
 
 
 # what is sent
@@ -231,14 +232,14 @@ def test_offers_are_told_when_they_are_made_and_when_all_accepted(
     webhooks.add(receiver.url, ["proposal.made", "match.made"], ladder)
     first = make_offer(service, ladder, [["ann", "bob"], ["cid", "dan"]])
     second = make_offer(service, ladder, [["eve"], []], match="m7")
-    change_offer(service, ladder, first, offers.OPEN)  # somebody accepted
+    change_offer(service, ladder, first, queue_sql.OFFERS_OPEN)  # somebody accepted
     assert deliverer.make() == 2
-    change_offer(service, ladder, first, offers.MADE, "ranked-2-ab")
-    change_offer(service, ladder, second, offers.OFF)
-    change_offer(service, ladder, before, offers.MADE, "ranked-1-cd")
+    change_offer(service, ladder, first, queue_sql.MADE, "ranked-2-ab")
+    change_offer(service, ladder, second, queue_sql.OFF)
+    change_offer(service, ladder, before, queue_sql.MADE, "ranked-1-cd")
     third = make_offer(service, ladder, [["fay"], ["gus"]])
     assert deliverer.make() == 3
-    change_offer(service, ladder, third, offers.OFF)
+    change_offer(service, ladder, third, queue_sql.OFF)
     assert deliverer.make() == 0
     send_all(deliverer)
     told = [json.loads(one[0]) for one in select_rows(service, "SELECT body FROM delivery ORDER BY delivery")]
@@ -338,9 +339,9 @@ def test_a_making_that_is_cut_off_is_done_anew_as_a_whole(service, webhooks, del
         outbox_keep(store, *_)
         raise KeyboardInterrupt
 
-    outbox_keep = outbox.keep
+    outbox_keep = delivery.keep
     with monkeypatch.context() as patch:
-        patch.setattr(outbox, "keep", dies)
+        patch.setattr(delivery, "keep", dies)
         with pytest.raises(KeyboardInterrupt):
             deliverer.make()
     assert select_rows(service, "SELECT COUNT(*) FROM delivery") == [(0,)]
@@ -385,13 +386,13 @@ def test_what_fails_is_tried_again_ever_later_and_then_dead(service, webhooks, d
 
 
 def test_no_two_deliveries_come_back_at_the_same_moment():
-    waits = [outbox.retry_at(number, 1, 0) for number in range(1, 1001)]
+    waits = [delivery.retry_at(number, 1, 0) for number in range(1, 1001)]
     assert min(waits) >= 5 * SECOND
     assert max(waits) <= 5.5 * SECOND
     assert len(set(waits)) == 1000
     tenths = Counter(int((wait / SECOND - 5) / 0.05) for wait in waits)
     assert all(90 <= tenths[one] <= 110 for one in range(10))  # spread evenly
-    assert waits == [outbox.retry_at(number, 1, 0) for number in range(1, 1001)]
+    assert waits == [delivery.retry_at(number, 1, 0) for number in range(1, 1001)]
 
 
 @ONE_DATABASE
@@ -460,7 +461,7 @@ def test_the_second_address_of_a_host_is_tried_where_the_first_refuses(service, 
 
 @ONE_DATABASE
 def test_a_receiver_that_never_answers_is_given_up(service, webhooks, receiver, ladder, monkeypatch):
-    monkeypatch.setattr(http_sender, "DEADLINE", 0.2)
+    monkeypatch.setattr(delivery, "DEADLINE", 0.2)
     hook, _ = webhooks.add(receiver.url, ["match.rated"])
     service.record(duel(1, "ann", "bob", ladder))
     deliverer = Deliverer(webhooks)
@@ -504,7 +505,7 @@ def test_a_slow_receiver_holds_up_nobody_else(service, webhooks, deliverer, rece
 def test_deliveries_go_out_in_the_order_in_which_they_were_made(
     service, webhooks, deliverer, receiver, ladder, monkeypatch
 ):
-    monkeypatch.setattr(slots, "RECEIVER", 1)
+    monkeypatch.setattr(delivery, "RECEIVER", 1)
     webhooks.add(receiver.url, ["match.rated"])
     for number in range(12):
         service.record(duel(number, "ann", "bob", ladder))
@@ -540,7 +541,7 @@ def test_the_loop_sends_under_the_lease_alone(service, other_service, webhooks, 
 def test_delivered_ones_are_forgotten_after_a_week_and_dead_ones_after_a_month(
     service, webhooks, deliverer, receiver, ladder, clock, monkeypatch
 ):
-    monkeypatch.setattr(outbox, "PAGE", 2)
+    monkeypatch.setattr(delivery, "PAGE", 2)
     hook, _ = webhooks.add(receiver.url, ["match.rated"])
     receiver.answers = [(410, {})]
     for number in range(7):

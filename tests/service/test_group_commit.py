@@ -6,7 +6,7 @@ import threading
 import pytest
 
 from evenmatch.errors import InputError, StoreError
-from evenmatch.service.group_commit import LATE, GroupCommit
+from evenmatch.recording.group_commit import LATE, GroupCommit
 
 WAIT = 20.0  # seconds until something must have happened
 

@@ -6,8 +6,7 @@ import time
 import pytest
 
 from evenmatch.errors import BusyError, ConflictError
-from evenmatch.service.work.job_line import JobLine
-from evenmatch.service.work.job_slots import JobSlots
+from evenmatch.jobs.jobs import JobLine, JobSlots
 
 SLOWEST = 10.0
 

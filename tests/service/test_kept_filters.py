@@ -4,10 +4,10 @@ import pytest
 
 from evenmatch import rules
 from evenmatch.errors import BadParameterError, ConflictError, InputError, UnknownNameError
-from evenmatch.service.queue_filter import QueueFilter
-from evenmatch.service.queues.matchmaker import Matchmaker
-from evenmatch.service.queues.queue_service import QueueService
-from evenmatch.service.queues.requests import Join, QueuedPlayer
+from evenmatch.queues.matchmaker import Matchmaker
+from evenmatch.queues.parties import QueueFilter
+from evenmatch.queues.queue_service import QueueService
+from evenmatch.queues.requests import Join, QueuedPlayer
 from ledger.sample_matches import duel
 from service.sample_queues import DUEL, check_everything, hold_lease, join_queue, party, select_rows, solos
 

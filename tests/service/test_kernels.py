@@ -15,9 +15,8 @@ from evenmatch import rules
 from evenmatch.compile_notice import is_cached
 from evenmatch.errors import StoreError
 from evenmatch.matchmaking.passes import make_matches
-from evenmatch.service import kernels
-from evenmatch.service.kernels import Compilation, Kernels
-from evenmatch.service.matchmaker_kernels import MATCHMAKER, load_matchmaker
+from evenmatch.operations import kernels
+from evenmatch.operations.kernels import MATCHMAKER, Compilation, Kernels, load_matchmaker
 
 PATIENCE = 20.0  # seconds
 
@@ -112,8 +111,8 @@ def test_no_kernel_of_the_matchmaker_is_compiled_for_literals_too():
 COMPILED_ONCE = """
 from collections import Counter
 from numba.core import event
-from evenmatch.service.kernels import compile_part, missing
-from evenmatch.service.matchmaker_kernels import MATCHMAKER, load_matchmaker
+from evenmatch.operations.kernels import compile_part, missing
+from evenmatch.operations.kernels import MATCHMAKER, load_matchmaker
 
 class Compiled(event.Listener):
     names = Counter()

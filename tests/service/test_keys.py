@@ -11,11 +11,11 @@ import sqlalchemy as sa
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
+from evenmatch.accounts import signing
+from evenmatch.accounts.access import Caller
+from evenmatch.accounts.audit_trail import Audit
+from evenmatch.accounts.keys import Keys
 from evenmatch.errors import AccessError, ForbiddenError, InputError, StoreError, UnknownNameError, UsageError
-from evenmatch.service.callers import signing
-from evenmatch.service.callers.access import Caller
-from evenmatch.service.callers.audit_trail import Audit
-from evenmatch.service.callers.keys import Keys
 from evenmatch.times import iso_time
 
 SHAPE = re.compile(r"em_[a-z2-7]{10}_[A-Za-z0-9_-]{43}")

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 from evenmatch import rate, rules
+from evenmatch.corrections.corrections import Ban, Void
+from evenmatch.corrections.ladder_history import read_history
 from evenmatch.errors import InputError, UnknownNameError
-from evenmatch.service.corrections import Ban, Void
-from evenmatch.service.replay.ladder_history import read_history
 from ledger.sample_matches import after, duel, micros, ratings, team_match
 
 

@@ -4,11 +4,11 @@ import numpy as np
 import pytest
 
 from evenmatch import StakeAssumptions, rules
+from evenmatch.corrections.corrections import Ban
 from evenmatch.errors import InputError
-from evenmatch.ledger.tables import player_identities
+from evenmatch.ledger import player_rows
 from evenmatch.match import Appearance, Match, Team
-from evenmatch.service.corrections import Ban
-from evenmatch.service.queries.lineup_stakes import stakes_by_id
+from evenmatch.players.odds import stakes_by_id
 from ledger.sample_matches import after, duel, micros
 
 LINE_UP = [["ann", "cat"], ["bob", "dan", "eve"]]
@@ -29,7 +29,7 @@ def arena(service):
 def at_stake(service, ladder, teams=LINE_UP):
     """The stakes by name, of players given by id."""
     with service._read(ladder) as (store, head):
-        ids = player_identities.ids_of(store, [name for team in teams for name in team])
+        ids = player_rows.ids_of(store, [name for team in teams for name in team])
         told = stakes_by_id(
             store, head, service.clock(), [[ids[name] for name in team] for team in teams], StakeAssumptions()
         )
@@ -57,7 +57,7 @@ def test_stakes_by_id_are_what_the_receipt_then_says(service, arena, clock, outc
 
 def test_a_merged_player_has_the_stakes_of_the_present_one(service, arena):
     with service._read(arena) as (store, _):
-        ids = player_identities.ids_of(store, ["ann", "eve", "bob"])
+        ids = player_rows.ids_of(store, ["ann", "eve", "bob"])
     service.merge("eve", "ann")
     with service._read(arena) as (store, head):
         told = stakes_by_id(store, head, service.clock(), [[ids["eve"]], [ids["bob"]]], StakeAssumptions())

@@ -10,19 +10,19 @@ import sqlalchemy as sa
 
 from evenmatch import rules
 from evenmatch.errors import BadRowsError, ConflictError, InputError, UnknownNameError
-from evenmatch.ledger.tables import player_identities
-from evenmatch.ledger.tables.change_locks import advance
-from evenmatch.ledger.tables.seats import Seat, insert_missing
+from evenmatch.ledger import player_rows
+from evenmatch.ledger.ladder_rows import advance
+from evenmatch.live import live_matches
+from evenmatch.live import live_matches as looping
+from evenmatch.live import slots as slots_rows
+from evenmatch.live.attendance import Ending, PlayerEnd, Presence, TeamEnd
+from evenmatch.live.live_matches import Running
 from evenmatch.match import Appearance, Match, Team
 from evenmatch.matchmaking import Policy
-from evenmatch.service import stored_queues
-from evenmatch.service.live_matches import closure, match_slots
-from evenmatch.service.live_matches import live_match_service as looping
-from evenmatch.service.live_matches.attendance import Ending, PlayerEnd, Presence, TeamEnd
-from evenmatch.service.live_matches.live_match_service import Running
-from evenmatch.service.penalties import strike
-from evenmatch.service.queue_rules import QueueRules
-from evenmatch.service.stored_queues import QueueSetup
+from evenmatch.queues import stored_queues
+from evenmatch.queues.penalties import strike
+from evenmatch.queues.queue_sql import Seat, insert_missing_seats
+from evenmatch.queues.stored_queues import QueueRules, QueueSetup
 
 SECOND = 1_000_000
 ONE_DATABASE = pytest.mark.parametrize("store_url", ["sqlite"], indirect=True)  # what is tried is not its
@@ -83,7 +83,7 @@ def make_match(service, clock, match_id="q-1", ladder="duel", queue="ranked", te
     """A match as the queue makes it: its row, and everybody's seat."""
     with service.database.write() as store:
         number = store.head(ladder).ladder
-        ids, _ = player_identities.admit(store, [name for team in teams for name in team])
+        ids, _ = player_rows.admit(store, [name for team in teams for name in team])
         change = advance(store, number, 1)
         body = {
             "teams": [[{"player": one, "id": ids[one], "ticket": 7, "role": None} for one in team] for team in teams],
@@ -91,8 +91,8 @@ def make_match(service, clock, match_id="q-1", ladder="duel", queue="ranked", te
             "odds": [0.5, 0.5],
             "spread": 3.0,
         }
-        match_slots.begin(store, number, match_id, change, queue, clock.now, clock.now + 7200 * SECOND, body)
-        insert_missing(store, dict.fromkeys(ids.values(), Seat(number, None, match_id)))
+        slots_rows.begin(store, number, match_id, change, queue, clock.now, clock.now + 7200 * SECOND, body)
+        insert_missing_seats(store, dict.fromkeys(ids.values(), Seat(number, None, match_id)))
 
 
 def penalties_by_name(service):
@@ -269,7 +269,7 @@ def test_a_close_that_was_cut_off_after_its_match_was_recorded_is_finished_by_th
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
-        patch.setattr(closure, "settle", dies)
+        patch.setattr(live_matches, "settle", dies)
         with pytest.raises(KeyboardInterrupt):
             running.close(ladder, "m1", WON)
     assert len(seated_players(service)) == 2
@@ -485,7 +485,7 @@ def test_a_strike_stays_where_another_one_came_since(service, running, ladder, c
     make_match(service, clock)
     running.leaves(ladder, "q-1", [Presence("ann")])
     with service.database.write() as store:  # she declines what she is offered meanwhile
-        ids = player_identities.ids_of(store, ["ann"])
+        ids = player_rows.ids_of(store, ["ann"])
         strike(store, store.head(ladder).ladder, list(ids.values()), clock.now, QueueRules())
     running.leaves(ladder, "q-1", [Presence("ann", back=True)])
     assert penalties_by_name(service) == {"ann": (2.0, time_after(start, 60))}
@@ -640,7 +640,7 @@ def test_openings_are_wished_for_filled_and_gone(service, running, ladder, clock
             change = advance(store, head.ladder, 1)
             slot = {"player": name, "id": number, "ticket": 9, "role": "tank"}
             teams = [[]] * team + [[slot]]
-            return match_slots.fill_teams(store, head.ladder, "q-1", change, teams, clock.now)
+            return slots_rows.fill_teams(store, head.ladder, "q-1", change, teams, clock.now)
 
     ids = dict(select_rows(service, "SELECT name, player FROM player"))
     assert not fill(2, "eve", 99)  # there is no such team

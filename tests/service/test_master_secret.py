@@ -8,19 +8,19 @@ from pathlib import Path
 
 import pytest
 
+from evenmatch.accounts import account_sql, signing
+from evenmatch.accounts.audit_trail import Audit
+from evenmatch.accounts.idempotent_requests import Answer, IdempotentRequest, IdempotentRequests
+from evenmatch.accounts.keys import Keys
+from evenmatch.accounts.sessions import Sessions
+from evenmatch.accounts.signing import SignedRequest
+from evenmatch.accounts.tokens import Tokens
 from evenmatch.errors import AccessError, SecretError
-from evenmatch.ledger.master_secret import FILE_VARIABLE, VARIABLE
-from evenmatch.ledger.tables import shared_secrets, webhooks
-from evenmatch.service import master_secret
-from evenmatch.service.callers import signing
-from evenmatch.service.callers.audit_trail import Audit
-from evenmatch.service.callers.idempotent_requests import Answer, IdempotentRequest, IdempotentRequests
-from evenmatch.service.callers.keys import Keys
-from evenmatch.service.callers.sessions import Sessions
-from evenmatch.service.callers.signing import SignedRequest
-from evenmatch.service.callers.tokens import Tokens
-from evenmatch.service.service import Service
-from evenmatch.service.webhooks.subscriptions import Webhooks
+from evenmatch.ledger.secrets import FILE_VARIABLE, VARIABLE
+from evenmatch.operations import master_secret
+from evenmatch.operations.service import Service
+from evenmatch.webhooks import webhook_sql
+from evenmatch.webhooks.subscriptions import Webhooks
 
 FIRST, SECOND = "the first master secret of all of them", "another master secret, as long as this"
 ONE_DATABASE = pytest.mark.parametrize("store_url", ["sqlite"], indirect=True)
@@ -75,7 +75,7 @@ class Opened:
 
     def webhook_secrets(self):
         with self.database.read() as store:
-            return [hook.secret(store.master.sealer()).decode() for hook in webhooks.read_all(store)]
+            return [hook.secret(store.master.sealer()).decode() for hook in webhook_sql.read_all_webhooks(store)]
 
     def answer(self, secrets):
         caller = self.keys.authenticate(secrets["key"])
@@ -366,8 +366,8 @@ def test_a_value_of_another_row_does_not_open(open_database, environment):
     with opened.database.write() as store:
         (row,) = store.all("SELECT signing_key FROM api_key WHERE name = 'mine'")
         store.run("UPDATE api_key SET signing_key = ? WHERE name = 'theirs'", row[0])
-        token = shared_secrets.SharedSecret(b"x" * 32, 0)
-        shared_secrets.put(store, {"session": token})
+        token = account_sql.SharedSecret(b"x" * 32, 0)
+        account_sql.put_shared_secrets(store, {"session": token})
         (row,) = store.all("SELECT value FROM secret WHERE name = 'session'")
         store.run("INSERT INTO secret (name, value, created_at) VALUES ('token', ?, 0)", row[0])
     now, secret = opened.clock.now // 1_000_000, signing.signing_key(mine)

@@ -3,10 +3,10 @@
 import pytest
 
 from evenmatch import rules
-from evenmatch.service.corrections import Ban, Unvoid, Void
-from evenmatch.service.ladders import correct
-from evenmatch.service.queries.ladder_queries import LadderQueries
-from evenmatch.service.queries.match_profiles import END_OF_LIST
+from evenmatch.corrections.corrections import Ban, Unvoid, Void
+from evenmatch.ladders.ladder_queries import LadderQueries
+from evenmatch.ladders.ladders import correct
+from evenmatch.players.matches import END_OF_LIST
 from ledger.sample_matches import after, duel, micros, ratings, team_match
 
 

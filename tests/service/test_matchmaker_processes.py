@@ -5,12 +5,11 @@ import math
 import pytest
 
 from evenmatch import rules
-from evenmatch.ledger.tables import leases as stored_leases
-from evenmatch.service.queue_rules import QueueRules
-from evenmatch.service.queues.leases import Leases
-from evenmatch.service.queues.matchmaker import Matchmaker
-from evenmatch.service.queues.matchmaker_processes import FORGET, MATCHMAKER, PROCESS, MatchmakerProcesses
-from evenmatch.service.queues.queue_service import QueueService, lease_of
+from evenmatch.queues import queue_sql as stored_leases
+from evenmatch.queues.leases import Leases
+from evenmatch.queues.matchmaker import FORGET, MATCHMAKER, PROCESS, Matchmaker, MatchmakerProcesses
+from evenmatch.queues.queue_service import QueueService, lease_of
+from evenmatch.queues.stored_queues import QueueRules
 from service.sample_queues import DUEL, check_everything, join_queue, solos
 
 LADDERS = 7

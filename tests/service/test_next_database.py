@@ -6,12 +6,12 @@ from databases import made_url  # noqa: F401
 from evenmatch import rules
 from evenmatch.cli.shared.output import working
 from evenmatch.errors import MoveError, SecretError, StoreError
-from evenmatch.ledger.master_secret import VARIABLE
 from evenmatch.ledger.move_marks import MoveMark, MoveState, finish_target, mark_target
-from evenmatch.service import master_secret
-from evenmatch.service.move import move
-from evenmatch.service.next_database import NextDatabase
-from evenmatch.service.service import Service
+from evenmatch.ledger.secrets import VARIABLE
+from evenmatch.operations import master_secret
+from evenmatch.operations.move import move
+from evenmatch.operations.next_database import NextDatabase
+from evenmatch.operations.service import Service
 from ledger.sample_matches import duel
 from postgres import postgres  # noqa: F401
 

@@ -3,8 +3,8 @@
 import pytest
 
 from evenmatch import rules
-from evenmatch.service.queries.ladder_queries import LadderQueries
-from evenmatch.service.queries.player_statistics import Tally
+from evenmatch.ladders.ladder_queries import LadderQueries
+from evenmatch.players.statistics import Tally
 from ledger.sample_matches import duel, team_match
 
 

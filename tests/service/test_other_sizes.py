@@ -6,8 +6,8 @@ import pytest
 
 from evenmatch import Appearance, Match, Service, Team, from_matches, rules
 from evenmatch.errors import BadRowsError
-from evenmatch.service.recording.other_sizes import OtherSizes, summary
-from evenmatch.service.settings import Settings
+from evenmatch.ladders.settings import Settings
+from evenmatch.recording.receipts import OtherSizes, summary
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
 

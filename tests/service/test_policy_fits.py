@@ -6,16 +6,16 @@ import time
 import numpy as np
 import pytest
 
+from evenmatch.accounts.access import OPERATOR
+from evenmatch.accounts.audit_trail import Audit
 from evenmatch.errors import ConflictError, UnknownNameError
+from evenmatch.jobs.jobs import Jobs
 from evenmatch.lab.queue import policy_fit
 from evenmatch.policy import presets
-from evenmatch.service.callers.access import OPERATOR
-from evenmatch.service.callers.audit_trail import Audit
-from evenmatch.service.jobs import Jobs
-from evenmatch.service.queue_rules import QueueRules
-from evenmatch.service.queues import auto_policies, policy_fits
-from evenmatch.service.queues.auto_policies import AutoPolicies
-from evenmatch.service.queues.queue_service import QueueService
+from evenmatch.queues import policy_fits
+from evenmatch.queues.policy_fits import AutoPolicies
+from evenmatch.queues.queue_service import QueueService
+from evenmatch.queues.stored_queues import QueueRules
 from evenmatch.wait_target import WaitTarget
 from service.sample_joins import evenly, store_joins
 
@@ -87,7 +87,7 @@ def test_the_arrivals_are_those_of_the_last_day_in_this_queue(queue_service, ser
 
 
 def test_of_very_many_tickets_some_are_read_and_all_are_counted(queue_service, service, ladder, clock, monkeypatch):
-    monkeypatch.setattr("evenmatch.service.queues.queue_arrivals.MOST_READ", 250)
+    monkeypatch.setattr("evenmatch.queues.policy_fits.MOST_READ", 250)
     store_joins(service, ladder, evenly(clock.now - HOUR, 3600, 1000))
     arrivals = policy_fits.read_arrivals(service, ladder, "ranked")[1]
     assert (len(arrivals.tickets), arrivals.joins) == (250, 1000)
@@ -123,7 +123,7 @@ def test_a_fit_is_adopted_by_itself_and_noted_with_its_explanation(auto, busy, s
     assert "Players join at 0.5" in entry.body["explanation"][0]
     assert (after.policy.overdue_after, after.rules, after.change > before.change) == (60.0, AUTO, True)
     assert done.result["fit"]["fitted"]["wait"] <= 20
-    last = auto_policies.last_fit(auto._jobs, ladder, after)
+    last = policy_fits.last_fit(auto._jobs, ladder, after)
     assert (last.fitted_at, last.adopted, list(last.explanation)) == (clock.now, True, entry.body["explanation"])
 
 

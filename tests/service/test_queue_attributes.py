@@ -6,14 +6,14 @@ from collections import Counter
 import pytest
 
 from evenmatch.errors import BadParameterError, InputError
+from evenmatch.live.attendance import Presence
+from evenmatch.live.live_matches import Running
 from evenmatch.matchmaking import choose_map
-from evenmatch.service.live_matches.attendance import Presence
-from evenmatch.service.live_matches.live_match_service import Running
-from evenmatch.service.queue_filter import QueueFilter
-from evenmatch.service.queue_rules import QueueRules
-from evenmatch.service.queues.matchmaker import Matchmaker
-from evenmatch.service.queues.queue_service import QueueService
-from evenmatch.service.queues.requests import Accept, Join, QueuedPlayer
+from evenmatch.queues.matchmaker import Matchmaker
+from evenmatch.queues.parties import QueueFilter
+from evenmatch.queues.queue_service import QueueService
+from evenmatch.queues.requests import Accept, Join, QueuedPlayer
+from evenmatch.queues.stored_queues import QueueRules
 from ledger.sample_matches import duel
 from service.sample_queues import (
     DUEL,

@@ -6,15 +6,14 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from evenmatch.ledger.tables import formed_matches
-from evenmatch.ledger.tables.formed_matches import FormedMatch
+from evenmatch.corrections.corrections import Void
+from evenmatch.ladders.ladder_queries import LadderQueries
 from evenmatch.match import Match, Team
-from evenmatch.service.corrections import Void
-from evenmatch.service.queries.ladder_queries import LadderQueries
-from evenmatch.service.queries.queue_audit import audit
-from evenmatch.service.queries.wait_accuracy import measure_waits
-from evenmatch.service.queues.matchmaker import Matchmaker
-from evenmatch.service.queues.queue_service import QueueService
+from evenmatch.queues import queue_sql
+from evenmatch.queues.audit import audit, measure_waits
+from evenmatch.queues.matchmaker import Matchmaker
+from evenmatch.queues.queue_service import QueueService
+from evenmatch.queues.queue_sql import FormedMatch
 from ledger.sample_matches import after
 from service.sample_queues import DUEL, accept_all, hold_lease, join_queue, solos
 
@@ -42,7 +41,7 @@ def formed(service, ladder, number, odds, *, at=0, teams=None, spread=1.0, waits
     }
     with service.database.write() as store:
         head = store.head(ladder)
-        formed_matches.insert(store, head.ladder, FormedMatch(f"m{number}", "ranked", at, 7, forecast))
+        queue_sql.insert_formed_matches(store, head.ladder, FormedMatch(f"m{number}", "ranked", at, 7, forecast))
 
 
 def result(number, first, second, *, ladder, quitters=(), teams=None):
@@ -119,7 +118,7 @@ def test_odds_that_are_not_calibrated_are_warned_of(service, ladder, sharpness, 
         for number, odds in enumerate(predicted.tolist(), 1):
             forecast = {"teams": ids, "parties": [[1], [1]], "odds": [odds, 1 - odds], "spread": 1.0}
             forecast |= {"percentile": 50.0, "waits": [1.0]}
-            formed_matches.insert(
+            queue_sql.insert_formed_matches(
                 store, store.head(ladder).ladder, FormedMatch(f"m{number}", "ranked", number, 7, forecast)
             )
     found = audited(service, ladder)
@@ -168,7 +167,7 @@ def test_a_match_of_the_queue_keeps_its_prediction(service, ladder, queue_servic
     accept_all(queue_service, ladder, [first, second])
     match = queue_service.status(ladder, first).match
     with service.database.read() as store:
-        (stored,) = formed_matches.read(store, store.head(ladder).ladder, "ranked", 0, 2**62, 10)
+        (stored,) = queue_sql.read_formed_matches(store, store.head(ladder).ladder, "ranked", 0, 2**62, 10)
     assert stored.match_id == match.match_id
     assert stored.forecast["odds"] == list(odds)
     assert sorted(stored.forecast["waits"]) == [0.0, 12.0]

@@ -5,15 +5,15 @@ import pytest
 
 from evenmatch.errors import BadParameterError, ConflictError, UnknownNameError
 from evenmatch.experiment import ExperimentDesign
-from evenmatch.ledger.tables import formed_matches
-from evenmatch.ledger.tables.formed_matches import FormedMatch
+from evenmatch.ladders.ladder_queries import LadderQueries
+from evenmatch.live.attendance import Ending, TeamEnd
+from evenmatch.live.live_matches import Running
 from evenmatch.policy import presets
-from evenmatch.service.live_matches.attendance import Ending, TeamEnd
-from evenmatch.service.live_matches.live_match_service import Running
-from evenmatch.service.queries.ladder_queries import LadderQueries
-from evenmatch.service.queue_rules import QueueRules
-from evenmatch.service.queues.matchmaker import Matchmaker
-from evenmatch.service.queues.queue_service import QueueService
+from evenmatch.queues import queue_sql
+from evenmatch.queues.matchmaker import Matchmaker
+from evenmatch.queues.queue_service import QueueService
+from evenmatch.queues.queue_sql import FormedMatch
+from evenmatch.queues.stored_queues import QueueRules
 from service.sample_queues import DUEL, PAIRS, accept_all, hold_lease, join_queue, select_rows, solos
 
 ALWAYS = (0, 2**62)
@@ -42,7 +42,7 @@ def figures(audited):
 
 def stored(service, ladder):
     with service.database.read() as store:
-        return formed_matches.read(store, store.head(ladder).ladder, "ranked", *ALWAYS, 1000)
+        return queue_sql.read_formed_matches(store, store.head(ladder).ladder, "ranked", *ALWAYS, 1000)
 
 
 def play(queue_service, ladder, tickets):
@@ -184,7 +184,7 @@ def form(store, ladder, experiment, elapsed, *, players, waits=(1.0,), spread=1.
     }
     forecast["trial"]["elapsed"] = time
     formed_at = experiment.started_at + time + 4 * SECOND
-    formed_matches.insert(store, ladder, FormedMatch(f"x{number}", "ranked", formed_at, 1, forecast))
+    queue_sql.insert_formed_matches(store, ladder, FormedMatch(f"x{number}", "ranked", formed_at, 1, forecast))
 
 
 def test_the_washout_and_other_times_are_left_out(service, ladder, queue_service, clock):

@@ -3,13 +3,13 @@
 import pytest
 
 from evenmatch import rules
+from evenmatch.corrections.corrections import Ban
 from evenmatch.errors import ConflictError, InputError, NotYetError, UnknownNameError
-from evenmatch.service.corrections import Ban
-from evenmatch.service.live_matches.live_match_service import Running
-from evenmatch.service.queue_rules import QueueRules
-from evenmatch.service.queues import joins
-from evenmatch.service.queues.matchmaker import Matchmaker
-from evenmatch.service.queues.queue_service import QueueService
+from evenmatch.live.live_matches import Running
+from evenmatch.queues import joins
+from evenmatch.queues.matchmaker import Matchmaker
+from evenmatch.queues.queue_service import QueueService
+from evenmatch.queues.stored_queues import QueueRules
 from ledger.sample_matches import duel
 from service.sample_queues import (
     DUEL,

@@ -2,7 +2,7 @@
 
 import pytest
 
-from evenmatch.service.queues.leases import Leases
+from evenmatch.queues.leases import Leases
 
 
 class Seconds:

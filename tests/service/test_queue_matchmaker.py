@@ -5,15 +5,15 @@ import threading
 import pytest
 
 from evenmatch import rules
+from evenmatch.corrections.corrections import Ban
 from evenmatch.errors import ConflictError, StoreError
-from evenmatch.service.corrections import Ban
-from evenmatch.service.live_matches.attendance import Presence
-from evenmatch.service.live_matches.live_match_service import Running
-from evenmatch.service.queue_rules import QueueRules
-from evenmatch.service.queues import matchmaker
-from evenmatch.service.queues.leases import Leases
-from evenmatch.service.queues.matchmaker import Matchmaker
-from evenmatch.service.queues.queue_service import QueueService, lease_of
+from evenmatch.live.attendance import Presence
+from evenmatch.live.live_matches import Running
+from evenmatch.queues import matchmaker
+from evenmatch.queues.leases import Leases
+from evenmatch.queues.matchmaker import Matchmaker
+from evenmatch.queues.queue_service import QueueService, lease_of
+from evenmatch.queues.stored_queues import QueueRules
 from service.sample_queues import (
     DUEL,
     PAIRS,

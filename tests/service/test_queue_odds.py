@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 from evenmatch import online, rules
-from evenmatch.service.queries.ladder_queries import LadderQueries
-from evenmatch.service.queues.matchmaker import Matchmaker
-from evenmatch.service.queues.queue_service import QueueService
+from evenmatch.ladders.ladder_queries import LadderQueries
+from evenmatch.queues.matchmaker import Matchmaker
+from evenmatch.queues.queue_service import QueueService
 from evenmatch.systems import names
 from far_levels import far_levels
 from ledger.sample_matches import team_match

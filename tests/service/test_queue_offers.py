@@ -3,11 +3,11 @@
 import pytest
 
 from evenmatch.errors import ConflictError, InputError, NotYetError
-from evenmatch.service import penalties
-from evenmatch.service.live_matches.live_match_service import Running
-from evenmatch.service.queue_rules import QueueRules
-from evenmatch.service.queues.matchmaker import Matchmaker
-from evenmatch.service.queues.queue_service import QueueService
+from evenmatch.live.live_matches import Running
+from evenmatch.queues import penalties
+from evenmatch.queues.matchmaker import Matchmaker
+from evenmatch.queues.queue_service import QueueService
+from evenmatch.queues.stored_queues import QueueRules
 from service.sample_queues import (
     DUEL,
     PAIRS,

@@ -10,12 +10,12 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule, run_state_machine_as_test
 
 from evenmatch import rules
-from evenmatch.service.live_matches.live_match_service import Running
-from evenmatch.service.queue_rules import QueueRules
-from evenmatch.service.queues.leases import Leases
-from evenmatch.service.queues.matchmaker import Matchmaker
-from evenmatch.service.queues.queue_service import QueueService
-from evenmatch.service.service import Service
+from evenmatch.live.live_matches import Running
+from evenmatch.operations.service import Service
+from evenmatch.queues.leases import Leases
+from evenmatch.queues.matchmaker import Matchmaker
+from evenmatch.queues.queue_service import QueueService
+from evenmatch.queues.stored_queues import QueueRules
 from ledger.sample_matches import ManualClock
 from service.sample_queues import DUEL, PAIRS, Accept, Decline, Leave, check_everything, party, select_rows
 

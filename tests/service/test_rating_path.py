@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from evenmatch import rules
-from evenmatch.service.queries.ladder_queries import LadderQueries
-from evenmatch.service.queries.rating_path import thinned
+from evenmatch.ladders.ladder_queries import LadderQueries
+from evenmatch.players.rating_path import thinned
 from ledger.sample_matches import duel, team_match
 
 HOUR = 3_600_000_000  # microseconds

@@ -4,11 +4,11 @@ import pytest
 
 from evenmatch.errors import UnknownNameError
 from evenmatch.ledger.store import Store
-from evenmatch.ledger.tables import offers
-from evenmatch.ledger.tables.offers import OfferRow
-from evenmatch.service.queue_rules import QueueRules
-from evenmatch.service.queues.matchmaker import Matchmaker
-from evenmatch.service.queues.queue_service import QueueService
+from evenmatch.queues import queue_sql
+from evenmatch.queues.matchmaker import Matchmaker
+from evenmatch.queues.queue_service import QueueService
+from evenmatch.queues.queue_sql import OfferRow
+from evenmatch.queues.stored_queues import QueueRules
 from service.sample_queues import DUEL, PAIRS, Decline, accept_all, hold_lease, join_one, join_queue, party
 
 SECOND = 1_000_000
@@ -69,14 +69,14 @@ def test_a_ladder_without_queues_has_offered_nothing(service, ladders):
 
 
 STORED = {  # change, state and time by number
-    1: (5, offers.MADE, 10),
-    2: (5, offers.MADE, 20),
-    3: (5, offers.MADE, 30),
-    4: (6, offers.OFF, 30),
-    5: (4, offers.OPEN, 1),
-    6: (7, offers.MADE, 19),
-    7: (5, offers.OPEN, 30),
-    8: (9, offers.MADE, 40),
+    1: (5, queue_sql.MADE, 10),
+    2: (5, queue_sql.MADE, 20),
+    3: (5, queue_sql.MADE, 30),
+    4: (6, queue_sql.OFF, 30),
+    5: (4, queue_sql.OFFERS_OPEN, 1),
+    6: (7, queue_sql.MADE, 19),
+    7: (5, queue_sql.OFFERS_OPEN, 30),
+    8: (9, queue_sql.MADE, 40),
 }
 
 
@@ -85,9 +85,9 @@ def test_a_process_that_takes_a_queue_over_reads_few_offers_at_a_time(service, q
     listed = [OfferRow(n, change, "duels", state, at, 0, f"m{n}", body) for n, (change, state, at) in STORED.items()]
     with service.database.write() as store:
         number = store.head(ladder).ladder
-        offers.insert(store, number, listed)
-    monkeypatch.setattr(offers, "AT_ONCE", 2)
+        queue_sql.insert_offers(store, number, listed)
+    monkeypatch.setattr(queue_sql, "AT_ONCE", 2)
     monkeypatch.setattr(Store, "all", lambda *asked: counts.append(rows := all_rows(*asked)) or rows)
     with service.database.read() as store:
-        assert [row.offer for row in offers.read_recent(store, number, 20)] == [5, 2, 3, 7, 8]
+        assert [row.offer for row in queue_sql.read_recent(store, number, 20)] == [5, 2, 3, 7, 8]
     assert max(map(len, counts)) == 2

@@ -5,12 +5,12 @@ from dataclasses import replace
 import pytest
 
 from evenmatch.errors import ConflictError, InputError, NotYetError
-from evenmatch.ledger.tables import seats
-from evenmatch.service.live_matches.attendance import Ending, Presence, TeamEnd
-from evenmatch.service.live_matches.live_match_service import Running
-from evenmatch.service.queue_rules import QueueRules
-from evenmatch.service.queues.matchmaker import Matchmaker
-from evenmatch.service.queues.queue_service import QueueService
+from evenmatch.live.attendance import Ending, Presence, TeamEnd
+from evenmatch.live.live_matches import Running
+from evenmatch.queues import queue_sql
+from evenmatch.queues.matchmaker import Matchmaker
+from evenmatch.queues.queue_service import QueueService
+from evenmatch.queues.stored_queues import QueueRules
 from service.sample_queues import (
     DUEL,
     Leave,
@@ -192,4 +192,4 @@ def test_players_in_announced_matches_are_counted_as_playing(service, running, q
     join_queue(queue_service, "duel", party("eve"))
     with service.database.read() as store:
         number = store.head("duel").ladder
-        assert seats.count_by_ladder(store) == [(number, 1, 4, 2)]
+        assert queue_sql.count_by_ladder(store) == [(number, 1, 4, 2)]

@@ -2,11 +2,10 @@
 
 import pytest
 
+from evenmatch.accounts.keys import Keys
+from evenmatch.accounts.sessions import Credential, CredentialChecks, Sessions
+from evenmatch.accounts.tokens import Tokens
 from evenmatch.errors import AccessError
-from evenmatch.service.callers.credential_checks import Credential, CredentialChecks
-from evenmatch.service.callers.keys import Keys
-from evenmatch.service.callers.sessions import Sessions
-from evenmatch.service.callers.tokens import Tokens
 
 HOUR = 3600
 

@@ -10,10 +10,10 @@ import numpy as np
 import pytest
 
 from evenmatch import rules
-from evenmatch.service.corrections import Void
-from evenmatch.service.queries import shared_views, standings
-from evenmatch.service.queries.shared_views import SharedViews
-from evenmatch.service.service import Service
+from evenmatch.corrections.corrections import Void
+from evenmatch.ladders import standings
+from evenmatch.ladders.standings import SharedViews
+from evenmatch.operations.service import Service
 from ledger.sample_matches import duel
 
 PLAYERS = ("ann", "bob", "eve", "joe", "sue")
@@ -104,7 +104,7 @@ def test_a_process_that_is_frozen_while_it_computes_stops_the_others_for_a_momen
     handle = os.open(lock, os.O_RDWR)
     fcntl.flock(handle, fcntl.LOCK_EX)
     first._boards.forget("default")
-    monkeypatch.setattr(shared_views, "FIRST_PATIENCE", 0.05)
+    monkeypatch.setattr(standings, "FIRST_PATIENCE", 0.05)
     taken.clear()
     second.view("default", fresh=False)
     os.close(handle)
@@ -113,8 +113,8 @@ def test_a_process_that_is_frozen_while_it_computes_stops_the_others_for_a_momen
 
 def test_a_process_waits_for_another_one_that_computes_however_long_it_takes(processes, monkeypatch, taken):
     _, first, second = processes
-    monkeypatch.setattr(shared_views, "SIGN", 0.02)
-    monkeypatch.setattr(shared_views, "FIRST_PATIENCE", 0.3)
+    monkeypatch.setattr(standings, "SIGN", 0.02)
+    monkeypatch.setattr(standings, "FIRST_PATIENCE", 0.3)
     take, begun = standings.take, threading.Event()
 
     def slow(*arguments):

@@ -7,9 +7,9 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from evenmatch.accounts import signing
+from evenmatch.accounts.signing import SignedRequest
 from evenmatch.errors import AccessError
-from evenmatch.service.callers import signing
-from evenmatch.service.callers.signing import SignedRequest
 
 TEXT = "em_abcdefghij_" + "s" * 43
 KEY = hashlib.sha256(TEXT.encode()).digest()

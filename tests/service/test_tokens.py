@@ -12,12 +12,12 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from evenmatch.accounts import account_sql
+from evenmatch.accounts.access import OPERATOR, Caller
+from evenmatch.accounts.audit_trail import Audit
+from evenmatch.accounts.keys import Keys
+from evenmatch.accounts.tokens import Tokens
 from evenmatch.errors import AccessError, ForbiddenError, InputError, UnknownNameError, UsageError
-from evenmatch.ledger.tables import shared_secrets
-from evenmatch.service.callers.access import OPERATOR, Caller
-from evenmatch.service.callers.audit_trail import Audit
-from evenmatch.service.callers.keys import Keys
-from evenmatch.service.callers.tokens import Tokens
 from evenmatch.times import iso_time
 
 DAY = 86_400
@@ -64,7 +64,10 @@ class Unreachable:
 def secret_of(service):
     """The secrets by name, opened."""
     with service.database.read() as store:
-        return {name: secret.value for name, secret in shared_secrets.read(store, "token", "token-former").items()}
+        return {
+            name: secret.value
+            for name, secret in account_sql.read_shared_secrets(store, "token", "token-former").items()
+        }
 
 
 def packed(document):

@@ -10,11 +10,10 @@ import pytest
 
 from evenmatch import rules
 from evenmatch.errors import InputError, UnknownNameError
-from evenmatch.ledger.tables.webhooks import Webhook
-from evenmatch.service.webhooks import http_sender, pauses, slots, subscriptions
-from evenmatch.service.webhooks.deliveries import Deliverer
-from evenmatch.service.webhooks.slots import Slots
-from evenmatch.service.webhooks.subscriptions import Webhooks
+from evenmatch.webhooks import delivery, subscriptions
+from evenmatch.webhooks.delivery import Deliverer, Slots
+from evenmatch.webhooks.subscriptions import Webhooks
+from evenmatch.webhooks.webhook_sql import Webhook
 from ledger.sample_matches import duel
 
 SECOND = 1_000_000
@@ -88,7 +87,7 @@ OK, BROKEN = b"HTTP/1.1 204 No Content\r\nConnection: close\r\n\r\n", b"HTTP/1.1
 def test_a_receiver_that_sends_a_byte_now_and_then_ends_at_the_deadline(
     service, webhooks, deliverer, ladder, monkeypatch
 ):
-    monkeypatch.setattr(http_sender, "DEADLINE", 0.5)
+    monkeypatch.setattr(delivery, "DEADLINE", 0.5)
     with receiving(None) as (drips,):
         hook, _ = webhooks.add(drips.url, ["match.rated"])
         service.record(duel(1, "ann", "bob", ladder))
@@ -103,7 +102,7 @@ def test_a_receiver_that_sends_a_byte_now_and_then_ends_at_the_deadline(
 
 @ONE_DATABASE
 def test_a_name_that_is_not_resolved_in_time_ends_at_the_deadline(service, ladder, monkeypatch):
-    monkeypatch.setattr(http_sender, "DEADLINE", 0.2)
+    monkeypatch.setattr(delivery, "DEADLINE", 0.2)
     release = threading.Event()
     webhooks = Webhooks(service, allow_private=True, find=lambda host, port: ["127.0.0.1"] * release.wait(20))
     hook, _ = webhooks.add("http://slow.example/", ["match.rated"])
@@ -199,7 +198,7 @@ def test_deliveries_of_one_ladder_take_no_slot_of_the_same_receiver_from_another
 
 def test_a_ladder_with_no_delivery_in_flight_has_a_slot_when_all_are_in_use():
     shared, many = Slots(), [hook(number, f"l{number}") for number in range(100)]
-    assert take_all(shared, many[:16]) == slots.AT_ONCE
+    assert take_all(shared, many[:16]) == delivery.AT_ONCE
     shared.set_failing(many)
     assert take_all(shared, many[98:]) == 2
     assert not shared.has_room(many[98])
@@ -208,7 +207,7 @@ def test_a_ladder_with_no_delivery_in_flight_has_a_slot_when_all_are_in_use():
 def test_receivers_that_fail_have_one_slot_each_and_a_quarter_in_all():
     shared, many = Slots(), [hook(number, "first" if number < 25 else "second") for number in range(50)]
     shared.set_failing(many)
-    assert take_all(shared, many[:25]) == slots.FAILING == 16
+    assert take_all(shared, many[:25]) == delivery.SLOTS_FOR_FAILING == 16
     assert take_all(shared, many[25:]) == 1  # the one of a ladder that has none in flight
     assert take_all(shared, [hook(number, f"m{number}") for number in range(50, 60)]) == 40
 
@@ -311,7 +310,9 @@ def test_deliveries_of_a_pause_are_given_up_after_a_day(service, webhooks, deliv
         assert webhooks.deliveries(added.webhook, "dead") == ()
         clock.move(seconds=5 * 3600)
         deliverer.prune()
-        assert {(each.state, each.error) for each in webhooks.deliveries(added.webhook)} == {("dead", pauses.GIVEN_UP)}
+        assert {(each.state, each.error) for each in webhooks.deliveries(added.webhook)} == {
+            ("dead", delivery.GIVEN_UP)
+        }
 
 
 @ONE_DATABASE
@@ -329,7 +330,8 @@ def test_few_failures_or_a_short_outage_pause_nothing(service, webhooks, deliver
 
 def test_a_probe_comes_later_the_longer_a_pause_lasts():
     waits = [
-        (pauses._next_probe(0, elapsed * SECOND) - elapsed * SECOND) // SECOND for elapsed in (0, 60, 120, 3600, 10**6)
+        (delivery._next_probe(0, elapsed * SECOND) - elapsed * SECOND) // SECOND
+        for elapsed in (0, 60, 120, 3600, 10**6)
     ]
     assert waits == [60, 60, 120, 3600, 3600]
 
@@ -351,4 +353,4 @@ def test_a_ladder_of_another_name_is_not_held_up(service, webhooks, deliverer, l
             return quick.count == 1
 
         until(step)
-        assert sum(receiver.count for receiver in drips) <= slots.LADDER
+        assert sum(receiver.count for receiver in drips) <= delivery.LADDER

@@ -3,9 +3,9 @@
 import pytest
 
 from evenmatch.errors import ConflictError, InputError, UnknownNameError
-from evenmatch.service.webhooks.addresses import refusal
-from evenmatch.service.webhooks.deliveries import Deliverer
-from evenmatch.service.webhooks.subscriptions import EVENTS, Webhooks
+from evenmatch.webhooks.addresses import refusal
+from evenmatch.webhooks.delivery import Deliverer
+from evenmatch.webhooks.subscriptions import EVENTS, Webhooks
 from ledger.sample_matches import duel
 
 PUBLIC = {"hooks.example": ["93.184.215.14"], "six.example": ["2606:2800:21f:cb07:6820:80da:af6b:8b2c"]}

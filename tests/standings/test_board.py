@@ -12,15 +12,13 @@ from hypothesis import strategies as st
 
 from evenmatch.durations import DAY
 from evenmatch.errors import BadParameterError, InputError
-from evenmatch.service.settings import SHOWS
+from evenmatch.ladders.settings import SHOWS
 from evenmatch.standings.activity import NEVER
 from evenmatch.standings.bands import band_of
 from evenmatch.standings.board import Board, DivisionThreshold, Standing, snapshot
-from evenmatch.standings.distribution import Population
-from evenmatch.standings.division import DIVISIONS, FIFTY, Division
-from evenmatch.standings.hysteresis import kept_down_to, settle
+from evenmatch.standings.distribution import Population, percentiles, queue_percentiles
+from evenmatch.standings.division import DIVISIONS, FIFTY, Division, kept_down_to, settle
 from evenmatch.standings.percentile_decay import percentile_falls
-from evenmatch.standings.percentiles import percentiles, queue_percentiles
 from evenmatch.standings.rules import StandingsRules
 
 NOW = 20_000 * DAY

@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 
 from evenmatch.errors import InputError
-from evenmatch.standings.division import DIVISIONS, FIFTY, Division, checked
-from evenmatch.standings.hysteresis import division_of
+from evenmatch.standings.division import DIVISIONS, FIFTY, Division, checked, division_of
 
 WRONG = [
     ([], "begins at nowhere"),

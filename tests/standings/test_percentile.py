@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evenmatch.standings.percentiles import percentiles, queue_percentiles
+from evenmatch.standings.distribution import percentiles, queue_percentiles
 
 # Ratings of the active players and their percentiles
 SHOWN = [

@@ -7,8 +7,8 @@ from evenmatch import rules
 from evenmatch.http.app import application
 from evenmatch.http.options import Options
 from evenmatch.http.server import site_over
-from evenmatch.service.service import Service
-from evenmatch.service.settings import Settings
+from evenmatch.ladders.settings import Settings
+from evenmatch.operations.service import Service
 from evenmatch.web.app import pages
 from ledger.sample_matches import ManualClock, duel
 from web_client import RESULTS, Browsing

@@ -7,15 +7,14 @@ from concurrent.futures import ThreadPoolExecutor
 import jwt
 import pytest
 
+from evenmatch.accounts.sessions import ISSUER, Credential
 from evenmatch.http import waiting_requests
 from evenmatch.http.options import Options
 from evenmatch.http.routes import standings
 from evenmatch.http.site import Site, anonymous_client
-from evenmatch.service.callers.credential_checks import Credential
-from evenmatch.service.callers.sessions import ISSUER
-from evenmatch.web import page_request, templates
-from evenmatch.web.change_stream import ChangeStream
-from evenmatch.web.lab_cache import LabCache
+from evenmatch.web import page_request
+from evenmatch.web.lab_jobs import LabCache
+from evenmatch.web.page_request import ChangeStream
 from ledger.sample_matches import duel
 
 ADDRESS = "127.0.0.1"  # of the client in these tests
@@ -112,7 +111,7 @@ class TestBeyondTheLimit:
 
         def render(template, values):
             names.append(threading.current_thread().name.rpartition("_")[0])
-            return templates.render(template, values)
+            return page_request.render(template, values)
 
         monkeypatch.setattr(page_request, "render", render)
         return names

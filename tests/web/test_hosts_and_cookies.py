@@ -6,10 +6,9 @@ import pytest
 from uvicorn.middleware.proxy_headers import ProxyHeadersMiddleware
 
 from evenmatch.errors import UsageError
-from evenmatch.http.allowed_hosts import AllowedHosts
 from evenmatch.http.app import application
+from evenmatch.http.hosts import AllowedHosts, TrustedProxies
 from evenmatch.http.options import Options, read_options
-from evenmatch.http.trusted_proxies import TrustedProxies
 from evenmatch.web.app import pages
 from web_client import Browsing, words
 

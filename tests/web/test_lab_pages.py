@@ -11,18 +11,18 @@ import pytest
 
 from asgi_client import Asking
 from evenmatch import backtest, from_matches, rules
+from evenmatch.accounts.access import OPERATOR
 from evenmatch.http.app import application
 from evenmatch.http.options import Options
 from evenmatch.http.server import site_over
 from evenmatch.lab.backtests.verdict import verdict
 from evenmatch.lab.ladder.learning import shown_number
 from evenmatch.lab.synthetic_season import season
-from evenmatch.ledger.tables import formed_matches
-from evenmatch.ledger.tables.formed_matches import FormedMatch
-from evenmatch.service.callers.access import OPERATOR
-from evenmatch.service.queues.matchmaker import Matchmaker
-from evenmatch.service.queues.requests import Join, QueuedPlayer
-from evenmatch.service.service import Service
+from evenmatch.operations.service import Service
+from evenmatch.queues import queue_sql
+from evenmatch.queues.matchmaker import Matchmaker
+from evenmatch.queues.queue_sql import FormedMatch
+from evenmatch.queues.requests import Join, QueuedPlayer
 from evenmatch.web.app import pages
 
 SECOND = 1_000_000
@@ -345,7 +345,7 @@ def test_the_predictions_of_a_queue_are_audited(site, anyone):
     found = backtest_predictions(site)
     with site.service.database.write() as store:
         for match in found:
-            formed_matches.insert(store, store.head("6v6").ladder, match)
+            queue_sql.insert_formed_matches(store, store.head("6v6").ladder, match)
     shown = words_of(anyone, f"{LADDER}/audit?period=all")
     assert "300 matches were formed: 300 played as predicted" in shown
     for heading in ("By spread in percentiles", "By longest wait in seconds", "By parties", "By percentile"):
@@ -378,7 +378,7 @@ def test_two_policies_that_share_a_queue_are_compared(site, anyone):
             forecast |= {"percentile": 50.0, "waits": waits}
             forecast["trial"] = {"experiment": started.number, "arm": arm, "elapsed": elapsed * SECOND}
             match = FormedMatch(f"trial-{elapsed}", "trial", begin + elapsed * SECOND, 1, forecast)
-            formed_matches.insert(store, ladder, match)
+            queue_sql.insert_formed_matches(store, ladder, match)
     shown = words_of(anyone, f"{LADDER}/audit?queue=trial")
     assert "Which policy does better? Experiment of 2" in shown
     assert "B does better on median wait and wait of 95 of 100." in shown

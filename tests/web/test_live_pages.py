@@ -7,9 +7,9 @@ import pytest
 
 from evenmatch.errors import BusyError
 from evenmatch.http.waiting_requests import Waiter
-from evenmatch.service.queues.requests import Join, QueuedPlayer
-from evenmatch.web import change_stream
-from evenmatch.web.change_stream import ChangeStream
+from evenmatch.queues.requests import Join, QueuedPlayer
+from evenmatch.web import page_request
+from evenmatch.web.page_request import ChangeStream
 from evenmatch.web.view_models import seen_of
 from ledger.sample_matches import duel
 
@@ -63,15 +63,15 @@ def test_there_is_no_stream_of_a_ladder_that_is_not_there(anyone, league):
 
 
 def test_one_address_holds_so_many_streams_and_no_more(anyone, site, league, monkeypatch):
-    monkeypatch.setattr(change_stream, "EACH", 0)
+    monkeypatch.setattr(page_request, "EACH", 0)
     answer = anyone.get(f"/ladders/{league}/pulse")
     assert (answer.status_code, answer.headers["retry-after"]) == (503, "30")
 
 
 def test_streams_are_counted_by_address_from_before_they_begin(site):
-    stream = change_stream.ChangeStream(site)
+    stream = page_request.ChangeStream(site)
     with ExitStack() as open_streams:
-        for _ in range(change_stream.EACH):
+        for _ in range(page_request.EACH):
             open_streams.enter_context(stream.place("1.2.3.4"))
         with pytest.raises(BusyError), stream.place("1.2.3.4"):
             pass

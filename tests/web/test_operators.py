@@ -10,12 +10,12 @@ import pytest
 from evenmatch import rules
 from evenmatch.errors import ConflictError
 from evenmatch.http.app import application
-from evenmatch.ledger.tables import webhook_failures
-from evenmatch.ledger.tables.webhook_failures import WebhookFailures
-from evenmatch.service.queues.requests import Join, QueuedPlayer
-from evenmatch.service.settings import Settings
-from evenmatch.service.webhooks.deliveries import Deliverer
+from evenmatch.ladders.settings import Settings
+from evenmatch.queues.requests import Join, QueuedPlayer
 from evenmatch.web.app import pages
+from evenmatch.webhooks import webhook_sql
+from evenmatch.webhooks.delivery import Deliverer
+from evenmatch.webhooks.webhook_sql import WebhookFailures
 from ledger.sample_matches import duel, ratings
 from web_client import RESULTS, Browsing, field, words
 
@@ -312,7 +312,7 @@ def test_a_paused_webhook_is_shown_and_resumed(operator, site, league, service, 
     site.webhooks.allow_private = True
     hook, _ = site.webhooks.add("http://127.0.0.1:9/hook", ["match.rated"], league)
     with service.database.write() as store:
-        webhook_failures.put(store, hook.webhook, WebhookFailures(12, clock.now, clock.now, clock.now))
+        webhook_sql.put(store, hook.webhook, WebhookFailures(12, clock.now, clock.now, clock.now))
     assert "1 paused: their receivers keep failing" in words(operator.page("/operate"))
     assert "after 12 failures" in words(operator.page("/operate/webhooks"))
     operator.submit(f"/operate/webhooks/{hook.webhook}/resume", on="/operate/webhooks")

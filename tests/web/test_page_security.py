@@ -11,10 +11,10 @@ from evenmatch.errors import StoreError
 from evenmatch.http.app import application
 from evenmatch.http.options import Options
 from evenmatch.http.server import site_over
-from evenmatch.service.service import Service
+from evenmatch.operations.service import Service
 from evenmatch.web.app import pages
+from evenmatch.web.page_request import seconds
 from evenmatch.web.pages import PAGES
-from evenmatch.web.templates import seconds
 from ledger.sample_matches import duel
 from web_client import Browsing, field, words
 

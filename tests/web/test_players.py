@@ -8,15 +8,15 @@ from urllib.parse import quote
 import pytest
 
 from evenmatch import rules, systems
+from evenmatch.corrections.corrections import Ban
 from evenmatch.durations import DAY
-from evenmatch.service.corrections import Ban
-from evenmatch.service.daily_decay import DailyDecay
-from evenmatch.service.queries.descriptions import STATES, state_meanings
-from evenmatch.service.queries.ladder_queries import LadderQueries
-from evenmatch.service.settings import Settings
+from evenmatch.ladders.descriptions import STATES, state_meanings
+from evenmatch.ladders.inactivity import DailyDecay
+from evenmatch.ladders.ladder_queries import LadderQueries
+from evenmatch.ladders.settings import Settings
 from evenmatch.standings.division import Division
 from evenmatch.standings.rules import StandingsRules
-from evenmatch.web import templates
+from evenmatch.web import page_request
 from ledger.sample_matches import duel, team_match
 from web_client import HOSTILE, RESULTS, words
 
@@ -316,8 +316,8 @@ def test_hours_that_are_all_better_or_all_worse_than_expected_have_no_worst_or_n
     [(0.004, "±0", ""), (-0.004, "±0", ""), (0.0, "±0", ""), (0.005001, "+0.01", "up"), (-12.0, "−12.0", "down")],
 )
 def test_a_change_has_the_colour_of_the_sign_that_is_shown(change, shown, colour):
-    text = templates.signed(change)
-    assert (text, templates.direction(text)) == (shown, colour)
+    text = page_request.signed(change)
+    assert (text, page_request.direction(text)) == (shown, colour)
 
 
 def test_a_page_says_whether_it_counts_a_season_or_all_of_them(anyone, league, service):
@@ -409,7 +409,7 @@ def test_a_player_sees_what_the_system_keeps_and_what_it_means(service, anyone, 
     told = words(anyone.page("/ladders/sure/players/ann")).partition("How sure is the rating?")[2]
     for name in shown:
         value = state[name.lower()]
-        text = ("yes" if value else "no") if isinstance(value, bool) else templates.number(value)
+        text = ("yes" if value else "no") if isinstance(value, bool) else page_request.number(value)
         assert f"{name} {text} {STATES.get((system, name.lower())) or STATES[name.lower()]}" in told
     assert "Mean" not in told.partition("after each match")[0]
     service.change_settings("sure", {"show": "percentile"})

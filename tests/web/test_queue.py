@@ -9,14 +9,14 @@ from evenmatch import rules
 from evenmatch.http.app import application
 from evenmatch.http.options import Options
 from evenmatch.http.server import site_over
-from evenmatch.service.penalties import penalty_of
-from evenmatch.service.queue_filter import QueueFilter
-from evenmatch.service.queue_rules import QueueRules
-from evenmatch.service.queues.matchmaker import Matchmaker
-from evenmatch.service.queues.recent_offers import RecentOffer
-from evenmatch.service.queues.requests import Accept, Join, QueuedPlayer
-from evenmatch.web import queue_statistics
+from evenmatch.queues.audit import RecentOffer
+from evenmatch.queues.matchmaker import Matchmaker
+from evenmatch.queues.parties import QueueFilter
+from evenmatch.queues.penalties import penalty_of
+from evenmatch.queues.requests import Accept, Join, QueuedPlayer
+from evenmatch.queues.stored_queues import QueueRules
 from evenmatch.web.app import pages
+from evenmatch.web.pages import queue as queue_module
 from evenmatch.web.pages.queue import announced
 from web_client import Browsing, field, words
 
@@ -277,7 +277,7 @@ def test_how_even_matches_were_counts_every_offer_and_the_favourite_of_either_si
         for at, (odds, spread, wait) in enumerate([(0.5, 1, 0), (0.4, 2, 2), (0.55, 3, 4), (0.3, 9, 6), (0.52, 4, 8)])
     ]
     few = [RecentOffer(9, "side", "made", 0, (0.9, 0.1), 50.0, None, 2, (9.0, 9.0), (1.0, 99.0))] * 4
-    (found,) = queue_statistics.evenness([*made, *few]).items()
+    (found,) = queue_module.evenness([*made, *few]).items()
     assert found[0] == "main"
     assert found[1].matches == 5
     assert found[1].spread == pytest.approx((3.0, 7.0))  # of 1, 2, 3, 4, 9: the middle, and 0.6 of the way from 4 to 9
@@ -302,15 +302,15 @@ def test_the_page_shows_how_even_its_matches_were(anyone, site, queue, matchmake
 def test_the_wait_of_a_level_is_that_of_the_nearest_who_are_enough():
     near = [offer(float(at), 50.0 + at % 3) for at in range(1, 12)]  # 1 … 11 s
     far = [offer(100.0, 90.0) for _ in range(20)]
-    found = queue_statistics.expected(near + far, 51.0)
+    found = queue_module.expected(near + far, 51.0)
     assert (found.low, found.high, found.tickets) == (46.0, 56.0, 11)
     assert (found.half, found.most) == (6.0, 10.0)  # of 1 … 11: the middle, and nine of ten
-    assert queue_statistics.expected(near + far, 88.0).half == 100.0
-    assert queue_statistics.expected(near[:5], 51.0) is None
+    assert queue_module.expected(near + far, 88.0).half == 100.0
+    assert queue_module.expected(near[:5], 51.0) is None
 
 
 def test_waits_by_level_leave_out_levels_where_too_few_waited():
-    listed = queue_statistics.by_level([offer(10.0, 30.0)] * 8 + [offer(5.0, 100.0)] * 8 + [offer(1.0, 70.0)] * 7)
+    listed = queue_module.by_level([offer(10.0, 30.0)] * 8 + [offer(5.0, 100.0)] * 8 + [offer(1.0, 70.0)] * 7)
     assert [(one.low, one.high, one.half) for one in listed] == [(20, 40, 10.0), (80, 100, 5.0)]
 
 

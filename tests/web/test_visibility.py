@@ -11,14 +11,14 @@ import pytest
 
 from asgi_client import Asking
 from evenmatch import rules
+from evenmatch.accounts.access import ANYONE, OPERATOR
 from evenmatch.http.app import application, endpoints
 from evenmatch.http.options import Options
-from evenmatch.service.callers.access import ANYONE, OPERATOR
-from evenmatch.service.export.tables import journal_tables, rating_table
-from evenmatch.service.queries.player_profile import everything
-from evenmatch.service.queues.matchmaker import Matchmaker
-from evenmatch.service.queues.requests import Accept, Join, QueuedPlayer
-from evenmatch.service.settings import Settings
+from evenmatch.ladders.export import journal_tables, rating_table
+from evenmatch.ladders.settings import Settings
+from evenmatch.players.profile import everything
+from evenmatch.queues.matchmaker import Matchmaker
+from evenmatch.queues.requests import Accept, Join, QueuedPlayer
 from evenmatch.web.app import pages
 from evenmatch.web.pages import PAGES
 from ledger.sample_matches import duel, team_match

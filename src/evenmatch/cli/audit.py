@@ -6,16 +6,16 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from evenmatch.service.callers.audit_entry import AuditEntry
-    from evenmatch.service.service import Service
+    from evenmatch.accounts.audit_entries import AuditEntry
+    from evenmatch.operations.service import Service
 
 
 def audit_entry(
     action: str, ladder: str | None = None, target: str | None = None, body: Mapping[str, object] | None = None
 ) -> AuditEntry:
     """An audit entry of the operator at the command line; action names are those of the HTTP endpoints."""
-    from evenmatch.service.callers.access import OPERATOR
-    from evenmatch.service.callers.audit_entry import AuditEntry
+    from evenmatch.accounts.access import OPERATOR
+    from evenmatch.accounts.audit_entries import AuditEntry
 
     return AuditEntry(OPERATOR, action, ladder, target, {} if body is None else body)
 

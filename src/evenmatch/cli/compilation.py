@@ -29,8 +29,7 @@ def command(
 
     evenmatch compile wager my_system.py
     """
-    from evenmatch.service.kernels import missing
-    from evenmatch.service.matchmaker_kernels import MATCHMAKER
+    from evenmatch.operations.kernels import MATCHMAKER, missing
     from evenmatch.systems import names
 
     parts = [*names(), *MATCHMAKER] if systems is None else systems

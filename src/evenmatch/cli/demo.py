@@ -79,8 +79,7 @@ def _prepare_and_serve(host: str | None, port: int | None, db: Path | None, seed
         from evenmatch.demo.ladder_creation import make_ladder, missing, play_histories
         from evenmatch.http.listening import address_of
         from evenmatch.http.options import read_options
-        from evenmatch.service.kernels import Compilation
-        from evenmatch.service.matchmaker_kernels import MATCHMAKER
+        from evenmatch.operations.kernels import MATCHMAKER, Compilation
 
     given: dict[str, object] = {"open_reads": True, "guests": True, "log_level": "warning", "log_format": "text"}
     given |= {"stop_within": 3} | ({} if host is None else {"host": host})

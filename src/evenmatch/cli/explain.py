@@ -13,8 +13,8 @@ from evenmatch.cli.shared.output import compile_ahead, note_skipped, print_json,
 from evenmatch.errors import UnknownNameError, UsageError
 
 if TYPE_CHECKING:
+    from evenmatch.operations.service import Service
     from evenmatch.rating import Ratings
-    from evenmatch.service.service import Service
     from evenmatch.systems.system import Rules
 
 Story = dict[str, Any]  # the document that --json prints
@@ -76,8 +76,8 @@ def command(
 
 def _of_ladder(service: Service, ladder: str, match: str) -> Story:
     """The match as the ladder rates it now."""
-    from evenmatch.service.queries.ladder_queries import LadderQueries
-    from evenmatch.service.queries.match_explanations import known
+    from evenmatch.ladders.ladder_queries import LadderQueries
+    from evenmatch.players.explanations import known
     from evenmatch.times import iso_time
 
     rules = service.ladder(ladder).rules
@@ -129,7 +129,7 @@ def story_of(ratings: Ratings) -> Story:
     c = table.history.columns
     import pyarrow as pa
 
-    from evenmatch.service.queries.match_explanations import known, known_number
+    from evenmatch.players.explanations import known, known_number
     from evenmatch.tables.files import iso_8601
     from evenmatch.tables.table import MICROSECONDS
 
@@ -171,7 +171,7 @@ def story_of(ratings: Ratings) -> Story:
 
 def as_text(story: Story) -> str:
     """The match as text for people."""
-    from evenmatch.service.queries.match_explanations import Finish, movement, outcome, standing_of
+    from evenmatch.players.explanations import Finish, movement, outcome, standing_of
 
     teams = [
         Finish(printable(str(team["team"])), team["place"], team["team_score"], team["expected"])

@@ -49,7 +49,7 @@ def command(
 
     evenmatch export --ladder duel --matches matches.parquet --journal changes.parquet --corrections log.jsonl
     """
-    from evenmatch.service.export.files import Files, export
+    from evenmatch.ladders.export import Files, export
     from evenmatch.tables.files import check_writable
 
     named = [path for path in (matches, ratings, journal, corrections, learned) if path is not None]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -9,19 +10,22 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from evenmatch.cli.audit import acting
+from evenmatch.cli.corrections import ONLY_SEEN, as_document, carry_out, print_effect
 from evenmatch.cli.shared import options
-from evenmatch.cli.shared.correction_options import ONLY_SEEN, as_document, carry_out, print_effect
 from evenmatch.cli.shared.database_options import DATABASE, Db, OnLadder, counted, ladder_of, opened
-from evenmatch.cli.shared.input_files import FILES, FromLadder, adding, matches_in, one_ladder, received
+from evenmatch.cli.shared.input_files import FILES, FromLadder, adding, ladder_within, matches_in, one_ladder, received
 from evenmatch.cli.shared.output import note, note_skipped, print_json, printable, problems_document, warn, working
-from evenmatch.errors import UsageError, matches_of
+from evenmatch.errors import BadRowsError, InputError, RowProblem, UsageError, matches_of
 
 if TYPE_CHECKING:
-    from evenmatch.errors import RowProblem
-    from evenmatch.service.recording.imports import ImportResult, LateMatches
-    from evenmatch.service.replay.effect import Effect
-    from evenmatch.service.service import Service
+    import pyarrow as pa
+
+    from evenmatch.corrections.effect import Effect
+    from evenmatch.operations.service import Service
+    from evenmatch.recording.imports import ImportResult, LateMatches
+    from evenmatch.systems.system import Rules
     from evenmatch.tables import MatchTable
+    from evenmatch.tables.source import Source
 
 
 def command(
@@ -199,7 +203,7 @@ def _start(
     skip_bad: bool,
     json: bool,
 ) -> None:
-    from evenmatch.cli.shared.starting_ratings import read_ratings
+    pass
 
     with working(f"reading {called or path.name}"):
         rules = service.ladder(ladder).rules
@@ -216,3 +220,88 @@ def _start(
         result = f"nothing was added, id {event_id} is there already with the same ratings"
     left_out = f"; {counted(len(problems), 'bad row')} left out" if problems else ""
     print(printable(f"ladder {ladder}: {result}{left_out}"))
+
+
+def read_ratings(
+    path: Path,
+    called: str | None,
+    ladder: str,
+    from_ladder: str | None,
+    rules: Rules,
+    *,
+    skip_bad: bool = False,
+) -> tuple[dict[str, float], list[RowProblem]]:
+    """The rating of each player, and the bad rows that `skip_bad` left out.
+
+    called  the name of the file in messages, if not its path
+    rules   the rules of the ladder; a rating that its system does not allow is a bad row
+    Of several ladders in the file, one is chosen by input_files.ladder_within. Raises InputError for a file without the
+    columns or rows, BadRowsError with all bad rows.
+    """
+    from evenmatch.tables.files import read_rows
+
+    rows, source = read_rows(path, called)
+    if source.broken and not rows.column_names:
+        raise BadRowsError(source.name, source.broken, all_bad=True)
+    if not {"player", "rating"} <= set(rows.column_names):
+        columns = ", ".join(rows.column_names[:20])
+        raise InputError(f"{source.name} has the columns {columns}; expected player and rating")
+    numbers = _of_ladder(rows, source, ladder, from_ladder)
+    chosen, problems = _read(rows, source, numbers, rules)
+    problems = sorted([*source.broken, *problems], key=lambda problem: problem.line or 0)
+    if problems and (not skip_bad or not chosen):
+        raise BadRowsError(source.name, problems, all_bad=not chosen)
+    if not chosen:
+        raise InputError(f"{source.name} has no rows; expected one row per player")
+    return chosen, problems
+
+
+def _of_ladder(rows: pa.Table, source: Source, ladder: str, from_ladder: str | None) -> list[int]:
+    """The numbers of the rows of the chosen ladder; all if the file has no column ladder."""
+    names = [str(name) for name in rows["ladder"].to_pylist()] if "ladder" in rows.column_names else []
+    if not names:
+        return list(range(rows.num_rows))
+    chosen = ladder_within(list(dict.fromkeys(names)), ladder, from_ladder, source.name)
+    return [number for number, name in enumerate(names) if name == chosen]
+
+
+def _read(
+    rows: pa.Table, source: Source, numbers: list[int], rules: Rules
+) -> tuple[dict[str, float], list[RowProblem]]:
+    players, ratings = rows["player"].to_pylist(), rows["rating"].to_pylist()
+    chosen: dict[str, float] = {}
+    wrong: list[tuple[int, str]] = []
+    for number in numbers:
+        player, rating = players[number], _number(ratings[number])
+        if player is None or str(player) == "":
+            wrong.append((number, "player is empty; expected a name"))
+        elif rating is None:
+            wrong.append((number, f"rating of {player!r} is {ratings[number]!r}; expected a finite number"))
+        elif str(player) in chosen:
+            wrong.append((number, f"player {player!r} is listed twice; expected one row per player"))
+        elif (reason := _refusal(rating, rules)) is not None:
+            wrong.append((number, f"player {player!r}, {reason}"))
+        else:
+            chosen[str(player)] = rating
+    lines = source.lines([number for number, _ in wrong]) if wrong else {}
+    return chosen, [RowProblem(lines[number], None, reason, source.unit) for number, reason in wrong]
+
+
+def _refusal(rating: float, rules: Rules) -> str | None:
+    """The reason why the system does not allow a rating; None if it does."""
+    try:
+        rules.system.start_at(rating, rules.parameters)
+    except InputError as error:
+        return str(error)
+    return None
+
+
+def _number(value: object) -> float | None:
+    """The value as a finite number, or None."""
+    if isinstance(value, bool) or not isinstance(value, int | float | str):
+        return None
+    try:
+        number = float(value)
+    except ValueError:
+        return None
+    return number if math.isfinite(number) else None

@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from evenmatch.accounts.access import SCOPES
 from evenmatch.cli.shared import options
 from evenmatch.cli.shared.database_options import DATABASE, Db, counted, minutes_text, opened, typed
 from evenmatch.cli.shared.output import note, print_json, print_table, printable
 from evenmatch.errors import UsageError
-from evenmatch.service.callers.access import SCOPES
 
 if TYPE_CHECKING:
-    from evenmatch.service.callers.keys import Key
+    from evenmatch.accounts.keys import Key
 
 EXPIRY = "a span like 90d, 12h, 30m or 4w, or a future ISO 8601 time"
 UNITS = {"m": 60, "h": 3600, "d": 86_400, "w": 604_800}  # seconds
@@ -55,7 +55,7 @@ def create(
 
     evenmatch key create backend --scope queue --scope report --expires 90d
     """
-    from evenmatch.service.callers.keys import Keys
+    from evenmatch.accounts.keys import Keys
 
     with opened(db) as service:
         ends = _moment(expires, service.clock())
@@ -77,7 +77,7 @@ def list_(db: Db = DATABASE, json: options.Json = False) -> None:
 
     evenmatch key list
     """
-    from evenmatch.service.callers.keys import Keys
+    from evenmatch.accounts.keys import Keys
 
     with opened(db) as service:
         keys, now = Keys(service.database, service.clock).list(), service.clock()
@@ -102,7 +102,7 @@ def revoke(
 
     evenmatch key revoke em_k3x7qa2mzp
     """
-    from evenmatch.service.callers.keys import Keys
+    from evenmatch.accounts.keys import Keys
 
     with opened(db) as service:
         revoked = Keys(service.database, service.clock).revoke(key)

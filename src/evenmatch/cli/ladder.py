@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated
+import functools
+import inspect
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import typer
 
 from evenmatch.cli.audit import acting
-from evenmatch.cli.ladder_advice import Name, advise
+from evenmatch.cli.corrections import NOTHING, ONLY_SEEN, as_document, carry_out, print_effect
 from evenmatch.cli.season import plain_season
 from evenmatch.cli.shared import options
-from evenmatch.cli.shared.correction_options import NOTHING, ONLY_SEEN, as_document, carry_out, print_effect
-from evenmatch.cli.shared.correction_words import about, changed_by, differences, in_words
 from evenmatch.cli.shared.database_options import (
     DATABASE,
     Db,
@@ -23,13 +25,232 @@ from evenmatch.cli.shared.database_options import (
     shown_database,
     typed,
 )
-from evenmatch.cli.shared.output import compile_ahead, note, print_json, print_table, printable
-from evenmatch.cli.shared.settings import with_settings
+from evenmatch.cli.shared.output import compile_ahead, note, print_json, print_table, printable, working
 from evenmatch.errors import UsageError
+from evenmatch.ladders.settings import SETTINGS
+from evenmatch.options import Number, Option, shown
 
 if TYPE_CHECKING:
-    from evenmatch.service.ladders import Ladder
-    from evenmatch.service.seasons import Season
+    from evenmatch.lab.ladder.placement import AutoPlacement
+    from evenmatch.ladders.ladders import Ladder
+    from evenmatch.ladders.seasons import Season
+
+
+Name = Annotated[str, typer.Argument(metavar="NAME", help="The ladder's name.")]
+SHOWN_STEPS = (0, 1, 2, 3, 5, 10, 15, 20, 30, 50, 75, 100, 150)  # completed matches
+
+
+def advise(
+    name: Name,
+    move: Annotated[
+        float,
+        typer.Option("--move", metavar="P", help="Percentiles by which the next match may move a placed player."),
+    ] = 5.0,
+    db: Db = DATABASE,
+    json: options.Json = False,
+) -> None:
+    """Advise how many placement matches a ladder needs, and how many placement=auto takes, from its recorded matches.
+
+    A player's percentile jumps in the first matches and steadies later. This measures how far the next match moved the
+    percentile of players, by the number of matches they had completed, and names the number after which it moves by
+    less than --move on average. With the present rules, and nothing is changed.
+
+    The last line is about placement=auto with --placement-bound as --move: when it would have ended for players.
+
+    [bold]Example[/bold]
+
+    evenmatch ladder advise duel --move 3
+    """
+    from evenmatch.corrections.ladder_history import read_history
+    from evenmatch.lab.ladder.placement import placement_advice
+    from evenmatch.rating import rate
+
+    with opened(db) as service, working("rating the recorded matches"):
+        history = read_history(service.database, name)
+        advice = placement_advice(rate(history.matches, history.rules, journal=True), move)
+    present = history.settings.standings.placement
+    auto = None if advice.auto is None else advice.auto._asdict()
+    if json:
+        steps = [step._asdict() for step in advice.steps]
+        print_json(
+            {
+                "ladder": name,
+                "move": move,
+                "placement": advice.placement,
+                "present": present,
+                "steps": steps,
+                "auto": auto,
+            }
+        )
+        return
+    last = advice.steps[-1].completed
+    rows = [
+        [step.completed, f"{step.players:,}", f"{step.mean:.1f} ± {1.96 * step.error:.1f}"]
+        for step in advice.steps
+        if step.completed in (*SHOWN_STEPS, advice.placement, last)
+    ]
+    heads = ("completed matches", "players", "percentiles moved by the next")
+    print_table(f"Ladder {name}", heads, rows, right=heads)
+    for text in history.notes:
+        note(text)
+    if advice.placement is None:
+        print(f"even after {counted(last, 'match', 'matches')} the next one moves a percentile by {move:g} or more")
+    else:
+        matches = counted(advice.placement, "match", "matches")
+        print(f"after {matches} the next one moves a percentile by less than {move:g}; placement is {present} now")
+    print(_auto_text(advice.auto, move))
+
+
+def _auto_text(auto: AutoPlacement | None, move: float) -> str:
+    """A sentence on placement=auto."""
+    if auto is None:
+        return f"placement=auto with a bound of {move:g} would have placed no player"
+    return (
+        f"placement=auto with a bound of {move:g} would have placed {auto.placed:,} of the {auto.players:,} players "
+        f"with enough matches: half of them after {auto.middle} matches, 80 % after {auto.low} to {auto.high}"
+    )
+
+
+OFFERED = {name: option for name, option in SETTINGS.items() if not option.separate}
+_FILE = typer.Option("--divisions", metavar="FILE", help="A .csv with columns name, lowest (percentile).")
+
+
+def with_settings(command: Callable[..., None]) -> Callable[..., None]:
+    """Give a command an option for every setting; it takes those that were given as `changes`."""
+    own = inspect.signature(command, eval_str=True)
+    options = [_parameter(name, option) for name, option in OFFERED.items()]
+
+    @functools.wraps(command)
+    def wrapper(**given: Any) -> None:  # noqa: ANN401 - as the options are typed
+        typed = {name: given.pop(name) for name in OFFERED}
+        command(**given, changes={name: _value(name, text) for name, text in typed.items() if text is not None})
+
+    parameters = [parameter for name, parameter in own.parameters.items() if name != "changes"]
+    before_database = [parameter.name for parameter in parameters].index("db")
+    parameters[before_database:before_database] = options
+    wrapper.__signature__ = own.replace(parameters=parameters)  # type: ignore[attr-defined]
+    wrapper.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
+    return wrapper
+
+
+def _parameter(name: str, option: Option) -> inspect.Parameter:
+    if name == "divisions":
+        kind: object = Annotated[Path | None, _FILE]
+    else:
+        new = f" New ladders: {shown(option.default)}." if option.default not in ("", None) else ""
+        metavar = "N" if isinstance(option, Number) else "TEXT"
+        named = f"--{name.replace('_', '-')}"
+        kind = Annotated[str | None, typer.Option(named, metavar=metavar, help=f"{option.meaning}{new}")]
+    return inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=None, annotation=kind)
+
+
+def _value(name: str, given: str | Path) -> object:
+    if isinstance(given, Path):
+        from evenmatch.cli.shared.divisions_file import read_divisions
+
+        return read_divisions(given)
+    try:
+        return SETTINGS[name].read(given)
+    except (ValueError, TypeError, OverflowError):
+        raise UsageError(f"--{name.replace('_', '-')} {given}: expected {SETTINGS[name].accepts}") from None
+
+
+Row = Mapping[str, object]
+
+
+class Difference(NamedTuple):
+    """The old and new value of a setting, a parameter, the preset or the system."""
+
+    name: str
+    old: object
+    new: object
+
+    def __str__(self) -> str:
+        return f"{self.name}: {in_words(self.old, self.name)} → {in_words(self.new, self.name)}"
+
+    def plain(self) -> dict[str, object]:
+        """The difference as JSON data."""
+        return {"name": self.name, "from": self.old, "to": self.new}
+
+
+def differences(before: Mapping[str, object], after: Mapping[str, object]) -> list[Difference]:
+    """The differences of the names that are in both mappings."""
+    return [
+        Difference(name, before[name], new) for name, new in after.items() if name in before and before[name] != new
+    ]
+
+
+def in_words(value: object, name: str = "") -> str:
+    """The value of a setting or parameter as text."""
+    from evenmatch.options import shown
+
+    if name == "divisions" and isinstance(value, list):
+        return ", ".join(f"{division} from {lowest}" for division, lowest in value)
+    if name == "team_size" and value is None:
+        return "any"
+    return "none" if value == "" else shown(value)
+
+
+def changed_by(rows: Sequence[Row]) -> list[list[Difference]]:
+    """For each correction of a ladder, creation first, the rules and settings that it changed."""
+    rules: Mapping[str, object] = {}
+    settings: Mapping[str, object] = {}
+    changes = []
+    for row in rows:
+        event = _mapping(row["event"])
+        now_rules = _rules(event) if "parameters" in event else rules
+        now_settings = _mapping(event.get("settings", settings))
+        changes.append(_between(rules, now_rules) + differences(settings, now_settings))
+        rules, settings = now_rules, now_settings
+    return changes
+
+
+def _between(before: Mapping[str, object], after: Mapping[str, object]) -> list[Difference]:
+    """The differences of two sets of rules; parameters are compared only if the system is the same."""
+    names = list(after) if before.get("system") == after.get("system") else ["system"]
+    return differences({name: before[name] for name in names if name in before}, {name: after[name] for name in names})
+
+
+def _rules(event: Mapping[str, object]) -> dict[str, object]:
+    return {"system": event["system"], "preset": event["preset"], **_mapping(event["parameters"])}
+
+
+def about(row: Row, changed: Sequence[Difference]) -> str | None:
+    """The subject and content of a correction as text, or None."""
+    event, player = _mapping(row["event"]), row["player"]
+    match str(row["kind"]):
+        case "ladder-changed":
+            when = "" if "parameters" not in event else ", from the start" if event["start"] else ", from now on"
+            text: object = ("; ".join(map(str, changed)) or "the same values") + when
+        case "player-banned":
+            text = f"{player}, {event['rule']}{_since(event['since'])}"
+        case "player-merged":
+            text = f"{player} into {row['into']}"
+        case "player-renamed":
+            text = f"{event['from']} → {player}" if "from" in event else f"now {player}"
+        case "ratings-started":
+            text = counted(int(str(event["count"])), "player")
+        case "ratings-decayed":
+            text = f"{counted(int(str(event['count'])), 'player')}, {in_words(event['rate'])} a week"
+        case "matches-inserted":
+            text = counted(int(str(event["matches"])), "match", "matches")
+        case "season-opened":
+            text = f"{event['title']}, factor {in_words(event['factor'])}"
+        case _:
+            text = player or row["match_id"]
+    return None if text is None else str(text)
+
+
+def _since(since: object) -> str:
+    from evenmatch.times import iso_time
+
+    return f", since {iso_time(since)}" if isinstance(since, int) else ""
+
+
+def _mapping(value: object) -> Mapping[str, object]:
+    assert isinstance(value, Mapping)
+    return value
+
 
 app = typer.Typer(help="Create, show and change ladders.", no_args_is_help=True)
 
@@ -57,8 +278,8 @@ def create(
     evenmatch ladder create duel --system elo --db postgresql://league@db.example/league
     """
     by = options.rules_of(system, preset, param)
-    from evenmatch.service.service import Service
-    from evenmatch.service.settings import Settings
+    from evenmatch.ladders.settings import Settings
+    from evenmatch.operations.service import Service
 
     chosen = Settings().changed(changes)
     with Service.open(db) as service:
@@ -150,7 +371,7 @@ def show(name: Name, db: Db = DATABASE, json: options.Json = False) -> None:
 
     evenmatch ladder show duel
     """
-    from evenmatch.service.export.files import corrections_of
+    from evenmatch.ladders.export import corrections_of
 
     with opened(db) as service:
         ladder = service.ladder(name)
@@ -214,7 +435,7 @@ def change(
         raise UsageError(f"--from {begin}: expected start or now")
     if not changes and system is None and preset is None and not param:
         raise UsageError("nothing to change was named; give --system, --preset, --param or settings")
-    from evenmatch.service.rule_overrides import choose
+    from evenmatch.ladders.rule_overrides import choose
 
     with opened(db) as service:
         before = service.ladder(name)
@@ -270,7 +491,7 @@ def decay(
 
     evenmatch ladder decay duel --preview --days 3
     """
-    from evenmatch.service.daily_decay import DailyDecay
+    from evenmatch.ladders.inactivity import DailyDecay
 
     if days and not preview:
         raise UsageError(f"--days {days:g} is only for --preview; without it, what falls now is applied")

@@ -53,7 +53,7 @@ def command(
                 "--system, --preset, --param, --pool-ladders, --skip-bad and --time-format apply to a file; "
                 "name MATCHES"
             )
-        from evenmatch.service.replay.ladder_history import read_history
+        from evenmatch.corrections.ladder_history import read_history
 
         with opened(db) as service, working("reading the ladder"):
             history = read_history(service.database, ladder_of(service, ladder))

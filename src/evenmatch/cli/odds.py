@@ -135,7 +135,7 @@ def _print_odds(system: str, line_up: list[list[str]], rating: dict[str, float],
 
 
 def _print_stakes(system: str, stakes: Stakes) -> None:
-    from evenmatch.service.queries.match_explanations import ShownRatingChange
+    from evenmatch.players.explanations import ShownRatingChange
 
     heads = ["player", "team", "rating", *stakes.players[0].after._fields]
     rows: list[list[object]] = [

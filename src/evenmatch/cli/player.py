@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -11,9 +12,12 @@ from evenmatch.cli.audit import acting
 from evenmatch.cli.shared import options
 from evenmatch.cli.shared.database_options import DATABASE, Db, Yes, ask, counted, minutes_text, opened
 from evenmatch.cli.shared.output import note, print_json, print_table, printable, working
+from evenmatch.errors import UsageError
+from evenmatch.whole_file import whole_file
 
 if TYPE_CHECKING:
-    from evenmatch.service.queries.player_profile import PlayerOnLadder
+    from evenmatch.players.profile import PlayerOnLadder
+
 
 app = typer.Typer(
     help="Show or rename a player, merge two accounts, export or erase the data of a player.", no_args_is_help=True
@@ -42,7 +46,7 @@ def show(
 
     evenmatch player show ann --ladder duel --matches 50
     """
-    from evenmatch.service.queries.player_profile import dossier, plain_match, plain_standing
+    from evenmatch.players.profile import dossier, plain_match, plain_standing
 
     with opened(db) as service:
         player = dossier(service.database, name, service.clock(), ladder=ladder, matches=matches)
@@ -134,7 +138,7 @@ def merge(
 
     evenmatch player merge ann_smurf --into ann
     """
-    from evenmatch.service.players import NAMED_TWICE
+    from evenmatch.players.players import NAMED_TWICE
 
     with opened(db) as service:
         service.player(name)
@@ -168,9 +172,9 @@ def export(
 
     evenmatch player export ann --out ann.json
     """
-    from evenmatch.cli.shared.json_files import write_json
-    from evenmatch.service.callers.access import ANYONE, OPERATOR
-    from evenmatch.service.queries.player_profile import everything
+    pass
+    from evenmatch.accounts.access import ANYONE, OPERATOR
+    from evenmatch.players.profile import everything
 
     with opened(db) as service, working(f"collecting the data about {name}"):
         caller = OPERATOR if whole else ANYONE
@@ -193,7 +197,7 @@ def erase(name: Name, yes: Yes = False, db: Db = DATABASE, json: options.Json = 
 
     evenmatch player erase ann --yes
     """
-    from evenmatch.service.queries.player_profile import dossier
+    from evenmatch.players.profile import dossier
 
     with opened(db) as service:
         player = dossier(service.database, name, service.clock(), matches=0)
@@ -210,3 +214,12 @@ def erase(name: Name, yes: Yes = False, db: Db = DATABASE, json: options.Json = 
         print_json({"pseudonym": pseudonym, "ladders": [on.ladder.name for on in player.ladders]})
         return
     print(f"erased; their matches now belong to {pseudonym}")
+
+
+def write_json(document: object, path: Path) -> None:
+    """Write a .json file, completely or not at all. Raises UsageError if the path cannot be written."""
+    if path.suffix.lower() != ".json":
+        raise UsageError(f"{path}: suffix {path.suffix!r}; expected .json")
+    text = json.dumps(document, ensure_ascii=False, indent=2, allow_nan=False) + "\n"
+    with whole_file(path) as draft:
+        draft.write_text(text, encoding="utf-8")

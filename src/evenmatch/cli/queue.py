@@ -10,31 +10,129 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from evenmatch.cli import queue_fit
+from evenmatch.cli import simulate_queue
 from evenmatch.cli.audit import audit_entry
 from evenmatch.cli.policies import find, read_document
 from evenmatch.cli.shared import options
-from evenmatch.cli.shared.audit_tables import print_audit
 from evenmatch.cli.shared.cluster_option import OnCluster, connected
 from evenmatch.cli.shared.database_options import DATABASE, Db, OnLadder, counted, ladder_of, opened, typed
-from evenmatch.cli.shared.experiment_tables import described
 from evenmatch.cli.shared.output import compile_ahead, note, print_json, print_table, printable, working
 from evenmatch.errors import UsageError
 from evenmatch.experiment import ExperimentDesign
 from evenmatch.options import options_of, shown
 
 if TYPE_CHECKING:
-    from evenmatch.service.queries.queue_audit import QueueAudit
-    from evenmatch.service.queue_experiment import QueueExperiment
-    from evenmatch.service.queue_rules import QueueRules
-    from evenmatch.service.service import Service
-    from evenmatch.service.stored_queues import QueueSetup
+    from evenmatch.calibration import Measure
+    from evenmatch.operations.service import Service
+    from evenmatch.queues.audit import AuditedGroup, QueueAudit
+    from evenmatch.queues.experiment_audit import ComparedFigure, ExperimentAudit, ExperimentFigure, Needed
+    from evenmatch.queues.stored_queues import QueueExperiment, QueueRules, QueueSetup
+
+
+COMPARED = ("", "A", "B", "B − A", "more matches needed", "to know", "verdict")
+
+
+def described(experiment: QueueExperiment) -> str:
+    """An experiment in a sentence."""
+    from evenmatch.times import iso_time
+
+    design = experiment.design
+    ended = "" if experiment.stopped_at is None else f" until {iso_time(experiment.stopped_at)}"
+    return (
+        f"experiment {experiment.number}: since {iso_time(experiment.started_at)}{ended}, a second policy decides in "
+        f"{design.share:.0%} of the slices of {design.slice_seconds:g} s, seed {design.seed}, washout "
+        f"{design.washout:g} s"
+    )
+
+
+def print_comparison(audited: ExperimentAudit) -> None:
+    """Print the comparison of the two policies."""
+    print(printable(described(audited.experiment)))
+    counts = [
+        f"{arm}: {counted(slices, 'slice')}, {counted(formed, 'match', 'matches')} formed, {after} of them counted"
+        for arm, slices, formed, after in zip("AB", audited.slices, audited.formed, audited.counted, strict=True)
+    ]
+    print("; ".join(counts))
+    print_table("A: the queue's own policy, B: the second one", COMPARED, [_row(row) for row in audited.figures])
+    print(printable(audited.summary))
+    note("each interval is wrong once in twenty times: the more figures, and the more often you look, the more often")
+
+
+def estimate(measure: Measure, scale: float, decimals: int) -> str:
+    """A value with its interval, such as 0.97 (0.91 to 1.04)."""
+    value, low, high = (scale * number for number in (measure.value, measure.low, measure.high))
+    if isnan(value):
+        return "–"
+    interval = "" if isnan(low) else f" ({low:.{decimals}f} to {high:.{decimals}f})"
+    return f"{value:.{decimals}f}{interval}"
+
+
+def _row(compared: ComparedFigure) -> list[str]:
+    figure = compared.figure
+    unit = f", {figure.unit}" if figure.unit else ""
+    needed = compared.seen if compared.seen.matches == 0 else compared.worth
+    values = (compared.first, compared.second, compared.difference)
+    return [
+        f"{figure.label}{unit}",
+        *(estimate(value, figure.scale, figure.decimals) for value in values),
+        _matches(needed),
+        _size(figure, needed),
+        compared.verdict,
+    ]
+
+
+def _matches(needed: Needed) -> str:
+    if needed.matches is None or needed.days is None:
+        return "–"
+    return "none" if needed.matches == 0 else f"{needed.matches:,} ({needed.days:,.1f} days)"
+
+
+def _size(figure: ExperimentFigure, needed: Needed) -> str:
+    return "–" if isnan(needed.size) else f"{figure.scale * needed.size:.{figure.decimals}f}"
+
+
+AUDITED = ("matches", "slope", "Brier score", "stomps, %", "with a quitter, %")
+
+
+def print_audit(title: str, audited: QueueAudit) -> None:
+    """Print the audit of one queue."""
+    print(
+        printable(
+            f"{title}: {counted(audited.formed, 'match', 'matches')} formed, "
+            f"{audited.overall.matches} played as predicted, {audited.unplayed} not reported or voided, "
+            f"{audited.changed} played by another line-up, {audited.unpredicted} not predictable"
+        )
+    )
+    if audited.waits.parties:
+        waits = audited.waits
+        figures = (str(waits.parties), estimate(waits.within_estimate, 100, 1), estimate(waits.within_upper, 100, 1))
+        print_table("waits told at joining", ("parties", "% below estimate (50)", "% below upper (90)"), [figures])
+    if audited.overall.matches:
+        print_table("all matches", ("", *AUDITED), [_audited_audit_tables(audited.overall)])
+        for by, groups in audited.groups.items():
+            print_table(f"by {by}", (by, *AUDITED), [_audited_audit_tables(group) for group in groups])
+        if audited.warning is not None:
+            note(audited.warning)
+    for experiment in audited.experiments:
+        print_comparison(experiment)
+
+
+def _audited_audit_tables(group: AuditedGroup) -> list[str]:
+    return [
+        group.label,
+        str(group.matches),
+        estimate(group.slope, 1, 2),
+        estimate(group.brier, 1, 3),
+        estimate(group.stomps, 100, 1),
+        estimate(group.quits, 100, 1),
+    ]
+
 
 app = typer.Typer(
     help="Create, list and remove the matchmaking queues of a ladder, for the service.", no_args_is_help=True
 )
 
-app.command(name="fit")(queue_fit.command)
+app.command(name="fit")(simulate_queue.command_queue_fit)
 
 OfLadder = Annotated[str, typer.Argument(metavar="LADDER", help="The ladder's name.")]
 Name = Annotated[str, typer.Argument(metavar="NAME", help="The queue's name.")]
@@ -71,8 +169,8 @@ def set_(
             "--rule", "-r", metavar="K=V", help="A rule in seconds, for example accept_within=15; repeatable."
         ),
     ] = None,
-    within: queue_fit.Within = None,
-    share: queue_fit.Share = None,
+    within: simulate_queue.Within = None,
+    share: simulate_queue.Share = None,
     db: Db = DATABASE,
     json: options.Json = False,
 ) -> None:
@@ -93,10 +191,10 @@ def set_(
     evenmatch queue set arena ranked --policy auto --within 90 --share 0.9
     """
     data = _policy(policy) | ({} if team_size is None else {"team_size": team_size})
-    named = queue_fit.target_rules(policy, within, share) | _named(rule)
-    from evenmatch.service.matchmaker_kernels import MATCHMAKER
-    from evenmatch.service.queue_rules import QueueRules
-    from evenmatch.service.queues.queue_service import QueueService
+    named = simulate_queue.target_rules(policy, within, share) | _named(rule)
+    from evenmatch.operations.kernels import MATCHMAKER
+    from evenmatch.queues.queue_service import QueueService
+    from evenmatch.queues.stored_queues import QueueRules
 
     with opened(db) as service:
         queue_service = QueueService(service)
@@ -121,7 +219,7 @@ def list_(ladder: OnLadder = None, db: Db = DATABASE, json: options.Json = False
 
     evenmatch queue list --ladder arena
     """
-    from evenmatch.service.queues.queue_service import QueueService
+    from evenmatch.queues.queue_service import QueueService
 
     with opened(db) as service:
         name = ladder_of(service, ladder)
@@ -150,7 +248,7 @@ def remove(
 
     evenmatch queue remove arena quick
     """
-    from evenmatch.service.queues.queue_service import QueueService
+    from evenmatch.queues.queue_service import QueueService
 
     with opened(db) as service:
         entry = audit_entry("queue.removed", ladder, name, {"force": force})
@@ -189,7 +287,7 @@ def experiment(
     typed_values = {"share": share, "seed": seed, "slice_seconds": slice_seconds, "washout": washout, "worth": worth}
     design = {key: _design_value(key, text) for key, text in typed_values.items() if text is not None}
     tried = _policy(policy)
-    from evenmatch.service.queues.queue_service import QueueService
+    from evenmatch.queues.queue_service import QueueService
 
     with opened(db) as service:
         entry = audit_entry("experiment.started", ladder, name, {"policy": tried, **design})
@@ -210,7 +308,7 @@ def stop_experiment(ladder: OfLadder, name: Name, db: Db = DATABASE, json: optio
 
     evenmatch queue stop-experiment arena ranked
     """
-    from evenmatch.service.queues.queue_service import QueueService
+    from evenmatch.queues.queue_service import QueueService
 
     with opened(db) as service:
         entry = audit_entry("experiment.stopped", ladder, name)
@@ -252,7 +350,7 @@ def audit(
     with opened(db) as service:
         queues = _queues(service, ladder, name)
         begin, end = period[0] or 0, service.clock() if period[1] is None else period[1]
-        audited = _audited(service, queues, begin, end) if cluster is None else []
+        audited = _audited_queue(service, queues, begin, end) if cluster is None else []
     if cluster is not None:
         from evenmatch.cluster.databases import audit_queues
 
@@ -268,7 +366,7 @@ def audit(
 
 def _queues(service: Service, ladder: str | None, name: str | None) -> list[tuple[str, str]]:
     """The queues to audit, as ladder and name."""
-    from evenmatch.service.queues.queue_service import QueueService
+    from evenmatch.queues.queue_service import QueueService
 
     if ladder is not None and name is not None:
         return [(service.ladder(ladder).name, name)]
@@ -276,8 +374,8 @@ def _queues(service: Service, ladder: str | None, name: str | None) -> list[tupl
     return [(of, queue.name) for of in ladders for queue in QueueService(service).queues(of)]
 
 
-def _audited(service: Service, queues: Sequence[tuple[str, str]], begin: int, end: int) -> list[QueueAudit]:
-    from evenmatch.service.queries.ladder_queries import LadderQueries
+def _audited_queue(service: Service, queues: Sequence[tuple[str, str]], begin: int, end: int) -> list[QueueAudit]:
+    from evenmatch.ladders.ladder_queries import LadderQueries
 
     return [LadderQueries(service).queue_audit(ladder, queue, begin, end) for ladder, queue in queues]
 
@@ -297,7 +395,7 @@ def _policy(named: str) -> dict[str, object]:
     """The policy of --policy as data; without team_size if it has none, so that the ladder's applies."""
     from evenmatch.policy import presets
 
-    if named == queue_fit.AUTO or named in presets():
+    if named == simulate_queue.AUTO or named in presets():
         return {"preset": named}
     find(named)  # raises for anything that is not a policy
     return read_document(Path(named), "a policy")

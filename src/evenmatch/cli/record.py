@@ -17,7 +17,7 @@ from evenmatch.times import EPOCH
 
 if TYPE_CHECKING:
     from evenmatch.match import Match
-    from evenmatch.service.recording.receipts import MatchReceipt
+    from evenmatch.recording.receipts import MatchReceipt
     from evenmatch.tables import MatchTable
 
 AT_ONCE = 500  # matches in one call of record_many
@@ -53,7 +53,7 @@ def command(
 
     evenmatch record tonight.csv --ladder duel --from ranked-1v1
     """
-    from evenmatch.service.recording.other_sizes import summary
+    from evenmatch.recording.receipts import summary
 
     with opened(db) as service, received(file) as (path, called), adding():
         name = ladder_of(service, ladder)

@@ -13,7 +13,8 @@ from evenmatch.cli.shared import options, queue_runs
 from evenmatch.cli.shared.output import working
 
 if TYPE_CHECKING:
-    from evenmatch.lab.queue.journal_reader import QueueJournal
+    from evenmatch.lab.queue.journal import QueueJournal
+
 
 LONGEST = 40  # characters shown of a recorded name
 
@@ -48,7 +49,7 @@ def command(
     queue_runs.check_files(report, journal, *(Path(name) for name in policy or []))
     others = policies.policies_of(policy or [], None, None)
     with working(f"reading {journal.name}"):
-        from evenmatch.lab.queue.journal_reader import load_journal
+        from evenmatch.lab.queue.journal import load_journal
         from evenmatch.lab.queue.replay import first_difference, replay
 
         recorded = load_journal(journal)

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from evenmatch.cli.audit import acting
+from evenmatch.cli.corrections import ONLY_SEEN, as_document, print_effect
 from evenmatch.cli.shared import options
-from evenmatch.cli.shared.correction_options import ONLY_SEEN, as_document, print_effect
 from evenmatch.cli.shared.database_options import (
     DATABASE,
     Db,
@@ -25,7 +25,7 @@ from evenmatch.cli.shared.output import beyond, note, print_json, print_table, p
 from evenmatch.errors import UsageError
 
 if TYPE_CHECKING:
-    from evenmatch.service.seasons import Season
+    from evenmatch.ladders.seasons import Season
 
 MANY = 1_000_000_000  # more players than any season has
 

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from evenmatch.http.options import Options
     from evenmatch.http.processes.group import ProcessGroup
-    from evenmatch.service.service import Service
+    from evenmatch.operations.service import Service
 
 
 def command(
@@ -91,7 +91,7 @@ def _serve(db: str, next_db: str | None, given: dict[str, object]) -> None:
         from evenmatch.http import logs
         from evenmatch.http.listening import address_of, listen
         from evenmatch.http.options import read_options
-        from evenmatch.http.processes.checks import check_supported
+        from evenmatch.http.processes.supervisor import check_supported
 
     options = read_options(given)
     check_supported(options.workers, db, next_db)
@@ -122,12 +122,11 @@ def serve_here(
     """
     with needing("serve", "the service"):
         from evenmatch.http import logs
-        from evenmatch.http.database_change import DatabaseChange, in_background
-        from evenmatch.http.server import serve
-        from evenmatch.service.move import check_served
-        from evenmatch.service.next_database import NextDatabase
-        from evenmatch.service.open_database import open_served
-        from evenmatch.service.queries.shared_views import SharedViews
+        from evenmatch.http.server import DatabaseChange, in_background, serve
+        from evenmatch.ladders.standings import SharedViews
+        from evenmatch.operations.move import check_served
+        from evenmatch.operations.next_database import NextDatabase
+        from evenmatch.operations.open_database import open_served
         from evenmatch.web.app import pages
 
     views, writes_at = None if group is None else group.views, options.writes_at if options.follower else None
@@ -174,7 +173,7 @@ def _supervise(
 
 def _note_missing_key(service: Service, db: str, *, open_reads: bool) -> None:
     """Print how to create an API key if there is no valid one."""
-    from evenmatch.service.callers.keys import Keys
+    from evenmatch.accounts.keys import Keys
 
     now = service.clock()
     if not any(key.state(now) == "good" for key in Keys(service.database, service.clock).list()):

@@ -25,8 +25,8 @@ from evenmatch.errors import UsageError
 from evenmatch.standings.rules import AUTO
 
 if TYPE_CHECKING:
-    from evenmatch.service.queries.standings import View
-    from evenmatch.service.service import Service
+    from evenmatch.ladders.standings import View
+    from evenmatch.operations.service import Service
     from evenmatch.standings.board import Standing
     from evenmatch.standings.rules import StandingsRules
 
@@ -171,7 +171,7 @@ def _shown_players(service: Service, view: View, names: dict[int, str]) -> list[
 
 def _banned(service: Service, ladder: str) -> set[int]:
     """The players who are banned from a ladder, whether or not they have a rating."""
-    from evenmatch.service.export.files import corrections_of
+    from evenmatch.ladders.export import corrections_of
 
     names: dict[str, bool] = {}
     for row in corrections_of(service.database, ladder):
@@ -182,7 +182,7 @@ def _banned(service: Service, ladder: str) -> set[int]:
 
 def _matching_names(service: Service, view: View, text: str, limit: int) -> list[Standing]:
     """The players of the ladder whose name contains a text."""
-    from evenmatch.service.queries.player_search import search_ladder
+    from evenmatch.players.players import search_ladder
 
     matching = search_ladder(service.database, view, text, limit)
     if not matching:

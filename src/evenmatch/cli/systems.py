@@ -27,7 +27,7 @@ def command(
 
     evenmatch systems wager
     """
-    from evenmatch.service.queries.descriptions import system_as_data
+    from evenmatch.ladders.descriptions import system_as_data
     from evenmatch.systems import find, names
 
     if name is None:

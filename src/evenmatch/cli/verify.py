@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -16,14 +17,16 @@ from evenmatch.cli.shared.output import print_json, printable, working
 from evenmatch.errors import UsageError
 
 if TYPE_CHECKING:
-    from evenmatch.service.database_check import DatabaseCheck
-    from evenmatch.service.ladder_heads import LadderHead
-    from evenmatch.service.replay.verification import Verification
+    from evenmatch.corrections.ladder_heads import LadderHead
+    from evenmatch.corrections.rebuild import RebuildResult
+    from evenmatch.corrections.verification import Verification
+    from evenmatch.operations.open_database import DatabaseCheck
+
 
 SHOWN = 20
 
 
-def command(
+def command_verify(
     ladder: Annotated[
         str | None, typer.Option("--ladder", "-l", metavar="L", help="One ladder; otherwise all.")
     ] = None,
@@ -49,8 +52,8 @@ def command(
 
     evenmatch verify --ladder duel --head heads.txt --json
     """
-    from evenmatch.service.database_check import check_database
-    from evenmatch.service.ladder_heads import positions_of
+    from evenmatch.corrections.ladder_heads import positions_of
+    from evenmatch.operations.open_database import check_database
 
     results: list[Verification] = []
     with opened(db) as service:
@@ -101,7 +104,7 @@ def command(
 
 def _kept(head: str) -> dict[str, LadderHead]:
     """The latest head of each ladder in a file or text."""
-    from evenmatch.service.ladder_heads import parse_heads
+    from evenmatch.corrections.ladder_heads import parse_heads
 
     try:
         is_file = os.path.isfile(head)  # Path.is_file raises OSError for a text longer than a name can be
@@ -164,3 +167,98 @@ def _document(result: Verification) -> dict[str, object]:
         "same_engine": result.same_engine,
         "unchecked": list(result.unchecked),
     }
+
+
+def command_rebuild(
+    ladder: Annotated[
+        str | None, typer.Option("--ladder", "-l", metavar="L", help="One ladder; otherwise all.")
+    ] = None,
+    whole: Annotated[bool, typer.Option("--whole", help="From the first match on, even if no rebuild is due.")] = False,
+    cluster: OnCluster = None,
+    db: Db = DATABASE,
+    json: options.Json = False,
+) -> None:
+    """Rate a ladder's matches again where that is due: after an interrupted correction or an update of evenmatch.
+
+    Corrections do this by themselves. Reading and recording go on during a rebuild.
+    With --cluster each ladder is a task of its own; the database must be PostgreSQL, and workers need EVENMATCH_SECRET.
+
+    [bold]Examples[/bold]
+
+    evenmatch rebuild
+
+    evenmatch rebuild --ladder duel --whole
+
+    evenmatch rebuild --cluster 10.0.0.5:6379 --db postgresql://league@db.example/league
+    """
+    results: list[dict[str, object]] = []
+    for name, rebuilt in _rebuilt(db, ladder, whole) if cluster is None else _on_cluster(cluster, db, ladder, whole):
+        done = (
+            None if rebuilt is None else {"from": rebuilt.since, "matches": rebuilt.matches, "changed": rebuilt.changed}
+        )
+        results.append({"ladder": name, "rebuilt": done})
+        if not json:
+            summary = (
+                "no rebuild was due"
+                if rebuilt is None
+                else f"{counted(rebuilt.matches, 'match', 'matches')} rated again; {rebuilt.changed:,} changed "
+                "ratings by other amounts than when they were recorded"
+            )
+            print(printable(f"ladder {name}: {summary}"))
+    if json:
+        print_json({"ladders": results})
+
+
+def _rebuilt(db: str, ladder: str | None, whole: bool) -> Iterator[tuple[str, RebuildResult | None]]:
+    """Rebuild one ladder after the other in this process."""
+    from evenmatch.corrections.ladder_heads import positions_of
+
+    with opened(db) as service:
+        positions = positions_of(service)
+        for name in positions if ladder is None else [ladder]:
+            with working(f"rating {name} again", positions.get(name, 0)) as progress:
+                rebuilt = service.rebuild(name, whole=whole, progress=progress)
+            yield name, rebuilt
+
+
+def _on_cluster(address: str, db: str, ladder: str | None, whole: bool) -> Iterator[tuple[str, RebuildResult | None]]:
+    """Rebuild all ladders, each in a task."""
+    from evenmatch.cluster.databases import DatabaseAddress, rebuild_ladders, systems_of
+
+    DatabaseAddress(db)  # raises before anything begins
+
+    with opened(db) as service:
+        names = service.names() if ladder is None else [service.ladder(ladder).name]
+    with (
+        connected(address, systems_of(db)) as cluster,
+        working("rating ladders again", len(names)) as progress,
+    ):
+        rebuilt = rebuild_ladders(cluster, db, names, whole=whole, progress=progress)
+    yield from zip(names, rebuilt, strict=True)
+
+
+def command_head(
+    ladder: Annotated[str | None, typer.Argument(metavar="[LADDER]", help="The ladder; otherwise all.")] = None,
+    db: Db = DATABASE,
+    json: options.Json = False,
+) -> None:
+    """Print a ladder's last position, the seal over all its events up to there, and when the last was recorded.
+
+    Keep the output where those who can write to the database cannot: evenmatch verify --head then shows whether events
+    were altered or removed since, the last ones too. To sign it, pass it to ssh-keygen -Y sign or gpg.
+
+    [bold]Examples[/bold]
+
+    evenmatch head duel
+
+    evenmatch head > heads.txt
+    """
+    from evenmatch.corrections.ladder_heads import present_head
+
+    with opened(db) as service:
+        heads = [present_head(service, name) for name in (service.names() if ladder is None else [ladder])]
+    if json:
+        print_json({"heads": [head.document() for head in heads]})
+    else:
+        for head in heads:
+            print(head.line())

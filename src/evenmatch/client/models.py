@@ -12,17 +12,7 @@ from evenmatch.http.models.corrections import (
     RatingMoveOut,
     VoidRequest,
 )
-from evenmatch.http.models.experiments import (
-    ComparedFigureOut,
-    DesignOut,
-    EstimateOut,
-    ExperimentAuditOut,
-    ExperimentOut,
-    NeededOut,
-    StartExperiment,
-)
-from evenmatch.http.models.health import Health
-from evenmatch.http.models.jobs import JobOut, JobsPage
+from evenmatch.http.models.jobs import Health, JobOut, JobsPage
 from evenmatch.http.models.keys import (
     AuditEntryOut,
     AuditPage,
@@ -33,24 +23,15 @@ from evenmatch.http.models.keys import (
     TokenOut,
     TokenRequest,
 )
-from evenmatch.http.models.ladder_changes import (
+from evenmatch.http.models.ladders import (
     DecayOut,
     DivisionIn,
     DivisionOut,
-    LadderCreate,
-    LadderOut,
-    RulesChange,
-    SeasonCreate,
-    SeasonOpened,
-    SettingsChange,
-    SettingsOut,
-    StartingRatings,
-    StartingRatingsSet,
-)
-from evenmatch.http.models.ladders import (
     FactorOut,
     HeadOut,
+    LadderCreate,
     LadderDetails,
+    LadderOut,
     LadderRules,
     LaddersPage,
     LearnedOut,
@@ -59,9 +40,16 @@ from evenmatch.http.models.ladders import (
     ParameterOut,
     PoliciesPage,
     PolicyOut,
+    RulesChange,
     RulesOut,
+    SeasonCreate,
+    SeasonOpened,
     SeasonOut,
     SeasonsPage,
+    SettingsChange,
+    SettingsOut,
+    StartingRatings,
+    StartingRatingsSet,
     SystemOut,
     SystemsPage,
 )
@@ -103,55 +91,61 @@ from evenmatch.http.models.matches import (
     TeamOut,
     TeamReport,
 )
-from evenmatch.http.models.player_identities import (
+from evenmatch.http.models.players import (
+    InactivityOut,
     MergeRequest,
     OddNameOut,
     OddNamesPage,
-    PlayerErased,
-    PlayerRenamed,
-    PlayersMerged,
-    RenameRequest,
-)
-from evenmatch.http.models.players import (
-    InactivityOut,
     PathFall,
     PathPoint,
+    PlayerErased,
     PlayerMatch,
     PlayerMatches,
     PlayerOut,
     PlayerPath,
     PlayerProfile,
+    PlayerRenamed,
     PlayersFound,
+    PlayersMerged,
+    RenameRequest,
 )
-from evenmatch.http.models.policies import AttributeOptions, PolicyOptions, QueueAttribute, QueuePolicy
 from evenmatch.http.models.problems import Fault, Problem
-from evenmatch.http.models.queue_audit import (
-    AuditClassesOut,
-    AuditGroupOut,
-    QueueAuditOut,
-    ReliabilityOut,
-    WaitAccuracyOut,
-)
 from evenmatch.http.models.queues import (
     AttributeCountOut,
+    AttributeOptions,
+    AuditClassesOut,
+    AuditGroupOut,
+    ComparedFigureOut,
+    DesignOut,
+    EstimateOut,
+    ExperimentAuditOut,
+    ExperimentOut,
     FilterChange,
     FilterOut,
     JoinRequest,
     LinkedTicketOut,
     MatchedOut,
     MatchedPlayer,
+    NeededOut,
     OfferAnswer,
     OfferOut,
     PartyMember,
     PenaltyOut,
     PolicyFitOut,
+    PolicyOptions,
+    QueueAttribute,
+    QueueAuditOut,
     QueueOut,
+    QueuePolicy,
     QueueRulesIn,
     QueuesPage,
+    ReliabilityOut,
     SetQueue,
+    StartExperiment,
     TicketChange,
     TicketOf,
     TicketOut,
+    WaitAccuracyOut,
     WaitingOut,
 )
 from evenmatch.http.models.standings import (

@@ -8,8 +8,7 @@ from evenmatch.cluster.connection import Cluster
 from evenmatch.cluster.tasks import NamedTask, run_jobs
 from evenmatch.lab.backtests.backtest import SEED, Backtest, By, Progress
 from evenmatch.lab.backtests.findings import Variant
-from evenmatch.lab.backtests.streamed import plan_backtest
-from evenmatch.lab.backtests.streamed_scores import Reading, StreamedScores, score
+from evenmatch.lab.backtests.streamed import Reading, StreamedScores, plan_backtest, score
 from evenmatch.partitioned.stream import Selection
 from evenmatch.tables.partitions import Partition
 

@@ -6,14 +6,14 @@ from collections.abc import Callable, Mapping, Sequence
 
 from evenmatch.cluster.connection import Cluster
 from evenmatch.cluster.tasks import NamedTask, run_jobs
+from evenmatch.corrections.ladder_heads import LadderHead
+from evenmatch.corrections.rebuild import RebuildResult
+from evenmatch.corrections.verification import Verification
 from evenmatch.errors import UsageError
+from evenmatch.ladders.ladder_queries import LadderQueries
 from evenmatch.ledger.database_url import parse_url, without_password
-from evenmatch.service.ladder_heads import LadderHead
-from evenmatch.service.open_database import open_existing
-from evenmatch.service.queries.ladder_queries import LadderQueries
-from evenmatch.service.queries.queue_audit import QueueAudit
-from evenmatch.service.replay.rebuild import RebuildResult
-from evenmatch.service.replay.verification import Verification
+from evenmatch.operations.open_database import open_existing
+from evenmatch.queues.audit import QueueAudit
 
 Progress = Callable[[int], None]
 

@@ -9,8 +9,7 @@ from pathlib import Path
 from evenmatch.cluster.connection import Cluster
 from evenmatch.cluster.tasks import NamedTask, run_jobs
 from evenmatch.partitioned import RatedLadders, Results, StandingsOptions, rate_partitions, write_manifests
-from evenmatch.partitioned.rating import Progress
-from evenmatch.partitioned.results import MANIFEST
+from evenmatch.partitioned.rating import MANIFEST, Progress
 from evenmatch.partitioned.stream import Selection, streams_of
 from evenmatch.systems.system import Rules
 from evenmatch.tables.partitions import Partition, is_url

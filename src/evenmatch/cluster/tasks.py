@@ -2,17 +2,48 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+import io
+import pickle
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Executor, Future
 from contextlib import contextmanager
 from types import ModuleType
 from typing import Any, NamedTuple, ParamSpec, TypeVar
 
+from evenmatch import systems
 from evenmatch.cluster import worker
-from evenmatch.cluster.connection import Cluster, refusal, remote
-from evenmatch.cluster.node_facts import differences
-from evenmatch.cluster.sending import packed
+from evenmatch.cluster.connection import Cluster, differences, refusal, remote
 from evenmatch.errors import ClusterError, EvenmatchError
+from evenmatch.options import Value
+from evenmatch.systems.system import Rules, System
+
+
+def packed(value: object, names: Sequence[str]) -> bytes:
+    """A value as bytes. names: of all systems that occur in it, as `systems.find` takes them on every node."""
+    target = io.BytesIO()
+    _Packer(target, {systems.find(name): name for name in names}).dump(value)
+    return target.getvalue()
+
+
+class _Packer(pickle.Pickler):
+    def __init__(self, target: io.BytesIO, names: Mapping[System, str]) -> None:
+        super().__init__(target, protocol=5)
+        self._names = names
+
+    def reducer_override(self, value: object) -> Any:  # noqa: ANN401 - what pickle takes
+        """Systems and rules by name and values; everything else as usual."""
+        if isinstance(value, System):
+            return systems.find, (self._names[value],)
+        if isinstance(value, Rules):
+            return rules_of, (self._names[value.system], value.preset, value.values())
+        return NotImplemented
+
+
+def rules_of(name: str, preset: str | None, values: Mapping[str, Value]) -> Rules:
+    """The same rules in another process."""
+    system = systems.find(name)
+    return Rules(system, Rules.of(system, None, **values).parameters, preset)
+
 
 RETRIES = 3  # of a task whose worker was lost
 WAITING = 2  # tasks for each worker that are handed to Ray: one that runs, one that follows

@@ -20,7 +20,7 @@ def facts_of(systems: Sequence[str]) -> dict[str, str]:
     """Facts that results depend on in this process: versions, processor, and a fingerprint of each system."""
     facts = {"Python": "{}.{}.{}".format(*sys.version_info)}
     try:
-        facts |= importlib.import_module("evenmatch.cluster.node_facts").node_facts(systems)
+        facts |= importlib.import_module("evenmatch.cluster.connection").node_facts(systems)
     except ImportError as error:
         facts["evenmatch"] = f"cannot be imported ({error})"
     except Exception as error:

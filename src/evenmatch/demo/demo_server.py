@@ -10,14 +10,14 @@ from pathlib import Path
 
 from starlette.types import ASGIApp
 
+from evenmatch.accounts.keys import Keys
 from evenmatch.demo.crowd import SimulatedCrowd
 from evenmatch.http import logs
 from evenmatch.http.options import Options
 from evenmatch.http.server import serve
 from evenmatch.http.site import Site
-from evenmatch.service.callers.keys import Keys
-from evenmatch.service.kernels import Compilation
-from evenmatch.service.service import Service
+from evenmatch.operations.kernels import Compilation
+from evenmatch.operations.service import Service
 from evenmatch.web.app import pages
 
 LOOPBACK = {"0.0.0.0": "127.0.0.1", "::": "::1"}  # how to reach a server that listens on all interfaces

@@ -2,22 +2,123 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from datetime import UTC, datetime, timedelta
+from itertools import chain, islice
 from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
 
 from evenmatch import rating, tables
 from evenmatch.demo.games import GAMES, Game
-from evenmatch.demo.match_history import DAYS, play_history
-from evenmatch.demo.population import make_people
+from evenmatch.demo.population import SimulatedPerson, make_people, swing
 from evenmatch.durations import SECOND
 from evenmatch.errors import UsageError
-from evenmatch.match import Match
-from evenmatch.service.queue_rules import QueueRules
-from evenmatch.service.queues.queue_service import QueueService
-from evenmatch.service.service import Service
-from evenmatch.service.settings import Settings
+from evenmatch.ladders.settings import Settings
+from evenmatch.match import Appearance, Match, Team
+from evenmatch.operations.service import Service
+from evenmatch.queues.queue_service import QueueService
+from evenmatch.queues.stored_queues import QueueRules
 from evenmatch.standings.rules import StandingsRules
+
+DAYS = 75.0  # length of the history
+GONE = 0.05  # share of people who stopped playing half-way
+NEW = 0.04  # share of people who have not played yet
+REACH = 1.8  # standard deviation of the skill of opponents around the first player of a match
+EVENING = 20.0  # the hour of most matches, UTC
+Values = NDArray[np.float64]
+
+
+class Play(NamedTuple):
+    """How a match is played. length: in seconds
+
+    left, seconds  by team and player: whether they leave early, how long they are there
+    """
+
+    length: float
+    left: NDArray[np.bool_]
+    seconds: Values
+
+
+def play_history(seed: int, game: Game, people: Sequence[SimulatedPerson], ends: datetime) -> list[Match]:
+    """Return the matches of the DAYS before `ends`, in order of time; reproducible by seed."""
+    rng = np.random.default_rng([seed, 1, sum(map(ord, game.ladder))])
+    own = [person for person in people if game.ladder in person.skill]
+    fate = rng.random(len(own))
+    eager = np.array([person.eagerness for person in own])
+    skill = np.array([person.skill[game.ladder] for person in own])
+    best_hour = np.array([person.best_hour for person in own])
+    days_before = _days_before(rng, game.matches, ends)
+    early = sum(days >= DAYS / 2 for days in days_before)
+    line_ups = chain(
+        _line_ups(rng, game, early, np.flatnonzero(fate >= NEW), eager, skill),
+        _line_ups(rng, game, game.matches - early, np.flatnonzero((fate >= NEW) & (fate <= 1 - GONE)), eager, skill),
+    )
+    matches = []
+    for number, (days, play, chosen) in enumerate(zip(days_before, _plays(rng, game), line_ups, strict=True), 1):
+        ended = ends - timedelta(days=days)
+        now = skill[chosen] + swing(ended.hour + ended.minute / 60, best_hour[chosen])
+        names = [own[index].name for index in chosen.tolist()]
+        matches.append(_match(rng, game, names, now, play, f"{game.ladder}-{number}", ended))
+    return matches
+
+
+def _plays(rng: np.random.Generator, game: Game) -> Iterable[Play]:
+    """How each match of a game is played, drawn for all at once."""
+    shape = (game.matches, game.teams, game.team_size)
+    length = rng.integers(game.length[0], game.length[1] + 1, (game.matches, 1, 1)).astype(np.float64)
+    left = rng.random(shape) < game.quits
+    left[left.all(axis=(1, 2)), 0] = False  # the first team stays
+    seconds = np.where(left, np.round(rng.uniform(0.1, 0.95, shape) * length, 1), length)
+    return map(Play, length.ravel().tolist(), left, seconds)
+
+
+def _days_before(rng: np.random.Generator, count: int, ends: datetime) -> list[float]:
+    """Random end times of `count` matches, in days before `ends`, descending: more of them in the evenings."""
+    days = np.sort(rng.uniform(0, DAYS, 4 * count))[::-1]
+    hour = (ends.hour + ends.minute / 60 - 24 * days) % 24
+    busy = 0.55 + 0.45 * np.cos((hour - EVENING) / 24 * 2 * np.pi)
+    chosen = np.sort(rng.choice(len(days), count, replace=False, p=busy / busy.sum()))
+    return [float(day) for day in days[chosen]]
+
+
+def _line_ups(
+    rng: np.random.Generator, game: Game, count: int, people: NDArray[np.int64], eager: Values, skill: Values
+) -> Iterator[NDArray[np.int64]]:
+    """The players of matches: a random one of these people and others of similar skill, in random order.
+
+    Teams are not balanced: with teams even by true skill, no rating could predict the results.
+    """
+    weight, skill = eager[people], skill[people]
+    for first in rng.choice(len(people), count, p=weight / weight.sum()).tolist():
+        near = weight * np.exp(-0.5 * ((skill - skill[first]) / REACH) ** 2)
+        time = rng.standard_exponential(len(people)) / near  # the first to arrive: weighted, without replacement
+        time[first] = 0.0
+        yield rng.permutation(people[np.argpartition(time, game.players)[: game.players]])
+
+
+def _match(
+    rng: np.random.Generator, game: Game, names: list[str], skill: Values, play: Play, match_id: str, ended: datetime
+) -> Match:
+    """The match of these players, team by team, whose skill is as it is at that time."""
+    result = game.end(rng, list(skill.reshape(play.left.shape)), list(play.seconds / play.length))
+    players = iter(names)
+    teams = tuple(
+        Team(tuple(map(Appearance, islice(players, game.team_size), scores, seconds, left, performances)), score=score)
+        for score, scores, seconds, left, performances in zip(
+            result.team_scores,
+            result.scores,
+            play.seconds.tolist(),
+            play.left.tolist(),
+            result.performances,
+            strict=True,
+        )
+    )
+    played_at = ended.astimezone(UTC).replace(microsecond=0)
+    return Match(match_id, played_at, teams, ladder=game.ladder, duration=play.length)
+
 
 QUEUE = "main"
 RULES = QueueRules(

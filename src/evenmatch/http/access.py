@@ -9,6 +9,9 @@ from fastapi import Depends, Request
 from fastapi.security import HTTPBearer
 from starlette.types import Scope
 
+from evenmatch.accounts import signing
+from evenmatch.accounts.access import ANYONE, Caller
+from evenmatch.accounts.signing import SignedRequest
 from evenmatch.errors import (
     AccessError,
     ForbiddenError,
@@ -22,9 +25,6 @@ from evenmatch.http.connections import Connection, client_address
 from evenmatch.http.path_text import is_text
 from evenmatch.http.request_context import context_of
 from evenmatch.http.site import ALL, Site, anonymous_client, site_of
-from evenmatch.service.callers import signing
-from evenmatch.service.callers.access import ANYONE, Caller
-from evenmatch.service.callers.signing import SignedRequest
 
 READS = ("GET", "HEAD", "OPTIONS")  # methods that change nothing, so that a signature may be seen again
 SMALL = 65_536  # bytes of a body whose signature is checked on the event loop, in a tenth of a millisecond

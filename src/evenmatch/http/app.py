@@ -17,16 +17,23 @@ from starlette.responses import Response
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from evenmatch import __version__
+from evenmatch.accounts.access import ANYONE
 from evenmatch.errors import EvenmatchError, RateLimitError
 from evenmatch.http.access import allow, count, recalled
-from evenmatch.http.middleware.error_boundary import ErrorBoundary
-from evenmatch.http.middleware.fast_path import FastPath
-from evenmatch.http.middleware.fast_reads import FastReads
-from evenmatch.http.middleware.follower import Follower
-from evenmatch.http.middleware.idempotency import HEADER, LONGEST, REPEATED, Idempotency, takes_key
-from evenmatch.http.middleware.request_lifecycle import RequestLifecycle
-from evenmatch.http.middleware.response_cache import ResponseCache
-from evenmatch.http.models.ladder_changes import StartingRatings
+from evenmatch.http.middleware import (
+    HEADER,
+    LONGEST,
+    REPEATED,
+    ErrorBoundary,
+    FastPath,
+    FastReads,
+    Follower,
+    Idempotency,
+    RequestLifecycle,
+    ResponseCache,
+    takes_key,
+)
+from evenmatch.http.models.ladders import StartingRatings
 from evenmatch.http.models.matches import BatchReport, MatchReport
 from evenmatch.http.models.problems import Fault, Problem
 from evenmatch.http.path_text import is_api
@@ -34,7 +41,6 @@ from evenmatch.http.problems import MEDIA_TYPE, OTHERS, ProblemKind, make_proble
 from evenmatch.http.request_context import BodyRefusedError, context_of
 from evenmatch.http.routes import ROUTERS
 from evenmatch.http.site import Site, site_of
-from evenmatch.service.callers.access import ANYONE
 
 Lifespan = Callable[[FastAPI], AbstractAsyncContextManager[None]]
 Pages = Callable[[Site], ASGIApp]  # creates the web site

@@ -6,9 +6,9 @@ from collections.abc import Mapping
 
 from fastapi import Request
 
+from evenmatch.accounts.access import Caller
+from evenmatch.accounts.audit_entries import AuditEntry
 from evenmatch.http.request_context import context_of
-from evenmatch.service.callers.access import Caller
-from evenmatch.service.callers.audit_entry import AuditEntry
 
 
 def audit_entry(

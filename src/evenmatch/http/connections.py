@@ -14,8 +14,30 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from evenmatch.http.known_addresses import KnownAddresses
-from evenmatch.http.trusted_proxies import TrustedProxies
+from evenmatch.http.hosts import TrustedProxies
+
+KNOWN_FOR = 600.0  # seconds after its last request that an address of a known caller counts as known
+MOST_KNOWN = 100_000  # addresses
+
+
+class KnownAddresses:
+    """Addresses, each for KNOWN_FOR seconds after it was last remembered. Use it in the event loop's thread only."""
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock = clock
+        self._seen: dict[str, float] = {}  # the longest ago first
+
+    def remember(self, address: str) -> None:
+        """Note that a known caller asks from this address."""
+        self._seen.pop(address, None)
+        self._seen[address] = self._clock()
+        if len(self._seen) > MOST_KNOWN:
+            del self._seen[next(iter(self._seen))]
+
+    def __contains__(self, address: str) -> bool:
+        seen = self._seen.get(address)
+        return seen is not None and self._clock() - seen < KNOWN_FOR
+
 
 NETWORK = 64  # bits of an IPv6 address that count as one client: a site has as many addresses as it likes
 

@@ -9,7 +9,7 @@ from binascii import Error
 from typing import Any
 
 from evenmatch.errors import UsageError
-from evenmatch.service.queries.match_profiles import END_OF_LIST, ListKey
+from evenmatch.players.matches import END_OF_LIST, ListKey
 
 LONGEST = 1024
 FIRST_PAGE = END_OF_LIST  # of a list of matches

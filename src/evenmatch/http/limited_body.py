@@ -12,15 +12,15 @@ from contextlib import suppress
 
 from starlette.types import Message, Receive, Scope
 
+from evenmatch.accounts.access import Caller
 from evenmatch.errors import EvenmatchError, ForbiddenError, RateLimitError
 from evenmatch.http.access import allow, client_of, count_wrong_key, header, is_signed, sender_in_head
-from evenmatch.http.body_memory import KEYS, PAGES, SIGNATURES, SMALL_BODY, STRANGERS, VERIFIED, BodySender, players_of
+from evenmatch.http.bodies import KEYS, PAGES, SIGNATURES, SMALL_BODY, STRANGERS, VERIFIED, BodySender, players_of
 from evenmatch.http.connections import Connection
 from evenmatch.http.path_text import as_meant, is_api
 from evenmatch.http.problems import BUSY, OTHERS, ProblemKind, make_problem, refused_problem
 from evenmatch.http.request_context import BodyRefusedError, context_of
 from evenmatch.http.site import Site
-from evenmatch.service.callers.access import Caller
 
 LARGE = re.compile(r"/v1/ladders/([^/]+)/(matches|matches/batch|start-ratings)")  # paths of bodies up to the body limit
 OPEN = re.compile(r"/v1/ladders/[^/]+/odds")  # paths of bodies without a key, where everybody may read

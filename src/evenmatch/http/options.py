@@ -9,9 +9,8 @@ from pydantic import Field, ValidationError, ValidationInfo, field_validator
 from pydantic_settings import BaseSettings, SettingsConfigDict, SettingsError
 
 from evenmatch.errors import UsageError
-from evenmatch.http.allowed_hosts import AllowedHosts
-from evenmatch.http.body_memory import least_memory
-from evenmatch.http.trusted_proxies import TrustedProxies
+from evenmatch.http.bodies import least_memory
+from evenmatch.http.hosts import AllowedHosts, TrustedProxies
 
 MEGABYTE = 2**20
 

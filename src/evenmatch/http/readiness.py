@@ -8,9 +8,9 @@ from collections.abc import Callable
 
 from evenmatch.errors import SecretError, StoreError
 from evenmatch.http.logs import log
-from evenmatch.service.master_secret import is_current
-from evenmatch.service.service import Service
-from evenmatch.service.write_test import public_reason, read_test, write_test
+from evenmatch.operations.master_secret import is_current
+from evenmatch.operations.open_database import public_reason, read_test, write_test
+from evenmatch.operations.service import Service
 
 EVERY = 5.0  # seconds between two tests
 LATEST = 10.0  # seconds after which a test without a result counts as failed

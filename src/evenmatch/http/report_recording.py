@@ -7,12 +7,12 @@ from collections.abc import Callable, Mapping
 import msgspec
 
 from evenmatch.errors import EvenmatchError, UsageError
+from evenmatch.http.fast_json import BatchLine, Outcomes, encoded, rendered
 from evenmatch.http.models.matches import Outcome
 from evenmatch.http.problems import problem_of
-from evenmatch.http.receipt_json import BatchLine, Outcomes, encoded, rendered
 from evenmatch.http.site import Site
-from evenmatch.service.recording.receipts import MatchReceipt
-from evenmatch.service.recording.report_batch import ReportBatch
+from evenmatch.recording.receipts import MatchReceipt
+from evenmatch.recording.report_batch import ReportBatch
 
 PLAYERS = 100_000  # in the matches of one batch: each has a line in the response
 AT_ONCE = 500  # players whose lines are encoded in the event loop, within a few milliseconds

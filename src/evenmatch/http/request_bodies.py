@@ -14,7 +14,7 @@ from fastapi import Request
 from fastapi.exceptions import RequestValidationError
 from pydantic import BaseModel, ValidationError
 
-from evenmatch.http.model_structs import struct_of
+from evenmatch.http.fast_json import struct_of
 from evenmatch.http.site import site_of
 
 Model = TypeVar("Model", bound=BaseModel)

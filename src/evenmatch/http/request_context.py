@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from starlette.exceptions import HTTPException
 from starlette.types import Scope
 
+from evenmatch.accounts.access import Caller
 from evenmatch.errors import EvenmatchError
 from evenmatch.http.models.problems import Problem
 from evenmatch.http.rate_limits import Allowance
-from evenmatch.service.callers.access import Caller
 
 LONGEST_LOGGED = 200  # characters of a path
 

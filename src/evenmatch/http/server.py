@@ -8,7 +8,9 @@ import logging
 import os
 import signal
 import socket
+import sys
 import threading
+import time
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from functools import partial
@@ -17,38 +19,164 @@ from types import FrameType
 import uvicorn
 from fastapi import FastAPI
 
-from evenmatch.errors import EvenmatchError
+from evenmatch.accounts.audit_trail import Audit
+from evenmatch.accounts.keys import Keys
+from evenmatch.accounts.tokens import Tokens
+from evenmatch.errors import EvenmatchError, UsageError
 from evenmatch.http import service_metrics
 from evenmatch.http.app import Pages, application
-from evenmatch.http.connections import Connections
-from evenmatch.http.database_change import DatabaseChange, in_background
-from evenmatch.http.http_protocol import LimitedProtocol, ProtocolLimits, limited_protocol
+from evenmatch.http.connections import ConnectionLimits, Connections
+from evenmatch.http.hosts import TrustedProxies
 from evenmatch.http.listening import BACKLOG, address_of
 from evenmatch.http.logs import log
-from evenmatch.http.open_files import choose_limits
 from evenmatch.http.options import Options
 from evenmatch.http.processes.acceptor import Acceptor
 from evenmatch.http.processes.group import ProcessGroup
 from evenmatch.http.processes.metrics_exchange import MetricsExchange
 from evenmatch.http.processes.retirement import Retirement, tell_ready
+from evenmatch.http.protocol import LimitedProtocol, ProtocolLimits, limited_protocol
 from evenmatch.http.repeated_log import RepeatedWarnings, repeated
+from evenmatch.http.shares import share
 from evenmatch.http.site import Site
-from evenmatch.http.stop_deadline import BACKGROUND, REQUESTS, StopDeadline
-from evenmatch.http.trusted_proxies import TrustedProxies
-from evenmatch.service import master_secret
-from evenmatch.service.callers.audit_trail import Audit
-from evenmatch.service.callers.keys import Keys
-from evenmatch.service.callers.tokens import Tokens
-from evenmatch.service.clock import DatabaseClock
-from evenmatch.service.daily_decay import DailyDecay
-from evenmatch.service.kernels import Compilation, Kernels
-from evenmatch.service.live_matches.live_match_service import Running
-from evenmatch.service.match_limits import MatchLimits
-from evenmatch.service.queues.auto_policies import AutoPolicies
-from evenmatch.service.queues.queue_service import QueueService
-from evenmatch.service.service import Service
-from evenmatch.service.webhooks.deliveries import Deliverer
-from evenmatch.service.webhooks.subscriptions import Webhooks
+from evenmatch.ladders.inactivity import DailyDecay
+from evenmatch.live.live_matches import Running
+from evenmatch.operations import master_secret
+from evenmatch.operations.clock import DatabaseClock
+from evenmatch.operations.kernels import Compilation, Kernels
+from evenmatch.operations.next_database import NextDatabase
+from evenmatch.operations.service import Service
+from evenmatch.queues.policy_fits import AutoPolicies
+from evenmatch.queues.queue_service import QueueService
+from evenmatch.recording.recorder import MatchLimits
+from evenmatch.webhooks.delivery import Deliverer
+from evenmatch.webhooks.subscriptions import Webhooks
+
+if sys.platform != "win32":
+    import resource
+
+RESERVED = 128  # files for the database (33 connections, or 18 of two files each), webhooks, logs and copies
+FEWEST, MOST = 64, 50_000  # connections by default
+RAISE = "raise it with `ulimit -n`, LimitNOFILE= of systemd, or ulimits of a container"
+
+
+def choose_limits(options: Options) -> ConnectionLimits:
+    """The limits of connections that the options name, or that the limit of open files allows, of one process.
+
+    Limits that the options name are of all serving processes at the port: each has its share of them, since new
+    connections go to the process with the fewest.
+
+    Raises UsageError where that is too low for the process, or for the connections that the options name.
+    """
+    open_files = _open_files()
+    room = open_files - RESERVED
+    if room < FEWEST:
+        expected = f"expected at least {RESERVED + FEWEST}: {RESERVED} are kept for the database and files"
+        raise UsageError(f"this process may open {open_files} files; {expected}: {RAISE}")
+    if options.connections is not None and options.connections > room * options.workers:
+        expected = f"expected at most {room * options.workers:,}, since a process may open {open_files:,} files"
+        raise UsageError(f"EVENMATCH_CONNECTIONS is {options.connections:,}; {expected}: {RAISE}")
+    count = options.workers
+    total = min(room, MOST) if options.connections is None else share(options.connections, count)
+    named = options.address_connections
+    each = max(FEWEST // 2, total // 4) if named is None else share(named, count)
+    return ConnectionLimits(total, each, total // 8)
+
+
+def _open_files() -> int:
+    """The limit of open files of this process; where the system has none, one that is never reached."""
+    if sys.platform == "win32":
+        return 2 * MOST
+    soft = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
+    return 2 * MOST if soft == resource.RLIM_INFINITY else soft
+
+
+REQUESTS, BACKGROUND, END = 0.5, 0.55, 0.6  # shares of the time, until requests, background work and all else must end
+
+
+class StopDeadline:
+    """A thread that ends the process after a request to stop.
+
+    within  seconds from the request to the end of the process, at most
+    begin   called at once: asks what runs beside requests to stop
+    cut     called before the process is ended, if it did not end by itself
+    """
+
+    def __init__(self, within: float, begin: Callable[[], None], cut: Callable[[], None]) -> None:
+        self._within, self._begin, self._cut = within, begin, cut
+        self._asked = threading.Event()
+        self._asked_at: float | None = None
+
+    def start(self) -> None:
+        """Start the thread, which does nothing until `ask`."""
+        threading.Thread(target=self._watch, name="evenmatch-stop", daemon=True).start()
+
+    def ask(self) -> None:
+        """Begin to stop. May be called by a signal handler, more than once."""
+        if self._asked_at is None:
+            self._asked_at = time.monotonic()
+            self._asked.set()
+
+    @property
+    def is_asked(self) -> bool:
+        """Whether the process was asked to stop."""
+        return self._asked_at is not None
+
+    def left(self, share: float) -> float:
+        """Seconds left of a share of the time; all of it before a request to stop."""
+        elapsed = 0.0 if self._asked_at is None else time.monotonic() - self._asked_at
+        return max(0.0, share * self._within - elapsed)
+
+    def _watch(self) -> None:
+        self._asked.wait()
+        self._begin()
+        time.sleep(self.left(END))
+        try:
+            self._cut()
+            sys.stderr.flush()
+        finally:
+            os._exit(0)  # a stop that was requested is not a failure
+
+
+RARELY, OFTEN = 1.0, 0.05  # seconds between two looks at the database: usually, and while it is being moved
+
+
+class DatabaseChange:
+    """Waits until the database of a process was moved, and opens the next one.
+
+    opened  the service of the next database, from then on
+    """
+
+    def __init__(self, next_database: NextDatabase) -> None:
+        self._next, self._problem = next_database, ""
+        self.opened: Service | None = None
+
+    def look(self) -> Service | None:
+        """The service of the next database if that is open already; then `wait` is not needed."""
+        self._is_close()
+        return self.opened
+
+    async def wait(self, leave: Callable[[], None]) -> None:
+        """Look at the database until the next one is open, then call `leave`."""
+        while self.opened is None:
+            await asyncio.sleep(OFTEN if await asyncio.to_thread(self._is_close) else RARELY)
+        leave()
+
+    def _is_close(self) -> bool:
+        """Open the next database if that is possible; whether it can be expected soon."""
+        try:
+            self.opened = self._next.open()
+        except EvenmatchError as error:
+            if str(error) != self._problem:
+                log.error("next database", error=str(error))
+            self._problem = str(error)
+            return False
+        return self._next.is_moving
+
+
+def in_background(act: Callable[[], None]) -> None:
+    """Run what ends the work on the former database, while the process already serves the next one."""
+    threading.Thread(target=act, name="evenmatch-former-database", daemon=True).start()
+
 
 Worker = tuple[str, Callable[[threading.Event], None]]
 INTERRUPTED = 130  # the exit code

@@ -16,10 +16,10 @@ from evenmatch.errors import StoreError
 from evenmatch.http.logs import log
 from evenmatch.http.metrics import HttpMetrics, Sample
 from evenmatch.http.site import Site
-from evenmatch.service.queries.activity import ActivityReader, ServiceActivity
-from evenmatch.service.queues.matchmaker import Matchmaker
-from evenmatch.service.queues.queue_service import QueueService
-from evenmatch.service.queues.tick import TickCounts
+from evenmatch.ladders.activity import ActivityReader, ServiceActivity
+from evenmatch.queues.matchmaker import Matchmaker
+from evenmatch.queues.queue_service import QueueService
+from evenmatch.queues.tick import TickCounts
 
 TICKS = (0.001, 0.005, 0.01, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10)
 

@@ -12,12 +12,17 @@ from typing import TypeVar
 
 from starlette.requests import Request
 
+from evenmatch.accounts.access import Caller
+from evenmatch.accounts.audit_trail import Audit
+from evenmatch.accounts.idempotent_requests import Answer, Attempt, EndedRequest, IdempotentRequest, IdempotentRequests
+from evenmatch.accounts.keys import Keys
+from evenmatch.accounts.sessions import CredentialChecks, Sessions
+from evenmatch.accounts.signing import SeenSignatures, SignedRequest
+from evenmatch.accounts.tokens import Tokens
 from evenmatch.errors import AccessError, BusyError, EvenmatchError, StoreError, UnknownNameError
-from evenmatch.http.allowed_hosts import AllowedHosts
-from evenmatch.http.body_memory import BodyMemory, least_memory
-from evenmatch.http.cached_responses import CachedResponses
-from evenmatch.http.connections import Connections
-from evenmatch.http.known_addresses import KnownAddresses
+from evenmatch.http.bodies import BodyMemory, least_memory
+from evenmatch.http.connections import Connections, KnownAddresses
+from evenmatch.http.hosts import AllowedHosts
 from evenmatch.http.limited_threads import RETRY, LimitedThreads
 from evenmatch.http.logs import log
 from evenmatch.http.metrics import HttpMetrics
@@ -27,40 +32,24 @@ from evenmatch.http.processes.metrics_exchange import MetricsExchange
 from evenmatch.http.rate_limits import RateLimit
 from evenmatch.http.readiness import Readiness
 from evenmatch.http.shares import share
-from evenmatch.http.ticket_notifications import TicketNotifications
-from evenmatch.http.view_cache import SharedComputation, ViewCache
-from evenmatch.http.waiting_requests import WaitingRequests
-from evenmatch.service.callers.access import Caller
-from evenmatch.service.callers.audit_trail import Audit
-from evenmatch.service.callers.credential_checks import CredentialChecks
-from evenmatch.service.callers.idempotent_requests import (
-    Answer,
-    Attempt,
-    EndedRequest,
-    IdempotentRequest,
-    IdempotentRequests,
-)
-from evenmatch.service.callers.keys import Keys
-from evenmatch.service.callers.seen_signatures import SeenSignatures
-from evenmatch.service.callers.sessions import Sessions
-from evenmatch.service.callers.signing import SignedRequest
-from evenmatch.service.callers.tokens import Tokens
-from evenmatch.service.database_check import DailyCheck
-from evenmatch.service.group_commit import Call, Gather, GroupCommit, unanswered
-from evenmatch.service.jobs import Jobs
-from evenmatch.service.kernels import Kernels
-from evenmatch.service.live_matches.live_match_service import Running
-from evenmatch.service.live_matches.match_status import MatchStatus
-from evenmatch.service.queries.ladder_queries import LadderQueries
-from evenmatch.service.queries.visibility import Visibility
-from evenmatch.service.queues.queue_service import QueueService
-from evenmatch.service.queues.requests import QueueRequest, RequestResult
-from evenmatch.service.queues.ticket_status import Status, StatusRead
-from evenmatch.service.recording.recorder import Outcome, PreparedReports
-from evenmatch.service.recording.report_batch import ReportBatch
-from evenmatch.service.service import Service
-from evenmatch.service.webhooks.subscriptions import Webhooks
-from evenmatch.service.work.ladder_work import LadderWork
+from evenmatch.http.views import CachedResponses, SharedComputation, ViewCache
+from evenmatch.http.waiting_requests import TicketNotifications, WaitingRequests
+from evenmatch.jobs.jobs import Jobs
+from evenmatch.jobs.worker_process import LadderWork
+from evenmatch.ladders.ladder_queries import LadderQueries
+from evenmatch.ladders.visibility import Visibility
+from evenmatch.live.live_matches import Running
+from evenmatch.live.status import MatchStatus
+from evenmatch.operations.kernels import Kernels
+from evenmatch.operations.open_database import DailyCheck
+from evenmatch.operations.service import Service
+from evenmatch.queues.queue_service import QueueService
+from evenmatch.queues.requests import QueueRequest, RequestResult
+from evenmatch.queues.ticket_status import Status, StatusRead
+from evenmatch.recording.group_commit import Call, Gather, GroupCommit, unanswered
+from evenmatch.recording.recorder import Outcome, PreparedReports
+from evenmatch.recording.report_batch import ReportBatch
+from evenmatch.webhooks.subscriptions import Webhooks
 
 T = TypeVar("T")
 ListedMatch = tuple[str | None, bytes]  # the queue of a running match, and its JSON

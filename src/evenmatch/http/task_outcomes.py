@@ -16,8 +16,8 @@ from evenmatch.http.models.jobs import JobOut
 from evenmatch.http.models.problems import Fault
 from evenmatch.http.responses import written
 from evenmatch.http.site import Site
-from evenmatch.service.jobs import Job
-from evenmatch.service.work.tasks import Task
+from evenmatch.jobs.jobs import Job
+from evenmatch.jobs.tasks import Task
 
 T = TypeVar("T")
 WAIT = 2.0  # seconds that a request waits for its job

@@ -5,18 +5,24 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from collections import Counter
-from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Iterator
-from typing import TypeVar
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from typing import TYPE_CHECKING, TypeVar
 
 from starlette.requests import ClientDisconnect, Request
-from starlette.types import Receive
+from starlette.responses import StreamingResponse
+from starlette.types import Message, Receive, Scope, Send
 
+from evenmatch.accounts.access import ANYONE, Caller
+from evenmatch.accounts.sessions import Credential
 from evenmatch.errors import AccessError, EvenmatchError, RateLimitError
 from evenmatch.http.connections import client_address
 from evenmatch.http.repeated_log import repeated
 from evenmatch.http.request_context import BodyRefusedError
-from evenmatch.service.callers.access import ANYONE, Caller
-from evenmatch.service.callers.credential_checks import Credential
+
+if TYPE_CHECKING:
+    from evenmatch.queues.queue_service import QueueService
+
 
 EVERY = 1.0  # seconds between two checks of the credentials of all that wait: a revocation holds within two
 NET = 1.0  # seconds after which a waiting request looks again, even without a notification
@@ -198,3 +204,64 @@ async def until(look: Callable[[], Awaitable[T]], is_news: Callable[[T], bool], 
         waiter.check()
         await waiter.news(min(left, NET))
         waiter.check()
+
+
+Place = tuple[str, int]  # a ladder and a ticket
+
+
+class TicketNotifications:
+    """The waiting requests by ladder and ticket. For the event loop; the queue service notifies from its threads."""
+
+    def __init__(self) -> None:
+        self._waiting: dict[Place, set[Waiter]] = {}
+
+    def begin(self, loop: asyncio.AbstractEventLoop, queue_service: QueueService) -> None:
+        """Subscribe to the committed changes of the queue service."""
+
+        def notify(ladder: str, tickets: list[int]) -> None:
+            loop.call_soon_threadsafe(self.wake, ladder, tickets)
+
+        queue_service.listen(notify)
+
+    def wake(self, ladder: str, tickets: Sequence[int]) -> None:
+        """Wake the requests that wait for any of these tickets."""
+        for ticket in tickets:
+            for waiter in self._waiting.get((ladder, ticket), ()):
+                waiter.wake()
+
+    @contextmanager
+    def telling(self, ladder: str, ticket: int, waiter: Waiter) -> Iterator[None]:
+        """Wake this request when the ticket changes, also between two calls of `news`."""
+        place = ladder, ticket
+        self._waiting.setdefault(place, set()).add(waiter)
+        try:
+            yield
+        finally:
+            waiters = self._waiting[place]
+            waiters.discard(waiter)
+            if not waiters:
+                del self._waiting[place]
+
+    def __len__(self) -> int:
+        return sum(map(len, self._waiting.values()))
+
+
+class EventStream(StreamingResponse):
+    """Server-sent events. held: places that the stream holds from before its first event; left when it has ended."""
+
+    def __init__(self, events: AsyncIterator[bytes], held: ExitStack) -> None:
+        headers = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
+        super().__init__(events, headers=headers, media_type="text/event-stream")
+        self._held = held
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Send the events until they end or the client hangs up."""
+
+        async def receive_or_end() -> Message:
+            try:
+                return await receive()
+            except BodyRefusedError:  # too late to say so: the stream ends
+                return {"type": "http.disconnect"}
+
+        with self._held:
+            await super().__call__(scope, receive_or_end, send)

@@ -19,17 +19,17 @@ from sqlalchemy import exc
 from sqlalchemy.engine import URL
 
 from evenmatch.errors import DamageError, FollowerError, MoveError, StoreError, UsageError, needing
-from evenmatch.ledger.arrays import teach
 from evenmatch.ledger.database_url import parse_url, shown_url
 from evenmatch.ledger.driver_errors import LOCK_LIMIT, PATIENCE, STATEMENT_LIMIT, translated
-from evenmatch.ledger.master_secret import MasterSecret
 from evenmatch.ledger.plan_cache import PlanCache
-from evenmatch.ledger.postgres_rows import SHARE_NAMES, PostgresRows
+from evenmatch.ledger.postgres_rows import SHARE_NAMES, PostgresRows, teach
 from evenmatch.ledger.rows import Rows, SqliteRows
+from evenmatch.ledger.secrets import MasterSecret
 from evenmatch.ledger.store import Head, Store
 
 if TYPE_CHECKING:
     import psycopg
+
 
 VERSION = "0001"  # of the schema that this code reads and writes: the last script in migrations/versions
 UNFINISHED = "unfinished move"  # the version of a database into which a move copies: no process may open it
@@ -325,3 +325,26 @@ def _check_alive(connection: psycopg.Connection[object], record: sa.pool.Connect
         connection.rollback()
     except Error as error:
         raise exc.DisconnectionError from error
+
+
+def open_follower(text: str, writes_at: str) -> Database:
+    """Open the database at a path or URL; every write is refused with a FollowerError that names `writes_at`.
+
+    Raises UsageError for an invalid path or URL, StoreError if it cannot be opened or has another schema version.
+    """
+    database = Database(parse_url(text), writes_at=writes_at)
+    try:
+        _check_version(database)
+    except BaseException:
+        database.close()
+        raise
+    return database
+
+
+def _check_version(database: Database) -> None:
+    version = database.version()
+    if version != VERSION:
+        raise StoreError(
+            f"{database.shown} has schema {version or 'none'}, which a follower cannot upgrade; expected {VERSION}: "
+            "start a process of this version that writes first, and wait until the standby has followed"
+        )

@@ -2,19 +2,101 @@
 
 from __future__ import annotations
 
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
 from typing import NamedTuple
 
 import sqlalchemy as sa
 
 from evenmatch.errors import StoreError
-from evenmatch.ledger import live_schema  # noqa: F401 - its tables join the others
+from evenmatch.ledger import (
+    event_rows,
+    ladder_rows,
+    live_schema,  # noqa: F401 - its tables join the others
+)
 from evenmatch.ledger.database import VERSION, Database
-from evenmatch.ledger.player_check import check_players
+from evenmatch.ledger.player_rows import PSEUDONYM
 from evenmatch.ledger.schema import METADATA
 from evenmatch.ledger.store import Store
-from evenmatch.ledger.tables import events, ladders
+from evenmatch.ledger.text import fold
 
-MOST = 20  # findings that SQLite lists
+MOST = 20  # findings of each statement
+ROWS = 10_000  # in memory at once
+
+_PLAYERS = (
+    "SELECT p.player, p.name, p.folded, p.merged_into, p.erased_at, n.player, t.player, t.merged_into "
+    "FROM player p LEFT JOIN name n ON n.name = p.name LEFT JOIN player t ON t.player = p.merged_into"
+)
+_NAMES = (
+    "SELECT n.name, n.player, p.name, p.merged_into FROM name n LEFT JOIN player p ON p.player = n.player "
+    "WHERE p.player IS NULL OR p.merged_into IS NOT NULL OR (p.erased_at IS NOT NULL AND n.name <> p.name) "
+    f"ORDER BY n.name LIMIT {MOST}"
+)
+_NOT_JUDGED = (  # pseudonyms are not
+    "SELECT n.name FROM name n LEFT JOIN name_check c ON c.name = n.name WHERE c.name IS NULL "
+    "AND NOT EXISTS (SELECT 1 FROM player p WHERE p.player = n.player AND p.erased_at IS NOT NULL) "
+    f"ORDER BY n.name LIMIT {MOST}"
+)
+_NO_NAMES = (
+    "SELECT c.name FROM name_check c LEFT JOIN name n ON n.name = c.name WHERE n.name IS NULL "
+    f"ORDER BY c.name LIMIT {MOST}"
+)
+
+
+class _Player(NamedTuple):
+    """A row of table `player`; owner: of the row of its name; target, merged_on: of the player it is merged into."""
+
+    player: int
+    name: str
+    folded: str
+    merged_into: int | None
+    erased_at: int | None
+    owner: int | None
+    target: int | None
+    merged_on: int | None
+
+
+def check_players(store: Store) -> list[str]:
+    """A sentence for each player or name that does not agree with the others; at most MOST of each kind.
+
+    All players and names are read once.
+    """
+    lines: list[str] = []
+    for row in store.rows.stream(store.connection, _PLAYERS, at_once=ROWS):
+        if len(lines) < MOST:  # otherwise read on: on PostgreSQL a stream that is cut off ends the transaction
+            lines += _player_findings(_Player(*row))
+    lines += [_name_finding(*row) for row in store.all(_NAMES)]
+    lines += [f"table name_check has no row of the name {name!r}" for (name,) in store.all(_NOT_JUDGED)]
+    lines += [f"table name_check has a row of {name!r}, a name that no player has" for (name,) in store.all(_NO_NAMES)]
+    return lines
+
+
+def _player_findings(row: _Player) -> Iterator[str]:
+    subject = f"player {row.name!r}"
+    if row.merged_into is not None and row.target is None:
+        yield f"{subject} is merged into player #{row.merged_into}, who is not in the table of players"
+    elif row.merged_on is not None:  # all that were merged into a player are merged on with them
+        yield f"{subject} is merged into player #{row.merged_into}, who is merged into player #{row.merged_on}"
+    if row.owner is None:
+        yield f"no name leads to {subject}"
+    elif row.owner != (row.player if row.merged_into is None else row.merged_into):
+        yield f"the name of {subject} (#{row.player}) leads to player #{row.owner}"
+    if row.folded != fold(row.name):
+        yield f"{subject} is searched as {row.folded!r}"
+    if row.erased_at is not None and not PSEUDONYM.fullmatch(row.name):
+        yield f"{subject} is marked as erased, but has no pseudonym; expected erased- and 12 hexadecimal digits"
+
+
+def _name_finding(name: str, player: int, present: str | None, merged_into: int | None) -> str:
+    if present is None:
+        return f"name {name!r} leads to player #{player}, who is not in the table of players"
+    if merged_into is not None:
+        return f"name {name!r} leads to player #{player}, who is merged into player #{merged_into}"
+    return f"name {name!r} leads to player {present!r}, who was erased"
+
+
+# findings that SQLite lists
 NO_AMCHECK = (
     "PostgreSQL's pages and indexes were not checked: expected the extension amcheck, which a superuser adds by "
     "CREATE EXTENSION amcheck"
@@ -95,11 +177,11 @@ def check_ladders(store: Store) -> list[str]:
     """A sentence for each ladder that is not listed any more, or under another name, or has no live generation."""
     lines = []
     names: dict[int, str] = dict(store.all("SELECT ladder, name FROM ladder"))
-    for ladder, first in events.first_ids(store).items():
-        made_as = first.removeprefix(ladders.MADE)
+    for ladder, first in event_rows.first_ids(store).items():
+        made_as = first.removeprefix(ladder_rows.MADE)
         if ladder not in names:
             lines.append(f"ladder {made_as} is not in the table of ladders, but its events are there")
-        elif first.startswith(ladders.MADE) and made_as != names[ladder]:
+        elif first.startswith(ladder_rows.MADE) and made_as != names[ladder]:
             lines.append(f"ladder {names[ladder]} was made as {made_as}; the name of a ladder does not change")
     lost = store.all(
         "SELECT l.name, l.generation FROM ladder l LEFT JOIN generation g "
@@ -150,3 +232,19 @@ def _check_postgres(database: Database) -> DatabaseCheck:
 
 _INDEX = "SELECT bt_index_check(?::oid, true)::text"
 _TABLE = "SELECT msg FROM verify_heapam(?::text::regclass)"
+
+
+LEAST = 1_000_000  # bytes
+# Rows of about LEAST bytes that do not fit into the memory they may take, so that the server writes a file of them.
+_ROWS = "SELECT COUNT(*) FROM generate_series(1, 75000)"
+
+
+def check_room(database: Database, store: Store) -> None:
+    """Raise StoreError if the disk has less than a megabyte left, for PostgreSQL the one of its temporary files."""
+    if database.url.get_backend_name() == "sqlite":
+        free = shutil.disk_usage(Path(database.url.database or "").resolve().parent).free
+        if free < LEAST:
+            raise StoreError(f"{database.shown}: the disk is full ({free:,} bytes are left); free some space")
+    else:
+        store.run("SET LOCAL work_mem = '64kB'")
+        store.all(_ROWS)

@@ -6,9 +6,8 @@ from collections.abc import Generator, Sequence
 
 import sqlalchemy as sa
 
-from evenmatch.ledger.arrays import Packed, pack
 from evenmatch.ledger.move_log import is_sqlite
-from evenmatch.ledger.postgres_rows import ARRAYS
+from evenmatch.ledger.postgres_rows import ARRAYS, Packed, pack
 from evenmatch.ledger.rows import Row
 from evenmatch.ledger.store import Store
 

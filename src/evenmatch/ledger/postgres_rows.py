@@ -3,17 +3,101 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Generator, Iterator, Mapping, Sequence
+import struct
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from functools import cache, lru_cache
 from itertools import chain
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import sqlalchemy as sa
+from numpy.typing import NDArray
 
-from evenmatch.ledger import arrays
 from evenmatch.ledger.rows import NAMES, Row, Statement, Values, conflict, key_of
 from evenmatch.ledger.text import fold
+
+if TYPE_CHECKING:
+    import psycopg
+
+
+# The object ids of an array type and of its element type (pg_type.dat of PostgreSQL).
+INT8, FLOAT8, TEXT, BYTEA = (1016, 20), (1022, 701), (1009, 25), (1001, 17)
+_HEAD = struct.Struct(">iiIii")  # dimensions, whether there are NULLs, type, length, first index
+_FIXED = {INT8: ">i8", FLOAT8: ">f8"}
+
+
+class Int8s(bytes):
+    """A packed bigint[]."""
+
+
+class Float8s(bytes):
+    """A packed double precision[]."""
+
+
+class PackedTexts(bytes):
+    """A packed text[]."""
+
+
+class PackedByteas(bytes):
+    """A packed bytea[]."""
+
+
+Packed = Int8s | Float8s | PackedTexts | PackedByteas
+
+
+def pack(values: Sequence[object] | NDArray[Any], kind: tuple[int, int]) -> Packed:
+    """Pack an array of one or more values of this type; None is NULL.
+
+    values  a numpy array of numbers, or of bytes of one length (dtype V), is packed at once
+    """
+    if isinstance(values, np.ndarray):
+        return _pack_fixed(values, kind, values.dtype if kind == BYTEA else np.dtype(_FIXED[kind]))
+    empty = None in values
+    head = _HEAD.pack(1, int(empty), kind[1], len(values), 1)
+    if kind in _FIXED and not empty:
+        return _pack_fixed(values, kind, np.dtype(_FIXED[kind]))
+    encode = _ENCODE[kind]
+    encoded = [None if value is None else encode(value) for value in values]
+    body = [_NULL if item is None else len(item).to_bytes(4, "big") + item for item in encoded]
+    return _CLASSES[kind](b"".join([head, *body]))
+
+
+def _pack_fixed(values: Sequence[object] | NDArray[Any], kind: tuple[int, int], of: np.dtype[Any]) -> Packed:
+    """Pack values that all take the same number of bytes."""
+    fixed = np.empty(len(values), [("size", ">i4"), ("value", of)])
+    fixed["size"], fixed["value"] = of.itemsize, values
+    return _CLASSES[kind](_HEAD.pack(1, 0, kind[1], len(values), 1) + fixed.tobytes())
+
+
+_NULL = b"\xff\xff\xff\xff"
+_ENCODE: dict[tuple[int, int], Callable[[Any], bytes]] = {
+    INT8: struct.Struct(">q").pack,
+    FLOAT8: struct.Struct(">d").pack,
+    TEXT: str.encode,
+    BYTEA: bytes,
+}
+_CLASSES: dict[tuple[int, int], type[Packed]] = {INT8: Int8s, FLOAT8: Float8s, TEXT: PackedTexts, BYTEA: PackedByteas}
+
+
+def teach(connection: psycopg.Connection[Any], _: object) -> None:
+    """Register dumpers for packed arrays on a psycopg connection."""
+    from psycopg.abc import Buffer  # noqa: PLC0415 - the driver is an extra
+    from psycopg.adapt import Dumper  # noqa: PLC0415
+    from psycopg.pq import Format  # noqa: PLC0415
+
+    class PackedDumper(Dumper):
+        """Dumper that sends the packed bytes unchanged."""
+
+        format = Format.BINARY
+
+        def dump(self, obj: bytes) -> Buffer:
+            return obj
+
+    for kind, packed in _CLASSES.items():
+        dumper = type(f"{packed.__name__}Dumper", (PackedDumper,), {"oid": kind[0]})
+        connection.adapters.register_dumper(packed, dumper)
+
 
 AT_ONCE = 5000  # rows per array statement
 BY_COLUMN = 25_000  # the same for rows that come by column
@@ -23,10 +107,10 @@ _IDLE_LIMIT = "idle_in_transaction_session_timeout"
 _WRITES = re.compile(r"(?:INSERT INTO|UPDATE|DELETE FROM) (\w+)")
 
 ARRAYS: dict[type, tuple[int, int]] = {  # the array type of PostgreSQL of a column's type
-    sa.BigInteger: arrays.INT8,
-    sa.Double: arrays.FLOAT8,
-    sa.Text: arrays.TEXT,
-    sa.LargeBinary: arrays.BYTEA,
+    sa.BigInteger: INT8,
+    sa.Double: FLOAT8,
+    sa.Text: TEXT,
+    sa.LargeBinary: BYTEA,
 }
 _POSTGRES_TYPES: dict[type, str] = {
     sa.BigInteger: "int8",
@@ -73,7 +157,7 @@ class PostgresRows:
         self, connection: sa.Connection, table: sa.Table, columns: Sequence[str], rows: Sequence[Row], then: str
     ) -> None:
         statement, types = _postgres_insert(table, tuple(columns), then)
-        self.run(connection, statement, *map(arrays.pack, zip(*rows, strict=True), types))
+        self.run(connection, statement, *map(pack, zip(*rows, strict=True), types))
 
     def update(
         self,
@@ -87,7 +171,7 @@ class PostgresRows:
         statement, types = _postgres_update(table, tuple(key), tuple(columns))
         for first in range(0, len(rows), AT_ONCE):
             part = rows[first : first + AT_ONCE]
-            self.run(connection, statement, *map(arrays.pack, zip(*part, strict=True), types))
+            self.run(connection, statement, *map(pack, zip(*part, strict=True), types))
 
     def insert_columns(
         self,
@@ -103,7 +187,7 @@ class PostgresRows:
         count = len(next(iter(columns.values())))
         for first in range(0, count, BY_COLUMN):
             part = slice(first, first + BY_COLUMN)
-            packed = [arrays.pack(values[part], kind) for values, kind in zip(columns.values(), types, strict=True)]
+            packed = [pack(values[part], kind) for values, kind in zip(columns.values(), types, strict=True)]
             self.run(connection, statement, *same.values(), *packed)
 
     def _copy(
@@ -137,7 +221,7 @@ class PostgresRows:
         """
         lookup = f"{sql.replace('IN ({})', '= wanted.value')} LIMIT 1"
         joined = f"SELECT found.* FROM unnest(?) AS wanted (value), LATERAL ({lookup}) AS found"
-        return joined, (arrays.pack(values, arrays.TEXT), *first)
+        return joined, (pack(values, TEXT), *first)
 
     def each(self, connection: sa.Connection, statements: Sequence[Statement]) -> list[list[Row]]:
         """Run them as one statement, whose first column is the number of the SELECT."""
@@ -227,8 +311,8 @@ class PostgresRows:
             collected.append((sql, values))
 
 
-def _packed(values: Sequence[int] | Sequence[str]) -> arrays.Packed:
-    return arrays.pack(values, arrays.TEXT if isinstance(values[0], str) else arrays.INT8)
+def _packed(values: Sequence[int] | Sequence[str]) -> Packed:
+    return pack(values, TEXT if isinstance(values[0], str) else INT8)
 
 
 @contextmanager

@@ -10,9 +10,9 @@ from typing import NamedTuple
 import sqlalchemy as sa
 
 from evenmatch.errors import DamageError, UnknownNameError
-from evenmatch.ledger.master_secret import MasterSecret
 from evenmatch.ledger.plan_cache import PlanCache
 from evenmatch.ledger.rows import Row, Rows, Statement, Values
+from evenmatch.ledger.secrets import MasterSecret
 
 
 class Head(NamedTuple):

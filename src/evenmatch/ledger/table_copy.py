@@ -13,12 +13,11 @@ from typing import NamedTuple
 import sqlalchemy as sa
 
 from evenmatch.errors import StoreError
-from evenmatch.ledger.arrays import FLOAT8, pack
 from evenmatch.ledger.database import Database
 from evenmatch.ledger.keyed_rows import delete_rows, rows_among, rows_at_once
 from evenmatch.ledger.move_log import is_sqlite
 from evenmatch.ledger.move_marks import MoveMark, confirm
-from evenmatch.ledger.postgres_rows import ARRAYS
+from evenmatch.ledger.postgres_rows import ARRAYS, FLOAT8, pack
 from evenmatch.ledger.rows import Row
 from evenmatch.ledger.schema import METADATA
 from evenmatch.ledger.store import Store

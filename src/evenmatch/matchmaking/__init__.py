@@ -1,16 +1,15 @@
 """The matchmaker: pure functions of (queue, now, policy) without clock, randomness or I/O."""
 
 from evenmatch.attributes import Attribute
+from evenmatch.matchmaking.attributes import check_choices
 from evenmatch.matchmaking.backfill import Filling, Opening, backfill
-from evenmatch.matchmaking.choice_check import check_choices
-from evenmatch.matchmaking.map_choice import choose_map
 from evenmatch.matchmaking.odds import LineUps, Logistic, OddsFunction
 from evenmatch.matchmaking.proposal import Proposal, Proposals
 from evenmatch.matchmaking.propose import propose
 from evenmatch.matchmaking.queue import Queue
 from evenmatch.matchmaking.queues import Offer, Queues, TickResult
-from evenmatch.matchmaking.ticket import Member, Met, Ticket
-from evenmatch.matchmaking.tickets import Tickets
+from evenmatch.matchmaking.tick import choose_map
+from evenmatch.matchmaking.tickets import Member, Met, Ticket, Tickets
 from evenmatch.matchmaking.waiting import Waiting, why
 from evenmatch.policy import Policy, presets
 

@@ -10,15 +10,13 @@ import numpy as np
 
 from evenmatch.errors import InputError
 from evenmatch.history import Flags
-from evenmatch.matchmaking.attribute_fields import Fields, agree, fields_of, mask_of
+from evenmatch.matchmaking.attributes import Fields, agree, fields_of, mask_of
 from evenmatch.matchmaking.conflict import worth
 from evenmatch.matchmaking.odds import LineUps, predicted_odds
 from evenmatch.matchmaking.queue import Queue
 from evenmatch.matchmaking.records import QueueView, Records
 from evenmatch.matchmaking.roles import add_party
-from evenmatch.matchmaking.ticket import Ticket
-from evenmatch.matchmaking.ticket_choice import TicketChoice
-from evenmatch.matchmaking.tickets import ANYWHERE, Tickets, Whole
+from evenmatch.matchmaking.tickets import ANYWHERE, Ticket, TicketChoice, Tickets, Whole
 from evenmatch.matchmaking.view import role_room, rules_of, view_of
 from evenmatch.policy import Policy
 

@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 
 from evenmatch.history import Floats
-from evenmatch.matchmaking.attribute_fields import Fields, agreed_values, common_maps
+from evenmatch.matchmaking.attributes import Fields, agreed_values, common_maps
 from evenmatch.matchmaking.tickets import Masks, Whole
 
 COSTS = ("spread", "odds", "rematch", "newcomers", "parties", "attributes")

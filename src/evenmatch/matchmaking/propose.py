@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from evenmatch.matchmaking.overdue_matches import serve_overdue
+from evenmatch.matchmaking.match_details import no_matches, tell
+from evenmatch.matchmaking.overdue import serve_overdue
 from evenmatch.matchmaking.proposal import Proposals
-from evenmatch.matchmaking.proposal_details import no_matches, tell
 from evenmatch.matchmaking.queue import Queue
 from evenmatch.matchmaking.tick import TickState
 from evenmatch.matchmaking.view import view_of

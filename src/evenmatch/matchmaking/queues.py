@@ -7,11 +7,11 @@ from dataclasses import dataclass
 
 from evenmatch.durations import SECOND
 from evenmatch.errors import BadParameterError, InputError, UnknownNameError
-from evenmatch.matchmaking.choice_check import check_choices
+from evenmatch.matchmaking.attributes import check_choices
 from evenmatch.matchmaking.proposal import Proposal
 from evenmatch.matchmaking.propose import propose
 from evenmatch.matchmaking.queue import Queue
-from evenmatch.matchmaking.ticket import Ticket
+from evenmatch.matchmaking.tickets import Ticket
 from evenmatch.matchmaking.view import check_policy
 from evenmatch.matchmaking.waiting import Waiting, why
 from evenmatch.policy import Policy

@@ -3,21 +3,135 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
 
 import numpy as np
 
+from evenmatch.attributes import MAP
 from evenmatch.history import Flags, Floats
-from evenmatch.matchmaking.attribute_cells import cells_of
-from evenmatch.matchmaking.attribute_fields import agree, fields_of
+from evenmatch.matchmaking.attributes import AttributeField, Fields, agree, fields_of
 from evenmatch.matchmaking.balance import companions, divide
 from evenmatch.matchmaking.match_details import line_ups
 from evenmatch.matchmaking.odds import DIGITS, LineUps, exceeds, predicted_odds
 from evenmatch.matchmaking.passes import EVERYWHERE, MatchRegions, TicketWindows, make_matches
 from evenmatch.matchmaking.queue import Queue
 from evenmatch.matchmaking.records import KernelRules, QueueView, Records
-from evenmatch.matchmaking.tickets import ANYWHERE, Whole, starts
+from evenmatch.matchmaking.tickets import ANYWHERE, Masks, Whole, starts
 from evenmatch.matchmaking.view import role_room, rules_of
 from evenmatch.policy import Policy
+
+REMEMBERED = 100  # the latest matches of a queue that the choice depends on
+
+_WORD = (1 << 64) - 1
+
+
+def choose_map(maps: Sequence[str], played: Sequence[str], seed: int, number: int) -> str:
+    """Choose one of the maps that all players of a match accept.
+
+    played  the maps of the queue's latest matches, the latest last;  number  of the match, different for each
+    A map is chosen with a chance in proportion to how many matches have passed since it was last played. So maps come
+    in turn but not in a known order, and without vetoes all have equal shares over time.
+    """
+    latest = played[-REMEMBERED:]
+    last = {name: place for place, name in enumerate(latest)}
+    waiting = [len(latest) - last.get(name, -1) for name in maps]
+    drawn = _hash(seed, number) % sum(waiting)
+    for name, weight in zip(maps, waiting, strict=True):
+        if drawn < weight:
+            return name
+        drawn -= weight
+    raise AssertionError("the weights have changed")
+
+
+def shuffled(count: int, seed: int, number: int) -> list[int]:
+    """The numbers from 0 to `count` - 1 in an order that depends on seed and number alone."""
+    return sorted(range(count), key=lambda place: (_hash(seed, number, place + 1), place))
+
+
+def _hash(*numbers: int) -> int:
+    """A 64-bit hash of numbers (splitmix64; Steele, Lea and Flood 2014)."""
+    state = 0
+    for number in numbers:
+        state = (state ^ number & _WORD) + 0x9E3779B97F4A7C15 & _WORD
+        state = (state ^ state >> 30) * 0xBF58476D1CE4E5B9 & _WORD
+        state = (state ^ state >> 27) * 0x94D049BB133111EB & _WORD
+        state ^= state >> 31
+    return state
+
+
+class _Holders(NamedTuple):
+    """A partial cell, and the set of the masks that accept it, as bits of an integer."""
+
+    cell: int
+    masks: int
+
+
+def cells_of(accepts: Masks, fields: Fields, policy: Policy, now: int) -> Masks:
+    """The cells worth searching, as masks with one bit in every field.
+
+    Every match of tickets with these masks that is allowed has a cell in which all its tickets are, except cells with
+    fewer tickets than teams. Cells with agreement come first, then those of the maps in an order that changes with
+    time, then those with the fewest tickets, who have no other choice.
+    """
+    if not fields:
+        return np.zeros(1, np.uint64)
+    masks, count = np.unique(accepts, return_counts=True)
+    everyone = (1 << len(masks)) - 1
+    partial = [_Holders(0, everyone)]
+    for field in fields:
+        bits = [field.first + place for place in range(field.bits.bit_count())]
+        holding = {1 << bit: _as_bits(masks >> np.uint64(bit) & np.uint64(1) == 1) for bit in bits}
+        partial = [
+            _Holders(holders.cell | bit, own)
+            for holders in partial
+            for bit, own in _distinct(field, {bit: own & holders.masks for bit, own in holding.items()})
+        ]
+    waived = sum(field.waived for field in fields)
+    rank = _map_ranks(fields, policy, now)
+    cells = []
+    for holders in partial:
+        tickets = int(count[_as_flags(holders.masks, len(masks))].sum())
+        if tickets >= policy.teams:
+            map_rank = min((rank[bit] for bit in rank if holders.cell & bit), default=0)
+            cells.append(((holders.cell & waived).bit_count(), map_rank, tickets, holders.cell))
+    return np.array([cell for *_, cell in sorted(cells)], np.uint64)
+
+
+def _distinct(field: AttributeField, holding: dict[int, int]) -> Iterator[tuple[int, int]]:
+    """The values of a field without those whose tickets all accept another value, too.
+
+    Maps that different tickets accept all stay, or one without any veto would always be played.
+    """
+    seen = set[int]()
+    for bit, own in holding.items():
+        if not own or own in seen:
+            continue
+        seen.add(own)
+        if field.name != MAP and any(
+            own != other and own & other == own and value != field.waived for value, other in holding.items()
+        ):
+            continue
+        yield bit, own
+
+
+def _map_ranks(fields: Fields, policy: Policy, now: int) -> dict[int, int]:
+    """The place of each map in the order of this moment, by its bit."""
+    field = fields[-1]
+    if field.name != MAP:
+        return {}
+    order = shuffled(len(field.values), policy.map_seed, now)
+    return {1 << (field.first + place): rank for rank, place in enumerate(order)}
+
+
+def _as_bits(flags: Flags) -> int:
+    return int.from_bytes(np.packbits(flags, bitorder="little").tobytes(), "little")
+
+
+def _as_flags(bits: int, count: int) -> Flags:
+    packed = np.frombuffer(bits.to_bytes((count + 7) // 8, "little"), np.uint8)
+    return np.unpackbits(packed, bitorder="little")[:count].astype(np.bool_)
+
 
 TRIES = 8  # most search passes in one tick after matches were refused for their odds
 NEAREST = 256  # distance in the order within which tickets are searched first, or again

@@ -6,13 +6,11 @@ import numpy as np
 
 from evenmatch.errors import InputError
 from evenmatch.history import Floats
-from evenmatch.matchmaking.attribute_fields import fields_of, mask_of, waived_bits
+from evenmatch.matchmaking.attributes import fields_of, mask_of, waived_bits
 from evenmatch.matchmaking.conflict import keep_apart
-from evenmatch.matchmaking.queue import Queue
-from evenmatch.matchmaking.queue_columns import fill_waiting
+from evenmatch.matchmaking.queue import Queue, fill_waiting
 from evenmatch.matchmaking.records import WAITING, KernelRules, QueueView, Records
-from evenmatch.matchmaking.ticket import check_number
-from evenmatch.matchmaking.tickets import ANYWHERE, Masks, Whole, rows_of, starts
+from evenmatch.matchmaking.tickets import ANYWHERE, Masks, Whole, check_number, rows_of, starts
 from evenmatch.options import options_of
 from evenmatch.policy import INFINITE, Policy
 

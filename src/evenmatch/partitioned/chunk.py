@@ -6,9 +6,10 @@ which reports every bad row. Both give the same columns.
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -16,19 +17,341 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from evenmatch.errors import BadRowsError, InputError, RowProblem
-from evenmatch.history import Columns, Flags, Floats, History, Integers, fill_duration, ranges
-from evenmatch.partitioned import shape
-from evenmatch.partitioned.names import Names
-from evenmatch.partitioned.piece_cells import PieceCells, one_dictionary
-from evenmatch.partitioned.rows import MatchRows
-from evenmatch.partitioned.text import run_starts, text_of
+from evenmatch.history import Columns, Flags, Floats, History, Integers, Times, fill_duration, ranges
+from evenmatch.partitioned.names import Names, compiled, hash_texts, run_starts, text_of
 from evenmatch.rating import TEXT, SlotNames
 from evenmatch.tables import columns
-from evenmatch.tables.assemble import assemble
-from evenmatch.tables.cells import or_default
+from evenmatch.tables.build import assemble
+from evenmatch.tables.cells import FLAGS, NUMBERS, known_columns, or_default, read_number
 from evenmatch.tables.columns import Faults
+from evenmatch.tables.partitions import Partition, columns_to_read, opened
+from evenmatch.tables.source import Source
 from evenmatch.tables.table import MatchTable
 from evenmatch.times import FIRST_TIME, SECONDS, TimeFormat, iso_time
+
+
+class PieceCells:
+    """The columns of a piece of rows, as arrays."""
+
+    def __init__(self, rows: pa.Table) -> None:
+        self.held: Mapping[str, pa.ChunkedArray] = dict(zip(rows.column_names, rows.columns, strict=True))
+        self.count = len(rows)
+        self.nothing = np.full(self.count, np.nan)
+
+    @property
+    def complete(self) -> bool:
+        """Whether the needed columns have no empty cell and are of types that the kernels read."""
+        needed = [self.held[name] for name in ("match_id", "played_at", "team", "player")]
+        texts = [column for column in needed if column is not self.held["played_at"]]
+        return all(column.null_count == 0 for column in needed) and all(_is_name(column.type) for column in texts)
+
+    def matches(self) -> tuple[NDArray[np.int64] | None, pa.Array]:
+        """The first row of each match, then the number of rows; and the matches' ids. None if one is empty."""
+        text, held = text_of(self.held["match_id"])
+        starts = np.empty(self.count + 1, np.int64)
+        count = run_starts(held, starts)
+        starts[count] = self.count
+        starts = starts[: count + 1].copy()
+        heads = text.take(pa.array(starts[:-1]))
+        if (held.offsets[starts[:-1] + 1] == held.offsets[starts[:-1]]).any():
+            return None, heads
+        return starts, heads
+
+    def team_labels(self, names: Names) -> NDArray[np.int64] | None:
+        """A number for each row's team, equal where the labels are; None if a label is empty."""
+        column = self.held["team"]
+        if pa.types.is_dictionary(column.type):
+            encoded = one_dictionary(column)
+            if "" in encoded.dictionary.to_pylist() or len(pc.unique(encoded.dictionary)) < len(encoded.dictionary):
+                return None
+            return encoded.indices.to_numpy(zero_copy_only=False).astype(np.int64)
+        _, held = text_of(column)
+        if (held.offsets[1:] == held.offsets[:-1]).any():
+            return None
+        hashes = np.empty(self.count, np.uint64)
+        hash_texts(held, names.key, names.key2, hashes)
+        return hashes.view(np.int64)
+
+    def places(self, faults: Faults) -> Integers:
+        """The place of each row, 0 for an empty cell."""
+        column = self.held["place"]
+        if column.type == pa.int32() and not column.null_count and pc.min(column).as_py() > 0:
+            values: Integers = column.to_numpy()
+            return values
+        return columns.places(column, faults)
+
+    def numbers(self, faults: Faults) -> dict[str, Floats]:
+        """The optional columns of numbers; `nothing` for those that are absent."""
+        return {
+            name: read_number(self.held[name], name, faults) if name in self.held else self.nothing for name in NUMBERS
+        }
+
+    def flags(self, name: str, faults: Faults) -> Flags:
+        """A column of flags."""
+        if name not in self.held:
+            return np.full(self.count, FLAGS[name])
+        return columns.flags(self.held[name], name, FLAGS[name], faults)
+
+
+def one_dictionary(column: pa.ChunkedArray) -> pa.DictionaryArray:
+    """A column of several dictionaries as one array with one."""
+    combined = column.unify_dictionaries().combine_chunks()
+    return combined.chunk(0) if isinstance(combined, pa.ChunkedArray) else combined
+
+
+def _is_name(kind: pa.DataType) -> bool:
+    kind = kind.value_type if pa.types.is_dictionary(kind) else kind
+    return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_integer(kind))
+
+
+Rows = NDArray[np.int64]
+LARGEST = 256  # slots of a match whose pairs are compared here
+
+
+@compiled
+def find_teams(match_row: Rows, label: NDArray[np.int64], team_start: Integers, slot_start: Integers) -> int:
+    """Find the teams: runs of equal labels in a match. Returns their number.
+
+    match_row  int64 (M + 1,)  first row of each match, then the number of rows;  label  int64 (S,)
+    team_start int32 (M + 1,) and slot_start (S + 1,) are written
+    -1 if a match has one team only, more than LARGEST, or a team whose rows are apart.
+    """
+    teams = 0
+    for m in range(len(match_row) - 1):
+        first = teams
+        team_start[m] = first
+        for row in range(match_row[m], match_row[m + 1]):
+            if row > match_row[m] and label[row] == label[row - 1]:
+                continue
+            if teams - first >= LARGEST:
+                return -1
+            for other in range(first, teams):
+                if label[slot_start[other]] == label[row]:
+                    return -1
+            slot_start[teams] = row
+            teams += 1
+        if teams - first < 2:
+            return -1
+    team_start[len(match_row) - 1] = teams
+    slot_start[teams] = match_row[len(match_row) - 1]
+    return teams
+
+
+@compiled
+def has_one_time(match_row: Rows, time: Times) -> bool:
+    """Whether the rows of each match have one time, and no match is earlier than the one before it."""
+    for m in range(len(match_row) - 1):
+        first = match_row[m]
+        if m > 0 and time[first] < time[first - 1]:
+            return False
+        for row in range(first + 1, match_row[m + 1]):
+            if time[row] != time[first]:
+                return False
+    return True
+
+
+@compiled
+def has_one_label(match_row: Rows, label: Integers) -> bool:
+    """Whether the rows of each match have one label."""
+    for m in range(len(match_row) - 1):
+        for row in range(match_row[m] + 1, match_row[m + 1]):
+            if label[row] != label[row - 1]:
+                return False
+    return True
+
+
+@compiled
+def has_player_twice(match_row: Rows, player: Integers) -> bool:
+    """Whether a player is in a match twice, or a match has more than LARGEST slots."""
+    for m in range(len(match_row) - 1):
+        if match_row[m + 1] - match_row[m] > LARGEST:
+            return True
+        for row in range(match_row[m], match_row[m + 1]):
+            for other in range(match_row[m], row):
+                if player[other] == player[row]:
+                    return True
+    return False
+
+
+@compiled
+def first_of_each(start: Integers, values: Floats, out: Floats) -> bool:
+    """Write the number of each group of rows, NaN where none of its rows has one; False if rows of a group differ."""
+    for group in range(len(out)):
+        out[group] = np.nan
+        for row in range(start[group], start[group + 1]):
+            if not np.isnan(values[row]):
+                if np.isnan(out[group]):
+                    out[group] = values[row]
+                elif out[group] != values[row]:
+                    return False
+    return True
+
+
+@compiled
+def places_of_teams(slot_start: Integers, place: Integers, out: Integers) -> bool:
+    """Write the place of each team; False if its rows differ or have none (below 1)."""
+    for team in range(len(out)):
+        first = slot_start[team]
+        out[team] = place[first]
+        for row in range(first, slot_start[team + 1]):
+            if place[row] != place[first] or place[row] < 1:
+                return False
+    return True
+
+
+@compiled
+def count_activity(
+    match_slots: Integers, time: Times, player: Integers, quit_: Flags, keep: Flags, seen: NDArray[np.void]
+) -> None:
+    """Add the matches to the records of their players (see activity.SEEN)."""
+    for m in range(len(time)):
+        for slot in range(match_slots[m], match_slots[m + 1]):
+            own = seen[player[slot]]
+            own.appearances += 1
+            if keep[slot]:
+                own.matches += 1
+                own.last_played = time[m]
+                if not quit_[slot]:
+                    own.completed += 1
+                    own.last_completed = time[m]
+
+
+@compiled
+def count_before(match_slots: Integers, player: Integers, played: Rows, fewest: Rows) -> None:
+    """Write the number of earlier matches of the least experienced player of each match.
+
+    played  int64 (P,)  matches of each player so far; counted on
+    """
+    for m in range(len(fewest)):
+        least = played[player[match_slots[m]]]
+        for slot in range(match_slots[m], match_slots[m + 1]):
+            least = min(least, played[player[slot]])
+            played[player[slot]] += 1
+        fewest[m] = least
+
+
+PIECE = 1 << 20  # rows; row groups are read whole up to twice as many
+
+
+@dataclass(frozen=True)
+class MatchRows:
+    """Adjacent rows of a partition: whole matches, where the rows of a match are adjacent.
+
+    first  the row of the file, counted from 0, that is the first here
+    share  of the partition that has been read with them
+    """
+
+    rows: pa.Table
+    partition: Partition
+    first: int
+    share: float
+
+    @property
+    def source(self) -> Source:
+        """The rows' place in the file, for messages."""
+        lines = range(self.first + 1, self.first + len(self.rows) + 1)
+        return Source(self.partition.address, f"{self.partition.name}, row", numbers=lines)
+
+    def slice(self, start: int, count: int | None = None) -> MatchRows:
+        """Some of the rows."""
+        return MatchRows(self.rows.slice(start, count), self.partition, self.first + start, self.share)
+
+
+class PartitionReader:
+    """Reads partitions one after the other; warns of unknown columns once."""
+
+    def __init__(self, piece: int = PIECE) -> None:
+        self.piece = piece
+        self._known: set[tuple[str, ...]] = set()
+
+    def read(self, partition: Partition) -> Iterator[MatchRows]:
+        """The rows of a partition in order. A match is never divided, however long it is.
+
+        Raises UsageError for a missing file, InputError for one that is torn, is not Parquet or lacks a column.
+        """
+        held: list[MatchRows] = []  # the last match so far, which the next piece may continue
+        for piece in self._pieces(partition):
+            rest = piece
+            if held:
+                more = _run_length(piece.rows["match_id"], held[0].rows["match_id"][0])
+                if more:
+                    held.append(piece.slice(0, more))
+                if more == len(piece.rows):
+                    continue
+                yield _joined(held)
+                rest = piece.slice(more)
+            cut = len(rest.rows) - _run_length(rest.rows["match_id"], rest.rows["match_id"][-1], backwards=True)
+            if cut:
+                yield rest.slice(0, cut)
+            held = [rest.slice(cut)]
+        if held:
+            yield _joined(held)
+
+    def _pieces(self, partition: Partition) -> Iterator[MatchRows]:
+        with opened(partition) as file:
+            names = tuple(file.schema_arrow.names)
+            if names not in self._known:
+                known_columns(file.schema_arrow.empty_table(), Source(partition.address))
+                self._known.add(names)
+            chosen = columns_to_read(names)
+            first, total = 0, max(1, file.metadata.num_rows)
+            for rows in _row_groups(file, self.piece, chosen):
+                if len(rows):
+                    yield MatchRows(_checked(rows, partition), partition, first, (first + len(rows)) / total)
+                first += len(rows)
+            if first == 0:
+                raise InputError(f"{partition.address} has no rows; expected one row per player and match")
+
+
+def _row_groups(file: Any, piece: int, columns: list[str] | None) -> Iterator[pa.Table]:  # noqa: ANN401 - pyarrow has no types
+    """The rows of the file: a large row group in parts, small ones together."""
+    together: list[int] = []
+    sizes = [file.metadata.row_group(index).num_rows for index in range(file.metadata.num_row_groups)]
+    held = 0
+    for index, size in enumerate(sizes):
+        if together and held + size > piece:
+            yield file.read_row_groups(together, columns=columns, use_threads=False)
+            together, held = [], 0
+        if size > 2 * piece:
+            for batch in file.iter_batches(piece, row_groups=[index], columns=columns, use_threads=False):
+                yield pa.Table.from_batches([batch])
+        else:
+            together.append(index)
+            held += size
+    if together:
+        yield file.read_row_groups(together, columns=columns, use_threads=False)
+
+
+def _checked(rows: pa.Table, partition: Partition) -> pa.Table:
+    """The rows without a column that repeats the ladder of the folder."""
+    if not partition.ladder or "ladder" not in rows.column_names:
+        return rows
+    others = [name for name in pc.unique(rows["ladder"]).to_pylist() if str(name) != partition.ladder]
+    if others:
+        raise InputError(
+            f"{partition.address}: a row has the ladder {others[0]!r}, the folder is of {partition.ladder!r}; "
+            "expected the same"
+        )
+    return rows.drop_columns(["ladder"])
+
+
+def _run_length(ids: pa.ChunkedArray, wanted: pa.Scalar, *, backwards: bool = False) -> int:
+    """The number of rows at the begin (or at the end) of the column that are equal to `wanted`; empty ones are not."""
+    size, window = len(ids), 64
+    if not wanted.is_valid:
+        return int(backwards)
+    while True:
+        part = ids.slice(max(0, size - window)) if backwards else ids.slice(0, window)
+        equal = pc.fill_null(pc.equal(part, wanted), False).to_pylist()
+        run = next((index for index, same in enumerate(reversed(equal) if backwards else equal) if not same), None)
+        if run is not None or window >= size:
+            return len(equal) if run is None else run
+        window *= 8
+
+
+def _joined(parts: list[MatchRows]) -> MatchRows:
+    rows = pa.concat_tables([part.rows for part in parts]) if len(parts) > 1 else parts[0].rows
+    return MatchRows(rows, parts[0].partition, parts[0].first, parts[-1].share)
 
 
 @dataclass(frozen=True, eq=False)
@@ -210,7 +533,7 @@ class ChunkBuilder:
         label = cells.team_labels(self.names)
         time = columns.times(cells.held["played_at"], faults, self.form)
         place = cells.places(faults)
-        if match_row is None or label is None or not shape.has_one_time(match_row, time):
+        if match_row is None or label is None or not has_one_time(match_row, time):
             return None
         teams = _teams(match_row, label, place)
         ladder = self._plain_ladders(cells, match_row)
@@ -224,7 +547,7 @@ class ChunkBuilder:
         if faults.found or team_score is None or duration is None:
             return None
         names, player = self._numbered(cells.held["player"], self._owner(ladder))
-        if player is None or shape.has_player_twice(match_row, player):
+        if player is None or has_player_twice(match_row, player):
             return None
         first = match_row[:-1]
         own = ladder[first] if len(ladder) > 1 else np.zeros(len(first), np.int32)
@@ -271,7 +594,7 @@ class ChunkBuilder:
             return np.full(1, 0 if self._of_folder else self.ladders["default"], np.int32)
         faults = Faults()
         local, names = columns.names(or_default(cells.held["ladder"]), "ladder", faults)
-        if faults.found or not shape.has_one_label(match_row, local):
+        if faults.found or not has_one_label(match_row, local):
             return None
         return self._ladder_codes(local, names)
 
@@ -287,13 +610,13 @@ class _Teams(NamedTuple):
 def _teams(match_row: NDArray[np.int64], label: NDArray[np.int64], place: Integers) -> _Teams | None:
     """The teams of the matches; None if they are not plain."""
     team_start, slot_start = np.empty(len(match_row), np.int32), np.empty(len(label) + 1, np.int32)
-    count = shape.find_teams(match_row, label, team_start, slot_start)
+    count = find_teams(match_row, label, team_start, slot_start)
     slot_start, team_place = slot_start[: count + 1].copy(), np.empty(max(0, count), np.int32)
-    is_plain = count > 0 and shape.places_of_teams(slot_start, place, team_place)
+    is_plain = count > 0 and places_of_teams(slot_start, place, team_place)
     return _Teams(team_start, slot_start, team_place) if is_plain else None
 
 
 def _per_group(start: Integers, values: Floats, nothing: Floats) -> Floats | None:
     """The number of each team or match from its rows; None if they differ."""
     out = np.full(len(start) - 1, np.nan)
-    return out if values is nothing or shape.first_of_each(start, values, out) else None
+    return out if values is nothing or first_of_each(start, values, out) else None

@@ -2,26 +2,293 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from contextlib import ExitStack
+import json
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, replace
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import IO, Any
 from urllib.parse import quote
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
 
-from evenmatch.compile_notice import load_kernels
-from evenmatch.errors import RowProblem
-from evenmatch.partitioned.chunk import Chunk
-from evenmatch.partitioned.player_records import PlayerRecords
-from evenmatch.partitioned.preparation import prepare
-from evenmatch.partitioned.results import MANIFEST, Results, TableFile
+from evenmatch.compile_notice import compile_notice, is_cached, load_kernels
+from evenmatch.errors import RatingRangeError, RowProblem, UsageError
+from evenmatch.history import Flags
+from evenmatch.partitioned.chunk import Chunk, ChunkBuilder, MatchRows, count_activity, has_player_twice
+from evenmatch.partitioned.names import MatchIds
 from evenmatch.partitioned.stream import Selection, Stream, chosen_partitions, stream, streams_of
-from evenmatch.partitioned.summary import RatedLadder, summaries
-from evenmatch.rating import journal_rows
+from evenmatch.rating import RatedPlayers, journal_rows
+from evenmatch.standings.activity import NEVER, Activity
 from evenmatch.standings.division import DIVISIONS, Division
+from evenmatch.systems import loop
 from evenmatch.systems.loop import Replay
-from evenmatch.systems.system import Rules
-from evenmatch.tables.partitions import Partition
+from evenmatch.systems.system import Records, Rules
+from evenmatch.tables.partitions import Partition, file_system, is_url
+from evenmatch.whole_file import whole_file
+
+SEEN = np.dtype(  # 32 bytes, half a line of the cache
+    [(name, "i4") for name in ("appearances", "matches", "completed", "unused")]
+    + [(name, "i8") for name in ("last_played", "last_completed")]
+)
+_ROOM = 1 << 12  # players
+
+
+class PlayerRecords:
+    """The states of the players of one stream, and the records of its ladders; rates chunk by chunk."""
+
+    def __init__(self, by: Rules) -> None:
+        """Begin with newcomers."""
+        self.by = by
+        self._state, self._seen = by.newcomers(_ROOM), _unseen(_ROOM)
+        self._learned = by.ladders()
+        self._last = np.empty(0, np.int64)
+        self._matches = np.empty(0, np.int64)
+        self.ladders: tuple[str, ...] = ()
+
+    def rate(self, chunk: Chunk, *, journal: bool) -> Replay:
+        """Rate the matches of a chunk, which must be the next one.
+
+        Raises RatingRangeError, naming player and rows, if a rating leaves the range of the system.
+        """
+        self._make_room(chunk)
+        c = chunk.history.columns
+        state = self._state[: chunk.players]
+        result = loop.replay(self.by, chunk.history, state, self._learned, journal=journal, in_place=True)
+        count_activity(chunk.history.match_slots, c.time, c.player, c.quit, c.keep, self._seen)
+        self._last[chunk.ladder] = c.time  # ascending: of equal indices the last counts
+        self._matches += np.bincount(chunk.ladder, minlength=len(self._matches))
+        self._check_range(chunk)
+        return result
+
+    def _make_room(self, chunk: Chunk) -> None:
+        if chunk.players > len(self._state):
+            more = max(len(self._state), chunk.players - len(self._state))
+            self._state = np.concatenate((self._state, self.by.newcomers(more)))
+            self._seen = np.concatenate((self._seen, _unseen(more)))
+        more = len(chunk.ladders) - len(self._last)
+        if more:
+            self._last = np.concatenate((self._last, np.zeros(more, np.int64)))
+            self._matches = np.concatenate((self._matches, np.zeros(more, np.int64)))
+            lacking = 1 + len(chunk.ladders) - len(self._learned)
+            self._learned = np.concatenate((self._learned, self.by.ladders(lacking)[1:])) if lacking else self._learned
+        self.ladders = chunk.ladders
+
+    def _check_range(self, chunk: Chunk) -> None:
+        player = chunk.history.columns.player
+        if np.isfinite(self._state["rating"][: chunk.players]).all():
+            return
+        slot = int(np.flatnonzero(~np.isfinite(self._state["rating"][player]))[0])
+        low = chunk.rows.first
+        raise RatingRangeError(
+            f"the rating of {chunk.player[slot].as_py()!r} leaves the range of {self.by.system.name} in "
+            f"{chunk.rows.partition.address}, rows {low + 1:,} to {low + len(chunk.rows.rows):,}; nothing was rated"
+        )
+
+    def matches_of(self) -> list[int]:
+        """The number of matches rated on each ladder."""
+        counts: list[int] = self._matches.tolist()
+        return counts
+
+    def rated(self, names: pa.ChunkedArray, ladder: np.ndarray) -> RatedPlayers:
+        """All who played, with these names and ladders (of all players by number)."""
+        played = self._played(len(names))
+        kept = np.flatnonzero(played)
+        is_whole = len(kept) == len(names)
+        seen = self._seen[: len(names)] if is_whole else self._seen[kept]
+        return RatedPlayers(
+            rules=self.by,
+            state=self._state[: len(names)] if is_whole else self._state[kept],
+            activity=Activity(
+                *(seen[name].astype(np.int64) for name in ("matches", "completed", "last_played", "last_completed"))
+            ),
+            player=names if is_whole else names.take(pa.array(kept)),
+            player_ladder=ladder if is_whole else ladder[kept],
+            ladders=self.ladders,
+            last=self._last,
+        )
+
+    def _played(self, count: int) -> Flags:
+        played: Flags = self._seen["appearances"][:count] > 0
+        return played
+
+
+def _unseen(count: int) -> Records:
+    return np.full(count, np.array((0, 0, 0, 0, NEVER, NEVER), SEEN))
+
+
+MANIFEST = "manifest.json"
+
+
+class Results:
+    """The files of one result. Without a manifest a folder is no whole result."""
+
+    def __init__(self, address: str) -> None:
+        """Name the place; nothing is created yet."""
+        self.address = address.rstrip("/")
+        self.written: list[dict[str, object]] = []
+
+    def check_new(self) -> None:
+        """Raise UsageError if something is there already, or nothing can be written there."""
+        if is_url(self.address):
+            system, path = file_system(self.address)
+            is_taken = _asked(self.address, lambda: system.exists(path) and bool(system.ls(path)))
+        else:
+            folder = Path(self.address)
+            is_taken = folder.is_file() or (folder.is_dir() and any(folder.iterdir()))
+        if is_taken:
+            raise UsageError(f"{self.address}: is not empty; expected a new or empty folder for the results")
+
+    @contextmanager
+    def file(self, name: str) -> Iterator[IO[bytes]]:
+        """A file or an object to write, which appears when the block ends without an error."""
+        if is_url(self.address):
+            system, path = file_system(f"{self.address}/{name}")
+            with self._object(system, path) as target:
+                yield target
+        else:
+            file = Path(self.address, name)
+            _make_folder(file.parent)
+            with whole_file(file) as draft, draft.open("wb") as target:
+                yield target
+
+    @contextmanager
+    def _object(self, system: Any, path: str) -> Iterator[IO[bytes]]:  # noqa: ANN401 - fsspec has no types
+        target = _asked(self.address, lambda: system.open(path, "wb"))
+        try:
+            yield target
+        except BaseException:
+            with suppress(Exception):  # the object must not appear; the first error counts
+                target.discard()
+            target.closed = True
+            raise
+        _asked(self.address, target.close)
+
+    @contextmanager
+    def table(self, name: str) -> Iterator[TableFile]:
+        """A Parquet file to write table by table."""
+        with self.file(name) as target:
+            tables = TableFile(target)
+            try:
+                yield tables
+                tables.close()
+            except pa.ArrowException as error:
+                raise UsageError(f"{self.address}/{name}: cannot be written: {error}") from error
+            finally:
+                tables.abandon()
+        self.written.append({"name": name, "rows": tables.rows})
+
+    def remove(self, name: str) -> None:
+        """Remove a file if it is there."""
+        if is_url(self.address):
+            system, path = file_system(f"{self.address}/{name}")
+            if _asked(self.address, lambda: system.exists(path)):
+                _asked(self.address, lambda: system.rm(path))
+        else:
+            Path(self.address, name).unlink(missing_ok=True)
+
+    def remove_written(self) -> None:
+        """Remove the files of a run that failed, as far as that is possible."""
+        for entry in self.written:
+            with suppress(OSError, UsageError):
+                self.remove(str(entry["name"]))
+
+    def write_manifest(self, document: Mapping[str, object]) -> None:
+        """Say that the result is whole."""
+        with self.file(MANIFEST) as target:
+            target.write(json.dumps(document, ensure_ascii=False, indent=2).encode() + b"\n")
+
+
+class TableFile:
+    """A Parquet file that grows by tables of one schema."""
+
+    def __init__(self, target: IO[bytes]) -> None:
+        """Begin; the schema is that of the first table."""
+        self._target = target
+        self._writer: Any = None
+        self.rows = 0
+
+    def write(self, table: pa.Table) -> None:
+        """Add the rows of a table."""
+        import pyarrow.parquet as pq  # noqa: PLC0415 - most commands do not need Parquet
+
+        if self._writer is None:
+            self._writer = pq.ParquetWriter(self._target, table.schema)
+        self._writer.write_table(table)
+        self.rows += len(table)
+
+    def close(self) -> None:
+        """Complete the file."""
+        if self._writer is not None:
+            self._writer.close()
+
+    def abandon(self) -> None:
+        """Let go of the file, which will be removed."""
+        if self._writer is not None:
+            with suppress(OSError, pa.ArrowException):
+                self._writer.close()
+            self._writer.is_open = False  # otherwise it is closed again when it is collected
+
+
+def _make_folder(folder: Path) -> None:
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise UsageError(f"{folder}: cannot be created: {error.strerror}") from error
+
+
+def _asked(address: str, ask: Any) -> Any:  # noqa: ANN401 - whatever fsspec answers
+    try:
+        return ask()
+    except Exception as error:  # each store has errors of its own
+        raise UsageError(f"{address}: the object store refused: {type(error).__name__}: {error}") from error
+
+
+TOP = 20
+
+
+@dataclass(frozen=True)
+class RatedLadder:
+    """One ladder that was rated.
+
+    players, placed  how many played, and how many of them have completed their placement matches
+    top              the best of the placed players (of all, if none is placed): rows of the standings by column
+    """
+
+    name: str
+    matches: int
+    players: int
+    placed: int
+    top: tuple[dict[str, object], ...]
+
+
+def summaries(standings: pa.Table, matches: Mapping[str, int]) -> Iterator[RatedLadder]:
+    """The ladders of standings by name, with their best players; those without `matches` are left out."""
+    for name in sorted(ladder for ladder, count in matches.items() if count):
+        here = standings.filter(pc.equal(standings["ladder"], name)) if len(matches) > 1 else standings
+        placed = here.filter(here["placed"])
+        shown = placed if placed.num_rows else here
+        top = tuple(shown.slice(0, TOP).to_pylist())
+        yield RatedLadder(name, matches[name], here.num_rows, placed.num_rows, top)
+
+
+def prepare() -> None:
+    """Compile what is not cached on disk yet, by reading one small match; does nothing otherwise."""
+    if is_cached(has_player_twice):
+        return
+    columns = {"match_id": ["m", "m"], "team": ["a", "b"], "player": ["a", "b"], "place": [1, 2]}
+    rows = pa.table(columns).append_column("played_at", pa.array([0, 0], pa.timestamp("us", "UTC")))
+    with compile_notice("the reading of partitions"), TemporaryDirectory(prefix="evenmatch-") as folder:
+        builder = ChunkBuilder(Path(folder, "players"))
+        chunk = builder.build(MatchRows(rows, Partition("a match", "", 1), 0, 1.0))
+        ids = MatchIds(Path(folder, "ids"), builder.names)
+        ids.add(chunk.match_id)
+        ids.repeated()
+        builder.names.close()
+
 
 Progress = Callable[[int, int], None]
 RATINGS = "ratings.parquet"

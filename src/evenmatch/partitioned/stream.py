@@ -2,24 +2,74 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+import queue
+import threading
+from collections.abc import Generator, Iterable, Iterator, Sequence
+from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import TypeVar
 
 import numpy as np
 import pyarrow as pa
 
 from evenmatch.errors import BadRowsError, InputError, RowProblem, UnknownNameError, UsageError
-from evenmatch.partitioned.ahead import ahead
-from evenmatch.partitioned.chunk import Chunk, ChunkBuilder
-from evenmatch.partitioned.match_ids import MatchIds
-from evenmatch.partitioned.names import Names
-from evenmatch.partitioned.rows import PIECE, MatchRows, PartitionReader
+from evenmatch.partitioned.chunk import PIECE, Chunk, ChunkBuilder, MatchRows, PartitionReader
+from evenmatch.partitioned.names import MatchIds, Names
 from evenmatch.systems.system import Rules
 from evenmatch.tables.partitions import Partition, opened
 from evenmatch.times import format_named
+
+T = TypeVar("T")
+_END = object()
+
+
+@contextmanager
+def ahead(items: Iterable[T], name: str, depth: int = 1) -> Iterator[Iterator[T]]:
+    """Yield the items, produced by a thread that is at most `depth` items ahead; its errors are raised here.
+
+    When the block ends, the thread is stopped after the item that it is working at.
+    """
+    waiting: queue.Queue[object] = queue.Queue(depth)
+    stopped = threading.Event()
+
+    def put(item: object) -> None:
+        while not stopped.is_set():
+            with suppress(queue.Full):
+                waiting.put(item, timeout=0.1)
+                return
+
+    def produce() -> None:
+        try:
+            for item in items:
+                put(item)
+                if stopped.is_set():
+                    return
+            put(_END)
+        except BaseException as error:
+            put(_Failure(error))
+
+    def received() -> Generator[T]:
+        while (item := waiting.get()) is not _END:
+            if isinstance(item, _Failure):
+                raise item.error
+            yield item  # type: ignore[misc]
+
+    thread = threading.Thread(target=produce, name=f"evenmatch-{name}", daemon=True)
+    thread.start()
+    try:
+        with closing(received()) as given:
+            yield given
+    finally:
+        stopped.set()
+        thread.join()
+
+
+class _Failure:
+    def __init__(self, error: BaseException) -> None:
+        self.error = error
+
 
 KEPT = 10_000  # problems of skipped matches that are kept, with their reasons
 

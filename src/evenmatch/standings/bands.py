@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from evenmatch.standings.board import DivisionThreshold, Snapshot, Standing
-from evenmatch.standings.division import division_at
-from evenmatch.standings.hysteresis import kept_down_to
+from evenmatch.standings.division import division_at, kept_down_to
 
 
 def band_of(snapshot: Snapshot, standing: Standing) -> str | None:

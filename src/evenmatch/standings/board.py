@@ -13,8 +13,7 @@ from evenmatch.errors import BadParameterError, InputError
 from evenmatch.history import Flags, Floats, Times
 from evenmatch.standings.activity import Activity
 from evenmatch.standings.distribution import Distribution, Population
-from evenmatch.standings.division import Division
-from evenmatch.standings.hysteresis import settle
+from evenmatch.standings.division import Division, settle
 from evenmatch.standings.percentile_decay import lowered, percentile_falls
 from evenmatch.standings.placement import UNKNOWN
 from evenmatch.standings.rules import AUTO, StandingsRules

@@ -7,8 +7,7 @@ from collections.abc import Callable
 import numpy as np
 
 from evenmatch.history import Floats
-from evenmatch.systems.parameter import Parameters
-from evenmatch.systems.system import FARTHEST, Records
+from evenmatch.systems.system import FARTHEST, Parameters, Records
 
 
 def move_shown(

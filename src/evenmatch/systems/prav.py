@@ -14,7 +14,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from evenmatch.systems.maths import normal_cdf, quick_cdf
-from evenmatch.systems.refusals import match_of
 from evenmatch.systems.system import (
     Change,
     Columns,
@@ -27,6 +26,7 @@ from evenmatch.systems.system import (
     choice,
     flag,
     kernel,
+    match_of,
     number,
     starting_rating,
     timeless,

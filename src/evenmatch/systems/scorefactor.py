@@ -14,7 +14,6 @@ import numpy as np
 
 from evenmatch.systems.maths import DAY, LOG_10, logistic, score_of
 from evenmatch.systems.moves import move_shown
-from evenmatch.systems.refusals import missing, mixed
 from evenmatch.systems.system import (
     Change,
     Columns,
@@ -30,6 +29,8 @@ from evenmatch.systems.system import (
     flag,
     in_time,
     kernel,
+    missing,
+    mixed,
     number,
     rarely,
 )

@@ -56,15 +56,13 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from evenmatch.errors import InputError, UnknownNameError, UsageError
+from evenmatch.errors import BadParameterError, InputError, UnknownNameError, UsageError
 from evenmatch.history import Columns, Floats, Integers
-from evenmatch.options import Value, choice, flag, number, numbers, options_of, whole
+from evenmatch.options import Value, choice, flag, number, numbers, options_of, shown, whole
 from evenmatch.systems.compiled import kernel, rarely
 from evenmatch.systems.ladder_records import NO_LADDER, Learned, Records
-from evenmatch.systems.parameter import Parameters, build
-from evenmatch.systems.refusals import team_count
 
-__all__ = [
+__all__ = (
     "Change",
     "Columns",
     "Factor",
@@ -91,7 +89,76 @@ __all__ = [
     "starting_rating",
     "timeless",
     "whole",
-]
+)
+
+
+class Parameters:
+    """Base of a system's parameters: a frozen dataclass whose fields are options (see evenmatch.options).
+
+    A system overrides `conflict` where values may not go together.
+    """
+
+    def conflict(self) -> str:
+        """What does not go together and what would be accepted; empty where all is well."""
+        return ""
+
+
+def build(system: str, parameters: type[Parameters], values: Mapping[str, object]) -> Parameters:
+    """Parameters with these values, defaults elsewhere; text is parsed.
+
+    Raises UnknownNameError for a name that the system does not have, BadParameterError for a value it does not accept.
+    """
+    options = options_of(parameters)
+    read: dict[str, Value] = {}
+    for name, value in values.items():
+        if name not in options:
+            raise UnknownNameError(f"parameter of {system}", name, options)
+        try:
+            read[name] = options[name].read(value)
+        except (ValueError, TypeError, OverflowError):
+            raise BadParameterError(f"{name}={shown(value)} for {system}: expected {options[name].accepts}") from None
+    made = parameters(**read)
+    if conflict := made.conflict():
+        raise BadParameterError(f"{system}: {conflict}")
+    return made
+
+
+def mixed(h: Columns, column: str, system: str) -> Iterator[tuple[int, str]]:
+    """Matches in which some players have a value in this column and others have not."""
+    for match, gaps, players in _gaps(h, column):
+        if gaps < players:
+            yield match, f"{column} is empty for {gaps} of {players} players; {system} needs it for all of them or none"
+
+
+def missing(h: Columns, column: str, where: NDArray[np.bool_], system: str) -> Iterator[tuple[int, str]]:
+    """Matches among those chosen (bool (M,)) in which a player has no value in this column."""
+    for match, gaps, players in _gaps(h, column):
+        if where[match]:
+            yield match, f"{column} is empty for {gaps} of {players} players; {system} needs it for every player"
+
+
+def match_of(h: Columns, teams: NDArray[np.integer]) -> NDArray[np.intp]:
+    """The match of each of these teams."""
+    return np.searchsorted(h.team_start, teams, side="right") - 1
+
+
+def _gaps(h: Columns, column: str) -> Iterator[tuple[int, int, int]]:
+    """(match, players without a value, players) for each match with a gap in the column."""
+    gap = np.isnan(getattr(h, column))
+    if not gap.any():
+        return
+    slots = h.slot_start[h.team_start]
+    gaps, players = np.add.reduceat(gap, slots[:-1], dtype=np.int64), np.diff(slots)
+    for match in np.flatnonzero(gaps).tolist():
+        yield match, int(gaps[match]), int(players[match])
+
+
+def team_count(h: Columns, accepted: int, system: str) -> Iterator[tuple[int, str]]:
+    """Matches that have not exactly this many teams."""
+    counts = h.team_start[1:] - h.team_start[:-1]
+    for match in (counts != accepted).nonzero()[0].tolist():
+        yield match, f"{counts[match]} teams; {system} rates matches of exactly {accepted}"
+
 
 FactorValue = float | bool | str
 

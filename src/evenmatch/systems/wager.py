@@ -14,7 +14,6 @@ import numpy as np
 
 from evenmatch.systems.maths import MILLION, product_at_least, ratio_of_wholes
 from evenmatch.systems.moves import move_shown
-from evenmatch.systems.refusals import mixed
 from evenmatch.systems.system import (
     Change,
     Columns,
@@ -27,6 +26,7 @@ from evenmatch.systems.system import (
     below_floor,
     choice,
     kernel,
+    mixed,
     no_columns,
     number,
     rarely,

@@ -14,7 +14,7 @@ import pyarrow as pa
 from evenmatch.errors import InputError, UsageError
 from evenmatch.history import History
 from evenmatch.match import Match
-from evenmatch.tables.assemble import assemble
+from evenmatch.tables.build import assemble
 from evenmatch.tables.files import write_arrow
 from evenmatch.tables.reading import read_matches
 from evenmatch.tables.source import Source

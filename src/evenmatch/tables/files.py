@@ -15,13 +15,141 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.csv as pa_csv
+import pyarrow.json as pa_json
 
-from evenmatch.errors import InputError, UsageError
-from evenmatch.tables.csv_reader import read_csv
-from evenmatch.tables.json_reader import read_json
-from evenmatch.tables.source import Source
+from evenmatch.errors import InputError, RowProblem, UsageError
+from evenmatch.tables.source import Source, csv_records, long_cells, not_utf8
 from evenmatch.tables.table import COLUMNS
 from evenmatch.whole_file import whole_file
+
+_SHOWN = 40  # bytes of a cell shown in a message
+
+
+def read_csv(path: Path, name: str) -> tuple[pa.Table, Source]:
+    """Read the rows; rows with a wrong number of cells or invalid UTF-8 go to `broken` of the source."""
+    header = _header(path, name)
+    try:
+        return _rows(path, skip=False), Source(name, "line", path)
+    except pa.ArrowInvalid:  # Arrow gives no line numbers and cannot show a row of invalid UTF-8
+        broken = tuple(_broken(path, header))
+    text = pa.BufferReader(path.read_bytes().decode(errors="replace").encode())
+    return _rows(text, skip=True), Source(name, "line", path, broken=broken)
+
+
+def _rows(file: Path | pa.BufferReader, *, skip: bool) -> pa.Table:
+    return pa_csv.read_csv(
+        file,
+        parse_options=pa_csv.ParseOptions(
+            newlines_in_values=True, invalid_row_handler=(lambda _: "skip") if skip else None
+        ),
+        convert_options=pa_csv.ConvertOptions(
+            column_types=dict.fromkeys(COLUMNS, pa.large_string()), strings_can_be_null=True, null_values=[""]
+        ),
+    )
+
+
+def _header(path: Path, name: str) -> list[str]:
+    """The column names. Raises InputError if they are not UTF-8."""
+    with long_cells(), path.open(newline="", encoding="utf-8-sig", errors="surrogateescape") as file:
+        reader = csv.reader(file)
+        cells = next((cells for cells in reader if cells), [])
+        line = reader.line_num
+    wrong = next((raw for cell in cells if (raw := not_utf8(cell)) is not None), None)
+    if wrong is not None:
+        raise InputError(f"{name}: line {line}: {wrong[:_SHOWN]!r} is not UTF-8; expected CSV in UTF-8")
+    return cells
+
+
+def _broken(path: Path, header: list[str]) -> list[RowProblem]:
+    """Lines with more or fewer cells than the first line, or with invalid UTF-8 in a known column."""
+    id_column = header.index("match_id") if "match_id" in header else len(header)
+    problems = []
+    for line, cells, width in csv_records(path, errors="surrogateescape"):
+        match_id = _readable(cells[id_column]) if id_column < len(cells) else None
+        if len(cells) != width:
+            reason = f"{len(cells)} columns; expected {width}, as in the first line"
+            problems.append(RowProblem(line, match_id, reason))
+            continue
+        for column, cell in zip(header, cells, strict=True):
+            raw = not_utf8(cell)
+            if raw is not None and column in COLUMNS:
+                reason = f"{column} is {raw[:_SHOWN]!r}, which is not UTF-8; expected a file in UTF-8"
+                problems.append(RowProblem(line, match_id, reason))
+    return problems
+
+
+def _readable(cell: str) -> str:
+    """The cell with every invalid byte replaced, as in the rows."""
+    return cell.encode(errors="surrogateescape").decode(errors="replace")
+
+
+# characters of a line shown in a message
+
+
+def read_json(path: Path, name: str) -> tuple[pa.Table, Source]:
+    """Read the rows of a JSON Lines file with Arrow; if that fails, with the slower `read_lines`."""
+    texts = pa.schema([(name, pa.large_string()) for name in ("match_id", "ladder", "player", "team")])
+    try:
+        options = pa_json.ParseOptions(explicit_schema=texts, newlines_in_values=False)
+        rows = pa_json.read_json(path, parse_options=options)
+        rows.validate(full=True)
+    except pa.ArrowInvalid:
+        return read_lines(path, name)  # numbers as names, or invalid lines: find them
+    absent = [name for name in texts.names if rows[name].null_count == len(rows)]
+    return rows.drop_columns(absent), Source(name, "line", path, form="jsonl")
+
+
+def read_lines(path: Path, name: str) -> tuple[pa.Table, Source]:
+    """Read a JSON Lines file line by line, with line numbers and every invalid line; slow."""
+    broken, listed, numbers = [], [], []
+    with path.open(encoding="utf-8-sig", errors="surrogateescape", newline="\n") as file:
+        for number, text in enumerate(file, 1):
+            if not text.strip():
+                continue
+            cells, reason = _cells(text.strip())
+            if reason is None:
+                listed.append(cells)
+                numbers.append(number)
+            else:
+                match_id = cells.get("match_id")
+                broken.append(
+                    RowProblem(number, _readable_text(match_id) if isinstance(match_id, str) else None, reason)
+                )
+    names = dict.fromkeys(name for cells in listed for name in cells)
+    rows = pa.table({name: pa.array([_text(cells.get(name)) for cells in listed], pa.large_string()) for name in names})
+    return rows, Source(name, "line", path, numbers, tuple(broken))
+
+
+def _cells(text: str) -> tuple[dict[str, object], str | None]:
+    """The cells of a line, and the reason if it is not a valid row, else None."""
+    raw = not_utf8(text)
+    shown = repr(text[:_SHOWN] if raw is None else raw[:_SHOWN])
+    detail = ""
+    try:
+        cells = json.loads(text)
+        if isinstance(cells, dict):
+            json.dumps(cells, ensure_ascii=False).encode()  # rejects a lone surrogate
+            return cells, None
+    except UnicodeEncodeError:
+        if raw is not None:
+            return cells, f"{shown} is not UTF-8; expected a file in UTF-8"
+        return cells, f"{shown} contains half of a surrogate pair; expected valid Unicode"
+    except json.JSONDecodeError as error:
+        detail = f" ({error.msg.removesuffix(' at')} at column {error.colno})"
+    except (ValueError, RecursionError) as error:  # too many digits, too deep
+        detail = f" ({error})"
+    return {}, f"{shown} is not a JSON object{detail}; expected one per line"
+
+
+def _readable_text(text: str) -> str:
+    return text.encode(errors="surrogatepass").decode(errors="replace")
+
+
+def _text(value: object) -> str | None:
+    if value is None or isinstance(value, str):
+        return value
+    return json.dumps(value)
+
 
 FORMS = {".csv": "csv", ".parquet": "parquet", ".jsonl": "jsonl", ".ndjson": "jsonl"}
 _FORMAT_NAMES = {"csv": "CSV", "parquet": "Parquet", "jsonl": "JSON Lines"}

@@ -5,9 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 from evenmatch.errors import BadRowsError
-from evenmatch.tables.assemble import assemble
-from evenmatch.tables.files import read_rows
-from evenmatch.tables.json_reader import read_lines
+from evenmatch.tables.build import assemble
+from evenmatch.tables.files import read_lines, read_rows
 from evenmatch.tables.table import MatchTable
 from evenmatch.times import format_named
 

@@ -11,6 +11,7 @@ from starlette.responses import PlainTextResponse, RedirectResponse, Response
 from starlette.routing import Match, Route, Router
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from evenmatch.accounts.sessions import Session
 from evenmatch.errors import (
     AccessError,
     BusyError,
@@ -27,15 +28,12 @@ from evenmatch.http.logs import log
 from evenmatch.http.problems import kind_of
 from evenmatch.http.request_context import BodyRefusedError, context_of, logged_path
 from evenmatch.http.site import Site, anonymous_client
-from evenmatch.service.callers.sessions import Session
-from evenmatch.service.queries.visibility import Visibility
-from evenmatch.web.assets import send_asset
+from evenmatch.ladders.visibility import Visibility
 from evenmatch.web.cookies import SESSION, Cookies
 from evenmatch.web.forms import FieldError, refused
-from evenmatch.web.page_request import PageRequest, address
+from evenmatch.web.page_request import PageRequest, SharedState, address, send_asset
 from evenmatch.web.page_route import PageRoute
 from evenmatch.web.pages import PAGES
-from evenmatch.web.shared_state import SharedState
 from evenmatch.web.view_models import LadderShown
 
 STYLES = "style-src 'self' 'unsafe-inline'"  # the chart library inserts styles; scripts come from this site only

@@ -13,8 +13,8 @@ from urllib.parse import quote
 from starlette.requests import Request
 from starlette.responses import Response
 
+from evenmatch.accounts.sessions import LASTS
 from evenmatch.http.path_text import as_meant, is_text
-from evenmatch.service.callers.sessions import LASTS
 
 SESSION, ME, NOTICE, ONCE = "evenmatch-session", "evenmatch-me", "evenmatch-notice", "evenmatch-once"
 PREFIX = "__Host-"

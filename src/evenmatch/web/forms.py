@@ -2,11 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
+from types import MappingProxyType
+from typing import NamedTuple
 
-from evenmatch.errors import EvenmatchError, UnknownNameError
+from evenmatch import systems
+from evenmatch.errors import EvenmatchError, UnknownNameError, UsageError
+from evenmatch.ladders.rule_overrides import check_installed
+from evenmatch.ladders.settings import SETTINGS, Settings
+from evenmatch.options import Choice, options_of, shown
+from evenmatch.rating import rules
+from evenmatch.systems.system import Rules
 
 CONFIRM = "confirm"  # the field in which a name is typed as confirmation; never filled from the URL
 Fields = tuple[tuple[str, str], ...]  # names and values, in the order of the request
@@ -73,3 +81,118 @@ def refused(action: str, sent: Fields, error: EvenmatchError) -> Form:
     if isinstance(error, FieldError):
         return Form(action, sent, error.error, error.field)
     return Form(action, sent, error)
+
+
+FIELD = "p."  # prefix of a parameter's form field
+
+
+class Field(NamedTuple):
+    """A parameter in the form: field name, label, value as typed, meaning, and accepted values."""
+
+    name: str
+    called: str
+    value: str
+    meaning: str
+    accepts: str
+
+
+class RulesForm(NamedTuple):
+    """The choices of the form: systems, presets of the selected system, and its parameters."""
+
+    system: str
+    systems: tuple[str, ...]
+    preset: str
+    presets: tuple[str, ...]
+    fields: tuple[Field, ...]
+
+
+def rules_form(chosen: Rules, sent: Mapping[str, str] = MappingProxyType({})) -> RulesForm:
+    """Return the form filled with these rules; `sent`: the values of a refused submission."""
+    declared, values = options_of(chosen.system.parameters), chosen.values()
+    typed = sent if sent.get("shown_system") == chosen.system.name else {}
+    fields = tuple(
+        Field(
+            *(FIELD + name, name.replace("_", " "), typed.get(FIELD + name, shown(values[name]))),
+            *(option.meaning, option.accepts),
+        )
+        for name, option in declared.items()
+    )
+    known = dict.fromkeys([*systems.names(), chosen.system.name])  # the ladder's own system may come from a file
+    return RulesForm(chosen.system.name, tuple(known), chosen.preset or "", tuple(chosen.system.presets), fields)
+
+
+def base_rules(sent: Mapping[str, str], present: Rules) -> Rules:
+    """Return the default rules of the form's system and preset; `present` if they are the present ones.
+
+    Raises UnknownNameError for a system that is not installed.
+    """
+    system, preset = sent.get("system") or present.system.name, sent.get("preset") or None
+    if system != present.system.name:
+        check_installed(system)
+    if system == present.system.name and preset == present.preset:
+        return present
+    if preset is not None and preset not in systems.find(system).presets:
+        preset = None  # a preset of the previously selected system
+    return rules(system, preset)
+
+
+def chosen_rules(sent: Mapping[str, str], present: Rules) -> Rules:
+    """Return the rules of a form; values that it does not change are those of `base_rules`.
+
+    Parameter values are ignored if the form shows those of another system or preset than the selected one. Raises
+    UnknownNameError for a system that is not installed, FieldError for a parameter with an invalid value.
+    """
+    base = base_rules(sent, present)
+    system, preset = sent.get("system") or present.system.name, sent.get("preset") or None
+    if (sent.get("shown_system", system), sent.get("shown_preset") or None) != (system, preset):
+        return base
+    typed = {key.removeprefix(FIELD): value.strip() for key, value in sent.items() if key.startswith(FIELD)}
+    before = {name: shown(value) for name, value in base.values().items()}
+    changed = {name: value for name, value in typed.items() if value != before.get(name)}
+    declared = options_of(base.system.parameters)
+    for name in changed.keys() & declared.keys():
+        try:
+            declared[name].read(changed[name])
+        except (ValueError, TypeError, OverflowError):
+            error = UsageError(f"expected {declared[name].accepts}, got {changed[name][:20]!r}")
+            raise FieldError(FIELD + name, error) from None
+    return Rules.of(base.system, base.preset, **(base.values() | changed)) if changed else base
+
+
+OFFERED = {name: option for name, option in SETTINGS.items() if not option.separate and option.accepts}
+
+
+class SettingField(NamedTuple):
+    """A field of the form. choices: empty if the value is typed."""
+
+    name: str
+    label: str
+    value: str
+    choices: tuple[str, ...]
+
+
+def settings_fields(present: Settings) -> list[SettingField]:
+    """The fields, filled with the present settings; an empty field stands for none."""
+    values = present.plain()
+    return [
+        SettingField(
+            *(name, option.meaning.rstrip("."), "" if values[name] is None else shown(values[name])),
+            option.choices if isinstance(option, Choice) else (),
+        )
+        for name, option in OFFERED.items()
+    ]
+
+
+def settings_of(form: Mapping[str, str]) -> dict[str, object]:
+    """The settings of a submitted form, those that it has. Raises FieldError for a value that is not allowed."""
+    changes: dict[str, object] = {}
+    for name, option in OFFERED.items():
+        if name not in form:
+            continue
+        typed = form[name].strip()
+        with about(name):
+            try:
+                changes[name] = option.read(None if option.optional and not typed else typed)
+            except (ValueError, TypeError, OverflowError):
+                raise UsageError(f"expected {option.accepts}, got {typed[:20]!r}") from None
+    return changes

@@ -5,31 +5,40 @@ Importing this module loads the whole lab: import it inside functions only.
 
 from __future__ import annotations
 
+import asyncio
 import json
-from collections.abc import Callable, Mapping, Sequence
+import time
+from collections import OrderedDict
+from collections.abc import AsyncIterator, Callable, Hashable, Mapping, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
 from math import isnan
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from markupsafe import Markup
 
 from evenmatch.calibration import Point
-from evenmatch.errors import InputError, UnknownNameError
+from evenmatch.corrections.ladder_history import LadderHistory, read_history
+from evenmatch.corrections.replay import Progress
+from evenmatch.errors import ConflictError, InputError, UnknownNameError
+from evenmatch.http.site import Site, anonymous_client
+from evenmatch.jobs.jobs import Work
 from evenmatch.lab import stored_results
 from evenmatch.lab.backtests.backtest import backtest
 from evenmatch.lab.backtests.report import embed
-from evenmatch.lab.ladder import health_charts, wait_charts
-from evenmatch.lab.ladder.health import LadderHealth, health
-from evenmatch.lab.ladder.health_findings import health_findings
+from evenmatch.lab.ladder import ladder_charts
+from evenmatch.lab.ladder.health import LadderHealth, health, health_findings
 from evenmatch.lab.ladder.what_if import what_if
-from evenmatch.lab.queue import charts, experiment_chart, trial
-from evenmatch.lab.queue.run_result import Run
-from evenmatch.service.jobs import Work
-from evenmatch.service.queries.experiment_audit import ExperimentAudit
-from evenmatch.service.queues.recent_offers import RecentOffer
-from evenmatch.service.replay.ladder_history import LadderHistory, read_history
-from evenmatch.service.replay.ledger_replay import Progress
-from evenmatch.service.service import Service
+from evenmatch.lab.queue import queue_charts, simulation
+from evenmatch.lab.queue.runs import Run
+from evenmatch.operations.service import Service
+from evenmatch.queues.audit import RecentOffer
+from evenmatch.queues.experiment_audit import ExperimentAudit
 from evenmatch.systems.system import Rules
+
+if TYPE_CHECKING:
+    from evenmatch.ladders.standings import View
+
 
 READING = 0.2  # share of the progress that is reading the matches
 WAITS = 2000  # parties in the chart of waits
@@ -47,12 +56,12 @@ class Figure(Protocol):
 
 
 HEALTH: Mapping[str, Callable[[LadderHealth], Figure | None]] = {
-    "levels": health_charts.levels,
-    "floor": health_charts.at_floor,
-    "troubles": health_charts.troubles,
-    "odds": health_charts.odds,
-    "activity": health_charts.activity,
-    "reliability": health_charts.reliability,
+    "levels": ladder_charts.levels,
+    "floor": ladder_charts.at_floor,
+    "troubles": ladder_charts.troubles,
+    "odds": ladder_charts.odds,
+    "activity": ladder_charts.activity,
+    "reliability": ladder_charts.reliability,
 }
 DRAWN: Mapping[str, Callable[[Mapping[str, Any]], Mapping[str, Figure]]] = {
     "backtest": stored_results.backtest_figures,
@@ -83,13 +92,13 @@ def health_figure(found: LadderHealth, of: str) -> str:
 
 def calibration_figure(points: Sequence[Point]) -> Markup:
     """Return the reliability curve of a queue's predictions as JSON for a page."""
-    return _embedded(health_charts.calibration("queue", points))
+    return _embedded(ladder_charts.calibration("queue", points))
 
 
 def experiment_figure(audited: ExperimentAudit) -> Markup | None:
     """Return the differences of two policies as JSON for a page; None: none has an interval yet."""
     rows = [
-        experiment_chart.RelativeDifference(
+        queue_charts.RelativeDifference(
             compared.figure.label, apart.value / first, apart.low / first, apart.high / first, compared.better
         )
         for compared in audited.figures
@@ -97,17 +106,17 @@ def experiment_figure(audited: ExperimentAudit) -> Markup | None:
     ]
     if not rows:
         return None
-    return _embedded(experiment_chart.relative_differences(rows, audited.experiment.design.worth))
+    return _embedded(queue_charts.relative_differences(rows, audited.experiment.design.worth))
 
 
 def waits_figure(recent: Sequence[RecentOffer]) -> str:
     """Return the chart of waits of the parties that were recently offered a match, as JSON."""
     waits = [
-        wait_charts.PartyWait(offer.made_at, wait, percentile)
+        ladder_charts.PartyWait(offer.made_at, wait, percentile)
         for offer in recent
         for wait, percentile in zip(offer.waits, offer.percentiles, strict=True)
     ]
-    return str(wait_charts.waits_over_time(waits[:WAITS]).to_json())
+    return str(ladder_charts.waits_over_time(waits[:WAITS]).to_json())
 
 
 def backtest_work(service: Service, ladder: str, systems: Sequence[str], warm_up: float, say: Say) -> Work:
@@ -167,12 +176,110 @@ def figures_of(kind: str, result: Mapping[str, Any]) -> Figures:
 
 def trial_figures(runs: Sequence[Run]) -> Figures:
     """The figures of a simulation, for script elements: wait against spread, and the distribution of waits."""
-    drawn = {"evenness": charts.wait_against_evenness(runs), "shares": charts.wait_shares(runs)}
+    drawn = {"evenness": queue_charts.wait_against_evenness(runs), "shares": queue_charts.wait_shares(runs)}
     return {name: _embedded(figure) for name, figure in drawn.items()}
 
 
-try_steps, try_preset = trial.try_steps, trial.try_preset
+try_steps, try_preset = simulation.try_steps, simulation.try_preset
 
 
 def _embedded(figure: Figure) -> Markup:
     return Markup(embed(json.loads(figure.to_json())))  # `embed` escapes characters that could end the script element
+
+
+FRESH = 60.0  # seconds for which a health report is shown even if new matches arrived
+TIMES = 20.0  # a report is also shown for this many times its computation time: large ladders are recomputed less often
+LADDERS = 50  # ladders whose health is cached
+KEPT = 24  # cached runs of presets
+PATIENT = 3  # requests that may wait for the simulator; moving a slider sends a new request anyway
+
+
+@dataclass(frozen=True)
+class CachedHealth:
+    """The health of a ladder at a ledger state, or the reason why there is none; `until` is monotonic seconds."""
+
+    seen: tuple[int, int, int]
+    health: LadderHealth | None
+    findings: tuple[str, ...]
+    until: float
+
+
+@dataclass
+class LabCache:
+    """The cache of one process. Call `health`, `begin` and `turn` in the event loop, `run` and `keep` within a turn.
+
+    words  the progress message of each job of this process, by ladder and kind
+    """
+
+    _reports: OrderedDict[str, CachedHealth] = field(default_factory=OrderedDict)
+    _computing: dict[tuple[str, bool], asyncio.Task[CachedHealth]] = field(default_factory=dict)
+    _runs: OrderedDict[Hashable, Run] = field(default_factory=OrderedDict)
+    _turn: asyncio.Lock = field(default_factory=asyncio.Lock)
+    _waiting: int = 0
+    words: dict[tuple[str, str], str] = field(default_factory=dict)
+
+    def known(self, view: View) -> CachedHealth | None:
+        """The cached health of a ladder; None if there is none or it is too old."""
+        report = self._reports.get(view.head.name)
+        if report is None or (report.seen != _state(view) and time.monotonic() > report.until):
+            return None
+        return report
+
+    async def health(self, site: Site, view: View) -> CachedHealth:
+        """Return the health of a ladder; simultaneous requests share one computation."""
+        if (report := self.known(view)) is not None:
+            return report
+        return await asyncio.shield(self.begin(site, view))
+
+    def begin(self, site: Site, view: View) -> asyncio.Task[CachedHealth]:
+        """Start to compute the health of a ladder, unless that is already running."""
+        key = view.head.name, anonymous_client.get() is not None  # those who are logged in wait for no stranger
+        if key not in self._computing:
+            computing = asyncio.create_task(self._compute(site, view))
+            self._computing[key] = computing
+            computing.add_done_callback(lambda _: self._computing.pop(key))
+        return self._computing[key]
+
+    async def _compute(self, site: Site, view: View) -> CachedHealth:
+        name = view.head.name
+        report = await site.work(_compute_health, site, view, within=None)
+        self._reports[name] = report
+        self._reports.move_to_end(name)
+        while len(self._reports) > LADDERS:
+            self._reports.popitem(last=False)
+        return report
+
+    @asynccontextmanager
+    async def turn(self) -> AsyncIterator[None]:
+        """Hold the lock of the simulator. Raises ConflictError if too many requests wait for it."""
+        if self._waiting >= PATIENT:
+            raise ConflictError("the simulator is busy with other requests; try again in some seconds")
+        self._waiting += 1
+        try:
+            async with self._turn:
+                yield
+        finally:
+            self._waiting -= 1
+
+    def run(self, key: Hashable) -> Run | None:
+        """The cached run of this key."""
+        return self._runs.get(key)
+
+    def keep(self, key: Hashable, run: Run) -> None:
+        """Cache a run; the oldest are removed above KEPT."""
+        self._runs[key] = run
+        while len(self._runs) > KEPT:
+            self._runs.popitem(last=False)
+
+
+def _state(view: View) -> tuple[int, int, int]:
+    return view.head.position, view.head.generation, view.head.corrected
+
+
+def _compute_health(site: Site, view: View) -> CachedHealth:
+    pass
+
+    began = time.monotonic()
+    health, findings = health_of(site.service, view.head.name)
+    took = time.monotonic() - began
+    return CachedHealth(_state(view), health, tuple(findings), time.monotonic() + max(FRESH, TIMES * took))

@@ -2,32 +2,367 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+import asyncio
+import gzip
+import hashlib
+import importlib.util
+import math
+import re
+from collections import Counter
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
-from functools import cached_property
+from contextvars import Context
+from dataclasses import dataclass, field
+from functools import cached_property, lru_cache
+from importlib import resources
+from pathlib import Path
 from typing import NamedTuple
 from urllib.parse import parse_qsl, quote, unquote, urlencode
 
+import jinja2
+from markupsafe import Markup
+from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
-from starlette.responses import HTMLResponse, RedirectResponse, Response
+from starlette.responses import HTMLResponse, PlainTextResponse, RedirectResponse, Response
 
-from evenmatch.errors import AccessError, EvenmatchError, ForbiddenError, StoreError, UsageError
+from evenmatch.accounts.access import ANYONE, Caller
+from evenmatch.accounts.audit_entries import AuditEntry
+from evenmatch.accounts.sessions import Credential, Session
+from evenmatch.errors import AccessError, BusyError, EvenmatchError, ForbiddenError, StoreError, UsageError
 from evenmatch.http.access import allow, check_own
+from evenmatch.http.logs import log
 from evenmatch.http.path_text import is_text
 from evenmatch.http.problems import within
 from evenmatch.http.request_context import context_of
 from evenmatch.http.site import Site
-from evenmatch.service.callers.access import ANYONE, Caller
-from evenmatch.service.callers.audit_entry import AuditEntry
-from evenmatch.service.callers.credential_checks import Credential
-from evenmatch.service.callers.sessions import Session
-from evenmatch.service.queries.ladder_queries import LadderQueries
-from evenmatch.web import assets
+from evenmatch.http.waiting_requests import Waiter
+from evenmatch.lab.safe_names import plain, visible
+from evenmatch.ladders.ladder_queries import LadderQueries
+from evenmatch.times import iso_time
 from evenmatch.web.cookies import ME, NOTICE, ONCE, SESSION, Cookies
 from evenmatch.web.forms import CONFIRM, FieldError, Fields, Form, refused
-from evenmatch.web.shared_state import SharedState
-from evenmatch.web.templates import Values, render
+from evenmatch.web.lab_jobs import LabCache
+from evenmatch.web.view_models import seen_of
+
+OWN = {"evenmatch.css": "text/css", "evenmatch.js": "text/javascript", "icon.svg": "image/svg+xml"}
+PLOTLY = "plotly.min.js"
+FOREVER = "public, max-age=31536000, immutable"  # the URL contains a version of the content
+
+
+class Asset(NamedTuple):
+    """A file as it is sent: its content, the content compressed by gzip, its media type and version."""
+
+    body: bytes
+    packed: bytes
+    kind: str
+    version: str
+
+
+@lru_cache(8)
+def asset(name: str) -> Asset:
+    """Return the file of this name. Raises KeyError if there is none."""
+    if name == PLOTLY:
+        body, kind = _plotly().read_bytes(), "text/javascript"
+    else:
+        kind = OWN[name]
+        body = resources.files("evenmatch.web").joinpath("static", name).read_bytes()
+    version = hashlib.blake2b(body, digest_size=6).hexdigest()
+    return Asset(body, gzip.compress(body, 6, mtime=0), f"{kind}; charset=utf-8", version)
+
+
+@lru_cache(1)
+def addresses() -> dict[str, str]:
+    """The URL of each file by template name, such as `plotly`, `icon` and `evenmatch_css`."""
+    versions = {name: asset(name).version for name in OWN} | {PLOTLY: _plotly_version()}
+    return {name.partition(".")[0] + _suffix(name): f"/assets/{version}/{name}" for name, version in versions.items()}
+
+
+def _suffix(name: str) -> str:
+    return "" if name in (PLOTLY, "icon.svg") else "_" + name.rpartition(".")[2]
+
+
+async def send_asset(request: Request) -> Response:
+    """Send a file, which browsers may cache for a year."""
+    name = request.path_params["name"]
+    if name not in (*OWN, PLOTLY):
+        return PlainTextResponse("no such file", 404)
+    file = await run_in_threadpool(asset, name)  # the first call reads and compresses the file
+    headers = {"Cache-Control": FOREVER, "Vary": "Accept-Encoding", "X-Content-Type-Options": "nosniff"}
+    if "gzip" in request.headers.get("accept-encoding", ""):
+        return Response(file.packed, headers=headers | {"Content-Encoding": "gzip"}, media_type=file.kind)
+    return Response(file.body, headers=headers, media_type=file.kind)
+
+
+@lru_cache(1)
+def _plotly() -> Path:
+    """The path of the chart library's script, without importing the package."""
+    spec = importlib.util.find_spec("plotly")
+    assert spec is not None
+    assert spec.submodule_search_locations is not None
+    return Path(spec.submodule_search_locations[0]) / "package_data" / PLOTLY
+
+
+def _plotly_version() -> str:
+    """A version from the file size: no need to read four megabytes before the first chart is opened."""
+    return f"{_plotly().stat().st_size:x}"
+
+
+Values = Mapping[str, object]
+LONGEST = 60  # characters of a name
+MINUS = re.compile(r"(?<![\w.-])-(?=\d)")
+MINUTE, HOUR, DAY = 60, 3600, 86_400
+EXACT = 20  # minutes up to which seconds are shown
+
+
+def render(template: str, values: Values) -> str:
+    """Render a template with these values."""
+    return _environment().get_template(f"{template}.html.jinja").render(values)
+
+
+@lru_cache(1)
+def _environment() -> jinja2.Environment:
+    environment = jinja2.Environment(
+        loader=jinja2.FunctionLoader(_source),
+        autoescape=True,
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        auto_reload=False,
+    )
+    environment.filters |= {
+        "plain": plain,
+        "name": name,
+        "number": number,
+        "signed": signed,
+        "direction": direction,
+        "count": count,
+        "percent": percent,
+        "seconds": seconds,
+        "moment": moment,
+        "sentence": sentence,
+        "ago": ago,
+    }
+    return environment
+
+
+def _source(path: str) -> str | None:
+    try:
+        return resources.files("evenmatch.web").joinpath("templates", path).read_text("utf-8")
+    except FileNotFoundError:
+        return None
+
+
+def name(text: str, longest: int = LONGEST) -> Markup:
+    """A user-supplied name, bidi-isolated and shortened; the title attribute holds a longer one in full."""
+    shown = visible(text, longest)
+    title = Markup(' title="{}"').format(plain(text)) if len(text) > longest else Markup()
+    return Markup("<bdi{}>{}</bdi>").format(title, shown)
+
+
+def number(value: float | None, digits: int | None = None) -> str:
+    """A formatted number; without `digits`, 0 to 2 decimals depending on its size."""
+    if value is None or not math.isfinite(value):
+        return "–"
+    if digits is None:
+        size = abs(value)
+        digits = 0 if size >= 1000 else 1 if size >= 100 else 2
+    return f"{value:,.{digits}f}".replace("-", "−")
+
+
+def signed(value: float | None, digits: int | None = None) -> str:
+    """A rating change with its sign."""
+    if value is None or not math.isfinite(value):
+        return "–"
+    if digits is None:
+        digits = 1 if abs(value) >= 10 else 2
+    text = f"{value:+,.{digits}f}"
+    return "±0" if float(text.replace(",", "")) == 0 else text.replace("-", "−")
+
+
+def direction(shown: str) -> str:
+    """The CSS class of a change as `signed` shows it: up, down, or none for ±0."""
+    return {"+": "up", "−": "down"}.get(shown[:1], "")
+
+
+def count(value: float, noun: str = "", plural: str = "") -> str:
+    """A count with its noun: 1 match, 2,000 matches."""
+    if not noun:
+        return f"{value:,.0f}"
+    return f"{value:,.0f} {noun if value == 1 else plural or noun + 's'}"
+
+
+def percent(share: float | None, digits: int = 0) -> str:
+    """A share, 0..1, as percent."""
+    return "–" if share is None or not math.isfinite(share) else f"{100 * share:.{digits}f} %"
+
+
+def seconds(value: float | None) -> str:
+    """A duration: 12 s, 4 min 2 s, 25 min, 3 h."""
+    if value is None or not math.isfinite(value):
+        return "–"
+    if round(value) < 2 * MINUTE:
+        return f"{value:.0f} s"
+    if round(value) < EXACT * MINUTE:
+        minutes, rest = divmod(round(value), MINUTE)
+        return f"{minutes} min {rest} s" if rest else f"{minutes} min"
+    return roughly(value)
+
+
+def roughly(value: float) -> str:
+    """A duration in one unit: 12 s, 4 min, 3 h. Keep it equal to `roughly` in evenmatch.js."""
+    if value < 2 * MINUTE:
+        return f"{value:.0f} s"
+    if value < 2 * HOUR:
+        return f"{value / MINUTE:.0f} min"
+    return f"{value / HOUR:.0f} h" if value < 2 * DAY else f"{value / DAY:.0f} days"
+
+
+def sentence(text: str) -> str:
+    """The text with a capital first letter, and a typographic minus in negative numbers."""
+    return MINUS.sub("−", f"{text[:1].upper()}{text[1:]}")
+
+
+def moment(micros: int | None) -> Markup:
+    """A time as an HTML `time` element, in UTC; `micros`: microseconds since the epoch."""
+    if micros is None:
+        return Markup("–")
+    text = iso_time(micros)
+    return Markup('<time datetime="{}">{} {}</time>').format(text, text[:10], text[11:16])
+
+
+def ago(micros: int | None, now: int) -> Markup:
+    """The time that has passed since `micros`, as a `time` element with the exact time in its title."""
+    if micros is None:
+        return Markup("–")
+    text, passed = iso_time(micros), (now - micros) / 1e6
+    words = "just now" if abs(passed) < MINUTE else f"{roughly(passed)} ago" if passed > 0 else f"in {roughly(-passed)}"
+    exact = text[:16].replace("T", " ")
+    return Markup('<time datetime="{}" title="{} UTC" data-ago>{}</time>').format(text, exact, words)
+
+
+EVERY = 1.0  # seconds between two polls of a ladder that has open streams
+MOST, EACH = 2000, 60  # open streams per process (a quarter of its connections at most), and per client address
+RETRY = 30.0  # seconds after which a page that found too many open may ask again
+STILL = 15.0  # seconds of silence after which a comment is sent, so that proxies do not close the stream
+
+
+class Changes(NamedTuple):
+    """Values that are compared between polls: the ledger state of the standings, and the last change of the queues."""
+
+    standings: str
+    queue: int
+
+    def since(self, before: Changes | None) -> list[str]:
+        """The names of the parts that have changed: `ladder`, `queue`."""
+        if before is None:
+            return []
+        return [what for what in ("ladder", "queue") if getattr(self, _FIELD[what]) != getattr(before, _FIELD[what])]
+
+
+_FIELD = {"ladder": "standings", "queue": "queue"}
+
+
+class _Listener:
+    """An open stream, and the events that it has not sent yet."""
+
+    def __init__(self, waiter: Waiter) -> None:
+        self.waiter = waiter
+        self.unread: list[str] = []
+
+
+class ChangeStream:
+    """The open streams by ladder, with one polling task per ladder. Use it in the event loop's thread only."""
+
+    def __init__(self, site: Site) -> None:
+        self._site = site
+        self._listeners: dict[str, set[_Listener]] = {}
+        self._by_client: Counter[str] = Counter()  # streams by client address
+        self._pollers: dict[str, asyncio.Task[None]] = {}
+
+    def __len__(self) -> int:
+        return sum(map(len, self._listeners.values()))
+
+    @contextmanager
+    def place(self, who: str) -> Iterator[None]:
+        """Count a stream of a client address until it ends. Raises BusyError if there are too many."""
+        most = min(MOST, self._site.connections.limits.total // 4)
+        if self._by_client.total() >= most or self._by_client[who] >= EACH:
+            setting = " (a quarter of EVENMATCH_CONNECTIONS)" if self._by_client.total() >= most < MOST else ""
+            raise BusyError(f"too many pages are open{setting}; reload this one by hand", RETRY)
+        self._by_client[who] += 1
+        try:
+            yield
+        finally:
+            self._by_client[who] -= 1
+            if not self._by_client[who]:
+                del self._by_client[who]
+
+    async def of(self, ladder: str, seen: str, waiter: Waiter) -> AsyncIterator[str]:
+        """Yield `ladder` or `queue` after each change, and "" as a sign of life; `seen`: the state the page shows."""
+        listener = _Listener(waiter)
+        self._listeners.setdefault(ladder, set()).add(listener)
+        if ladder not in self._pollers:
+            task = asyncio.create_task(self._poll(ladder), context=Context())  # in no threads that a stranger occupies
+            self._pollers[ladder] = task
+        try:
+            if await self._site.work(lambda: seen_of(self._site.service.shown_view(ladder))) != seen:
+                yield "ladder"
+            while not waiter.is_over and not self._site.stopping.is_set():
+                if not await waiter.news(STILL):
+                    yield ""
+                while listener.unread:
+                    yield listener.unread.pop(0)
+        finally:
+            self._remove(ladder, listener)
+
+    def _remove(self, ladder: str, listener: _Listener) -> None:
+        listeners = self._listeners[ladder]
+        listeners.discard(listener)
+        if not listeners:
+            del self._listeners[ladder]
+            self._pollers.pop(ladder).cancel()
+
+    async def _poll(self, ladder: str) -> None:
+        before: Changes | None = None
+        while not self._site.stopping.is_set():
+            try:
+                now = await self._site.work(self._read_changes, ladder)
+            except EvenmatchError as error:
+                log.warning("a watched ladder cannot be read", ladder=ladder, error=str(error))
+            else:
+                for event in now.since(before):
+                    self._send(ladder, event)
+                before = now
+            try:
+                await asyncio.wait_for(self._site.stopping.wait(), EVERY)
+            except TimeoutError:
+                continue
+
+    def _send(self, ladder: str, event: str) -> None:
+        for listener in self._listeners.get(ladder, ()):
+            if event not in listener.unread:
+                listener.unread.append(event)
+                listener.waiter.wake()
+
+    def _read_changes(self, ladder: str) -> Changes:
+        view = self._site.service.shown_view(ladder)
+        return Changes(seen_of(view), self._site.queue_service.last_change(ladder))
+
+
+@dataclass(frozen=True)
+class SharedState:
+    """The services, the open change streams, the queries and the lab cache."""
+
+    site: Site
+    change_stream: ChangeStream
+    reading: LadderQueries
+    lab_cache: LabCache = field(default_factory=LabCache)
+
+    @classmethod
+    def over(cls, site: Site) -> SharedState:
+        """Create the shared state of a site."""
+        return cls(site, ChangeStream(site), LadderQueries(site.service, site.service.shown_view))
+
 
 LONGEST_NAME = 200
 MOST_FIELDS = 2_000  # of a form
@@ -285,7 +620,7 @@ class PageRequest:
             values = {
                 "visit": self,
                 "address": address,
-                "assets": assets.addresses(),
+                "assets": addresses(),
                 "now": self.site.service.clock(),
                 "proof_of_session": "" if self.session is None else self.session.proof,
                 **(make() if callable(make) else make),

@@ -7,10 +7,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
-from evenmatch.service.queries.match_profiles import MatchProfile, Part, TeamProfile
-from evenmatch.service.queries.placement_progress import placement_rule
-from evenmatch.service.queries.standings import View
-from evenmatch.service.queries.visibility import Visibility
+from evenmatch.ladders.standings import View
+from evenmatch.ladders.visibility import Visibility
+from evenmatch.players.matches import MatchProfile, Part, TeamProfile
+from evenmatch.players.placement import placement_rule
 from evenmatch.standings.bands import division_notes
 from evenmatch.standings.board import Snapshot, Standing
 from evenmatch.systems.system import Change, Factor, FactorValue, System

@@ -17,7 +17,7 @@ from evenmatch.errors import DamageError, UsageError
 from evenmatch.times import EPOCH
 
 if TYPE_CHECKING:
-    from evenmatch.service.service import Service
+    from evenmatch.operations.service import Service
 
 DATABASE = "evenmatch.db"
 VARIABLE = "EVENMATCH_DB"
@@ -63,7 +63,7 @@ class _NoLadderError(Exception):
 @contextmanager
 def opened(db: str) -> Iterator[Service]:
     """Open the database of --db. Raises UsageError if it does not exist."""
-    from evenmatch.service.open_database import open_existing
+    from evenmatch.operations.open_database import open_existing
 
     create = f"To create it: {typed(db, 'ladder create NAME --system S')}"
     if db.strip() and "://" not in db and not Path(db).exists():
@@ -88,7 +88,7 @@ def typed(db: str, command: str, *words: object, names: Sequence[str] = ()) -> s
     """
     line = ["evenmatch", *command.split(), *map(str, words)]
     if db != (os.environ.get(VARIABLE) or DATABASE):
-        from evenmatch.service.open_database import without_password
+        from evenmatch.operations.open_database import without_password
 
         line += ["--db", without_password(db)]
     if any(name.startswith("-") for name in names):

@@ -190,7 +190,7 @@ def _lines(what: str, total: int | None) -> Iterator[Callable[..., None]]:
 
 def compile_ahead(parts: Sequence[str], what: str) -> None:
     """Compile the kernels of `parts` that are missing on this machine, so that no later request waits for them."""
-    from evenmatch.service.kernels import Compilation, missing
+    from evenmatch.operations.kernels import Compilation, missing
 
     lacking = missing(parts)
     if not lacking:

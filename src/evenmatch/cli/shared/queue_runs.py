@@ -20,7 +20,7 @@ from evenmatch.errors import UsageError
 from evenmatch.whole_file import whole_file
 
 if TYPE_CHECKING:
-    from evenmatch.lab.queue.run_result import Run
+    from evenmatch.lab.queue.runs import Run
 
 HEADS = (
     *("name", "wait p50", "p95", "max", "spread p50", "p95", "45–55%", "true", "law", "violations", "unmatched"),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from evenmatch.client.call import Call
 from evenmatch.client.operation import operation
-from evenmatch.http.models.health import Health
+from evenmatch.http.models.jobs import Health
 
 
 class Monitoring:

@@ -8,25 +8,23 @@ from evenmatch.client.call import Call, get, new_key, path_of, post, put, whole
 from evenmatch.client.operation import operation
 from evenmatch.http.models.corrections import CorrectionEffect
 from evenmatch.http.models.jobs import JobOut
-from evenmatch.http.models.ladder_changes import (
-    DecayOut,
-    LadderCreate,
-    LadderOut,
-    RulesChange,
-    SeasonCreate,
-    SeasonOpened,
-    SettingsChange,
-    StartingRatings,
-    StartingRatingsSet,
-)
 from evenmatch.http.models.ladders import (
+    DecayOut,
     HeadOut,
+    LadderCreate,
     LadderDetails,
+    LadderOut,
     LadderRules,
     LaddersPage,
     LearnedPage,
     PoliciesPage,
+    RulesChange,
+    SeasonCreate,
+    SeasonOpened,
     SeasonsPage,
+    SettingsChange,
+    StartingRatings,
+    StartingRatingsSet,
     SystemsPage,
 )
 

@@ -4,15 +4,19 @@ from __future__ import annotations
 
 from evenmatch.client.call import Call, get, path_of, post
 from evenmatch.client.operation import operation
-from evenmatch.http.models.player_identities import (
+from evenmatch.http.models.players import (
     MergeRequest,
     OddNamesPage,
     PlayerErased,
+    PlayerMatches,
+    PlayerOut,
+    PlayerPath,
+    PlayerProfile,
     PlayerRenamed,
+    PlayersFound,
     PlayersMerged,
     RenameRequest,
 )
-from evenmatch.http.models.players import PlayerMatches, PlayerOut, PlayerPath, PlayerProfile, PlayersFound
 
 
 class Players:

@@ -6,9 +6,18 @@ from datetime import datetime
 
 from evenmatch.client.call import Call, delete, get, new_key, nothing, path_of, put
 from evenmatch.client.operation import operation
-from evenmatch.http.models.experiments import ExperimentOut, StartExperiment
-from evenmatch.http.models.queue_audit import QueueAuditOut
-from evenmatch.http.models.queues import FilterChange, FilterOut, PenaltyOut, QueueOut, QueuesPage, SetQueue, TicketOf
+from evenmatch.http.models.queues import (
+    ExperimentOut,
+    FilterChange,
+    FilterOut,
+    PenaltyOut,
+    QueueAuditOut,
+    QueueOut,
+    QueuesPage,
+    SetQueue,
+    StartExperiment,
+    TicketOf,
+)
 
 
 class QueueCalls:

@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 from pydantic import ConfigDict, Field, JsonValue
 
 from evenmatch.http.models.base import Moment, Name, RequestModel, ResponseModel, Text, examples
-from evenmatch.http.models.ladder_changes import EventId
+from evenmatch.http.models.ladders import EventId
 from evenmatch.http.models.matches import TEAMS, MatchReport
 
 Reason = Annotated[Text, Field(max_length=2000)]

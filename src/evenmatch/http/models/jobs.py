@@ -56,3 +56,9 @@ class JobsPage(ResponseModel):
 
     items: list[JobOut]
     next: str | None
+
+
+class Health(ResponseModel):
+    """The service is healthy."""
+
+    status: Literal["ok"]

@@ -2,11 +2,235 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from typing import Annotated, Literal
+
 from pydantic import ConfigDict, Field
 from pydantic.config import JsonDict
 
-from evenmatch.http.models.base import Moment, ResponseModel
-from evenmatch.http.models.ladder_changes import LadderOut, SettingsOut
+from evenmatch.http.models.base import Moment, Name, RequestModel, ResponseModel
+from evenmatch.http.models.options import OptionsRequest, OptionsResponse, checked_fields, response_fields
+from evenmatch.ladders.settings import SETTINGS
+
+Parameter = Annotated[
+    float | bool | str | list[float] | None, Field(description="Value of a parameter that `evenmatch systems` lists.")
+]
+Parameters = Annotated[dict[Name, Parameter], Field(max_length=256)]
+Rating = Annotated[float, Field(description="A rating on the scale that the ladder shows.")]
+EventId = Annotated[
+    Name | None,
+    Field(
+        description="Chosen by you: a repeated request changes nothing; the same id with other content is a conflict."
+    ),
+]
+
+
+REQUESTED = {**SETTINGS, "divisions": replace(SETTINGS["divisions"], default=[])}
+
+
+class DivisionIn(RequestModel):
+    """A division: a range of percentiles, from `lowest` up to the next division."""
+
+    name: Name
+    lowest: Annotated[int, Field(ge=1, le=100)]
+
+
+@checked_fields(REQUESTED, divisions=Annotated[list[DivisionIn], Field(min_length=1, max_length=100)])
+class SettingsChange(OptionsRequest):
+    """Settings of a ladder apart from its rating rules; omitted settings stay unchanged."""
+
+    model_config = ConfigDict(json_schema_extra={"examples": [{"title": "Arena 6v6", "placement": 5, "team_size": 6}]})
+
+    def named(self) -> dict[str, object]:
+        """The settings that were sent, in the form that `Settings.changed` takes."""
+        sent = {name: getattr(self, name) for name in self.model_fields_set}
+        if "divisions" in sent:
+            sent["divisions"] = [(division.name, division.lowest) for division in self.divisions]
+        return sent
+
+
+class LadderCreate(RequestModel):
+    """The ladder to create."""
+
+    model_config = ConfigDict(
+        json_schema_extra={
+            "examples": [
+                {"name": "arena", "system": "wager", "parameters": {"stake": 0.05}, "settings": {"team_size": 6}}
+            ]
+        }
+    )
+
+    name: Name
+    system: Name = Field(description="An installed rating system: elo, glicko2, wager and others.")
+    preset: Name | None = Field(default=None, description="A named set of parameters.")
+    parameters: Parameters = Field(default_factory=dict)
+    settings: SettingsChange = Field(default_factory=lambda: SettingsChange.model_validate({}))
+
+
+class RulesChange(RequestModel):
+    """New rules; omitted parameters stay unchanged, except that a new system or preset starts from its own values."""
+
+    model_config = ConfigDict(
+        populate_by_name=True, json_schema_extra={"examples": [{"parameters": {"k": 20}, "from": "start"}]}
+    )
+
+    system: Name | None = None
+    preset: Name | None = None
+    parameters: Parameters = Field(default_factory=dict)
+    begin: Literal["start", "now"] = Field(
+        default="start",
+        validation_alias="from",
+        serialization_alias="from",
+        description="start: all matches are rated again; now: ratings stay, and the rules apply to later matches.",
+    )
+    skip_bad: bool = Field(
+        default=False, description="Leave matches unrated that the new rules cannot rate, instead of failing."
+    )
+    id: EventId = None
+
+
+class DivisionOut(ResponseModel):
+    """A division: a range of percentiles, from `lowest` up to the next division."""
+
+    name: str
+    lowest: int
+
+
+@response_fields(SETTINGS, divisions=list[DivisionOut])
+class SettingsOut(OptionsResponse):
+    """The settings of a ladder apart from its rating rules."""
+
+
+class LadderOut(ResponseModel):
+    """A ladder as it is now."""
+
+    model_config = ConfigDict(
+        json_schema_extra={
+            "examples": [
+                {
+                    "name": "arena",
+                    "title": "Arena 6v6",
+                    "system": "wager",
+                    "preset": None,
+                    "parameters": {"stake": 0.05},
+                    "settings": {
+                        "title": "Arena 6v6",
+                        "placement": 10,
+                        "placement_bound": 5.0,
+                        "placement_most": 50,
+                        "active_days": 30.0,
+                        "divisions": [{"name": "Bronze", "lowest": 1}, {"name": "Gold", "lowest": 50}],
+                        "division_margin": 3,
+                        "inactivity": "rating",
+                        "grace_days": 14.0,
+                        "percentile_decay": 1.0,
+                        "percentile_floor": 1,
+                        "rating_decay": 0.05,
+                        "rating_floor": None,
+                        "rating_stop": "Gold",
+                        "team_size": 6,
+                        "other_sizes": "warn",
+                        "team_limit": 500,
+                        "player_limit": 1000,
+                        "reset": "soft",
+                        "factor": 0.5,
+                        "stomp_margin": 4.0,
+                        "side_counts": "time",
+                        "switch_window": 60.0,
+                        "show": "rating",
+                        "names": "warn",
+                        "archived": False,
+                    },
+                    "events": 1,
+                    "matches": 0,
+                    "players": 0,
+                    "season": 1,
+                    "rebuild_due_from": None,
+                }
+            ]
+        }
+    )
+
+    name: str
+    title: str
+    system: str
+    preset: str | None
+    parameters: dict[str, float | bool | str | list[float] | None]
+    settings: SettingsOut
+    events: int
+    matches: int
+    players: int
+    season: int
+    rebuild_due_from: int | None = Field(description="First event from which ratings are out of date; null: none.")
+
+
+class SeasonCreate(RequestModel):
+    """The next season; omitted values are those of the ladder's settings."""
+
+    model_config = ConfigDict(
+        json_schema_extra={"examples": [{"title": "Winter", "reset": "soft", "factor": 0.5, "id": "season-2"}]}
+    )
+
+    title: Name | None = None
+    reset: Literal["full", "soft", "none"] | None = None
+    factor: Annotated[float, Field(ge=0, le=1)] | None = Field(default=None, description="Only for a soft reset.")
+    id: EventId = None
+
+
+class SeasonOpened(ResponseModel):
+    """The season that is open now."""
+
+    model_config = ConfigDict(
+        json_schema_extra={
+            "examples": [
+                {
+                    "number": 2,
+                    "title": "Winter",
+                    "position": 812,
+                    "opened_at": "2026-12-01T00:00:00Z",
+                    "closed_at": None,
+                }
+            ]
+        }
+    )
+
+    number: int
+    title: str
+    position: int
+    opened_at: Moment
+    closed_at: Moment | None
+
+
+class StartingRatings(RequestModel):
+    """Starting ratings from elsewhere, for players who have not played on the ladder."""
+
+    model_config = ConfigDict(
+        json_schema_extra={"examples": [{"ratings": {"ann": 1710, "bob": 1480}, "id": "old-site"}]}
+    )
+
+    ratings: dict[Name, Rating] = Field(min_length=1, max_length=100_000)
+    id: EventId = None
+
+
+class StartingRatingsSet(ResponseModel):
+    """The number of players who got a starting rating; 0 if the request was already done."""
+
+    model_config = ConfigDict(json_schema_extra={"examples": [{"players": 2}]})
+
+    players: int
+
+
+class DecayOut(ResponseModel):
+    """A decay of inactive players' ratings; position and until are null if no rating fell."""
+
+    model_config = ConfigDict(
+        json_schema_extra={"examples": [{"players": 31, "position": 901, "until": "2026-12-13T00:00:00Z"}]}
+    )
+
+    players: int = Field(description="Players whose rating fell.")
+    position: int | None = Field(description="Ledger position of the event.")
+    until: Moment | None = Field(description="Weeks without a completed match that ended up to then were counted.")
+
 
 Value = float | str | bool | list[float] | None
 OPENED = "2026-11-01T00:00:00Z"
@@ -26,7 +250,7 @@ RULES: JsonDict = {
     "parameters": {"stake": PARAMETER},
     "factors": {"stake": FACTOR},
 }
-SETTINGS: JsonDict = {
+SETTINGS_EXAMPLE: JsonDict = {
     "title": "Arena 6v6",
     "team_size": 6,
     "other_sizes": "warn",
@@ -75,7 +299,7 @@ LADDER: JsonDict = {
     "system": "wager",
     "preset": None,
     "parameters": {"stake": 0.05},
-    "settings": SETTINGS,
+    "settings": SETTINGS_EXAMPLE,
     "events": 120,
     "matches": 118,
     "players": 40,
@@ -178,7 +402,7 @@ class LadderRules(ResponseModel):
 
     model_config = ConfigDict(
         json_schema_extra={
-            "examples": [{"ladder": "arena", "title": "Arena 6v6", "rules": RULES, "settings": SETTINGS}]
+            "examples": [{"ladder": "arena", "title": "Arena 6v6", "rules": RULES, "settings": SETTINGS_EXAMPLE}]
         }
     )
 

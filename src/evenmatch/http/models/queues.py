@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from typing import Annotated, Literal
 
-from pydantic import Field
+from pydantic import ConfigDict, Field
 
+from evenmatch.attributes import Attribute
+from evenmatch.experiment import ExperimentDesign
 from evenmatch.http.models.base import Moment, Name, RequestModel, ResponseModel, examples
 from evenmatch.http.models.matches import PlayerStakesOut
 from evenmatch.http.models.options import (
@@ -15,10 +17,55 @@ from evenmatch.http.models.options import (
     passed_fields,
     response_fields,
 )
-from evenmatch.http.models.policies import PolicyOptions, QueuePolicy
 from evenmatch.options import options_of
-from evenmatch.service.queue_filter import QueueFilter
-from evenmatch.service.queue_rules import QueueRules
+from evenmatch.policy import Policy
+from evenmatch.queues.parties import QueueFilter
+from evenmatch.queues.stored_queues import QueueRules
+
+Texts = Annotated[list[str], Field(max_length=256)]
+Step = Annotated[list[float], Field(min_length=2, max_length=2)]
+
+
+@passed_fields(options_of(Attribute), values=Texts)
+class AttributeOptions(OptionsRequest):
+    """An attribute on which all players of a match agree."""
+
+
+@response_fields(options_of(Attribute), values=Texts)
+class QueueAttribute(OptionsResponse):
+    """An attribute on which all players of a match agree."""
+
+
+@passed_fields(
+    options_of(Policy),
+    steps=Annotated[list[Step], Field(max_length=256)],
+    roles=dict[str, int],
+    attributes=dict[str, AttributeOptions],
+    maps=Texts,
+)
+class PolicyOptions(OptionsRequest):
+    """Options of a policy; omitted ones are those of the preset, and an omitted team size is that of the ladder."""
+
+    # Unknown names pass here, so that Policy can suggest the right option; the document does not allow them.
+    model_config = ConfigDict(extra="allow", json_schema_extra={"additionalProperties": False})
+
+    preset: str = Field(
+        default="balanced",
+        description="The policy that provides all options omitted here; auto: that of the queue so far, which is then "
+        "fitted to the players who join (rule `auto_within`).",
+    )
+
+
+@response_fields(
+    options_of(Policy),
+    steps=Annotated[list[Step], Field(max_length=256)],
+    roles=dict[str, int],
+    attributes=dict[str, QueueAttribute],
+    maps=Texts,
+)
+class QueuePolicy(OptionsResponse):
+    """All options of a queue's policy."""
+
 
 Names = Annotated[list[Name], Field(max_length=64)]
 Ping = Annotated[float, Field(ge=0, le=1e9, description="Milliseconds.")]
@@ -325,3 +372,132 @@ class TicketOf(ResponseModel):
     ladder: str
     ticket: int | None
     match_id: str | None
+
+
+class EstimateOut(ResponseModel):
+    """A figure with its 95 % interval; null where too few matches define it."""
+
+    value: float | None
+    low: float | None
+    high: float | None
+
+
+@passed_fields(options_of(ExperimentDesign))
+class StartExperiment(OptionsRequest):
+    """The policy that is tried in a queue beside its own, and how they share it."""
+
+    model_config = examples({"policy": {"preset": "quick"}, "share": 0.5, "seed": 7})
+
+    policy: PolicyOptions = Field(
+        default=PolicyOptions(),
+        strict=False,
+        description="The policy that is tried; team sizes and roles are those of the queue.",
+    )
+
+
+@response_fields(options_of(ExperimentDesign))
+class DesignOut(OptionsResponse):
+    """How two policies share a queue."""
+
+
+class ExperimentOut(ResponseModel):
+    """An experiment of a queue: in slices of time drawn with the seed, the second policy decides alone."""
+
+    experiment: int = Field(description="Number of the change that started it.")
+    ladder: str
+    queue: str
+    started_at: Moment
+    stopped_at: Moment | None = Field(description="Null: it runs.")
+    design: DesignOut
+    first: QueuePolicy = Field(description="The queue's own policy, arm a.")
+    second: QueuePolicy = Field(description="The policy that is tried, arm b.")
+
+
+class NeededOut(ResponseModel):
+    """The matches needed to know a difference of this size with a chance of 80 %."""
+
+    size: float | None
+    matches: int | None = Field(description="Further matches of both policies; 0: enough; null: unknown.")
+    days: float | None = Field(description="Days at the rate so far; null: unknown.")
+
+
+class ComparedFigureOut(ResponseModel):
+    """A figure of the two policies."""
+
+    figure: Literal["wait_median", "wait_p95", "spread", "slope", "rematches", "per_hour"] = Field(
+        description="Waits in seconds, of each party; mean spread in percentiles; calibration slope; share of players "
+        "who meet a player of another party again within ten minutes; matches per hour."
+    )
+    first: EstimateOut
+    second: EstimateOut
+    difference: EstimateOut = Field(description="Second minus first.")
+    better: Literal["a", "b"] | None = Field(description="The policy that does better with confidence; null: neither.")
+    verdict: str = Field(description="The difference in words.")
+    seen: NeededOut = Field(description="For a difference of the size seen; `matches` is 0 if it is known.")
+    worth: NeededOut = Field(description="For the smallest difference worth knowing, see the design.")
+
+
+class ExperimentAuditOut(ResponseModel):
+    """The comparison of the two policies that share a queue, over the matches formed in a period."""
+
+    experiment: ExperimentOut
+    slices: dict[str, int] = Field(description="Slices of time, by arm.")
+    formed: dict[str, int] = Field(description="Matches formed, by arm.")
+    counted: dict[str, int] = Field(description="Matches after the washout, which alone are compared, by arm.")
+    figures: list[ComparedFigureOut]
+    summary: str = Field(description="Which policy does better on what.")
+
+
+class AuditGroupOut(ResponseModel):
+    """The quality of the predictions of some matches."""
+
+    label: str
+    matches: int
+    slope: EstimateOut = Field(description="Calibration slope: 1 is calibrated, below 1 the odds were too extreme.")
+    brier: EstimateOut = Field(description="Mean squared error of the predicted scores; 0.25 for even odds.")
+    stomps: EstimateOut = Field(description="Share of matches whose lead exceeded the ladder's `stomp_margin`.")
+    quits: EstimateOut = Field(description="Share of matches with a quitter.")
+
+
+class AuditClassesOut(ResponseModel):
+    """The matches by classes of one property."""
+
+    by: str
+    groups: list[AuditGroupOut]
+
+
+class ReliabilityOut(ResponseModel):
+    """Favourites with similar odds: predicted and actual score, 0..1, with the 95 % interval of the actual one."""
+
+    predicted: float
+    observed: float
+    low: float | None
+    high: float | None
+    matches: float
+
+
+class WaitAccuracyOut(ResponseModel):
+    """Waits of the parties of formed matches, compared with what was estimated when they joined."""
+
+    parties: int = Field(description="Parties with an estimate: some of those that join in a second have one.")
+    within_estimate: EstimateOut = Field(description="Share of them that waited less than `estimate`; ideal: 0.5.")
+    within_upper: EstimateOut = Field(description="Share of them that waited less than `upper`; ideal: 0.9.")
+
+
+class QueueAuditOut(ResponseModel):
+    """The predictions of a queue in a period, compared with the results."""
+
+    ladder: str
+    queue: str
+    since: Moment
+    until: Moment
+    formed: int
+    unpredicted: int = Field(description="Matches that the ladder's system could not predict.")
+    unplayed: int = Field(description="Matches that were not reported, or voided.")
+    changed: int = Field(description="Matches played by another line-up than the one predicted.")
+    overall: AuditGroupOut
+    classes: list[AuditClassesOut]
+    reliability: list[ReliabilityOut]
+    warning: str | None = Field(description="A sentence, where the odds are with confidence not calibrated.")
+    waits: WaitAccuracyOut
+    experiments: list[ExperimentAuditOut] = Field(description="Those that ran in the period, the latest first.")

@@ -11,7 +11,7 @@ import asyncio
 import socket
 from collections.abc import Callable
 
-from evenmatch.http.processes.shared_memory import CLOSED, SharedMemory
+from evenmatch.http.processes.group import CLOSED, SharedMemory
 
 LATER = 0.005  # seconds that a process with more connections than another waits before it takes one nevertheless
 AGAIN = 0.1  # seconds until the next attempt where the system has no room for a connection

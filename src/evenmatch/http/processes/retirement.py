@@ -9,7 +9,7 @@ from collections.abc import Callable
 from evenmatch.http.logs import log
 from evenmatch.http.processes.acceptor import Acceptor
 from evenmatch.http.processes.commands import READY, Supervision
-from evenmatch.http.routes.health import obstacle
+from evenmatch.http.routes.jobs import obstacle
 from evenmatch.http.site import Site
 
 SHARE = 0.5  # of the time to stop: until then, open connections may send another request

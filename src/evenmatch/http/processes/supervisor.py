@@ -3,19 +3,151 @@
 from __future__ import annotations
 
 import asyncio
+import fcntl
 import os
+import shutil
 import signal
 import socket
+import sys
+import tempfile
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Self
 
-from evenmatch.errors import EvenmatchError
+from evenmatch.errors import EvenmatchError, UsageError
 from evenmatch.http.logs import log
 from evenmatch.http.options import Options
-from evenmatch.http.processes.commands import Start
-from evenmatch.http.processes.private_folder import private_folder
-from evenmatch.http.processes.serving_process import ServingProcess
-from evenmatch.http.processes.shared_memory import CLOSED, SharedMemory
+from evenmatch.http.processes.commands import READY, RETIRE, SERVING, Start
+from evenmatch.http.processes.group import CLOSED, SharedMemory
+from evenmatch.operations.open_database import is_postgresql
+
+
+class ServingProcess:
+    """A running process. serving, ready, ended: set when it says so, or when it has ended."""
+
+    def __init__(self, child: asyncio.subprocess.Process, start: Start) -> None:
+        self._child = child
+        self.number, self.cell = start.number, start.cell
+        self.serving, self.ready, self.ended = asyncio.Event(), asyncio.Event(), asyncio.Event()
+        self.successor: ServingProcess | None = None
+        self.begun = time.monotonic()
+        self._following = asyncio.create_task(self._follow())
+
+    @classmethod
+    async def launch(cls, command: Sequence[str], start: Start) -> Self:
+        """Start a process with its own process group, so that Ctrl-C in a terminal reaches the supervisor alone."""
+        child = await asyncio.create_subprocess_exec(
+            *command,
+            stdin=asyncio.subprocess.PIPE,
+            stdout=asyncio.subprocess.PIPE,
+            pass_fds=(start.listening,),
+            start_new_session=True,
+        )
+        process = cls(child, start)
+        process._send(start.line())
+        return process
+
+    @property
+    def pid(self) -> int:
+        """The id of the process."""
+        return self._child.pid
+
+    @property
+    def status(self) -> int | None:
+        """The exit status; negative: the number of the signal that ended it; None: it runs."""
+        return self._child.returncode
+
+    @property
+    def seconds(self) -> float:
+        """How long it has run."""
+        return time.monotonic() - self.begun
+
+    async def _follow(self) -> None:
+        assert self._child.stdout is not None
+        while line := await self._child.stdout.readline():
+            if line == SERVING:
+                self.serving.set()
+            elif line == READY:
+                self.ready.set()
+        await self._child.wait()
+        self.ended.set()
+        self.serving.set()
+        self.ready.set()
+
+    async def is_ready(self, within: float | None = None) -> bool:
+        """Wait until it is ready; False: it has ended, or is not ready within some seconds."""
+        with suppress(TimeoutError):
+            async with asyncio.timeout(within):
+                await self.ready.wait()
+        return self.ready.is_set() and not self.ended.is_set()
+
+    def retire(self) -> None:
+        """Ask it to answer what it has accepted, and to end."""
+        self._send(RETIRE)
+
+    def _send(self, line: bytes) -> None:
+        assert self._child.stdin is not None
+        self._child.stdin.write(line)  # if it has died, `ended` says so
+
+    def terminate(self) -> None:
+        """Ask it to stop."""
+        self._signal(signal.SIGTERM)
+
+    def kill(self) -> None:
+        """End it at once."""
+        self._signal(signal.SIGKILL)
+
+    def _signal(self, number: int) -> None:
+        if self._child.returncode is None:
+            with suppress(ProcessLookupError):
+                os.kill(self._child.pid, number)
+
+
+PREFIX, LOCK = "evenmatch-serve-", "lock"
+IN_MEMORY = Path("/dev/shm")
+ROOM = 2**30  # free bytes that a file system in memory must have; containers often have 64 MB of it
+
+
+@contextmanager
+def private_folder() -> Iterator[Path]:
+    """Create the folder, which is removed at the end. Folders of supervisors that were killed are removed, too."""
+    base = _base()
+    _remove_abandoned(base)
+    folder = Path(tempfile.mkdtemp(prefix=f".{PREFIX}", dir=base))  # mode 0700
+    handle = os.open(folder / LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX)
+        folder = folder.rename(base / folder.name.removeprefix("."))  # locked: it cannot be taken for an abandoned one
+        for name in ("jobs", "sockets", "views", "next-views"):
+            (folder / name).mkdir(mode=0o700)
+        yield folder
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+        os.close(handle)
+
+
+def _base() -> Path:
+    with suppress(OSError):
+        if os.access(IN_MEMORY, os.W_OK) and shutil.disk_usage(IN_MEMORY).free >= ROOM:
+            return IN_MEMORY
+    return Path(tempfile.gettempdir())
+
+
+def _remove_abandoned(base: Path) -> None:
+    """Remove the folders of this user whose supervisor lives no more: their lock is free."""
+    for folder in base.glob(f"{PREFIX}*"):
+        with suppress(OSError):
+            if folder.is_symlink() or folder.stat().st_uid != os.geteuid():
+                continue
+            handle = os.open(folder / LOCK, os.O_RDWR | os.O_CLOEXEC)
+            try:
+                fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                shutil.rmtree(folder, ignore_errors=True)
+            finally:
+                os.close(handle)
+
 
 PAUSE, LONGEST_PAUSE = 0.5, 30.0  # seconds before a process that died is started again: doubled each time
 STEADY = 60.0  # seconds that a process must have run, so that the next pause is the first one again
@@ -226,3 +358,22 @@ def _check_started(processes: Iterable[ServingProcess]) -> None:
     for process in processes:
         if process.ended.is_set():
             raise StartError(process.status or 1)
+
+
+def check_supported(workers: int, database: str, next_database: str | None = None) -> None:
+    """Raise UsageError where several serving processes cannot share a database, of this path or URL."""
+    if workers == 1:
+        return
+    if sys.platform == "win32":
+        raise UsageError(f"--workers is {workers}; expected 1, since this system cannot share a listening socket")
+    if not is_postgresql(database):
+        raise UsageError(
+            f"--workers is {workers}, and the database is an SQLite file; expected 1. SQLite has one writer at a time, "
+            "which one process keeps busy, and tells other processes of no change. Take PostgreSQL for several "
+            "(evenmatch move copies the database), or leave --workers and EVENMATCH_WORKERS out"
+        )
+    if next_database is not None and not is_postgresql(next_database):
+        raise UsageError(
+            f"--workers is {workers}, and --next-db is an SQLite file; expected 1, or a postgresql:// URL: one process "
+            "at a time serves a file"
+        )

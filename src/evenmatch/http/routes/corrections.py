@@ -7,6 +7,9 @@ from typing import Annotated
 from fastapi import APIRouter, Query, Request
 from starlette.responses import Response
 
+from evenmatch.accounts.access import Caller
+from evenmatch.accounts.audit_entries import Correcting, correcting
+from evenmatch.corrections.corrections import Ban, Reinstate, Unvoid, Void
 from evenmatch.errors import UsageError
 from evenmatch.http.access import Admin
 from evenmatch.http.cursors import read_cursor, write_cursor
@@ -25,13 +28,10 @@ from evenmatch.http.responses import read
 from evenmatch.http.routes.matches import match_of
 from evenmatch.http.site import Site, site_of
 from evenmatch.http.task_outcomes import IN_LINE, respond
-from evenmatch.service.callers.access import Caller
-from evenmatch.service.callers.audit_entry import Correcting, correcting
-from evenmatch.service.corrections import Ban, Reinstate, Unvoid, Void
-from evenmatch.service.queries import correction_log
-from evenmatch.service.queries.correction_log import CorrectionEntry
-from evenmatch.service.recording.insertion import InsertMatches
-from evenmatch.service.work.tasks import CorrectionTask, PreviewTask
+from evenmatch.jobs.tasks import CorrectionTask, PreviewTask
+from evenmatch.ladders import correction_log
+from evenmatch.ladders.correction_log import CorrectionEntry
+from evenmatch.recording.insertion import InsertMatches
 
 router = APIRouter(prefix="/v1/ladders/{ladder:text}", tags=["corrections"])
 Seen = Annotated[bool, Query(description="Only report whose rating would change; change nothing.")]

@@ -7,33 +7,37 @@ from typing import Annotated
 from fastapi import APIRouter, Query, Request
 from starlette.responses import Response
 
+from evenmatch.accounts.access import Caller
+from evenmatch.accounts.audit_entries import AuditEntry
 from evenmatch.errors import UnknownNameError
-from evenmatch.http.access import Admin, AnyAdmin
+from evenmatch.http.access import Admin, AnyAdmin, Watcher
 from evenmatch.http.audit_entries import audit_entry
 from evenmatch.http.cursors import read_cursor, write_cursor
-from evenmatch.http.models.jobs import JobOut, JobsPage
+from evenmatch.http.models.jobs import Health, JobOut, JobsPage
+from evenmatch.http.models.problems import Problem
 from evenmatch.http.page_parameters import Cursor, Limit
+from evenmatch.http.problems import OTHERS, STARTING, make_problem, respond
 from evenmatch.http.request_context import context_of
 from evenmatch.http.responses import read
 from evenmatch.http.site import Site, site_of
 from evenmatch.http.task_outcomes import accepted, alive, job_out
 from evenmatch.http.waiting_requests import until
-from evenmatch.service.callers.access import Caller
-from evenmatch.service.callers.audit_entry import AuditEntry
-from evenmatch.service.jobs import Job
-from evenmatch.service.work.tasks import RebuildTask, Task, VerifyTask
+from evenmatch.jobs.jobs import Job
+from evenmatch.jobs.tasks import RebuildTask, Task, VerifyTask
 
-router = APIRouter(prefix="/v1", tags=["jobs"])
+router_jobs = APIRouter(prefix="/v1", tags=["jobs"])
 Wait = Annotated[float, Query(ge=0, le=60, description="Seconds to wait for the end of the job.")]
 
 
-@router.post("/ladders/{ladder:text}/rebuild", response_model=JobOut, status_code=202, operation_id="rebuild_ladder")
+@router_jobs.post(
+    "/ladders/{ladder:text}/rebuild", response_model=JobOut, status_code=202, operation_id="rebuild_ladder"
+)
 async def rebuild_ladder(ladder: str, request: Request, caller: Admin) -> Response:
     """Recompute a ladder's ratings from its ledger, as a job; if one is running, return it."""
     return await _begun(request, RebuildTask(ladder), audit_entry(request, caller, "ladder.rebuilt", ladder))
 
 
-@router.post("/ladders/{ladder:text}/verify", response_model=JobOut, status_code=202, operation_id="verify_ladder")
+@router_jobs.post("/ladders/{ladder:text}/verify", response_model=JobOut, status_code=202, operation_id="verify_ladder")
 async def verify_ladder(ladder: str, request: Request, caller: Admin) -> Response:
     """Compare a ladder's ratings with a replay of its ledger, bit for bit, as a job; if one is running, return it."""
     return await _begun(request, VerifyTask(ladder), audit_entry(request, caller, "ladder.verified", ladder))
@@ -56,7 +60,7 @@ def _find(site: Site, caller: Caller, job: str) -> Job:
     return current
 
 
-@router.delete("/jobs/{job}", response_model=JobOut, status_code=202, operation_id="cancel_job")
+@router_jobs.delete("/jobs/{job}", response_model=JobOut, status_code=202, operation_id="cancel_job")
 async def cancel_job(job: str, request: Request, caller: AnyAdmin) -> Response:
     """Cancel a running job: it ends soon and changes nothing, unless it was done just before.
 
@@ -71,7 +75,7 @@ async def cancel_job(job: str, request: Request, caller: AnyAdmin) -> Response:
     return accepted(await site.work(cancel))
 
 
-@router.get("/jobs/{job}", response_model=JobOut, operation_id="get_job")
+@router_jobs.get("/jobs/{job}", response_model=JobOut, operation_id="get_job")
 async def get_job(job: str, request: Request, caller: AnyAdmin, wait: Wait = 0.0) -> Response:
     """A job and its progress; with `wait`, return when it has ended."""
     site = site_of(request)
@@ -88,7 +92,7 @@ async def get_job(job: str, request: Request, caller: AnyAdmin, wait: Wait = 0.0
     return read(request, job_out(status))
 
 
-@router.get("/jobs", response_model=JobsPage, operation_id="list_jobs")
+@router_jobs.get("/jobs", response_model=JobsPage, operation_id="list_jobs")
 async def list_jobs(
     request: Request, caller: AnyAdmin, ladder: str | None = None, limit: Limit = 50, cursor: Cursor = None
 ) -> Response:
@@ -103,3 +107,48 @@ async def list_jobs(
     last = jobs[:limit][-1:]
     after = write_cursor(last[0].begun_at, last[0].job) if len(jobs) > limit else None
     return read(request, JobsPage(items=[job_out(job) for job in jobs[:limit]], next=after))
+
+
+LOADING = "getting ready: loading rating systems and matchmaker; the first start compiles them, which takes a minute"
+
+router_health = APIRouter(tags=["health"])
+
+
+@router_health.get("/healthz", operation_id="health")
+async def health() -> Health:
+    """The process is running."""
+    return Health(status="ok")
+
+
+@router_health.get(
+    "/readyz", operation_id="ready", responses={503: {"description": "The process cannot serve requests now."}}
+)
+async def ready(request: Request) -> Response:
+    """The process can serve: the database takes writes, rating systems and matchmaker are loaded, it is not stopping.
+
+    The write of one row and the master secret are tested at most every five seconds; in between, their result is
+    answered.
+    The first start after an installation compiles them, which takes about a minute.
+    """
+    problem = await obstacle(site_of(request))
+    if problem is not None:
+        return respond(problem)
+    return Response(Health(status="ok").model_dump_json(), media_type="application/json")
+
+
+async def obstacle(site: Site) -> Problem | None:
+    """Why the process cannot serve now; None: it can."""
+    if site.stopping.is_set() and not site.retiring.is_set():
+        return make_problem(OTHERS[503], "the process was asked to stop")
+    if not site.kernels.ready.is_set():
+        return make_problem(STARTING, LOADING, retry_after=1)
+    problem = await site.readiness.problem()
+    return None if problem is None else make_problem(OTHERS[503], problem)
+
+
+@router_health.get("/metrics", operation_id="metrics", response_class=Response)
+async def metrics(request: Request, _: Watcher) -> Response:
+    """The metrics in the Prometheus text format; of several serving processes each with its number, `worker`."""
+    site = site_of(request)
+    text = await site.work(site.metrics.text, site.exchange)
+    return Response(text, media_type="text/plain; version=0.0.4; charset=utf-8")

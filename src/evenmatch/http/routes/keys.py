@@ -5,6 +5,7 @@ from __future__ import annotations
 from fastapi import APIRouter, Request
 from starlette.responses import Response
 
+from evenmatch.accounts.keys import Key
 from evenmatch.http.access import Admin, AnyAdmin, Queuer
 from evenmatch.http.cursors import read_cursor, write_cursor
 from evenmatch.http.models.base import micros, moment
@@ -22,7 +23,6 @@ from evenmatch.http.page_parameters import Cursor, Limit
 from evenmatch.http.request_context import context_of
 from evenmatch.http.responses import read, written
 from evenmatch.http.site import site_of
-from evenmatch.service.callers.keys import Key
 
 router = APIRouter(prefix="/v1", tags=["access"])
 

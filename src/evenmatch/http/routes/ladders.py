@@ -5,43 +5,236 @@ from __future__ import annotations
 from collections.abc import Collection
 from functools import cache
 from math import isnan
+from typing import Annotated
 
-from fastapi import APIRouter, Request
+from fastapi import APIRouter, Query, Request
 from starlette.responses import Response
 
 from evenmatch import systems
-from evenmatch.http.access import Reader
+from evenmatch.accounts.access import Caller
+from evenmatch.corrections.effect import Effect
+from evenmatch.corrections.ladder_heads import present_head
+from evenmatch.http.access import Admin, Reader
+from evenmatch.http.audit_entries import audit_entry
 from evenmatch.http.cursors import read_cursor, write_cursor
 from evenmatch.http.models.base import moment
+from evenmatch.http.models.corrections import CorrectionEffect
+from evenmatch.http.models.jobs import JobOut
 from evenmatch.http.models.ladders import (
+    DecayOut,
+    DivisionOut,
     HeadOut,
+    LadderCreate,
     LadderDetails,
+    LadderOut,
     LadderRules,
     LaddersPage,
     LearnedOut,
     LearnedPage,
     PoliciesPage,
+    RulesChange,
     RulesOut,
+    SeasonCreate,
+    SeasonOpened,
     SeasonOut,
     SeasonsPage,
+    SettingsChange,
+    SettingsOut,
+    StartingRatings,
+    StartingRatingsSet,
     SystemsPage,
 )
 from evenmatch.http.page_parameters import Cursor, Limit
-from evenmatch.http.responses import encoded, read
-from evenmatch.http.routes.ladder_changes import ladder_out
-from evenmatch.http.site import site_of
-from evenmatch.service.callers.access import Caller
-from evenmatch.service.ladder_heads import present_head
-from evenmatch.service.ladders import Ladder
-from evenmatch.service.queries.descriptions import options_as_data, policies_as_data, rules_as_data, system_as_data
-from evenmatch.service.seasons import Season
+from evenmatch.http.request_bodies import body_schema, read_body
+from evenmatch.http.responses import encoded, read, written
+from evenmatch.http.site import Site, site_of
+from evenmatch.http.task_outcomes import IN_LINE, accepted, alive, respond
+from evenmatch.jobs import tasks
+from evenmatch.jobs.jobs import Job
+from evenmatch.jobs.tasks import CorrectionTask, PreviewTask, SeasonTask
+from evenmatch.ladders.descriptions import options_as_data, policies_as_data, rules_as_data, system_as_data
+from evenmatch.ladders.inactivity import DailyDecay
+from evenmatch.ladders.ladders import ChangeRules, Ladder
+from evenmatch.ladders.rule_overrides import check_installed, choose
+from evenmatch.ladders.seasons import Season
+from evenmatch.ladders.settings import Settings
+from evenmatch.rating import rules
 from evenmatch.systems.ladder_records import Learned
 
-router = APIRouter(prefix="/v1", tags=["ladders"])
-LADDER = "/ladders/{ladder:text}"
+router_ladder_changes = APIRouter(prefix="/v1/ladders", tags=["ladders"])
+LADDER_CHANGES_LADDER = "/{ladder:text}"
+NOTHING = Effect("nothing would change", [], 0, 0, 0, 0)
+SAME_RULES = {"told": "the ladder already has these rules", "there_already": True, "preview": False, "effect": None}
+
+Ahead = Annotated[float, Query(ge=0, le=366, description="Days from now; 0: what falls now.")]
 
 
-@router.get("/ladders", response_model=LaddersPage, operation_id="list_ladders")
+@router_ladder_changes.post("", response_model=LadderOut, status_code=201, operation_id="create_ladder")
+async def create_ladder(asked: LadderCreate, request: Request, caller: Admin) -> Response:
+    """Create a ladder that is rated by an installed system."""
+    site = site_of(request)
+    check_installed(asked.system)
+
+    def create() -> Ladder:
+        ladder_rules = rules(asked.system, asked.preset, **asked.parameters)
+        settings = Settings().changed(asked.settings.named())
+        body = {"system": asked.system, "preset": ladder_rules.preset, "parameters": ladder_rules.values()}
+        entry = audit_entry(request, caller, "ladder.created", asked.name, body=body)
+        return site.service.noting(entry).create_ladder(asked.name, asked.system, ladder_rules, settings)
+
+    created = await site.work(create)
+    site.kernels.follow()
+    return written(ladder_out(created), 201)
+
+
+@router_ladder_changes.patch(LADDER_CHANGES_LADDER, response_model=LadderOut, operation_id="change_settings")
+async def change_settings(ladder: str, asked: SettingsChange, request: Request, caller: Admin) -> Response:
+    """Change settings such as title, placement or divisions; ratings stay unchanged."""
+    site = site_of(request)
+
+    def change() -> Ladder:
+        before = site.service.ladder(ladder).settings
+        if before.changed(asked.named()) != before:
+            body = asked.model_dump(mode="json", exclude_unset=True)
+            entry = audit_entry(request, caller, "settings.changed", ladder, body=body)
+            site.service.noting(entry).change_settings(ladder, asked.named())
+        return site.service.ladder(ladder)
+
+    return written(ladder_out(await site.change(ladder, change)))
+
+
+@router_ladder_changes.put(
+    f"{LADDER_CHANGES_LADDER}/rules", response_model=JobOut, status_code=202, operation_id="change_rules"
+)
+async def change_rules(ladder: str, asked: RulesChange, request: Request, caller: Admin) -> Response:
+    """Rate by another system or other parameters, as a job; reads and reports work as before meanwhile.
+
+    If the new rules cannot rate some matches, the job fails and lists them, unless `skip_bad` leaves them unrated.
+    """
+    site = site_of(request)
+    body = {**asked.model_dump(mode="json", by_alias=True, exclude_unset=True)}
+    entry = audit_entry(request, caller, "rules.changed", ladder, body=body)
+
+    def begin() -> Job:
+        change = _rules_change(site, ladder, asked)
+        if change is None:
+            return site.jobs.begin(CorrectionTask.kind, ladder, lambda _: SAME_RULES)[0]
+        return site.ladder_work.begin(CorrectionTask(ladder, change, asked.id, entry), alone=True)[0]
+
+    return accepted(await alive(site, lambda: site.change(ladder, begin)))
+
+
+@router_ladder_changes.post(
+    f"{LADDER_CHANGES_LADDER}/rules/preview",
+    response_model=CorrectionEffect,
+    responses=IN_LINE,
+    operation_id="preview_rules",
+)
+async def preview_rules(ladder: str, asked: RulesChange, request: Request, _: Admin) -> Response:
+    """Preview whose rating would change under other rules; nothing is changed.
+
+    The `result` of a job has the preview as `effect`.
+    """
+    site = site_of(request)
+    change = await site.change(ladder, _rules_change, site, ladder, asked)
+    if change is None:
+        return written(effect_out(NOTHING))
+    return await respond(site, PreviewTask(ladder, change, asked.id), CorrectionEffect, lambda result: result["effect"])
+
+
+def _rules_change(site: Site, ladder: str, asked: RulesChange) -> ChangeRules | None:
+    """The requested change; None: no change. A ladder may keep a system from a file, but requests cannot name files."""
+    current = site.service.ladder(ladder)
+    if asked.system is not None and asked.system not in (current.system, current.rules.system.name):
+        check_installed(asked.system)
+    return choose(
+        *(site.service, current, asked.system, asked.preset, asked.parameters),
+        start=asked.begin == "start",
+        skip_bad=asked.skip_bad,
+    )
+
+
+@router_ladder_changes.post(
+    f"{LADDER_CHANGES_LADDER}/seasons", response_model=SeasonOpened, responses=IN_LINE, operation_id="open_season"
+)
+async def open_season(ladder: str, asked: SeasonCreate, request: Request, caller: Admin) -> Response:
+    """End the current season, store its final standings, and open the next season."""
+    body = asked.model_dump(mode="json", exclude_unset=True)
+    entry = audit_entry(request, caller, "season.opened", ladder, body=body)
+    task = SeasonTask(ladder, asked.title, asked.reset, asked.factor, asked.id, entry)
+    return await respond(site_of(request), task, SeasonOpened)
+
+
+@router_ladder_changes.post(
+    f"{LADDER_CHANGES_LADDER}/start-ratings",
+    response_model=StartingRatingsSet,
+    operation_id="start_ratings",
+    openapi_extra=body_schema(StartingRatings),
+)
+async def start_ratings(ladder: str, request: Request, caller: Admin) -> Response:
+    """Set starting ratings from elsewhere, for players who have not played on the ladder."""
+    site, asked = site_of(request), await read_body(request, StartingRatings, lambda asked: asked)
+    body = {"players": len(asked.ratings), "id": asked.id}
+    entry = audit_entry(request, caller, "ratings.started", ladder, body=body)
+    count = await site.change(ladder, site.service.noting(entry).start_ratings, ladder, asked.ratings, asked.id)
+    return written(StartingRatingsSet(players=count))
+
+
+@router_ladder_changes.post(f"{LADDER_CHANGES_LADDER}/decay", response_model=DecayOut, operation_id="decay_ratings")
+async def decay_ratings(ladder: str, request: Request, caller: Admin) -> Response:
+    """Lower the ratings of inactive players by the ladder's rule, as the service does by itself once a day.
+
+    Each week counts once, however often this is called. A conflict unless the ladder has inactivity=rating.
+    """
+    site = site_of(request)
+    service = site.service.noting(audit_entry(request, caller, "ratings.decayed", ladder))
+    result = await site.change(ladder, DailyDecay(service).apply, ladder)
+    if result is None:
+        return written(DecayOut(players=0, position=None, until=None))
+    return written(DecayOut(players=result.players, position=result.position, until=moment(result.until)))
+
+
+@router_ladder_changes.get(
+    f"{LADDER_CHANGES_LADDER}/decay/preview", response_model=CorrectionEffect, operation_id="preview_decay"
+)
+async def preview_decay(ladder: str, request: Request, _: Admin, days: Ahead = 0) -> Response:
+    """Preview the ratings that would fall by inactivity after some days without matches; nothing is changed."""
+    site = site_of(request)
+    return read(request, effect_out(await site.change(ladder, DailyDecay(site.service).preview, ladder, days)))
+
+
+def effect_out(effect: Effect) -> CorrectionEffect:
+    """The response model of an effect."""
+    return CorrectionEffect.model_validate(tasks.effect_document(effect))
+
+
+def ladder_out(ladder: Ladder) -> LadderOut:
+    """The response model of a ladder."""
+    settings = ladder.settings.plain()
+    divisions = [
+        DivisionOut(name=division.name, lowest=division.lowest) for division in ladder.settings.standings.divisions
+    ]
+    values = {name: list(value) if isinstance(value, tuple) else value for name, value in ladder.rules.values().items()}
+    return LadderOut(
+        name=ladder.name,
+        title=ladder.title,
+        system=ladder.rules.system.name,
+        preset=ladder.rules.preset,
+        parameters=values,
+        settings=SettingsOut.model_validate({**settings, "divisions": divisions}),
+        events=ladder.position,
+        matches=ladder.matches,
+        players=ladder.players,
+        season=ladder.season,
+        rebuild_due_from=ladder.due,
+    )
+
+
+router_ladders = APIRouter(prefix="/v1", tags=["ladders"])
+LADDERS_LADDER = "/ladders/{ladder:text}"
+
+
+@router_ladders.get("/ladders", response_model=LaddersPage, operation_id="list_ladders")
 async def list_ladders(request: Request, caller: Reader, limit: Limit = 50, cursor: Cursor = None) -> Response:
     """The ladders that the caller may read, by name."""
     site = site_of(request)
@@ -52,7 +245,7 @@ async def list_ladders(request: Request, caller: Reader, limit: Limit = 50, curs
     return read(request, LaddersPage(items=items, next=following))
 
 
-@router.get(LADDER, response_model=LadderDetails, operation_id="get_ladder")
+@router_ladders.get(LADDERS_LADDER, response_model=LadderDetails, operation_id="get_ladder")
 async def get_ladder(ladder: str, request: Request, caller: Reader) -> Response:
     """A ladder: its rules with every parameter explained, settings, counts and current season."""
     site = site_of(request)
@@ -61,7 +254,7 @@ async def get_ladder(ladder: str, request: Request, caller: Reader) -> Response:
     return read(request, LadderDetails(**fields, rules=_rules(details), present_season=_season(season)))
 
 
-@router.get(f"{LADDER}/rules", response_model=LadderRules, operation_id="ladder_rules")
+@router_ladders.get(f"{LADDERS_LADDER}/rules", response_model=LadderRules, operation_id="ladder_rules")
 async def ladder_rules(ladder: str, request: Request, caller: Reader) -> Response:
     """The rules for players: what a match changes and why, who is listed, where divisions begin."""
     site = site_of(request)
@@ -71,7 +264,7 @@ async def ladder_rules(ladder: str, request: Request, caller: Reader) -> Respons
     return read(request, rules)
 
 
-@router.get(f"{LADDER}/seasons", response_model=SeasonsPage, operation_id="list_seasons")
+@router_ladders.get(f"{LADDERS_LADDER}/seasons", response_model=SeasonsPage, operation_id="list_seasons")
 async def list_seasons(ladder: str, request: Request, _: Reader) -> Response:
     """All seasons of a ladder; for the final standings of one use `standings?season=`."""
     site = site_of(request)
@@ -79,7 +272,7 @@ async def list_seasons(ladder: str, request: Request, _: Reader) -> Response:
     return read(request, SeasonsPage(items=[_season(season) for season in seasons], next=None))
 
 
-@router.get(f"{LADDER}/head", response_model=HeadOut, operation_id="ladder_head")
+@router_ladders.get(f"{LADDERS_LADDER}/head", response_model=HeadOut, operation_id="ladder_head")
 async def ladder_head(ladder: str, request: Request, _: Reader) -> Response:
     """The last event of a ladder's ledger, with the seal over all its events. Kept elsewhere, it shows later
     whether events were removed."""
@@ -88,7 +281,7 @@ async def ladder_head(ladder: str, request: Request, _: Reader) -> Response:
     return read(request, HeadOut.model_validate(head.document()))
 
 
-@router.get(f"{LADDER}/learned", response_model=LearnedPage, operation_id="learned_of_ladder")
+@router_ladders.get(f"{LADDERS_LADDER}/learned", response_model=LearnedPage, operation_id="learned_of_ladder")
 async def learned_of_ladder(ladder: str, request: Request, caller: Reader) -> Response:
     """The numbers that the rating system has learned of the ladder; none for a system that learns nothing of it."""
     site = site_of(request)
@@ -96,13 +289,13 @@ async def learned_of_ladder(ladder: str, request: Request, caller: Reader) -> Re
     return read(request, LearnedPage(items=[_learned(number) for number in numbers], next=None))
 
 
-@router.get("/systems", response_model=SystemsPage, operation_id="list_systems")
+@router_ladders.get("/systems", response_model=SystemsPage, operation_id="list_systems")
 async def list_systems(request: Request, _: Reader) -> Response:
     """The installed rating systems: the data they need, their parameters, presets and factors."""
     return read(request, await site_of(request).work(_systems))
 
 
-@router.get("/policies", response_model=PoliciesPage, operation_id="list_policies")
+@router_ladders.get("/policies", response_model=PoliciesPage, operation_id="list_policies")
 async def list_policies(request: Request, _: Reader) -> Response:
     """The preset policies of the matchmaker, and the effect of each option."""
     return read(request, _policies())

@@ -11,6 +11,7 @@ from pydantic_core import to_json
 from starlette.responses import Response
 
 from evenmatch.http.access import Reader, Reporter
+from evenmatch.http.fast_json import encoded, rendered
 from evenmatch.http.models.base import micros, moment
 from evenmatch.http.models.live import (
     Announce,
@@ -24,13 +25,12 @@ from evenmatch.http.models.live import (
     LivePlayer,
 )
 from evenmatch.http.models.matches import ReceiptOut
-from evenmatch.http.receipt_json import encoded, rendered
 from evenmatch.http.request_context import context_of
 from evenmatch.http.responses import read, written
 from evenmatch.http.site import ListedMatch, Site, site_of
 from evenmatch.http.waiting_requests import until
-from evenmatch.service.live_matches.attendance import Ending, PlayerEnd, Presence, TeamEnd
-from evenmatch.service.live_matches.match_status import MatchStatus
+from evenmatch.live.attendance import Ending, PlayerEnd, Presence, TeamEnd
+from evenmatch.live.status import MatchStatus
 
 router = APIRouter(prefix="/v1/ladders/{ladder:text}/live", tags=["running matches"])
 MATCH = "/{match_id:text}"

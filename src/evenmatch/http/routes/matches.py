@@ -6,24 +6,52 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
+from typing import Annotated
 
-from fastapi import APIRouter, Request
+from fastapi import APIRouter, Query, Request
 from starlette.responses import Response
 
 from evenmatch.errors import EvenmatchError
 from evenmatch.http import report_recording
-from evenmatch.http.access import Reporter
-from evenmatch.http.models.matches import BatchOutcome, BatchReport, MatchReport, ReceiptOut
+from evenmatch.http.access import Reader, Reporter, check_own
+from evenmatch.http.cursors import list_key, write_cursor
+from evenmatch.http.models.base import Moment, Name, micros, moment
+from evenmatch.http.models.matches import (
+    AppearanceOut,
+    AssumptionsOut,
+    BatchOutcome,
+    BatchReport,
+    LineUp,
+    MatchesPage,
+    MatchOut,
+    MatchReport,
+    OddsOut,
+    OutcomesOut,
+    PlayerOdds,
+    PlayerStakesOut,
+    ReceiptOut,
+    StakesRequest,
+    TeamOdds,
+    TeamOut,
+)
+from evenmatch.http.page_parameters import Cursor, Limit
 from evenmatch.http.request_bodies import body_schema, read_body
-from evenmatch.http.responses import written
+from evenmatch.http.responses import encoded, read, written
 from evenmatch.http.site import site_of
 from evenmatch.match import Appearance, Match, Team
-from evenmatch.service.recording.report_batch import ReportBatch
+from evenmatch.options import options_of
+from evenmatch.players.explanations import ShownRatingChange, shown, shown_number
+from evenmatch.players.matches import MatchProfile, Part, TeamProfile, sentences_of
+from evenmatch.players.odds import LineupMember, LineUpOdds, StakesQuery
+from evenmatch.recording.report_batch import ReportBatch
+from evenmatch.stake_assumptions import StakeAssumptions
+from evenmatch.stakes import PlayerStakes, Stakes
 
-router = APIRouter(prefix="/v1/ladders/{ladder:text}/matches", tags=["matches"])
+router_matches = APIRouter(prefix="/v1/ladders/{ladder:text}/matches", tags=["matches"])
 
 
-@router.post("", response_model=ReceiptOut, operation_id="report_match", openapi_extra=body_schema(MatchReport))
+@router_matches.post("", response_model=ReceiptOut, operation_id="report_match", openapi_extra=body_schema(MatchReport))
 async def report_match(ladder: str, request: Request, _: Reporter) -> Response:
     """Report a finished match; returns each player's rating change with factors, percentile and division.
 
@@ -40,7 +68,7 @@ async def report_match(ladder: str, request: Request, _: Reporter) -> Response:
     return written(await report_recording.report(site, ladder, reports))
 
 
-@router.post(
+@router_matches.post(
     "/batch", response_model=BatchOutcome, operation_id="report_matches", openapi_extra=body_schema(BatchReport)
 )
 async def report_matches(ladder: str, request: Request, _: Reporter) -> Response:
@@ -85,3 +113,158 @@ def match_of(ladder: str, report: MatchReport) -> Match:
         for team in report.teams
     )
     return Match(report.id, report.played_at, teams, ladder, report.duration)
+
+
+def player_stakes_out(stakes: PlayerStakes) -> PlayerStakesOut:
+    """The response model of the stakes of a player."""
+    changes = {outcome: ShownRatingChange.of(stakes.before, after) for outcome, after in stakes.after._asdict().items()}
+    return PlayerStakesOut(
+        before=changes["win"].before,
+        after=OutcomesOut(**{outcome: change.after for outcome, change in changes.items()}),
+        change=OutcomesOut(**{outcome: change.change for outcome, change in changes.items()}),
+    )
+
+
+router_match_history = APIRouter(prefix="/v1/ladders/{ladder:text}", tags=["matches"])
+
+Whose = Annotated[Name | None, Query(description="Only matches of this player.")]
+Since = Annotated[Moment | None, Query(description="Only matches that ended at this time or later.")]
+Until = Annotated[Moment | None, Query(description="Only matches that ended before this time.")]
+
+
+@router_match_history.get("/matches", response_model=MatchesPage, operation_id="list_matches")
+async def list_matches(
+    ladder: str,
+    request: Request,
+    caller: Reader,
+    limit: Limit = 50,
+    cursor: Cursor = None,
+    player: Whose = None,
+    since: Since = None,
+    until: Until = None,
+) -> Response:
+    """Matches, the last played first, with rating changes and reasons.
+
+    A player's token reads the list of that player, or of all matches.
+    """
+    site = site_of(request)
+    if player is not None:
+        check_own(site, caller, player)
+    find = partial(
+        site.reading(caller).matches,
+        ladder,
+        before=list_key(cursor),
+        limit=limit,
+        player=player,
+        since=None if since is None else micros(since),
+        until=None if until is None else micros(until),
+    )
+
+    def page() -> bytes:
+        system, matches, further = find()
+        following = None if further is None else write_cursor(*further)
+        items = [_match(ladder, system, match) for match in matches]
+        return encoded(MatchesPage(ladder=ladder, items=items, next=following))
+
+    return read(request, await site.work(page))
+
+
+@router_match_history.get("/matches/{match_id:text}", response_model=MatchOut, operation_id="get_match")
+async def get_match(ladder: str, match_id: str, request: Request, caller: Reader) -> Response:
+    """A recorded match: the odds before it, each player's rating change with factors, and the reasons in sentences."""
+    site = site_of(request)
+    find = site.reading(caller).match
+    return read(request, await site.work(lambda: encoded(_match(ladder, *find(ladder, match_id)))))
+
+
+@router_match_history.post("/odds", response_model=OddsOut, operation_id="get_odds")
+async def get_odds(ladder: str, line_up: LineUp, request: Request, caller: Reader) -> Response:
+    """The odds of a line-up with current ratings. Unknown players count as newcomers.
+
+    With `stakes`: what each player would gain or lose by a win, a draw, a loss and by quitting, as the receipt says
+    if the match then goes as assumed. Forbidden where the ladder does not show its ratings, except with the scope
+    `ratings`.
+    """
+    site = site_of(request)
+    teams = [team.players for team in line_up.teams]
+    query = None if line_up.stakes is None else _stakes_query(line_up.stakes)
+    find = site.reading(caller).prospects
+    return written(await site.work(lambda: encoded(_odds(ladder, find(ladder, teams, query))), odds_for=caller))
+
+
+def _match(ladder: str, system: str, match: MatchProfile) -> MatchOut:
+    return MatchOut(
+        match_id=match.match_id,
+        ladder=ladder,
+        position=match.position,
+        played_at=moment(match.played_at),
+        duration=match.duration,
+        system=system,
+        state=match.state,
+        reason=match.reason,
+        late=match.late,
+        teams=[
+            _team(side, match.reasons[index] if match.reasons else ("",) * len(side.parts))
+            for index, side in enumerate(match.sides)
+        ],
+        sentences=match.sentences(),
+    )
+
+
+def _team(side: TeamProfile, reasons: tuple[str, ...]) -> TeamOut:
+    label, place, score, expected = side.finish
+    players = [_player(part, reason) for part, reason in zip(side.parts, reasons, strict=True)]
+    odds = None if expected is None else shown_number(expected)
+    return TeamOut(label=label, place=place, score=score, expected=odds, players=players)
+
+
+def _player(part: Part, reason: str) -> AppearanceOut:
+    appearance, line = part
+    reported = AppearanceOut(
+        player=appearance.player,
+        score=appearance.score,
+        seconds=appearance.seconds,
+        quit=appearance.quit,
+        performance=appearance.performance,
+        keep=appearance.keep,
+    )
+    if line is None:
+        return reported
+    moved: dict[str, object] = {"percentile": line.percentile, "division": line.division}
+    if (change := line.change) is not None:
+        moved |= {
+            **ShownRatingChange.of(change.before, change.after)._asdict(),
+            "factors": {name: shown(value) for name, value in change.factors.items()},
+            "sentences": sentences_of(part, reason),
+        }
+    return reported.model_copy(update=moved)
+
+
+def _stakes_query(asked: StakesRequest) -> StakesQuery:
+    values = {name: getattr(asked, name) for name in options_of(StakeAssumptions)}
+    return StakesQuery(StakeAssumptions.read(values), asked.players)
+
+
+def _odds(ladder: str, prospects: LineUpOdds) -> OddsOut:
+    stakes = {} if prospects.stakes is None else {entry.player: entry for entry in prospects.stakes.players}
+    teams = [
+        TeamOdds(
+            players=[_member(entry, stakes.get(entry.player)) for entry in team],
+            expected=prospects.odds.expected[index],
+            win=list(prospects.odds.win[index]),
+            draw=list(prospects.odds.draw[index]),
+        )
+        for index, team in enumerate(prospects.teams)
+    ]
+    assumptions = None if prospects.stakes is None else _assumptions(prospects.stakes)
+    return OddsOut(ladder=ladder, teams=teams, assumptions=assumptions)
+
+
+def _member(entry: LineupMember, stakes: PlayerStakes | None) -> PlayerOdds:
+    at_stake = None if stakes is None else player_stakes_out(stakes)
+    return PlayerOdds(player=entry.player, rating=entry.rating, newcomer=entry.newcomer, stakes=at_stake)
+
+
+def _assumptions(stakes: Stakes) -> AssumptionsOut:
+    values = {name: getattr(stakes.assumptions, name) for name in options_of(StakeAssumptions)}
+    return AssumptionsOut(sentences=list(stakes.sentences), **values)

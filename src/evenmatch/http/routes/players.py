@@ -7,30 +7,42 @@ from typing import Annotated
 from fastapi import APIRouter, Query, Request
 from starlette.responses import Response
 
-from evenmatch.http.access import Reader, check_own
-from evenmatch.http.cursors import list_key, write_cursor
+from evenmatch.http.access import Admin, Reader, check_own
+from evenmatch.http.audit_entries import audit_entry
+from evenmatch.http.cursors import list_key, read_cursor, write_cursor
 from evenmatch.http.models.base import LONGEST, moment
 from evenmatch.http.models.players import (
     InactivityOut,
+    MergeRequest,
+    OddNameOut,
+    OddNamesPage,
     PathFall,
     PathPoint,
+    PlayerErased,
     PlayerMatch,
     PlayerMatches,
     PlayerOut,
     PlayerPath,
     PlayerProfile,
+    PlayerRenamed,
     PlayersFound,
+    PlayersMerged,
+    RenameRequest,
 )
 from evenmatch.http.page_parameters import Cursor, Limit
-from evenmatch.http.responses import encoded, read
+from evenmatch.http.responses import encoded, read, written
 from evenmatch.http.routes.ladders import readable
 from evenmatch.http.routes.standings import standing_out
 from evenmatch.http.site import site_of
-from evenmatch.service.queries.inactivity import InactivityNotice
-from evenmatch.service.queries.match_explanations import ShownRatingChange, shown, shown_number
-from evenmatch.service.queries.match_profiles import MatchProfile
+from evenmatch.http.task_outcomes import outcome
+from evenmatch.jobs.tasks import DueTask
+from evenmatch.ladders.inactivity import InactivityNotice
+from evenmatch.players.explanations import ShownRatingChange, shown, shown_number
+from evenmatch.players.matches import MatchProfile
+from evenmatch.players.name_rule import odd_names
+from evenmatch.players.players import NAMED_TWICE
 
-router = APIRouter(prefix="/v1", tags=["players"])
+router_players = APIRouter(prefix="/v1", tags=["players"])
 PLAYER = "/ladders/{ladder:text}/players/{player:text}"
 
 Points = Annotated[int, Query(ge=2, le=2000, description="Most points to return.")]
@@ -40,7 +52,7 @@ Search = Annotated[
 Most = Annotated[int, Query(ge=1, le=100, description="Most names to return.")]
 
 
-@router.get(PLAYER, response_model=PlayerProfile, operation_id="get_player")
+@router_players.get(PLAYER, response_model=PlayerProfile, operation_id="get_player")
 async def get_player(ladder: str, player: str, request: Request, caller: Reader) -> Response:
     """A player on a ladder: standing and rating state. A player's token reads only that player."""
     site = site_of(request)
@@ -60,7 +72,7 @@ async def get_player(ladder: str, player: str, request: Request, caller: Reader)
     return read(request, response)
 
 
-@router.get(f"{PLAYER}/matches", response_model=PlayerMatches, operation_id="player_matches")
+@router_players.get(f"{PLAYER}/matches", response_model=PlayerMatches, operation_id="player_matches")
 async def player_matches(
     ladder: str, player: str, request: Request, caller: Reader, limit: Limit = 50, cursor: Cursor = None
 ) -> Response:
@@ -78,7 +90,7 @@ async def player_matches(
     return read(request, await site.work(page))
 
 
-@router.get(f"{PLAYER}/path", response_model=PlayerPath, operation_id="player_path")
+@router_players.get(f"{PLAYER}/path", response_model=PlayerPath, operation_id="player_path")
 async def player_path(ladder: str, player: str, request: Request, caller: Reader, points: Points = 200) -> Response:
     """A player's rating, percentile and division over time, for a graph; long paths keep every peak and low.
 
@@ -104,7 +116,7 @@ async def player_path(ladder: str, player: str, request: Request, caller: Reader
     return read(request, PlayerPath(ladder=ladder, player=name, points=path_points, falls=falls))
 
 
-@router.get("/players", response_model=PlayersFound, operation_id="search_players")
+@router_players.get("/players", response_model=PlayersFound, operation_id="search_players")
 async def search_players(request: Request, caller: Reader, search: Search, limit: Most = 20) -> Response:
     """Names of players that contain a text, from the ladders that the caller may read. Case and diacritics are ignored.
 
@@ -115,7 +127,7 @@ async def search_players(request: Request, caller: Reader, search: Search, limit
     return read(request, PlayersFound(items=names, next=None))
 
 
-@router.get("/players/{player:text}", response_model=PlayerOut, operation_id="find_player")
+@router_players.get("/players/{player:text}", response_model=PlayerOut, operation_id="find_player")
 async def find_player(player: str, request: Request, caller: Reader) -> Response:
     """A player and the ladders they are on. A player's token reads only that player."""
     site = site_of(request)
@@ -161,3 +173,53 @@ def _match(match: MatchProfile, name: str) -> PlayerMatch:
         factors=None if change is None else {name: shown(value) for name, value in change.factors.items()},
         sentence=match.reasons[team][slot] if match.reasons else None,
     )
+
+
+router_player_identities = APIRouter(prefix="/v1/players/{player:text}", tags=["players"])
+
+
+@router_player_identities.post("/rename", response_model=PlayerRenamed, operation_id="rename_player")
+async def rename_player(player: str, asked: RenameRequest, request: Request, caller: Admin) -> Response:
+    """Rename a player; reports under the old name still count for them."""
+    site = site_of(request)
+    service = site.service.noting(audit_entry(request, caller, "player.renamed", target=player, body={"to": asked.to}))
+    changed = await site.change("", service.rename, player, asked.to)
+    return written(PlayerRenamed(player=asked.to, changed=changed))
+
+
+@router_player_identities.post("/merge", response_model=PlayersMerged, operation_id="merge_player")
+async def merge_player(player: str, asked: MergeRequest, request: Request, caller: Admin) -> Response:
+    """Merge a player into `into`, who then has the matches of both. The two must never have met in a match.
+
+    A match that is reported with two of the player's names afterwards is recorded, but not rated. Large ladders are
+    rated again by a job, and show the ratings from before until it has ended.
+    """
+    site = site_of(request)
+    service = site.service.noting(
+        audit_entry(request, caller, "player.merged", target=player, body={"into": asked.into})
+    )
+    ladders = await site.change("", lambda: service.merge(player, asked.into, rebuild=False))
+    for ladder in ladders:
+        await outcome(site, DueTask(ladder))
+    return written(PlayersMerged(player=asked.into, ladders=ladders, note=NAMED_TWICE))
+
+
+@router_player_identities.post("/erase", response_model=PlayerErased, operation_id="erase_player")
+async def erase_player(player: str, request: Request, caller: Admin) -> Response:
+    """Replace a player's names with a pseudonym everywhere, permanently; no rating changes."""
+    site = site_of(request)
+    service = site.service.noting(audit_entry(request, caller, "player.erased"))
+    return written(PlayerErased(pseudonym=await site.change("", service.erase, player)))
+
+
+router_odd_names = APIRouter(prefix="/v1/ladders/{ladder:text}/odd-names", tags=["players"])
+
+
+@router_odd_names.get("", response_model=OddNamesPage, operation_id="list_odd_names")
+async def list_odd_names(ladder: str, request: Request, _: Admin, limit: Limit = 50, cursor: Cursor = None) -> Response:
+    """The names on the ladder that may pass as another one, by name; none where the setting `names` is any."""
+    site = site_of(request)
+    after = "" if cursor is None else str(read_cursor(cursor, str)[0])
+    names, following = await site.work(odd_names, site.service, ladder, after, limit)
+    items = [OddNameOut.model_validate(odd._asdict()) for odd in names]
+    return read(request, OddNamesPage(items=items, next=None if following is None else write_cursor(following)))

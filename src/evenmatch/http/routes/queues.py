@@ -2,43 +2,103 @@
 
 from __future__ import annotations
 
+import math
 from datetime import datetime
 from typing import Annotated
 
 from fastapi import APIRouter, Query, Request
 from starlette.responses import Response
 
+from evenmatch.calibration import Measure
+from evenmatch.experiment import ARMS
 from evenmatch.http.access import Admin, Queuer, Reader
 from evenmatch.http.audit_entries import audit_entry
-from evenmatch.http.experiment_answers import estimate_out, experiment_audit_out, experiment_out, known
 from evenmatch.http.models.base import Moment, micros, moment
-from evenmatch.http.models.experiments import ExperimentOut, StartExperiment
-from evenmatch.http.models.policies import QueuePolicy
-from evenmatch.http.models.queue_audit import (
+from evenmatch.http.models.queues import (
     AuditClassesOut,
     AuditGroupOut,
-    QueueAuditOut,
-    ReliabilityOut,
-    WaitAccuracyOut,
-)
-from evenmatch.http.models.queues import (
+    ComparedFigureOut,
+    DesignOut,
+    EstimateOut,
+    ExperimentAuditOut,
+    ExperimentOut,
     FilterChange,
     FilterOut,
+    NeededOut,
     PenaltyOut,
     PolicyFitOut,
+    QueueAuditOut,
     QueueOut,
+    QueuePolicy,
     QueuesPage,
+    ReliabilityOut,
     SetQueue,
+    StartExperiment,
     TicketOf,
+    WaitAccuracyOut,
 )
 from evenmatch.http.responses import read, written
 from evenmatch.http.site import Site, site_of
-from evenmatch.service.queries.queue_audit import AuditedGroup, QueueAudit
-from evenmatch.service.queries.visibility import Visibility
-from evenmatch.service.queue_filter import QueueFilter
-from evenmatch.service.queue_rules import QueueRules
-from evenmatch.service.queues import auto_policies
-from evenmatch.service.stored_queues import QueueSetup
+from evenmatch.ladders.visibility import Visibility
+from evenmatch.queues import policy_fits
+from evenmatch.queues.audit import AuditedGroup, QueueAudit
+from evenmatch.queues.experiment_audit import ComparedFigure, ExperimentAudit, Needed
+from evenmatch.queues.parties import QueueFilter
+from evenmatch.queues.stored_queues import QueueExperiment, QueueRules, QueueSetup
+
+
+def experiment_out(ladder: str, experiment: QueueExperiment) -> ExperimentOut:
+    """An experiment of a ladder's queue."""
+    return ExperimentOut(
+        experiment=experiment.number,
+        ladder=ladder,
+        queue=experiment.queue,
+        started_at=moment(experiment.started_at),
+        stopped_at=None if experiment.stopped_at is None else moment(experiment.stopped_at),
+        design=DesignOut.model_validate(experiment.design.to_data()),
+        first=QueuePolicy.model_validate(experiment.first.to_data()),
+        second=QueuePolicy.model_validate(experiment.second.to_data()),
+    )
+
+
+def experiment_audit_out(ladder: str, audited: ExperimentAudit) -> ExperimentAuditOut:
+    """The comparison of the two policies of an experiment."""
+    return ExperimentAuditOut(
+        experiment=experiment_out(ladder, audited.experiment),
+        slices=dict(zip(ARMS, audited.slices, strict=True)),
+        formed=dict(zip(ARMS, audited.formed, strict=True)),
+        counted=dict(zip(ARMS, audited.counted, strict=True)),
+        figures=[_figure(compared) for compared in audited.figures],
+        summary=audited.summary,
+    )
+
+
+def estimate_out(measure: Measure) -> EstimateOut:
+    """A figure with its interval; NaN as null."""
+    return EstimateOut(value=known(measure.value), low=known(measure.low), high=known(measure.high))
+
+
+def known(value: float) -> float | None:
+    """The value; None for NaN."""
+    return None if math.isnan(value) else value
+
+
+def _figure(compared: ComparedFigure) -> ComparedFigureOut:
+    return ComparedFigureOut(
+        figure=compared.figure.name,  # type: ignore[arg-type] # one of FIGURES
+        first=estimate_out(compared.first),
+        second=estimate_out(compared.second),
+        difference=estimate_out(compared.difference),
+        better=compared.better,  # type: ignore[arg-type] # an arm
+        verdict=compared.verdict,
+        seen=_needed(compared.seen),
+        worth=_needed(compared.worth),
+    )
+
+
+def _needed(needed: Needed) -> NeededOut:
+    return NeededOut(size=known(needed.size), matches=needed.matches, days=needed.days)
+
 
 router = APIRouter(prefix="/v1/ladders/{ladder:text}", tags=["queues"])
 BANDS = 10
@@ -234,7 +294,7 @@ def _queues(site: Site, ladder: str, seen: Visibility) -> list[QueueOut]:
 
 
 def _fit(site: Site, ladder: str, setup: QueueSetup) -> PolicyFitOut | None:
-    fit = auto_policies.last_fit(site.jobs, ladder, setup)
+    fit = policy_fits.last_fit(site.jobs, ladder, setup)
     if fit is None:
         return None
     return PolicyFitOut(fitted_at=moment(fit.fitted_at), adopted=fit.adopted, explanation=list(fit.explanation))

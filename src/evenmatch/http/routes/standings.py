@@ -26,9 +26,9 @@ from evenmatch.http.models.standings import (
 from evenmatch.http.page_parameters import Cursor, Limit
 from evenmatch.http.responses import encoded, read
 from evenmatch.http.site import Site, site_of
-from evenmatch.service.queries.ladder_queries import LadderQueries
-from evenmatch.service.queries.standings import View
-from evenmatch.service.seasons import FinalStanding
+from evenmatch.ladders.ladder_queries import LadderQueries
+from evenmatch.ladders.seasons import FinalStanding
+from evenmatch.ladders.standings import View
 from evenmatch.standings.board import Standing
 
 router = APIRouter(prefix="/v1/ladders/{ladder:text}/standings", tags=["standings"])

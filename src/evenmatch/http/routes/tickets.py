@@ -13,9 +13,9 @@ from fastapi import APIRouter, Path, Query, Request
 from pydantic_core import to_json
 from starlette.responses import Response, StreamingResponse
 
+from evenmatch.accounts.access import Caller
 from evenmatch.http.access import Queuer
-from evenmatch.http.event_stream import EventStream
-from evenmatch.http.fast_requests import join_of
+from evenmatch.http.fast_json import join_of
 from evenmatch.http.models.base import moment
 from evenmatch.http.models.queues import (
     AttributeCountOut,
@@ -31,15 +31,14 @@ from evenmatch.http.models.queues import (
 )
 from evenmatch.http.request_context import context_of
 from evenmatch.http.responses import read, written
-from evenmatch.http.shown_stakes import player_stakes_out
+from evenmatch.http.routes.matches import player_stakes_out
 from evenmatch.http.site import Site, site_of
-from evenmatch.http.waiting_requests import credential_of, until
+from evenmatch.http.waiting_requests import EventStream, credential_of, until
 from evenmatch.matchmaking import Waiting
-from evenmatch.service.callers.access import Caller
-from evenmatch.service.queries.match_explanations import known_number
-from evenmatch.service.queues import requests
-from evenmatch.service.queues.ticket_answers import of_another_party
-from evenmatch.service.queues.ticket_status import LinkedTicket, OfferStatus, StartedMatch, Status, StatusRead
+from evenmatch.players.explanations import known_number
+from evenmatch.queues import requests
+from evenmatch.queues.queue_service import of_another_party
+from evenmatch.queues.ticket_status import LinkedTicket, OfferStatus, StartedMatch, Status, StatusRead
 
 router = APIRouter(prefix="/v1/ladders/{ladder:text}/tickets", tags=["tickets"])
 Number = Annotated[int, Path(ge=1, le=2**62)]

@@ -7,6 +7,7 @@ from typing import Annotated, Literal
 from fastapi import APIRouter, Path, Request
 from starlette.responses import Response
 
+from evenmatch.accounts.access import Caller
 from evenmatch.errors import UnknownNameError
 from evenmatch.http.access import Admin, AnyAdmin
 from evenmatch.http.audit_entries import audit_entry
@@ -23,8 +24,7 @@ from evenmatch.http.models.webhooks import (
 from evenmatch.http.page_parameters import Cursor, Limit
 from evenmatch.http.responses import read, written
 from evenmatch.http.site import Site, site_of
-from evenmatch.service.callers.access import Caller
-from evenmatch.service.webhooks.subscriptions import Delivery, Webhook, WebhookFailures
+from evenmatch.webhooks.subscriptions import Delivery, Webhook, WebhookFailures
 
 router = APIRouter(prefix="/v1", tags=["webhooks"])
 Number = Annotated[int, Path(ge=1, le=2**62)]

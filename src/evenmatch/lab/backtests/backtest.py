@@ -22,10 +22,9 @@ from evenmatch.compile_notice import compile_notice, is_cached, load_kernels
 from evenmatch.errors import InputError, RowProblem, UsageError
 from evenmatch.history import Floats, History, Integers
 from evenmatch.lab.backtests import findings
-from evenmatch.lab.backtests.evaluation import rateable_history, replay_and_judge, why_not
+from evenmatch.lab.backtests.evaluation import judge, rateable_history, replay_and_judge, why_not
 from evenmatch.lab.backtests.findings import Resamples, ScoredVariant, Variant
 from evenmatch.lab.backtests.match_cells import MatchCells, divide
-from evenmatch.lab.backtests.metrics import judge
 from evenmatch.lab.backtests.team_order import neutral
 from evenmatch.lab.backtests.workers import Threads, Workers
 from evenmatch.systems.system import Rules, System

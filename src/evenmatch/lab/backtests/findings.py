@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 
 from evenmatch.calibration import Measure, measure, reliability, resample, weigh
 from evenmatch.history import Floats
+from evenmatch.lab.backtests.evaluation import LOG_LOSS, MATCHES, Metrics, metrics
 from evenmatch.lab.backtests.match_cells import MatchCells
-from evenmatch.lab.backtests.metrics import LOG_LOSS, MATCHES, Metrics, metrics
 from evenmatch.systems.system import Rules
 
 RESAMPLES = 500

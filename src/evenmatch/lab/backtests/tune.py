@@ -22,9 +22,8 @@ import numpy as np
 
 from evenmatch.errors import BadParameterError, UsageError, needing
 from evenmatch.history import History, Integers
-from evenmatch.lab.backtests import evaluation, metrics
-from evenmatch.lab.backtests.evaluation import refused_by, replay_and_judge, too_many, without
-from evenmatch.lab.backtests.metrics import LOG_LOSS, MATCHES
+from evenmatch.lab.backtests import evaluation
+from evenmatch.lab.backtests.evaluation import LOG_LOSS, MATCHES, refused_by, replay_and_judge, too_many, without
 from evenmatch.lab.backtests.workers import Threads, Workers
 from evenmatch.options import Number, Numbers, Option, options_of
 from evenmatch.systems.fingerprint import fingerprint
@@ -333,7 +332,7 @@ def _typed(values: Values) -> Values:
 def _key(history: History, system: System, space: Mapping[str, Option]) -> str:
     """Digest of everything a search depends on: matches, kernels, ranges, and the source of the scoring code."""
     inputs = f"{FORMAT} {LEARNED} {fingerprint(system)} {space}"
-    inputs += "".join(inspect.getsource(module) for module in (evaluation, metrics))
+    inputs += "".join(inspect.getsource(module) for module in (evaluation, evaluation))
     digest = hashlib.blake2b(inputs.encode(), digest_size=10)
     for column in history.columns:
         digest.update(column.tobytes())

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 from evenmatch.errors import UsageError, needing
 from evenmatch.lab.picture import INKS
-from evenmatch.lab.queue.picture_marks import TICKS, marks
+from evenmatch.lab.queue.queue_charts import TICKS, marks
 from evenmatch.lab.queue.run_metrics import summary_of
-from evenmatch.lab.queue.run_result import Run
+from evenmatch.lab.queue.runs import Run
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

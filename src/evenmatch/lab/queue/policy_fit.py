@@ -4,19 +4,87 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from math import inf, isfinite
 from typing import NamedTuple
 
 import numpy as np
 
-from evenmatch.lab.queue.policy_prediction import QueuePrediction, predict
+from evenmatch.durations import SECOND
+from evenmatch.history import Flags, Floats
+from evenmatch.lab.queue.runs import MATCHED, Run
 from evenmatch.lab.queue.scenario import Scenario
 from evenmatch.lab.queue.simulation import ArrivalSource, play
-from evenmatch.lab.queue.ticket_sample import TicketSample
-from evenmatch.lab.queue.ticket_source import Crowd
+from evenmatch.lab.queue.ticket_source import Crowd, TicketSample
 from evenmatch.matchmaking.propose import propose
 from evenmatch.matchmaking.tickets import Tickets
 from evenmatch.policy import Policy
 from evenmatch.wait_target import WaitTarget
+
+LEAST_STRICT = 30  # players; fewer give no estimate
+
+
+@dataclass(frozen=True)
+class QueuePrediction:
+    """Figures of a simulated queue. Waits are in seconds, spreads in percentiles.
+
+    wait          the wait that the target's share of the players does not exceed; inf if that share was not matched
+    strict_wait   the same of strict players, whose wait no policy can limit; None: too few came
+    spread        not exceeded by half of the matches;  widest  not exceeded by 95 of 100; None: there were no matches
+    arrivals      players per second;  share_strict  share of them who are strict, or in a party with such a player
+    """
+
+    policy: Policy
+    wait: float
+    strict_wait: float | None
+    spread: float
+    widest: float
+    arrivals: float
+    share_strict: float
+    matches: int
+
+    def keeps(self, target: WaitTarget) -> bool:
+        """Whether the target's share of the players waits as long as the target says, or less."""
+        return self.wait <= target.within
+
+    def to_data(self) -> dict[str, object]:
+        """All figures without the policy, ready for JSON: null for waits and spreads that are not known."""
+        names = ("wait", "strict_wait", "spread", "widest", "arrivals", "share_strict", "matches")
+        values = {name: getattr(self, name) for name in names}
+        return {name: value if value is not None and isfinite(value) else None for name, value in values.items()}
+
+
+def predict(run: Run, target: WaitTarget) -> QueuePrediction:
+    """The figures of a run.
+
+    The wait is that of players with loose filters; if there are none, of all. Only players count who joined after the
+    queue had time to fill, and early enough that a longer wait than the target's is seen.
+    """
+    loose = (
+        np.logical_and.reduceat(run.tickets.loose, run.tickets.start[:-1]) if len(run.tickets) else np.empty(0, bool)
+    )
+    within, end = target.within * SECOND, int(run.ticks[-1])
+    judged = (run.tickets.queued >= within) & (run.tickets.queued <= end - within)
+    judged_loose = judged & loose if loose.any() else judged
+    strict, spread = judged & ~loose, run.worth.spread
+    enough_strict = int(run.sizes[strict].sum()) >= LEAST_STRICT
+    return QueuePrediction(
+        policy=run.policy,
+        wait=_quantile(run, judged_loose, target.share),
+        strict_wait=_quantile(run, strict, target.share) if enough_strict and loose.any() else None,
+        spread=float(np.quantile(spread, 0.5)) if len(spread) else inf,
+        widest=float(np.quantile(spread, 0.95)) if len(spread) else inf,
+        arrivals=float(run.sizes.sum()) * SECOND / end,
+        share_strict=float(run.sizes[~loose].sum() / run.sizes.sum()) if len(loose) else 0.0,
+        matches=len(run.matches),
+    )
+
+
+def _quantile(run: Run, tickets: Flags, share: float) -> float:
+    """The wait that this share of the tickets' players does not exceed; inf if fewer were matched in the run."""
+    waits: Floats = np.where(run.fate == MATCHED, run.waits, inf)[tickets]
+    players = np.repeat(waits, run.sizes[tickets])
+    return float(np.quantile(players, share, method="inverted_cdf")) if len(players) else inf
+
 
 NARROWEST, WIDEST = 0.5, 100.0  # percentiles: bounds of the search
 LOWER_STARTS = (32.0, 10.0, 3.2)  # tried if the widest fails: where strict players are many, wide matches cost waits
@@ -175,3 +243,84 @@ class _Search:
         run = play(self._arrivals(policy, seed), propose, policy, "", None, progress=step)
         self._runs += 1
         return predict(run, self._target)
+
+
+LONG = "longer than was simulated"
+
+
+def explain(fit: PolicyFit) -> list[str]:
+    """Explain in sentences who plays, what the fitted policy would change, and whether it keeps the target."""
+    return [_crowd(fit.fitted), *(_kept(fit) if fit.is_kept else _missed(fit)), *_strict(fit), *_verdict(fit)]
+
+
+def _crowd(seen: QueuePrediction) -> str:
+    strict = (
+        "none of them is strict" if seen.share_strict == 0 else f"{seen.share_strict * 100:.0f} % of them are strict"
+    )
+    players = f"the {seen.policy.players} players of a match"
+    return f"Players join at {_rate(seen.arrivals)}, {strict}; {players} take {_filling(seen)} to arrive."
+
+
+def _kept(fit: PolicyFit) -> list[str]:
+    now, then, share = fit.present, fit.fitted, fit.target.share_in_words
+    return [
+        f"With matches of up to {then.policy.even_spread:.3g} percentiles at once, {share} wait {_wait(then)} "
+        f"({_now(now.wait)}).",
+        f"Half of the matches span {_spread(then)} (now {now.spread:.1f}), 95 of 100 {then.widest:.1f} or less "
+        f"(now {now.widest:.1f}).",
+    ]
+
+
+def _missed(fit: PolicyFit) -> list[str]:
+    nearest, share = fit.fitted, fit.target.share_in_words
+    return [
+        f"{fit.target.in_words[0].upper()}{fit.target.in_words[1:]} cannot be kept by any width.",
+        f"The nearest is matches of up to {nearest.policy.even_spread:.3g} percentiles at once: {share} wait "
+        f"{_wait(nearest)} ({_now(fit.present.wait)}), and half of the matches span {_spread(nearest)} (now "
+        f"{fit.present.spread:.1f}).",
+        "Allow a longer wait or a smaller share, or choose smaller teams.",
+    ]
+
+
+def _strict(fit: PolicyFit) -> list[str]:
+    then, now = fit.fitted.strict_wait, fit.present.strict_wait
+    if then is None or now is None:
+        return []
+    return [
+        f"These are players with loose filters. Strict filters never widen: of the strict players "
+        f"{fit.target.share_in_words} wait {_seconds(then)} ({_now(now)})."
+    ]
+
+
+def _verdict(fit: PolicyFit) -> list[str]:
+    if not fit.is_kept or fit.is_better:
+        return []
+    if fit.present.keeps(fit.target):
+        return ["The present policy keeps the target with matches that are as close, or nearly so."]
+    return ["The wait would hardly be shorter than with the present policy."]
+
+
+def _rate(arrivals: float) -> str:
+    if arrivals >= 0.1:
+        return f"{arrivals:.2g} a second"
+    return f"{arrivals * 3600:.0f} an hour"
+
+
+def _filling(seen: QueuePrediction) -> str:
+    return f"{seen.policy.players / seen.arrivals:.0f} s" if seen.arrivals > 0 else "a long time"
+
+
+def _wait(seen: QueuePrediction) -> str:
+    return _seconds(seen.wait)
+
+
+def _seconds(wait: float) -> str:
+    return f"{wait:.0f} s or less" if isfinite(wait) else LONG
+
+
+def _now(wait: float) -> str:
+    return f"now {wait:.0f} s" if isfinite(wait) else f"now {LONG}"
+
+
+def _spread(seen: QueuePrediction) -> str:
+    return f"{seen.spread:.1f} percentiles or less"

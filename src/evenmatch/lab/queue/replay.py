@@ -7,9 +7,8 @@ from itertools import islice
 import numpy as np
 
 from evenmatch.history import Floats
-from evenmatch.lab.queue.journal import Teams, decisions
-from evenmatch.lab.queue.journal_reader import QueueJournal
-from evenmatch.lab.queue.run_result import Run
+from evenmatch.lab.queue.journal import QueueJournal, Teams, decisions
+from evenmatch.lab.queue.runs import Run
 from evenmatch.lab.queue.simulation import Matchmaker, Progress, play
 from evenmatch.lab.queue.ticket_columns import append, pick
 from evenmatch.matchmaking.proposal import Proposals

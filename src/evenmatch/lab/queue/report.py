@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 from evenmatch.errors import needing
 from evenmatch.lab.queue.run_facts import compared, facts
 from evenmatch.lab.queue.run_metrics import summary_of
-from evenmatch.lab.queue.run_result import Run
+from evenmatch.lab.queue.runs import Run
 from evenmatch.lab.queue.verdict import percent, seconds, verdict
 from evenmatch.lab.safe_names import plain
 from evenmatch.options import options_of
@@ -25,7 +25,7 @@ with needing("lab", "a report"):
 
     from evenmatch.lab import charts
     from evenmatch.lab.backtests.report import PACKAGES, embed, whole
-    from evenmatch.lab.queue import charts as queue_charts
+    from evenmatch.lab.queue import queue_charts
 
 LONGEST = 40  # longest displayed name
 

@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from evenmatch.lab.queue.rival_matchmakers import others
-from evenmatch.lab.queue.run_result import Run
+from evenmatch.lab.queue.rivals import others
+from evenmatch.lab.queue.runs import Run
 from evenmatch.lab.queue.scenario import Scenario
 from evenmatch.lab.queue.verdict import percent, seconds
 

@@ -3,24 +3,92 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import Protocol, TextIO
+from itertools import accumulate
+from typing import NamedTuple, Protocol, TextIO
 
 import numpy as np
 
 from evenmatch.durations import SECOND
 from evenmatch.history import Floats
 from evenmatch.lab.queue.journal import JournalWriter
-from evenmatch.lab.queue.recorder import Record
-from evenmatch.lab.queue.run_result import CANCELLED, EXPIRED, OVERTAKEN, Run
+from evenmatch.lab.queue.runs import CANCELLED, EXPIRED, MATCHED, OVERTAKEN, WAITING, Run, collect_matches
 from evenmatch.lab.queue.scenario import Scenario
-from evenmatch.lab.queue.ticket_columns import pick
+from evenmatch.lab.queue.ticket_columns import append, pick
 from evenmatch.lab.queue.ticket_source import Crowd
 from evenmatch.matchmaking.proposal import Proposals
+from evenmatch.matchmaking.propose import propose
 from evenmatch.matchmaking.queue import Queue
 from evenmatch.matchmaking.tickets import Tickets, Whole
-from evenmatch.policy import Policy
+from evenmatch.policy import Policy, presets
+
+
+class Record:
+    """Tickets and matches of a run so far."""
+
+    def __init__(self) -> None:
+        self._parts: list[Tickets] = []
+        self._row: dict[int, int] = {}  # row of each waiting ticket
+        self._count = 0
+        self._fates: list[tuple[Whole, int, int]] = []  # rows, fate, time
+        self._times: list[int] = []
+        self._rows: list[Whole] = []
+        self._proposals: list[Proposals] = []
+        self._waiting: list[int] = []
+
+    def join(self, tickets: Tickets) -> None:
+        """Record tickets that joined."""
+        self._parts.append(tickets)
+        self._row.update(zip(tickets.id.tolist(), range(self._count, self._count + len(tickets)), strict=True))
+        self._count += len(tickets)
+
+    def leave(self, tickets: Sequence[int], fate: int, now: int) -> Whole:
+        """Record tickets that left the queue with this fate; return their rows."""
+        rows = np.array([self._row.pop(ticket) for ticket in tickets], np.int64)
+        self._fates.append((rows, fate, now))
+        return rows
+
+    def decide(self, now: int, proposals: Proposals, waiting: int) -> None:
+        """Record the matches of a tick and the number of players still waiting."""
+        self._waiting.append(waiting)
+        if len(proposals):
+            self._times.append(now)
+            self._rows.append(self.leave(proposals.ticket.tolist(), MATCHED, now))
+            self._proposals.append(proposals)
+
+    def tickets(self) -> Tickets:
+        """All tickets in order of joining."""
+        return append(self._parts)
+
+    def run(
+        self,
+        name: str,
+        policy: Policy,
+        scenario: Scenario | None,
+        tickets: Tickets,
+        skill: Floats,
+        ticks: Whole,
+        *,
+        cpu_seconds: float,
+        passed_over: int,
+        seed: int,
+    ) -> Run:
+        """Build the Run."""
+        fate = np.full(self._count, WAITING, np.int8)
+        left = np.full(self._count, ticks[-1] if len(ticks) else 0, np.int64)
+        for rows, kind, now in self._fates:
+            fate[rows] = kind
+            left[rows] = now
+        matches = collect_matches(self._times, self._rows, self._proposals)
+        waiting = np.array(self._waiting, np.int64)
+        return Run(
+            *(name, policy, scenario, tickets, skill, fate, left, matches, ticks, waiting),
+            cpu_seconds=cpu_seconds,
+            passed_over=passed_over,
+            seed=seed,
+        )
+
 
 Matchmaker = Callable[[Queue, int, Policy], Proposals]
 Progress = Callable[[str, float], None]
@@ -155,3 +223,75 @@ def _warm_up(matchmaker: Matchmaker, policy: Policy, tickets: Tickets) -> None:
         queue = Queue()
         queue.join_all(replace(tickets, within=within))
         matchmaker(queue, TRIED_OUT, policy)
+
+
+YOURS = "yours"
+LEAST, MOST = 6.0, 12.0  # bounds of the simulated minutes
+PLAYERS = 3000  # enough arrivals for a stable result
+TICK = 3.0  # seconds between decisions; a run's CPU time is mostly proportional to their number
+
+
+class TrialCrowd(NamedTuple):
+    """Players of a trial.
+
+    arrivals      players per second
+    share_strict  share of players whose filter never widens
+    patience      mean wait in seconds after which players give up; None: never
+    """
+
+    arrivals: float = 5.0
+    team_size: int = 6
+    share_strict: float = 0.25
+    patience: float | None = None
+
+    @property
+    def minutes(self) -> float:
+        """Simulated minutes: shorter for more arrivals per second."""
+        return min(max(PLAYERS / self.arrivals / 60.0, LEAST), MOST)
+
+    @property
+    def scenario(self) -> Scenario:
+        """Scenario to simulate."""
+        return Scenario(
+            arrivals=self.arrivals,
+            minutes=self.minutes,
+            tick=TICK,
+            share_strict=self.share_strict,
+            patience=self.patience,
+        )
+
+
+class Steps(NamedTuple):
+    """Widening of loose filters: times in seconds and widths in percentiles."""
+
+    times: tuple[float, ...]
+    widths: tuple[float, ...]
+
+    @property
+    def in_order(self) -> Steps:
+        """Sorted steps: the first at 0, each at least one second after and no narrower than the one before."""
+        times = accumulate((0.0, *self.times[1:]), lambda before, time: max(time, before + 1.0))
+        return Steps(tuple(times), tuple(accumulate(self.widths, max)))
+
+
+def steps_of(policy: Policy) -> Steps:
+    """Return the steps of a policy."""
+    times, widths = zip(*policy.steps, strict=True)
+    return Steps(times, widths)
+
+
+def policy_of(crowd: TrialCrowd, steps: Steps) -> Policy:
+    """The balanced policy with these steps; tickets that reached the last step are matched first."""
+    times, widths = steps.in_order
+    pairs = tuple(zip(times, widths, strict=True))
+    return replace(presets()["balanced"], team_size=crowd.team_size, steps=pairs, overdue_after=times[-1])
+
+
+def try_steps(crowd: TrialCrowd, steps: Steps) -> Run:
+    """Simulate these steps. Raises BadParameterError for a value out of range."""
+    return simulate(crowd.scenario, propose, policy_of(crowd, steps), name=YOURS)
+
+
+def try_preset(crowd: TrialCrowd, name: str) -> Run:
+    """Simulate a preset policy with the same arrivals."""
+    return simulate(crowd.scenario, propose, replace(presets()[name], team_size=crowd.team_size), name=name)

@@ -8,8 +8,7 @@ from dataclasses import replace
 import numpy as np
 
 from evenmatch.history import Floats
-from evenmatch.matchmaking.ticket_choice import TicketChoice
-from evenmatch.matchmaking.tickets import Masks, Tickets, Whole, rows_of, starts
+from evenmatch.matchmaking.tickets import Masks, TicketChoice, Tickets, Whole, rows_of, starts
 
 MEMBERS = ("player", "percentile", "rating", "within", "loose", "deviation", "newcomer", "roles")
 

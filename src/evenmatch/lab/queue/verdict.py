@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from evenmatch.lab.queue.run_metrics import summary_of
-from evenmatch.lab.queue.run_result import Run
+from evenmatch.lab.queue.runs import Run
 
 LEAST = 20  # fewest matched players of a group whose waits are compared
 MOST_TENTHS = 7  # fewest tenths of the ranks with LEAST players for a comparison by rank

@@ -6,13 +6,8 @@ from evenmatch.web.page_route import PageRoute
 from evenmatch.web.pages import (
     change_stream,
     home,
-    lab_audit,
-    lab_forms,
-    lab_overview,
-    lab_queue,
-    login,
+    lab,
     matches,
-    operate_corrections,
     operate_ladder,
     operate_site,
     players,
@@ -52,26 +47,26 @@ QUEUE = (
 ADMIN, POST = "admin", ("POST",)
 
 _LAB = (
-    PageRoute(f"{LADDER}/lab", lab_overview.lab),
-    PageRoute(f"{LADDER}/lab/health", lab_overview.health),
-    PageRoute(f"{LADDER}/lab/waits", lab_overview.waits),
-    PageRoute(f"{LADDER}/lab/results", lab_overview.results),
-    PageRoute(f"{LADDER}/lab/backtest", lab_forms.backtest_form),
-    PageRoute(f"{LADDER}/lab/backtest", lab_forms.backtest, methods=POST, form=f"{LADDER}/lab/backtest"),
-    PageRoute(f"{LADDER}/lab/tuning", lab_forms.tuning_form),
-    PageRoute(f"{LADDER}/lab/tuning", lab_forms.tuning, methods=POST, form=f"{LADDER}/lab/tuning"),
-    PageRoute(f"{LADDER}/lab/what-if", lab_forms.what_if_form),
-    PageRoute(f"{LADDER}/lab/what-if", lab_forms.what_if, methods=POST, form=f"{LADDER}/lab/what-if"),
-    PageRoute(f"{LADDER}/lab/queue", lab_queue.queue),
-    PageRoute(f"{LADDER}/lab/audit", lab_audit.queue_audit),
+    PageRoute(f"{LADDER}/lab", lab.lab),
+    PageRoute(f"{LADDER}/lab/health", lab.health),
+    PageRoute(f"{LADDER}/lab/waits", lab.waits),
+    PageRoute(f"{LADDER}/lab/results", lab.results),
+    PageRoute(f"{LADDER}/lab/backtest", lab.backtest_form),
+    PageRoute(f"{LADDER}/lab/backtest", lab.backtest, methods=POST, form=f"{LADDER}/lab/backtest"),
+    PageRoute(f"{LADDER}/lab/tuning", lab.tuning_form),
+    PageRoute(f"{LADDER}/lab/tuning", lab.tuning, methods=POST, form=f"{LADDER}/lab/tuning"),
+    PageRoute(f"{LADDER}/lab/what-if", lab.what_if_form),
+    PageRoute(f"{LADDER}/lab/what-if", lab.what_if, methods=POST, form=f"{LADDER}/lab/what-if"),
+    PageRoute(f"{LADDER}/lab/queue", lab.queue),
+    PageRoute(f"{LADDER}/lab/audit", lab.queue_audit),
 )
 LAB = tuple(page._replace(whole=True) for page in _LAB)  # it computes with the ratings of all
 
 OPERATE = f"{LADDER}/operate"
 OPERATORS = (
-    PageRoute("/login", login.login_form, scope=None),
-    PageRoute("/login", login.login, scope=None, methods=POST),
-    PageRoute("/logout", login.logout, scope=None, methods=POST),
+    PageRoute("/login", home.login_form, scope=None),
+    PageRoute("/login", home.login, scope=None, methods=POST),
+    PageRoute("/logout", home.logout, scope=None, methods=POST),
     PageRoute("/operate", operate_site.operate, scope=None),  # the handler checks the scope
     PageRoute("/operate/ladders", operate_site.create_ladder, ADMIN, POST, form="/operate"),
     PageRoute("/operate/keys", operate_site.keys, ADMIN),
@@ -86,8 +81,8 @@ OPERATORS = (
     PageRoute("/operate/webhooks/{webhook}/resume", operate_site.resume_webhook, scope=None, methods=POST),
     PageRoute("/operate/webhooks/{webhook}/redeliver", operate_site.redeliver, scope=None, methods=POST),
     PageRoute(OPERATE, operate_ladder.ladder, ADMIN),
-    PageRoute(f"{OPERATE}/correct", operate_corrections.correction, ADMIN),
-    PageRoute(f"{OPERATE}/correct", operate_corrections.correct, ADMIN, POST, form=f"{OPERATE}/correct"),
+    PageRoute(f"{OPERATE}/correct", operate_ladder.correction, ADMIN),
+    PageRoute(f"{OPERATE}/correct", operate_ladder.correct, ADMIN, POST, form=f"{OPERATE}/correct"),
     PageRoute(f"{OPERATE}/rules", operate_ladder.rules, ADMIN),
     PageRoute(f"{OPERATE}/rules", operate_ladder.change_rules, ADMIN, POST, form=f"{OPERATE}/rules"),
     PageRoute(f"{OPERATE}/settings", operate_ladder.settings, ADMIN, POST, form=OPERATE),

@@ -9,8 +9,8 @@ from starlette.responses import Response
 
 from evenmatch.errors import BusyError
 from evenmatch.http.access import client_of
-from evenmatch.http.event_stream import EventStream
 from evenmatch.http.request_context import context_of
+from evenmatch.http.waiting_requests import EventStream
 from evenmatch.web.page_request import PageRequest
 
 

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from starlette.responses import Response
 
 from evenmatch.http.cursors import FIRST_PAGE, list_key, write_cursor
-from evenmatch.service.queries.match_profiles import sentences_of
+from evenmatch.players.matches import sentences_of
 from evenmatch.web.page_request import PageRequest, address
 from evenmatch.web.view_models import LadderShown, counted_from_one, factors_of, largest_of, result_of
 

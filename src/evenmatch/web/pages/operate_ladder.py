@@ -2,31 +2,179 @@
 
 from __future__ import annotations
 
+import secrets
 from collections.abc import Mapping
+from datetime import UTC, datetime
 from typing import cast
 
 from starlette.responses import Response
 
-from evenmatch.errors import UsageError
-from evenmatch.http.task_outcomes import outcome
-from evenmatch.service.callers.audit_entry import correcting
-from evenmatch.service.daily_decay import DailyDecay
-from evenmatch.service.jobs import Job
-from evenmatch.service.ladders import ChangeRules, Ladder
-from evenmatch.service.name_rule import odd_names
-from evenmatch.service.queries import correction_log
-from evenmatch.service.replay.effect import Effect
-from evenmatch.service.settings import reset_factor
-from evenmatch.service.work.tasks import CorrectionTask, RebuildTask, SeasonTask, Task, VerifyTask
+from evenmatch.accounts.audit_entries import Correcting, correcting
+from evenmatch.corrections.corrections import Ban, Reinstate, Unvoid, Void
+from evenmatch.corrections.effect import Effect
+from evenmatch.errors import ConflictError, UsageError
+from evenmatch.http.task_outcomes import ended, outcome
+from evenmatch.jobs.jobs import Job
+from evenmatch.jobs.tasks import CorrectionTask, PreviewTask, RebuildTask, SeasonTask, Task, VerifyTask, effect_of
+from evenmatch.ladders import correction_log
+from evenmatch.ladders.inactivity import DailyDecay
+from evenmatch.ladders.ladders import ChangeRules, Ladder
+from evenmatch.ladders.settings import reset_factor
+from evenmatch.players.name_rule import odd_names
 from evenmatch.standings.rules import RATING
 from evenmatch.systems.system import Rules
-from evenmatch.web.forms import CONFIRM, about
+from evenmatch.times import implausible, likeness
+from evenmatch.web.forms import CONFIRM, about, base_rules, chosen_rules, rules_form, settings_fields, settings_of
 from evenmatch.web.page_request import PageRequest, address
-from evenmatch.web.pages.operate_corrections import event_id_of, ladder_and_form, new_id
-from evenmatch.web.preview_job import FOLLOWED, MOVES, following_address, outdated, preview_values, previewed
-from evenmatch.web.rules_form import base_rules, chosen_rules, rules_form
-from evenmatch.web.settings_form import settings_fields, settings_of
 from evenmatch.web.view_models import LadderShown
+
+MOVES = 30  # rating changes that a preview lists
+FOLLOWED = "job"  # the query parameter with the job of a preview
+PREVIEWED = "previewed"  # the form field with the position of the preview that is confirmed
+
+
+async def previewed(visit: PageRequest, request: Correcting) -> Effect | Job:
+    """The preview of a correction, or its job if that takes longer. Raises what the correction raises.
+
+    The job that the page follows is read without starting another, however many matches arrive meanwhile.
+    """
+    name = visit.asked(FOLLOWED)
+    if name:
+        job = await visit.site.work(visit.site.jobs.find, name)
+        if (job.ladder, job.kind) != (visit.ladder, PreviewTask.kind):
+            raise ConflictError(f"{name} is no preview of ladder {visit.ladder!r}")
+        done = await ended(visit.site, job, 0)
+    else:
+        done = await outcome(visit.site, PreviewTask(visit.ladder, request, None))
+    return done if isinstance(done, Job) else effect_of(done)
+
+
+def preview_values(foreseen: Effect | Job | None) -> dict[str, object]:
+    """The template values of a preview: itself, or the job to follow."""
+    if isinstance(foreseen, Job):
+        return {"seen": None, "moves": (), "following": foreseen}
+    return {"seen": foreseen, "moves": () if foreseen is None else foreseen.moves[:MOVES], "following": None}
+
+
+def outdated(form: Mapping[str, str], position: int) -> str:
+    """A sentence for a correction that was applied after this position, if its preview is of an earlier one; or ""."""
+    previewed = form.get(PREVIEWED, "")
+    later = position - int(previewed) if previewed.isascii() and previewed.isdigit() else 0
+    if later <= 0:
+        return ""
+    since = "1 event was" if later == 1 else f"{later:,} events were"
+    return f" The preview was out of date: {since} recorded after it."
+
+
+def following_address(visit: PageRequest, job: Job) -> str:
+    """The URL of this page with the job to follow, so that reloading it starts no other."""
+    return f"{visit.here}{'&' if '?' in visit.here else '?'}{FOLLOWED}={job.job}"
+
+
+LONGEST_ID = 200
+WHATS = ("void", "unvoid", "ban", "reinstate")
+
+
+def new_id() -> str:
+    """A random event id: a form that is submitted twice is applied once."""
+    return f"page:{secrets.token_hex(8)}"
+
+
+async def correction(visit: PageRequest) -> Response:
+    """Show the form of a correction and a preview of its rating changes."""
+    typed = visit.typed
+    what = typed.get("what", "void")
+    if what not in WHATS:
+        raise UsageError(f"what is {what[:20]!r}; expected {', '.join(WHATS)}")
+    foreseen: Effect | Job | None = None
+    if visit.refused is None:
+        with visit.previewing():
+            request = _correction_of(typed)
+            with about("match" if what in ("void", "unvoid") else "player"):
+                await visit.site.work(_check_known, visit, request)
+                foreseen = None if request is None else await previewed(visit, request)
+    if isinstance(foreseen, Job) and not visit.asked(FOLLOWED):
+        return visit.go(following_address(visit, foreseen))
+    values = {"what": what, **preview_values(foreseen), "id": new_id()}
+    return await visit.show("correct", lambda: ladder_and_form(visit) | values)
+
+
+def ladder_and_form(visit: PageRequest) -> dict[str, object]:
+    """The template values of the ladder, and of the form of this page."""
+    return {"ladder": LadderShown.of(visit.reading.view(visit.ladder)), "form": visit.form_here()}
+
+
+async def correct(visit: PageRequest) -> Response:
+    """Apply the correction."""
+    form = await visit.form()
+    caller, request = visit.check("admin", visit.ladder), _correction_of(form)
+    field = "match" if form.get("what", "void") in ("void", "unvoid") else "player"
+    with about(field):
+        if request is None:
+            raise UsageError(f"enter a {field}")
+        await visit.site.work(_check_known, visit, request)
+        entry = correcting(caller, visit.ladder, request, visit.request_id)
+        done = await outcome(visit.site, CorrectionTask(visit.ladder, request, event_id_of(form), entry))
+    if isinstance(done, Job):
+        position = (await visit.site.work(visit.site.service.ladder, visit.ladder)).position
+        notice = "The correction is being applied. Its progress is shown below." + outdated(form, position)
+    else:
+        notice = _applied(effect_of(done), form)
+    return visit.go(address("ladders", visit.ladder, "operate"), notice)
+
+
+def _applied(effect: Effect, form: Mapping[str, str]) -> str:
+    if effect.done:
+        return "This correction was already applied."
+    ratings = "rating" if effect.moved == 1 else "ratings"
+    return f"Done: {effect.told}. {effect.moved:,} {ratings} changed.{outdated(form, effect.position)}"
+
+
+def _check_known(visit: PageRequest, request: Correcting | None) -> None:
+    """Raise UnknownNameError for a player who is unknown to those who may read this ladder alone."""
+    if isinstance(request, Ban | Reinstate):
+        visit.reading.check_known(visit.ladder, request.player)
+
+
+def event_id_of(form: Mapping[str, str]) -> str | None:
+    """The event id in a form; None: it is empty. Raises UsageError if it is too long."""
+    text = form.get("id", "")
+    if len(text) > LONGEST_ID:
+        raise UsageError(f"the id has {len(text)} characters; it must have at most {LONGEST_ID}")
+    return text or None
+
+
+def _correction_of(typed: Mapping[str, str]) -> Correcting | None:
+    """The correction that a form describes; None if its match or player is empty."""
+    what, reason = typed.get("what", "void"), typed.get("reason", "").strip() or None
+    match_id, player = typed.get("match", "").strip(), typed.get("player", "").strip()
+    match what:
+        case "void":
+            return Void(match_id, reason) if match_id else None
+        case "unvoid":
+            return Unvoid(match_id, reason) if match_id else None
+        case "ban":
+            with about("since"):
+                since = _since(typed.get("since", ""))
+            return Ban(player, typed.get("rule") or "void", since, reason) if player else None
+        case "reinstate":
+            return Reinstate(player, reason) if player else None
+    raise UsageError(f"what is {what[:20]!r}; expected {', '.join(WHATS)}")
+
+
+def _since(text: str) -> int | None:
+    if not text.strip():
+        return None
+    try:
+        day = datetime.fromisoformat(text.strip())
+    except ValueError:
+        got = f"{text[:40]!r}{likeness(text).clause}"
+        raise UsageError(f"expected a day such as 2026-11-21, or an empty field for all, got {got}") from None
+    micros = int((day if day.tzinfo else day.replace(tzinfo=UTC)).timestamp() * 1e6)
+    if reason := implausible("the day", micros):
+        raise UsageError(reason)
+    return micros
+
 
 JOBS = 6  # latest jobs listed
 RULINGS = 25  # latest voids, bans and other corrections listed

@@ -8,17 +8,17 @@ from datetime import UTC, datetime, timedelta
 
 from starlette.responses import Response
 
+from evenmatch.accounts.access import SCOPES
+from evenmatch.accounts.keys import Key
 from evenmatch.errors import AccessError, ConflictError, ForbiddenError, UnknownNameError, UsageError
+from evenmatch.ladders.rule_overrides import check_installed
+from evenmatch.ladders.settings import Settings
 from evenmatch.rating import rules
-from evenmatch.service.callers.access import SCOPES
-from evenmatch.service.callers.keys import Key
-from evenmatch.service.rule_overrides import check_installed
-from evenmatch.service.settings import Settings
-from evenmatch.service.webhooks.subscriptions import EVENTS, Webhook
 from evenmatch.systems import names as system_names
 from evenmatch.web.forms import CONFIRM, about
 from evenmatch.web.page_request import PageRequest, address
 from evenmatch.web.view_models import LadderShown
+from evenmatch.webhooks.subscriptions import EVENTS, Webhook
 
 KEYS, WEBHOOKS = "/operate/keys", "/operate/webhooks"
 LADDER_NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,63}")

@@ -10,11 +10,11 @@ from starlette.responses import Response
 
 from evenmatch.errors import UsageError
 from evenmatch.http.cursors import FIRST_PAGE, list_key, write_cursor
-from evenmatch.service.queries.descriptions import state_meanings
-from evenmatch.service.queries.inactivity_falls import InactivityFall
-from evenmatch.service.queries.placement_progress import placement_progress
-from evenmatch.service.queries.player_statistics import Encounters, Tally
-from evenmatch.service.queries.rating_path import RatingStep
+from evenmatch.ladders.descriptions import state_meanings
+from evenmatch.ladders.inactivity import InactivityFall
+from evenmatch.players.placement import placement_progress
+from evenmatch.players.rating_path import RatingStep
+from evenmatch.players.statistics import Encounters, Tally
 from evenmatch.standings.activity import NEVER
 from evenmatch.systems.system import FactorValue
 from evenmatch.web.page_request import PageRequest, address

@@ -4,25 +4,115 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
+from statistics import quantiles
 from typing import NamedTuple
 
 from starlette.responses import Response
 
+from evenmatch.accounts.access import ANYONE
 from evenmatch.attributes import EQUAL, Attribute
 from evenmatch.errors import FollowerError, ForbiddenError, InputError, UnknownNameError
 from evenmatch.http.site import Site
-from evenmatch.service.callers.access import ANYONE
-from evenmatch.service.queue_filter import QueueFilter
-from evenmatch.service.queues import requests
-from evenmatch.service.queues.ticket_status import OfferStatus, Status, StatusRead
-from evenmatch.service.stored_queues import QueueSetup
+from evenmatch.queues import requests
+from evenmatch.queues.audit import RecentOffer
+from evenmatch.queues.parties import QueueFilter
+from evenmatch.queues.stored_queues import QueueSetup
+from evenmatch.queues.ticket_status import OfferStatus, Status, StatusRead
 from evenmatch.standings.board import Standing
-from evenmatch.web import queue_statistics
 from evenmatch.web.forms import about
-from evenmatch.web.page_request import LONGEST_NAME, PageRequest, address
+from evenmatch.web.page_request import LONGEST_NAME, MINUTE, PageRequest, address, count
 from evenmatch.web.pages.home import own_standing
-from evenmatch.web.templates import MINUTE, count
 from evenmatch.web.view_models import LadderShown
+
+NEAR = (5.0, 10.0, 20.0, 100.0)  # percentiles to each side: the smallest range with enough tickets is used
+ENOUGH = 8  # tickets needed for a statistic of waits
+MATCHES = 5  # offers needed for a statistic of evenness
+LEVELS = ((0, 20), (20, 40), (40, 60), (60, 80), (80, 100))
+
+
+class Wait(NamedTuple):
+    """The waits of tickets in a range of percentiles.
+
+    low, high  the percentiles;  tickets  the number of tickets
+    half, most  the median and the 90th percentile of the waits, seconds
+    """
+
+    low: float
+    high: float
+    tickets: int
+    half: float
+    most: float
+
+
+class Share(NamedTuple):
+    """The median and the 90th percentile of some numbers."""
+
+    half: float
+    most: float
+
+
+class EvennessStatistics(NamedTuple):
+    """The evenness of the matches that a queue offered.
+
+    matches     the number of matches
+    spread      percentiles between the lowest and the highest player
+    favourite   predicted score of the favourite, 0..1; None: the ladder's system could not predict the matches
+    wait        seconds of each ticket
+    """
+
+    matches: int
+    spread: Share
+    favourite: Share | None
+    wait: Share
+
+
+def evenness(recent: Sequence[RecentOffer]) -> dict[str, EvennessStatistics]:
+    """Return the evenness of the latest offers by queue, for queues with at least MATCHES offers."""
+    by_queue = {}
+    for queue in sorted({offer.queue for offer in recent}):
+        offers = [offer for offer in recent if offer.queue == queue]
+        waits = [wait for offer in offers for wait in offer.waits]
+        favourites = [max(offer.odds) for offer in offers if offer.odds is not None]
+        if len(offers) >= MATCHES and len(waits) >= MATCHES:
+            by_queue[queue] = EvennessStatistics(
+                matches=len(offers),
+                spread=_share([offer.spread for offer in offers]),
+                favourite=_share(favourites) if len(favourites) >= MATCHES else None,
+                wait=_share(waits),
+            )
+    return by_queue
+
+
+def _share(values: Sequence[float]) -> Share:
+    tenths = quantiles(values, n=10, method="inclusive")
+    return Share(tenths[4], tenths[8])
+
+
+def expected(recent: Sequence[RecentOffer], percentile: float) -> Wait | None:
+    """Return the waits of tickets near this percentile until their offer; None if there are too few."""
+    for near in NEAR:
+        wait = _wait_between(recent, percentile - near, percentile + near)
+        if wait is not None:
+            return wait
+    return None
+
+
+def by_level(recent: Sequence[RecentOffer]) -> list[Wait]:
+    """Return the waits in each fifth of the ladder, the lowest first; without fifths with too few tickets."""
+    return [wait for low, high in LEVELS if (wait := _wait_between(recent, low, high)) is not None]
+
+
+def _wait_between(recent: Sequence[RecentOffer], low: float, high: float) -> Wait | None:
+    waits = [
+        wait
+        for offer in recent
+        for wait, percentile in zip(offer.waits, offer.percentiles, strict=True)
+        if low <= percentile < high or (percentile == high == 100)
+    ]
+    if len(waits) < ENOUGH:
+        return None
+    return Wait(max(low, 0.0), min(high, 100.0), len(waits), *_share(waits))
+
 
 OFFERS = 200  # latest offers from which waits are estimated
 SHOWN = 12  # latest offers listed
@@ -54,9 +144,9 @@ def _queue(visit: PageRequest) -> Mapping[str, object]:
         "offers": recent[:SHOWN],
         "mine": own,
         "level": level,
-        "evenness": queue_statistics.evenness(recent),
-        "expected": queue_statistics.expected(recent, level),
-        "levels": queue_statistics.by_level(recent),
+        "evenness": evenness(recent),
+        "expected": expected(recent, level),
+        "levels": by_level(recent),
         "may_queue": may_queue(visit),
         "ticket": _own_ticket(site, visit) if may_queue(visit) else None,
         "filter": _kept(visit) if may_queue(visit) else QueueFilter(),

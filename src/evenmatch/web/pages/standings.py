@@ -11,9 +11,9 @@ import numpy as np
 from starlette.responses import Response
 
 from evenmatch.errors import ForbiddenError, UnknownNameError
-from evenmatch.service.queries.player_search import MANY
-from evenmatch.service.queries.standings import View
-from evenmatch.service.queries.unlisted_reasons import why_nobody, why_not
+from evenmatch.ladders.standings import View
+from evenmatch.players.placement import why_nobody, why_not
+from evenmatch.players.players import MANY
 from evenmatch.standings.bands import band_of
 from evenmatch.standings.board import Standing
 from evenmatch.web.page_request import PageRequest, address
@@ -172,7 +172,7 @@ async def rules(visit: PageRequest) -> Response:
 
 
 def _rules(visit: PageRequest) -> Mapping[str, object]:
-    from evenmatch.service.queries.descriptions import rules_as_data  # noqa: PLC0415
+    from evenmatch.ladders.descriptions import rules_as_data  # noqa: PLC0415
 
     ladder = visit.reading.described(visit.ladder)
     return {

@@ -1,0 +1,265 @@
+"""Rows of table `api_key`: keys with their scopes, as JSON, a hash that verifies them, and a sealed signing key."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import chain
+from typing import NamedTuple
+
+from evenmatch.ledger import live_schema, secret_checks
+from evenmatch.ledger.rows import Row
+from evenmatch.ledger.secrets import Sealer
+from evenmatch.ledger.store import Store
+
+_API_KEYS_TABLE = "api_key"
+_READ = "SELECT key, name, scopes, ladders, created_at, expires_at, revoked_at, verifier, signing_key FROM api_key"
+
+
+@dataclass(frozen=True)
+class Key:
+    """The public part of a key, without its secret. Times are microseconds since the epoch; ladders None: all."""
+
+    key: str
+    name: str
+    scopes: tuple[str, ...]
+    ladders: tuple[str, ...] | None
+    created_at: int
+    expires_at: int | None
+    revoked_at: int | None
+
+    def state(self, now: int) -> str:
+        """`good`, `revoked` or `expired`."""
+        if self.revoked_at is not None:
+            return "revoked"
+        return "expired" if self.expires_at is not None and self.expires_at <= now else "good"
+
+
+@dataclass(frozen=True)
+class StoredKey:
+    """A key, and what the database keeps to recognize it.
+
+    verifier  SHA-256 of the signing key;  sealed  the signing key, sealed; None: the key cannot sign
+    """
+
+    key: Key
+    verifier: bytes = field(repr=False)
+    sealed: bytes | None = field(repr=False)
+
+    def signing_key(self, sealer: Sealer) -> bytes | None:
+        """The signing key; None if the key cannot sign. Raises SecretError."""
+        return None if self.sealed is None else sealer.open(self.sealed, _API_KEYS_TABLE, self.key.key)
+
+
+def read_api_keys(store: Store, key: str) -> StoredKey | None:
+    """The key of this id; None if there is none."""
+    rows = store.all(f"{_READ} WHERE key = ?", key)
+    if not rows:
+        return None
+    verifier, sealed = rows[0][7:]
+    return StoredKey(_key(rows[0]), bytes(verifier), None if sealed is None else bytes(sealed))
+
+
+def read_all(store: Store) -> list[Key]:
+    """All keys by creation time, including revoked and expired ones."""
+    return [_key(row) for row in store.all(f"{_READ} ORDER BY created_at, key")]
+
+
+def ids_of_unrevoked(store: Store) -> list[str]:
+    """The ids of the keys that were not revoked, ascending."""
+    return [row[0] for row in store.all("SELECT key FROM api_key WHERE revoked_at IS NULL ORDER BY key")]
+
+
+def insert_api_keys(store: Store, key: Key, verifier: bytes, signing_key: bytes) -> None:
+    """Insert a new key, which is not revoked. Raises SecretError."""
+    ladders = None if key.ladders is None else json.dumps(key.ladders, ensure_ascii=False)
+    sealed = secret_checks.sealer(store).seal(signing_key, _API_KEYS_TABLE, key.key)
+    row = (key.key, key.name, verifier, sealed, json.dumps(key.scopes), ladders, key.created_at, key.expires_at)
+    columns = ("key", "name", "verifier", "signing_key", "scopes", "ladders", "created_at", "expires_at")
+    store.insert(live_schema.api_key, columns, [row])
+
+
+def lock_api_keys(store: Store, key: str) -> None:
+    """Lock the row of a key until the transaction ends."""
+    store.run("UPDATE api_key SET name = name WHERE key = ?", key)
+
+
+def set_revoked_at(store: Store, key: str, now: int) -> None:
+    """Mark a key as revoked."""
+    store.run("UPDATE api_key SET revoked_at = ? WHERE key = ?", now, key)
+
+
+def delete_signing_keys(store: Store) -> None:
+    """Let no existing key sign any more; as bearer keys they stay valid."""
+    store.run("UPDATE api_key SET signing_key = NULL")
+
+
+def reseal_api_keys(store: Store, old: Sealer, new: Sealer) -> None:
+    """Seal all signing keys with another master secret."""
+    for key, sealed in store.all("SELECT key, signing_key FROM api_key WHERE signing_key IS NOT NULL"):
+        signing_key = new.seal(old.open(bytes(sealed), _API_KEYS_TABLE, key), _API_KEYS_TABLE, key)
+        store.run("UPDATE api_key SET signing_key = ? WHERE key = ?", signing_key, key)
+
+
+def _key(row: Row) -> Key:
+    key, name, scopes, ladders, *times = row[:7]
+    limits = None if ladders is None else tuple(json.loads(ladders))
+    return Key(key, name, tuple(json.loads(scopes)), limits, *times)
+
+
+_AUDIT_ENTRIES_COLUMNS = ("at", "actor", "action", "ladder", "target", "body", "request")
+
+
+class Entry(NamedTuple):
+    """An entry of the audit trail.
+
+    entry    ascending number, with gaps;  at  microseconds since the epoch
+    action   for example `key.created`;  ladder, target  what the action was applied to
+    request  the request id, as in the logs
+    """
+
+    entry: int
+    at: int
+    actor: str
+    action: str
+    ladder: str | None
+    target: str | None
+    body: dict[str, object]
+    request: str | None
+
+
+def insert_audit_entries(
+    store: Store,
+    now: int,
+    actor: str,
+    action: str,
+    *,
+    ladder: str | None,
+    target: str | None,
+    body: Mapping[str, object],
+    request: str | None,
+) -> None:
+    """Insert an entry with the fields of Entry. now: its time."""
+    written = json.dumps(dict(body), ensure_ascii=False, sort_keys=True)
+    row = (now, actor, action, ladder, target, written, request)
+    store.insert(live_schema.audit, _AUDIT_ENTRIES_COLUMNS, [row])
+
+
+def contains_audit_entries(store: Store, actor: str, request: str, since: int) -> bool:
+    """Whether a request of an actor has been noted since a time in microseconds."""
+    sql = "SELECT 1 FROM audit WHERE at >= ? AND actor = ? AND request = ? LIMIT 1"
+    return bool(store.all(sql, since, actor, request))
+
+
+def read_page(store: Store, ladder: str | None, before: int | None, limit: int) -> list[Entry]:
+    """The latest entries, the newest first.
+
+    ladder  only entries of this ladder; None: all entries;  before  only entries with a smaller number; None: all
+    """
+    conditions = {"ladder = ?": ladder, "entry < ?": before}
+    filters = {sql: value for sql, value in conditions.items() if value is not None}
+    where = f" WHERE {' AND '.join(filters)}" if filters else ""
+    sql = f"SELECT entry, {', '.join(_AUDIT_ENTRIES_COLUMNS)} FROM audit{where} ORDER BY entry DESC LIMIT ?"
+    rows = store.all(sql, *filters.values(), limit)
+    return [Entry(*row)._replace(body=json.loads(row[6])) for row in rows]
+
+
+def contains_ended_sessions(store: Store, session: str) -> bool:
+    """Whether the session with this id was ended."""
+    return bool(store.all("SELECT 1 FROM ended_session WHERE session = ?", session))
+
+
+def among(store: Store, sessions: Sequence[str]) -> set[str]:
+    """Those of the sessions with these ids that were ended."""
+    return {row[0] for row in store.among("SELECT session FROM ended_session WHERE session IN ({})", (), sessions)}
+
+
+def put_ended_sessions(store: Store, session: str, until: int) -> None:
+    """Insert an ended session, or replace the one with its id. until: when it would have expired."""
+    store.upsert(live_schema.ended_session, ("session", "until"), [(session, until)])
+
+
+def delete_expired(store: Store, now: int) -> None:
+    """Delete the sessions that would have expired by now."""
+    store.run("DELETE FROM ended_session WHERE until <= ?", now)
+
+
+_TOGETHER = 500  # rows per statement
+
+
+def insert_new(store: Store, rows: Sequence[tuple[int, bytes]]) -> set[bytes]:
+    """Insert those of these (until, digest) that are new; return their digests.
+
+    A digest always has the same `until`. Rows are inserted in order, so that two writers do not deadlock.
+    """
+    new: set[bytes] = set()
+    ordered = sorted(set(rows))
+    for first in range(0, len(ordered), _TOGETHER):
+        batch = ordered[first : first + _TOGETHER]
+        values = ", ".join(["(?, ?)"] * len(batch))
+        sql = f"INSERT INTO seen_signature (until, digest) VALUES {values} ON CONFLICT DO NOTHING RETURNING digest"
+        new |= {bytes(row[0]) for row in store.all(sql, *chain.from_iterable(batch))}
+    return new
+
+
+def delete_past(store: Store, now: int) -> None:
+    """Delete those whose time is over. now: seconds since the epoch"""
+    store.run("DELETE FROM seen_signature WHERE until < ?", now)
+
+
+_SHARED_SECRETS_TABLE = "secret"
+_SHARED_SECRETS_COLUMNS = ("name", "value", "created_at")
+
+
+class SharedSecret(NamedTuple):
+    """A secret, created at this time in microseconds since the epoch."""
+
+    value: bytes
+    created_at: int
+
+
+def read_shared_secrets(store: Store, *names: str) -> dict[str, SharedSecret]:
+    """The existing secrets among these names, by name. Raises SecretError."""
+    sql = f"SELECT name, value, created_at FROM secret WHERE name IN ({', '.join('?' * len(names))})"
+    rows = store.all(sql, *names)
+    return {
+        row[0]: SharedSecret(store.master.sealer().open(bytes(row[1]), _SHARED_SECRETS_TABLE, row[0]), row[2])
+        for row in rows
+    }
+
+
+def insert_missing(store: Store, name: str, secret: SharedSecret) -> None:
+    """Insert a secret, unless there is one of this name, which stays. Raises SecretError."""
+    store.upsert(
+        live_schema.secret, _SHARED_SECRETS_COLUMNS, [_row(secret_checks.sealer(store), name, secret)], same=True
+    )
+
+
+def put_shared_secrets(store: Store, secrets: dict[str, SharedSecret]) -> None:
+    """Insert secrets by name, or replace those that exist. Raises SecretError."""
+    sealer = secret_checks.sealer(store)
+    store.upsert(
+        live_schema.secret, _SHARED_SECRETS_COLUMNS, [_row(sealer, name, secret) for name, secret in secrets.items()]
+    )
+
+
+def lock_shared_secrets(store: Store, name: str) -> None:
+    """Lock the row of a secret until the transaction ends."""
+    store.run("UPDATE secret SET name = name WHERE name = ?", name)
+
+
+def delete_all(store: Store) -> None:
+    """Delete all secrets: what they signed is not valid any more, and new ones are created when needed."""
+    store.run("DELETE FROM secret")
+
+
+def reseal_shared_secrets(store: Store, old: Sealer, new: Sealer) -> None:
+    """Seal all secrets with another master secret."""
+    for name, sealed, created_at in store.all("SELECT name, value, created_at FROM secret"):
+        secret = SharedSecret(old.open(bytes(sealed), _SHARED_SECRETS_TABLE, name), created_at)
+        store.upsert(live_schema.secret, _SHARED_SECRETS_COLUMNS, [_row(new, name, secret)])
+
+
+def _row(sealer: Sealer, name: str, secret: SharedSecret) -> tuple[str, bytes, int]:
+    return name, sealer.seal(secret.value, _SHARED_SECRETS_TABLE, name), secret.created_at

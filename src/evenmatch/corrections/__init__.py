@@ -1,0 +1,1 @@
+"""Correct a ladder's history by replay, and verify it."""

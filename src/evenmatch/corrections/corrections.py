@@ -1,0 +1,172 @@
+"""Corrections of history: void, ban, reinstate. Each is an event and a replay, and can be previewed."""
+
+from __future__ import annotations
+
+import shlex
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from evenmatch.corrections.effect import Effect, rating_moves
+from evenmatch.corrections.replay import Progress, ReplayTally, begin, replay
+from evenmatch.errors import BadParameterError, ConflictError, UnknownNameError
+from evenmatch.ladders.ladders import PlannedCorrection
+from evenmatch.ledger import event_rows, player_rows, rating_rows
+from evenmatch.ledger.events import Body, Correction, Kind
+from evenmatch.ledger.plan import plan_of
+from evenmatch.ledger.rows import Row
+from evenmatch.ledger.store import Head, Store
+from evenmatch.recording.insertion import PendingMatches, ids_foreseen
+from evenmatch.times import implausible
+
+
+@dataclass(frozen=True)
+class _OfMatch:
+    """A request about a match. Raises UnknownNameError if there is no such match."""
+
+    match_id: str
+    reason: str | None = None
+
+    kind: ClassVar[Kind]
+
+    def body(self, store: Store, head: Head) -> Body:
+        """Which match, and why."""
+        return {"match": _match(store, head, self.match_id), "id": self.match_id, "reason": self.reason}
+
+    def _planned(self, store: Store, head: Head, effect: str) -> PlannedCorrection:
+        since = event_rows.counts_at(store, head.ladder, _match(store, head, self.match_id))
+        return PlannedCorrection(self.kind, self.body(store, head), since, f"match {self.match_id!r} {effect}")
+
+    def _is_void(self, store: Store, head: Head) -> bool:
+        return _match(store, head, self.match_id) in event_rows.read_plan(store, head, head.corrected).void
+
+
+@dataclass(frozen=True)
+class Void(_OfMatch):
+    """A request to void a match. Raises ConflictError if it is void."""
+
+    kind: ClassVar[Kind] = Kind.VOIDED
+
+    def __call__(self, store: Store, head: Head) -> PlannedCorrection:
+        """Plan the event."""
+        if self._is_void(store, head):
+            hint = f"`evenmatch reinstate --match {shlex.quote(self.match_id)}` makes it count again"
+            raise ConflictError(f"match {self.match_id!r} is void already; {hint}")
+        return self._planned(store, head, "is void")
+
+
+@dataclass(frozen=True)
+class Unvoid(_OfMatch):
+    """A request to count a match again that was voided by its id. Raises ConflictError if it is not void."""
+
+    kind: ClassVar[Kind] = Kind.UNVOIDED
+
+    def __call__(self, store: Store, head: Head) -> PlannedCorrection:
+        """Plan the event."""
+        if not self._is_void(store, head):
+            raise ConflictError(f"match {self.match_id!r} is not void; only a match voided by its id can be reinstated")
+        return self._planned(store, head, "counts again")
+
+
+@dataclass(frozen=True)
+class Ban:
+    """A request to ban a player from a ladder.
+
+    rule   "void": their matches are void; "refund": players who finished behind them get their losses back
+    since  microseconds; matches that ended earlier stay as they are. None: all matches, past and future
+    """
+
+    player: str
+    rule: str = "void"
+    since: int | None = None
+    reason: str | None = None
+
+    kind: ClassVar[Kind] = Kind.BANNED
+
+    def __post_init__(self) -> None:
+        if self.rule not in ("void", "refund"):
+            raise BadParameterError(f"rule is {self.rule!r}; expected void or refund")
+        if self.since is not None and (reason := implausible("since", self.since)):
+            raise BadParameterError(reason)
+
+    def body(self, store: Store, head: Head) -> Body:
+        """The player, the rule, since when, and why."""
+        player = player_rows.find(store, self.player)
+        return {"player": player, "since": self.since, "rule": self.rule, "reason": self.reason}
+
+    def __call__(self, store: Store, head: Head) -> PlannedCorrection:
+        """Plan the event. Raises ConflictError if the player is banned."""
+        player = player_rows.find(store, self.player)
+        if player in event_rows.read_plan(store, head, head.corrected).bans:
+            raise ConflictError(
+                f"player {self.player!r} is banned from ladder {head.name!r} already; "
+                f"`evenmatch reinstate {shlex.quote(self.player)}` lifts it"
+            )
+        first = first_match(store, head, player, self.since)
+        effect = "matches are void" if self.rule == "void" else "victims get their losses back"
+        return PlannedCorrection(
+            self.kind, self.body(store, head), first, f"player {self.player!r} is banned, {effect}"
+        )
+
+
+@dataclass(frozen=True)
+class Reinstate:
+    """A request to lift a ban, as if it had never existed."""
+
+    player: str
+    reason: str | None = None
+
+    kind: ClassVar[Kind] = Kind.REINSTATED
+
+    def body(self, store: Store, head: Head) -> Body:
+        """The player, and why."""
+        return {"player": player_rows.find(store, self.player), "reason": self.reason}
+
+    def __call__(self, store: Store, head: Head) -> PlannedCorrection:
+        """Plan the event. Raises ConflictError if the player is not banned."""
+        player = player_rows.find(store, self.player)
+        banned = event_rows.read_plan(store, head, head.corrected).bans.get(player)
+        if banned is None:
+            raise ConflictError(f"player {self.player!r} is not banned from ladder {head.name!r}")
+        first = first_match(store, head, player, banned.since)
+        return PlannedCorrection(self.kind, self.body(store, head), first, f"player {self.player!r} is reinstated")
+
+
+def _match(store: Store, head: Head, match_id: str) -> int:
+    position = event_rows.find_match(store, head.ladder, match_id)
+    if position is None:
+        recent = event_rows.read_last_match_ids(store, head.ladder, 20)
+        raise UnknownNameError(f"match of ladder {head.name!r}", match_id, recent)
+    return position
+
+
+def first_match(store: Store, head: Head, player: int, since: int | None) -> int | None:
+    """Where ratings first changed by a match, at `since` or later, of a player or of anyone merged into them."""
+    merged = event_rows.read_plan(store, head, head.corrected).merged
+    ids = [player, *(old for old, into in merged.items() if into == player)]
+    return event_rows.first_position(store, head.ladder, ids, -(2**62) if since is None else since)
+
+
+def preview(store: Store, head: Head, wish: PlannedCorrection, progress: Progress | None = None) -> Effect:
+    """Compare the ratings after a correction, and any others that are due, with the ratings shown now."""
+    plan = plan_of(
+        [*event_rows.read_corrections(store, head, head.corrected), Correction(head.position + 1, wish.kind, wish.body)]
+    )
+    starts = [position for position in (wish.since, head.due) if position is not None]
+    current = rating_rows.read_roster(store, head, event_rows.read_plan(store, head, head.planned).last_rules)
+    if not starts:
+        return Effect(wish.told, [], len(current), 0, 0, head.position)
+    roster = begin(store, head, plan, min(starts))
+    tally = ReplayTally(head.name, plan, wish, min(starts))
+    inserted: list[Row] = []
+    newcomers: dict[int, str] = {}
+    if wish.insertion is not None:
+        ids, newcomers = ids_foreseen(store, wish.insertion.batch)
+        inserted = PendingMatches.of(wish.insertion, ids).rows()
+    for step in replay(store, head, plan, roster, progress, lines=False, pending=inserted):
+        tally.add(step)
+    tally.check()
+    moves = rating_moves(store, current, roster, newcomers)
+    players = len(np.union1d(current.ids, roster.ids))
+    return Effect(wish.told, moves, players, tally.rated, tally.left_out, head.position)

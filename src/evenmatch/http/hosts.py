@@ -1,0 +1,92 @@
+"""The names under which the service answers browsers.
+
+A page of another site can be made to ask a service that its visitor reaches and it does not, by a name of its own that
+leads to the service's address (DNS rebinding). Its requests carry that name, so names without permission are refused.
+An address in place of a name cannot be such a trick.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+import re
+import socket
+from collections.abc import Sequence
+from functools import lru_cache
+
+ANY = "*"
+BELOW = "*."  # begins an entry for all names below another one
+LOCAL = "localhost"
+ENTRY = re.compile(r"(\*\.)?[a-z0-9_]([a-z0-9_.-]*[a-z0-9_])?|\*")
+
+
+class AllowedHosts:
+    """A set of names: `host in hosts`, where `host` is the value of a Host header.
+
+    named  entries of the setting;  bound  the name or address that the process listens on
+    Raises ValueError for an entry that is no name.
+    """
+
+    def __init__(self, named: Sequence[str], bound: str) -> None:
+        entries = [entry.lower().rstrip(".") for entry in named]
+        for entry in entries:
+            if not ENTRY.fullmatch(entry):
+                raise ValueError(f"{entry!r} is not a name such as rank.example, *.rank.example or *, without a port")
+        own = socket.gethostname().lower()
+        self._any = ANY in entries
+        self._names = {*entries, LOCAL, bound.lower(), own, f"{own.partition('.')[0]}.local"}
+        self._endings = (f".{LOCAL}", *(entry[1:] for entry in entries if entry.startswith(BELOW)))
+        self._find = lru_cache(1024)(self._contains)
+
+    def __contains__(self, host: str) -> bool:
+        return self._any or self._find(host)
+
+    def _contains(self, host: str) -> bool:
+        name = _name(host)
+        return name in self._names or name.endswith(self._endings) or _is_address(name)
+
+
+def _name(host: str) -> str:
+    """The name or address of a Host header, without its port."""
+    if host.startswith("["):
+        return host[1:].partition("]")[0]
+    return host.rpartition(":")[0].lower().rstrip(".") if ":" in host else host.lower().rstrip(".")
+
+
+def _is_address(name: str) -> bool:
+    try:
+        ipaddress.ip_address(name)
+    except ValueError:
+        return False
+    return True
+
+
+EVERYBODY = "*"
+Network = ipaddress.IPv4Network | ipaddress.IPv6Network
+
+
+class TrustedProxies:
+    """A set of addresses: `host in proxies`. Raises ValueError for an entry that is no address and no network."""
+
+    def __init__(self, entries: Sequence[str]) -> None:
+        self.entries = tuple(entries)
+        self._everybody = EVERYBODY in entries
+        self._networks = [_network(entry) for entry in entries if entry != EVERYBODY]
+        self._find = lru_cache(1024)(self._contains)
+
+    def __contains__(self, host: str) -> bool:
+        return self._everybody or (bool(self._networks) and self._find(host))
+
+    def _contains(self, host: str) -> bool:
+        try:
+            address = ipaddress.ip_address(host)
+        except ValueError:
+            return False
+        mapped = address.ipv4_mapped if isinstance(address, ipaddress.IPv6Address) else None
+        return any((mapped or address) in network for network in self._networks)
+
+
+def _network(entry: str) -> Network:
+    try:
+        return ipaddress.ip_network(entry)
+    except ValueError:
+        raise ValueError(f"{entry!r} is not an address, a network such as 10.0.0.0/8, or *") from None

@@ -1,1 +1,0 @@
-"""ASGI middleware, which handles each request before it is routed."""

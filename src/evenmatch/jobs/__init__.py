@@ -1,0 +1,1 @@
+"""Background jobs: tasks on a ladder that outlive a request."""

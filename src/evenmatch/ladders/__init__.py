@@ -1,0 +1,1 @@
+"""Ladders, their settings, seasons and standings."""

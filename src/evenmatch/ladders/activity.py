@@ -1,0 +1,179 @@
+"""Activity figures of all ladders for monitoring, read from the database on request; the same in every process."""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from collections import Counter
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from evenmatch.corrections.rebuild import is_due
+from evenmatch.errors import EvenmatchError, StoreError
+from evenmatch.ledger import event_rows
+from evenmatch.ledger.ladder_rows import last_change
+from evenmatch.ledger.store import Head, Store
+from evenmatch.queues import queue_sql, stored_queues
+from evenmatch.queues.audit import QueueAudit, audit
+from evenmatch.queues.experiment_audit import ExperimentAudit
+from evenmatch.queues.queue_service import QueueService
+from evenmatch.queues.queue_sql import OfferRow
+from evenmatch.queues.state import Counts
+from evenmatch.webhooks import webhook_sql
+
+SELDOM = 60.0  # seconds for which the count of dead deliveries is cached
+RARELY = 300.0  # seconds for which audits of queues are cached
+AUDITED = 1000  # matches of an audit
+COMPARED = 20_000  # matches of an experiment
+DECLINED = ("declined an offered match", "left while a match was offered")  # reasons stored with ended tickets
+LAPSED = "did not answer an offered match in time"
+
+logger = logging.getLogger(__name__)
+
+
+class _Rating(NamedTuple):
+    """The values that determine whether a ladder is due for a rebuild."""
+
+    generation: int
+    engine: str
+    corrected: int
+    due: int | None
+
+
+@dataclass
+class ServiceActivity:
+    """Activity figures of a database.
+
+    positions  number of events, by ladder;  due  whether a rebuild is due, by ladder
+    seats      (ladder, waiting players, playing players, open matches with players) each
+    offers     number of offers by ladder, queue and outcome, since this process began to count
+    waiting, dead  number of webhook deliveries;  paused  number of webhooks whose receiver keeps failing
+    queues  counts of waiting players, by ladder and queue
+    audits     (ladder, queue, audit of the latest AUDITED matches), some minutes old
+    experiments  (ladder, queue, comparison of the latest COMPARED matches) of those that run, some minutes old
+    """
+
+    positions: dict[str, int] = field(default_factory=dict)
+    due: dict[str, bool] = field(default_factory=dict)
+    seats: list[tuple[str, int, int, int]] = field(default_factory=list)
+    offers: dict[tuple[str, str, str], int] = field(default_factory=dict)
+    waiting: int = 0
+    dead: int = 0
+    paused: int = 0
+    queues: dict[str, dict[str, Counts]] = field(default_factory=dict)
+    audits: list[tuple[str, str, QueueAudit]] = field(default_factory=list)
+    experiments: list[tuple[str, str, ExperimentAudit]] = field(default_factory=list)
+
+
+class ActivityReader:
+    """Reads the activity figures; keeps the counts of offers between two reads. Threads may share one instance."""
+
+    def __init__(self, queue_service: QueueService) -> None:
+        self._queue_service, self._database = queue_service, queue_service.service.database
+        self._guard = threading.Lock()
+        self._due: dict[str, tuple[_Rating, bool]] = {}
+        self._counted_to: dict[int, int] = {}  # by ladder: the last change whose offers were counted
+        self._offers: Counter[tuple[str, str, str]] = Counter()
+        self._dead = (-float("inf"), 0)
+        self._audits: list[tuple[str, str, QueueAudit]] = []
+        self._experiments: list[tuple[str, str, ExperimentAudit]] = []
+        self._audited_at = -float("inf")  # monotonic clock
+
+    def read(self) -> ServiceActivity:
+        """The current figures. Raises StoreError."""
+        with self._guard:
+            return self._read()
+
+    def _read(self) -> ServiceActivity:
+        activity = ServiceActivity()
+        with self._database.read() as store:
+            heads = store.heads()
+            names = {head.ladder: head.name for head in heads}
+            for head in heads:
+                activity.positions[head.name] = head.position
+                self._read_due(store, head, activity)
+            queued = queue_sql.ladders_with_queues(store)
+            activity.seats = [(names[ladder], *counts) for ladder, *counts in queue_sql.count_by_ladder(store)]
+            for ladder in queued:
+                self._count_offers(store, ladder, names[ladder])
+            activity.waiting, activity.dead = self._deliveries(store)
+            activity.paused = webhook_sql.count_paused(store)
+            self._audit(store, [head for head in heads if head.ladder in set(queued)])
+            activity.audits, activity.experiments = self._audits, self._experiments
+        activity.offers = dict(sorted(self._offers.items()))
+        for ladder in queued:
+            self._read_queues(names[ladder], activity)
+        return activity
+
+    def _read_due(self, store: Store, head: Head, activity: ServiceActivity) -> None:
+        """Set whether a rebuild is due; computed again only if something that it depends on has changed."""
+        rating = _Rating(head.generation, head.engine, head.corrected, head.due)
+        known = self._due.get(head.name)
+        if known is None or known[0] != rating:
+            try:
+                known = rating, is_due(head, event_rows.read_plan(store, head, head.corrected))
+            except StoreError:
+                raise
+            except EvenmatchError as error:  # for example, the file of the ladder's system is missing
+                logger.warning("cannot determine whether ladder %r is due for a rebuild: %s", head.name, error)
+                return
+            self._due[head.name] = known
+        activity.due[head.name] = known[1]
+
+    def _count_offers(self, store: Store, ladder: int, name: str) -> None:
+        """Count the outcomes of offers since the last read; the first read only sets the starting point."""
+        last, after = last_change(store, ladder), self._counted_to.get(ladder)
+        self._counted_to[ladder] = last
+        if after is None or after == last:
+            return
+        changed = queue_sql.read_changed_offers(store, ladder, after)
+        called_off = {ticket for row in changed if row.state == queue_sql.OFF for ticket in row.tickets}
+        ticket_rows = queue_sql.read_tickets(store, ladder, sorted(called_off))
+        reasons = {number: row.ended for number, row in ticket_rows.items() if row.ended is not None}
+        for row in changed:
+            if row.offer > after:
+                self._offers[name, row.queue, "made"] += 1
+            if row.state != queue_sql.OFFERS_OPEN:
+                self._offers[name, row.queue, _outcome(row, reasons)] += 1
+
+    def _audit(self, store: Store, heads: list[Head]) -> None:
+        """Audit the queues of these ladders again if the audits are old."""
+        if time.monotonic() - self._audited_at <= RARELY:
+            return
+        now = self._queue_service.service.clock()
+        audits, experiments = list[tuple[str, str, QueueAudit]](), list[tuple[str, str, ExperimentAudit]]()
+        for head in heads:
+            for queue, setup in stored_queues.read(store, head.ladder).items():
+                audits.append((head.name, queue, audit(store, head, queue, 0, now, AUDITED)))
+                if setup.experiment is not None:
+                    compared = audit(store, head, queue, setup.experiment.started_at, now, COMPARED).experiments
+                    experiments += [(head.name, queue, comparison) for comparison in compared[:1]]
+        self._audits, self._experiments, self._audited_at = audits, experiments, time.monotonic()
+
+    def _deliveries(self, store: Store) -> tuple[int, int]:
+        """The numbers of waiting and of dead deliveries."""
+        waiting = webhook_sql.count_waiting(store)
+        read_at, dead = self._dead
+        if time.monotonic() - read_at > SELDOM:
+            dead = webhook_sql.count_dead(store)
+            self._dead = time.monotonic(), dead
+        return waiting, dead
+
+    def _read_queues(self, ladder: str, activity: ServiceActivity) -> None:
+        try:
+            activity.queues[ladder] = self._queue_service.counts(ladder)
+        except StoreError:
+            raise
+        except EvenmatchError as error:
+            logger.warning("cannot count the waiting players of ladder %r: %s", ladder, error)
+
+
+def _outcome(row: OfferRow, reasons: dict[int, str]) -> str:
+    """The outcome of an offer, from the reasons with which its tickets ended."""
+    if row.state == queue_sql.MADE:
+        return "accepted"
+    given = [reasons[ticket] for ticket in row.tickets if ticket in reasons]
+    if any(reason.endswith(LAPSED) for reason in given):
+        return "lapsed"
+    return "declined" if any(reason.endswith(DECLINED) for reason in given) else "called off"

@@ -1,0 +1,362 @@
+"""The read-only queries on ladders for the HTTP API, the web pages and the tools, one method each."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping, Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from evenmatch.accounts.access import OPERATOR, Caller
+from evenmatch.errors import UnknownNameError
+from evenmatch.ladders import ladders
+from evenmatch.ladders.inactivity import InactivityFall, InactivityNotice, inactivity_notice, percentile_fall
+from evenmatch.ladders.ladders import Ladder
+from evenmatch.ladders.seasons import FinalOrder, FinalStanding, Season, finals_from
+from evenmatch.ladders.settings import Settings
+from evenmatch.ladders.standings import View
+from evenmatch.ladders.visibility import Visibility
+from evenmatch.ledger import event_rows, ladder_rows, player_rows, rating_rows
+from evenmatch.ledger.event_rows import END_OF_LIST, ListKey
+from evenmatch.ledger.store import Head, Store
+from evenmatch.operations.service import Service
+from evenmatch.operations.transactions import Transacting
+from evenmatch.players import matches as matches_rows
+from evenmatch.players import players as players_rows
+from evenmatch.players.explanations import known
+from evenmatch.players.matches import MatchProfile
+from evenmatch.players.odds import LineUpOdds, StakesQuery, prospects
+from evenmatch.players.players import search_ladder
+from evenmatch.players.rating_path import RatingPath, StepLevel, rating_path
+from evenmatch.players.statistics import Encounters, encounters, last_loss
+from evenmatch.queues import stored_queues
+from evenmatch.queues.audit import QueueAudit, audit
+from evenmatch.standings.board import Standing
+from evenmatch.standings.placement import UNKNOWN
+from evenmatch.systems.ladder_records import Learned
+from evenmatch.systems.system import FactorValue, System
+
+Named = list[tuple[str, Standing]]
+State = dict[str, FactorValue | None]
+FINALS_BY: Mapping[str, FinalOrder] = {  # by what is shown
+    "rating": "rank",
+    "after_placement": "rank",
+    "percentile": "percentile",
+    "division": "division",
+}
+STEPS_BY: Mapping[str, StepLevel] = {
+    "rating": "after",
+    "after_placement": "after",
+    "percentile": "percentile",
+    "division": "division",
+}
+
+
+class Profile(NamedTuple):
+    """A player on a ladder.
+
+    player       their current name;  names  it and, if the caller may read all ladders, all aliases
+    standing     None: they have no rating here
+    state        the system's columns beside the rating, as of now
+    last_played  microseconds; None: no match
+    inactivity   None: it costs them nothing
+    """
+
+    player: str
+    names: list[str]
+    standing: Standing | None
+    state: State
+    banned: bool
+    last_played: int | None
+    inactivity: InactivityNotice | None
+
+
+class PlayerLadders(NamedTuple):
+    """A player's current name, all their names, and the ladders that know them."""
+
+    player: str
+    names: list[str]
+    ladders: list[str]
+
+
+class LadderQueries(Transacting):
+    """Queries on a database of ladders. On a ladder with very many players, standings may be some seconds old.
+
+    view    returns the standings of a ladder; None: the service's cached view
+    caller  the results contain what this caller may see of each ladder
+    """
+
+    def __init__(self, service: Service, view: Callable[[str], View] | None = None, caller: Caller = OPERATOR) -> None:
+        super().__init__(service.database, service.clock)
+        self.service = service
+        self._view, self._caller = view, caller
+
+    def seen_by(self, caller: Caller) -> LadderQueries:
+        """The same queries for another caller."""
+        return LadderQueries(self.service, self._view, caller)
+
+    def view(self, ladder: str) -> View:
+        """A ladder's standings, as the caller may see them. Raises UnknownNameError."""
+        return self._whole_view(ladder).seen_by(self._caller)
+
+    def _whole_view(self, ladder: str) -> View:
+        return self.service.view(ladder, fresh=False) if self._view is None else self._view(ladder)
+
+    def _visibility(self, head: Head) -> Visibility:
+        return Visibility.of(Settings.read(head.settings), self._caller, head.name)
+
+    # ladders
+
+    def ladders(self, after: str | None, limit: int, among: Collection[str] | None = None) -> list[Ladder]:
+        """Up to `limit` ladders by name, of `among` (None: all), after the name `after` (None: from the first on)."""
+        with self._reading() as store:
+            heads = [head for head in store.heads() if after is None or head.name > after]
+            heads = [head for head in heads if among is None or head.name in among]
+            return [ladders.describe(store, head) for head in heads[:limit]]
+
+    def ladder(self, name: str) -> tuple[Ladder, Season]:
+        """A ladder, and its current season."""
+        with self._read(name) as (store, head):
+            return ladders.describe(store, head), ladder_rows.read_seasons(store, head.ladder)[-1]
+
+    def described(self, name: str) -> Ladder:
+        """A ladder with its numbers; the number of players comes from the cached view."""
+        players = len(self.view(name).snapshot.board)
+        with self._read(name) as (store, head):
+            return ladders.describe(store, head, players)
+
+    def learned(self, name: str) -> tuple[Learned, ...]:
+        """The numbers that a ladder's system has learned of it; empty for a system that learns nothing of ladders."""
+        with self._read(name) as (store, head):
+            rules = event_rows.read_plan(store, head, head.planned).last_rules
+            return rules.system.learned(rating_rows.read_ladders(head, rules), rules.parameters)
+
+    def finals(self, ladder: str, season: int, offset: int, size: int) -> tuple[Settings, list[FinalStanding]]:
+        """A ladder's settings, and up to `size` final standings of a season from `offset` (from 0) on."""
+        with self._read(ladder) as (store, head):
+            settings, seen = Settings.read(head.settings), self._visibility(head)
+            rows = finals_from(store, head, season, offset, size, by=FINALS_BY[seen.show])
+            return settings, [seen.final(row, settings.standings) for row in rows]
+
+    def order_of_finals(self, ladder: str) -> FinalOrder:
+        """The order in which final standings of a ladder are listed, which depends on what it shows."""
+        with self._read(ladder) as (_, head):
+            return FINALS_BY[self._visibility(head).show]
+
+    # standings
+
+    def around(self, ladder: str, name: str, each_side: int) -> tuple[str, Standing, Named]:
+        """A player's current name, their standing, and the players listed around them, themselves included."""
+        view = self.view(ladder)
+        with self._read(ladder) as (store, head):
+            player = players_rows.find(store, head, name)
+            standing = view.snapshot.standing(player)
+            if standing is None:
+                raise UnknownNameError(f"player of ladder {ladder!r} with a rating", name, ())
+            hidden = view.snapshot.board.hidden[view.snapshot.board.find([player])[0]]
+            listed = [] if hidden else view.snapshot.around(player, each_side)
+            names = player_rows.names_of(store, [player, *(neighbour.player for neighbour in listed)])
+        return names[player], standing, [(names[neighbour.player], neighbour) for neighbour in listed]
+
+    def among(self, ladder: str, names: Sequence[str]) -> tuple[Named, list[str]]:
+        """The standings of these players, best first, and the names that are not shown on the ladder."""
+        view = self.view(ladder)
+        board = view.snapshot.board
+        with self._reading() as store:
+            ids = player_rows.ids_of(store, names)
+            name_of = player_rows.names_of(store, list(set(ids.values())))
+        rows = dict(zip(name_of, board.find(list(name_of)).tolist(), strict=True))
+        shown = {player for player, row in rows.items() if row >= 0 and not board.hidden[row]}
+        missing = [name for name in dict.fromkeys(names) if ids.get(name) not in shown]
+        return [(name_of[standing.player], standing) for standing in view.snapshot.among(sorted(shown))], missing
+
+    # players
+
+    def profile(self, ladder: str, name: str) -> Profile:
+        """A player on a ladder. Raises UnknownNameError if the ladder does not know them."""
+        whole, now = self._whole_view(ladder), self.clock()
+        with self._read(ladder) as (store, head):
+            rules = event_rows.read_plan(store, head, head.planned).last_rules
+            ids = player_rows.ids_of(store, [name])
+            roster = rating_rows.read_roster(store, head, rules, np.array(list(ids.values()), np.int64))
+            player = ids[name] if len(roster.ids) else players_rows.find(store, head, name)
+            state: State = {}
+            if len(roster.ids):
+                aged = rules.system.as_of(roster.records, max(now, head.time or now), rules.parameters)
+                columns = rules.system.columns(aged, rules.parameters)
+                state = {title: known(column[0].item()) for title, column in columns.items()}
+            played = int(roster.tally["last_played"][0]) if len(roster.ids) and roster.tally["matches"][0] else None
+            standing = whole.seen_by(self._caller).snapshot.standing(player)
+            present = player_rows.names_of(store, [player])[player]
+            return Profile(
+                present,
+                player_rows.aliases(store, player) if self._caller.ladders is None else [present],
+                standing,
+                state if standing is not None and standing.rating is not None else {},
+                player in event_rows.read_plan(store, head, head.corrected).bans,
+                played,
+                inactivity_notice(store, head, whole, player, now),
+            )
+
+    def check_known(self, ladder: str, name: str) -> None:
+        """Raise UnknownNameError for a player who is unknown on the ladder, unless the caller may read all ladders."""
+        if self._caller.ladders is not None:
+            with self._read(ladder) as (store, head):
+                players_rows.find_in_use(store, head, name)
+
+    def known_as(self, ladder: str, name: str) -> str:
+        """The current name of a player of a ladder. Raises UnknownNameError."""
+        with self._read(ladder) as (store, head):
+            player = players_rows.find(store, head, name)
+            return player_rows.names_of(store, [player])[player]
+
+    def last_loss(self, ladder: str, name: str) -> str | None:
+        """The id of the latest match in which a player's rating fell, among recent ones; None: no such match."""
+        with self._read(ladder) as (store, head):
+            return last_loss(store, head, players_rows.find(store, head, name))
+
+    def path(
+        self, ladder: str, name: str, most: int, since: int | None = None, until: int | None = None
+    ) -> tuple[str, RatingPath]:
+        """A player's current name, and their rating over time; see rating_path."""
+        whole = self._whole_view(ladder)
+        with self._read(ladder) as (store, head):
+            player, seen = players_rows.find(store, head, name), self._visibility(head)
+            path = rating_path(store, head, player, most, since, until, by=STEPS_BY[seen.show])
+            fall = percentile_fall(whole, player)
+            path = path if fall is None else path._replace(falls=[*path.falls, fall])
+            shown = seen.path(path, placed=player not in self._unplaced(store, head, [player]))
+            return player_rows.names_of(store, [player])[player], shown
+
+    def falls(self, ladder: str, name: str) -> list[InactivityFall]:
+        """The falls of a player's rating and percentile by inactivity that the caller may see, in order."""
+        return self.path(ladder, name, 1)[1].falls
+
+    def encounters(self, ladder: str, name: str) -> Encounters:
+        """A player's results in their latest matches, by other player and by hour of the day."""
+        with self._read(ladder) as (store, head):
+            player = players_rows.find(store, head, name)
+            placed = player not in self._unplaced(store, head, [player])
+            return self._visibility(head).encounters(encounters(store, head, player), placed=placed)
+
+    def search(self, text: str, limit: int, among: Collection[str] | None = None) -> list[str]:
+        """Names of players that contain this text; among: only players with a rating on one of these ladders."""
+        if among is None:
+            return self.service.search(text, limit)
+        matching: dict[int, None] = {}  # an ordered set
+        for ladder in sorted(among):
+            try:
+                view = self.view(ladder)
+            except UnknownNameError:  # an API key may name a ladder that does not exist yet
+                continue
+            matching |= dict.fromkeys(search_ladder(self.database, view, text, limit))
+        with self._reading() as store:
+            names = player_rows.names_of(store, list(matching))
+        return [names[player] for player in matching][:limit]
+
+    def similar(self, ladder: str, name: str) -> list[str]:
+        """Names of a ladder's players that resemble an unknown name, most similar first."""
+        with self._reading() as store:
+            return player_rows.similar(store, name, store.head(ladder).ladder)
+
+    def whereabouts(self, name: str, among: Collection[str] | None = None) -> PlayerLadders:
+        """A player and their ladders, limited to `among`. Raises UnknownNameError if no player or ladder remains."""
+        with self._reading() as store:
+            player = player_rows.ids_of(store, [name]).get(name)
+            on = [] if player is None else player_rows.ladders_of(store, player)
+            listed = on if among is None else [ladder for ladder in on if ladder in among]
+            if player is None or (among is not None and not listed):
+                raise UnknownNameError("player", name, ())
+            return PlayerLadders(
+                player_rows.names_of(store, [player])[player], player_rows.aliases(store, player), listed
+            )
+
+    # matches
+
+    def matches(
+        self,
+        ladder: str,
+        *,
+        before: ListKey = END_OF_LIST,
+        limit: int,
+        player: str | None = None,
+        since: int | None = None,
+        until: int | None = None,
+    ) -> tuple[str, list[MatchProfile], ListKey | None]:
+        """A ladder's system, a page of its matches, the last played first, and `before` for the next page.
+
+        For the parameters see match_profiles.page_of.
+        """
+        with self._read(ladder) as (store, head):
+            player_id = None if player is None else players_rows.find(store, head, player)
+            positions, further = matches_rows.page_of(
+                store, head, before=before, limit=limit, player=player_id, since=since, until=until
+            )
+            return head.system, self._matches(store, head, positions), further
+
+    def played(
+        self, ladder: str, name: str, before: ListKey, limit: int
+    ) -> tuple[str, list[MatchProfile], ListKey | None]:
+        """A player's current name, a page of their matches, the last played first, and `before` for the next page."""
+        with self._read(ladder) as (store, head):
+            player = players_rows.find(store, head, name)
+            positions, further = matches_rows.page_of(store, head, before=before, limit=limit, player=player)
+            profiles = self._matches(store, head, positions)
+            return player_rows.names_of(store, [player])[player], profiles, further
+
+    def match(self, ladder: str, match_id: str) -> tuple[str, MatchProfile]:
+        """A ladder's system, and one of its matches. Raises UnknownNameError."""
+        with self._read(ladder) as (store, head):
+            return head.system, self._matches(store, head, [matches_rows.position_of(store, head, match_id)])[0]
+
+    def explained(self, ladder: str, match_id: str) -> tuple[System, MatchProfile]:
+        """The system that rated a match (its factors explain the changes), and the match. Raises UnknownNameError."""
+        with self._read(ladder) as (store, head):
+            (profile,) = self._matches(store, head, [matches_rows.position_of(store, head, match_id)])
+            counted = event_rows.counts_at(store, head.ladder, profile.position)
+            return event_rows.read_plan(store, head, head.planned).rules_at(counted).system, profile
+
+    def queue_audit(self, ladder: str, queue: str, since: int, until: int) -> QueueAudit:
+        """The audit of the matches that a queue formed from `since` until before `until`, microseconds.
+
+        Raises UnknownNameError for a queue that neither exists nor formed a match; ForbiddenError if ratings are
+        hidden.
+        """
+        with self._read(ladder) as (store, head):
+            self._visibility(head).check("the audit of a queue", ladder)
+            audited = audit(store, head, queue, since, until, now=self.clock())
+            if not audited.formed:
+                stored_queues.find(stored_queues.read(store, head.ladder), queue)
+            return audited
+
+    def prospects(self, ladder: str, teams: Sequence[Sequence[str]], query: StakesQuery | None = None) -> LineUpOdds:
+        """The odds of a line-up as of now, and its stakes if they are asked for; see lineup_odds.prospects.
+
+        Raises ForbiddenError if ratings are hidden.
+        """
+        with self._read(ladder) as (store, head):
+            self._visibility(head).check("odds", ladder)
+            limits = self.service.match_limits.on(ladder, Settings.read(head.settings))
+            limits.check("the line-up", len(teams), sum(map(len, teams)))
+            return prospects(store, head, self.clock(), teams, query)
+
+    def _matches(self, store: Store, head: Head, positions: Sequence[int]) -> list[MatchProfile]:
+        """The matches at these positions, latest first, as the caller may see them."""
+        seen, profiles = self._visibility(head), matches_rows.recorded(store, head, positions)
+        if seen.is_all:
+            return profiles
+        names = {appearance.player for match in profiles for side in match.sides for appearance, _ in side.parts}
+        ids = player_rows.ids_of(store, sorted(names))
+        hidden = self._unplaced(store, head, list(ids.values()))
+        unplaced = {name for name in names if ids.get(name) in hidden}
+        return [seen.match(profile, unplaced) for profile in profiles]
+
+    def _unplaced(self, store: Store, head: Head, players: Sequence[int]) -> set[int]:
+        """The ids of these players who have not completed the placement matches of the ladder."""
+        rules = Settings.read(head.settings).standings
+        if rules.placed(np.zeros(1, np.int64), np.full(1, UNKNOWN)).all():
+            return set()
+        rows = rating_rows.read_standings(store, head, sorted(set(players)))
+        completed, moves = (np.array([row[column] for row in rows], kind) for column, kind in ((3, int), (5, float)))
+        placed = rules.placed(completed, moves).tolist()
+        return set(players) - {row[0] for row, is_placed in zip(rows, placed, strict=True) if is_placed}

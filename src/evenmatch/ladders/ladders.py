@@ -1,0 +1,282 @@
+"""Create, describe and change a ladder; add correction events to its ledger."""
+
+from __future__ import annotations
+
+import json
+import unicodedata
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, ClassVar, NamedTuple, Protocol
+
+import numpy as np
+
+from evenmatch.errors import ConflictError, InputError
+from evenmatch.ladders.settings import Settings
+from evenmatch.ledger import event_rows, ladder_rows, player_rows, rating_rows
+from evenmatch.ledger.block_rating import engine_of
+from evenmatch.ledger.events import NO_IDS, NO_RATINGS, Body, Kind, correction_digest, write_body
+from evenmatch.ledger.plan import plan_of, read_rules, write_rules
+from evenmatch.ledger.store import Head, Store
+from evenmatch.ledger.text import check_text
+from evenmatch.systems.system import Rules
+
+if TYPE_CHECKING:
+    from evenmatch.recording.insertion import Insertion
+
+
+@dataclass(frozen=True)
+class Ladder:
+    """A ladder as it is now.
+
+    system    as systems.find takes it;  rules  with every parameter;  season  number of the current one
+    position  number of events in its ledger;  matches  how many of them are matches;  players  with a rating
+    due       a rebuild is due from this position on; None: ratings agree with the ledger
+    """
+
+    name: str
+    settings: Settings
+    system: str
+    rules: Rules
+    position: int
+    matches: int
+    players: int
+    due: int | None
+    season: int
+
+    @property
+    def title(self) -> str:
+        """The title shown to people: the one from the settings, or the name."""
+        return self.settings.title or self.name
+
+
+def create(store: Store, name: str, system: str, rules: Rules, settings: Settings, now: int) -> Head:
+    """Create a ladder; its first event states its rules. Raises ConflictError if the name is taken."""
+    check_text("the ladder's name", name, blank=False)
+    if any(unicodedata.category(character) in ("Cc", "Zl", "Zp") for character in name):
+        raise InputError(f"the ladder's name {name!r} contains a control character; expected text on one line")
+    player_rows.hold_names(store)  # serializes concurrent creations of the same name
+    if ladder_rows.exists(store, name):
+        raise ConflictError(f"ladder {name!r} exists already; choose another name")
+    ladder = ladder_rows.insert_ladders(store, name, settings.write(), now)
+    rating_rows.insert_generations(
+        store, ladder, 1, rules.system.name, engine_of(rules.system), planned=0, ready=True, now=now
+    )
+    body = {**write_rules(rules, system), "start": True, "settings": settings.plain()}
+    correct(store, store.head(name), Kind.CHANGED, body, f"{ladder_rows.MADE}{name}", now, since=None)
+    ladder_rows.insert_seasons(store, ladder, 1, ladder_rows.FIRST_TITLE, position=1, now=now)
+    return store.head(name)
+
+
+def correct(
+    store: Store,
+    head: Head,
+    kind: Kind,
+    body: Body,
+    event_id: str,
+    now: int,
+    *,
+    since: int | None,
+    ids: np.ndarray[tuple[int], np.dtype[np.int64]] = NO_IDS,
+    ratings: np.ndarray[tuple[int], np.dtype[np.float64]] = NO_RATINGS,
+) -> int | None:
+    """Add a correction event. Return its position, or None if it is already in the ledger.
+
+    since  the position from which on ratings change; None: no existing rating changes
+    Raises ConflictError if the id is already used with other content.
+    """
+    digest = correction_digest(kind, body, ids, ratings)
+    known = event_rows.find(store, head, [event_id])
+    if known:
+        if known[event_id][1] != digest:
+            raise taken(event_id, head)
+        return None
+    position = event_rows.append(store, head, kind, event_id, digest, write_body(body), now, ids, ratings)
+    if since is not None:
+        due = since if head.due is None else min(head.due, since)
+        ladder_rows.set_due(store, head.ladder, due)
+    elif head.due is None:  # with a rebuild due, `planned` must stay behind it
+        rating_rows.set_planned(store, head.ladder, head.generation, position)
+    return position
+
+
+class PlannedCorrection(NamedTuple):
+    """A correction, checked against a ladder: the event to add, and from where on it changes ratings.
+
+    since      position; None: it changes no existing rating
+    told       what it does, in words
+    strict     matches that it would leave without a rating are an error
+    insertion  matches that are recorded with it
+    """
+
+    kind: Kind
+    body: Body
+    since: int | None
+    told: str
+    strict: bool = False
+    insertion: Insertion | None = None
+
+
+class CorrectionRequest(Protocol):
+    """A requested correction, not yet checked against a ladder: the argument of `Service.correct`."""
+
+    @property
+    def kind(self) -> Kind:
+        """The kind of the event."""
+        ...
+
+    def body(self, store: Store, head: Head) -> Body:
+        """The content of the event, whether or not it can be applied now."""
+        ...
+
+    def __call__(self, store: Store, head: Head) -> PlannedCorrection:
+        """Plan the event. Raises UnknownNameError, ConflictError or InputError if it cannot be applied."""
+        ...
+
+
+def is_done(store: Store, head: Head, wish: CorrectionRequest, event_id: str) -> bool:
+    """Whether the ledger already has this request under this id. Raises ConflictError if it has other content."""
+    known = event_rows.find(store, head, [event_id])
+    if not known:
+        return False
+    sent = wish.body(store, head)
+    if known[event_id][1] == correction_digest(wish.kind, sent, NO_IDS, NO_RATINGS):
+        return True
+    stored = stored_body(store, head, wish.kind, event_id)
+    changed = {name for name in (stored or {}).keys() | sent.keys() if (stored or {}).get(name) != sent.get(name)}
+    if stored is None or changed - {"player", "reason", "settings"}:
+        raise taken(event_id, head)
+    if "player" in changed and stored["player"] not in player_rows.identities(store, int(str(sent["player"]))):
+        raise taken(event_id, head)
+    if "reason" in changed and not _was_scrubbed(stored["reason"], sent["reason"]):
+        raise taken(event_id, head)
+    return True
+
+
+def stored_body(store: Store, head: Head, kind: Kind, event_id: str) -> Body | None:
+    """The content of the correction of this kind with this id; None if there is none. Raises ConflictError: see taken.
+
+    The id of a match or of a correction of another kind is taken.
+    """
+    known = event_rows.find(store, head, [event_id])
+    if not known:
+        return None
+    position = known[event_id][0]
+    here = event_rows.read_corrections(store, head, position, after=position - 1)
+    if [correction.kind for correction in here] != [kind]:
+        raise taken(event_id, head)
+    return here[0].body
+
+
+def _was_scrubbed(stored: object, sent: object) -> bool:
+    """Whether a stored reason is the sent one, with pseudonyms in place of names that have been erased since."""
+    if not isinstance(stored, str) or not isinstance(sent, str):
+        return False
+    first, *parts = player_rows.PSEUDONYM.split(stored)
+    if not parts or not sent.startswith(first) or not sent.endswith(parts[-1]):
+        return False
+    end = len(first)
+    for part in parts[:-1]:
+        begin = sent.find(part, end + 1)  # a name has one character or more
+        if begin < 0:
+            return False
+        end = begin + len(part)
+    return end < len(sent) - len(parts[-1])
+
+
+def taken(event_id: str, head: Head) -> ConflictError:
+    """The error for an id that is already used with other content."""
+    return ConflictError(f"{event_id!r} is on ladder {head.name!r} already, with other content; choose another id")
+
+
+def describe(store: Store, head: Head, players: int | None = None) -> Ladder:
+    """Describe a ladder. players: how many it has, if the caller has counted them."""
+    all_corrections = event_rows.read_corrections(store, head, head.corrected)
+    rule_changes = [
+        one.body for one in all_corrections if one.kind == Kind.CHANGED and one.body.get("system") is not None
+    ]
+    matches = head.position - len(all_corrections)
+    if players is None:
+        players = rating_rows.count_player_states(store, head)
+    rules = plan_of(all_corrections).last_rules
+    return Ladder(
+        head.name,
+        Settings.read(head.settings),
+        str(rule_changes[-1]["system"]),
+        rules,
+        head.position,
+        matches,
+        players,
+        head.due,
+        ladder_rows.last_number(store, head.ladder),
+    )
+
+
+def change_settings(store: Store, head: Head, changes: Mapping[str, object], event_id: str, now: int) -> Settings:
+    """Change settings of a ladder, and return all of them; ratings stay as they are."""
+    before = Settings.read(head.settings)
+    settings = before.changed(changes)
+    requested = {name: value for name, value in settings.plain().items() if name in changes}
+    body = {"settings": settings.plain(), "changes": requested}
+    if correct(store, head, Kind.CHANGED, body, event_id, now, since=None) is None:  # already applied
+        return before
+    ladder_rows.set_settings(store, head.ladder, settings.write())
+    if settings.standings.divisions != before.standings.divisions:  # the recorded divisions no longer apply
+        ladder_rows.delete(store, head.ladder)
+        ladder_rows.set_divided_at(store, head.ladder, now)
+    return settings
+
+
+@dataclass(frozen=True)
+class ChangeRules:
+    """A request to rate by other rules, from the first match or from now on; another system only from the first.
+
+    system    where `rules` came from: a system's name, or the path of a .py file
+    skip_bad  leave matches that the new system cannot rate unrated, instead of raising BadRowsError
+    """
+
+    system: str
+    rules: Rules
+    start: bool = True
+    skip_bad: bool = False
+
+    kind: ClassVar[Kind] = Kind.CHANGED
+
+    def __reduce__(self) -> tuple[object, ...]:
+        """Pickle the names and values of the rules; their kernels are those of the process that reads them."""
+        return _read_change, (write_rules(self.rules, lasting(self.system)), self.start, self.skip_bad)
+
+    def body(self, store: Store, head: Head) -> Body:
+        """The rules with every parameter, and the ladder's current settings."""
+        rules = write_rules(self.rules, lasting(self.system))
+        return {**rules, "start": self.start, "settings": json.loads(head.settings)}
+
+    def __call__(self, store: Store, head: Head) -> PlannedCorrection:
+        """Plan the event. Raises InputError for what cannot continue the present ratings, from now on."""
+        if not self.start:
+            self._check_continues(event_rows.read_plan(store, head, head.corrected).last_rules)
+        when = "from the start" if self.start else "from now on"
+        effect = f"ladder {head.name!r} is rated by {self.rules.system.name} {when}"
+        since = 1 if self.start else None
+        return PlannedCorrection(self.kind, self.body(store, head), since, effect, not self.skip_bad)
+
+    def _check_continues(self, before: Rules) -> None:
+        system = self.rules.system
+        if system.name != before.system.name:
+            raise InputError("another system must rate from the start, since it cannot continue the present ratings")
+        ours, theirs = self.rules.values(), before.values()
+        for name in system.from_start:
+            if ours[name] != theirs[name]:
+                raise InputError(
+                    f"{name}={ours[name]} must rate from the start, since it cannot continue the present ratings; "
+                    f"expected {name}={theirs[name]} as before"
+                )
+
+
+def _read_change(rules: Body, start: bool, skip_bad: bool) -> ChangeRules:
+    return ChangeRules(str(rules["system"]), read_rules(rules), start, skip_bad)
+
+
+def lasting(system: str) -> str:
+    """A reference to a system that is valid in every working directory: its name, or the absolute path of its file."""
+    return str(Path(system).resolve()) if system.endswith(".py") else system

@@ -1,0 +1,158 @@
+"""The settings of a ladder beside its rating system: title, standings, team size, seasons."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+
+from evenmatch.accounts.access import Caller
+from evenmatch.errors import BadParameterError, ConflictError, DamageError, EvenmatchError, UnknownNameError
+from evenmatch.options import Checked, Option, choice, flag, number, options_of, text, whole
+from evenmatch.standings.division import Division
+from evenmatch.standings.rules import MOST, RATING, StandingsRules
+
+SHOWS = ("rating", "percentile", "division", "after_placement")
+RESETS = {"full": 0.0, "none": 1.0}  # and "soft", whose factor is the ladder's
+
+
+@dataclass(frozen=True)
+class Settings(Checked):
+    """The settings of a ladder; changing one changes no rating. Raises BadParameterError for invalid values.
+
+    standings  placement matches, active window, divisions, inactivity
+    """
+
+    title: str = text("", "Title that people see; empty: the name.")
+    standings: StandingsRules = field(default_factory=StandingsRules)
+    team_size: int | None = whole(None, 1, MOST, "Players in a full team; none: any number.", optional=True)
+    other_sizes: str = choice(
+        "warn",
+        ("any", "warn", "refuse"),
+        "Rated matches whose teams have other sizes than team_size: any, recorded; warn, recorded with a warning; or "
+        "refuse.",
+    )
+    team_limit: int = whole(500, 2, MOST, "Most teams in a match; larger matches are refused.")
+    player_limit: int = whole(1000, 2, MOST, "Most players in a match; larger matches are refused.")
+    reset: str = choice("soft", ("full", "soft", "none"), "How ratings are reset when a season begins.")
+    factor: float = number(0.5, 0, 1, "Share of each player's distance from the mean that a soft reset keeps.")
+    stomp_margin: float | None = number(
+        None,
+        0,
+        MOST,
+        "Lead of the best team's score over the next from which a match counts as a stomp; none: not counted.",
+        optional=True,
+    )
+    side_counts: str = choice(
+        "time",
+        ("time", "first", "last"),
+        "Team that counts for a player who changes sides in a live match: where they played longest, first or last.",
+    )
+    switch_window: float = number(
+        60.0, 0, 86_400, "Seconds before the end in which changing to the winning side earns a strike; 0: never."
+    )
+    show: str = choice(
+        "rating",
+        SHOWS,
+        "Shown to players: rating, with percentile and division; percentile, with division; division; or "
+        "after_placement, everything, but nothing before the placement matches are completed.",
+    )
+    rating_decay: float = number(
+        0.0, 0, 1e6, "Points that an inactive player's rating falls per full week after the grace days."
+    )
+    rating_floor: float | None = number(
+        None,
+        -1e9,
+        1e9,
+        "Lowest rating to which inactivity lowers a rating; none: a newcomer's rating.",
+        optional=True,
+    )
+    rating_stop: str = text("", "Division at whose lowest rating a fall by inactivity stops; empty: none.")
+    names: str = choice(
+        "warn",
+        ("any", "warn", "refuse"),
+        "New names that look like another player's, mix scripts or have unseen characters: any, not looked for; warn, "
+        "operators see them; or refuse, in reports and joins too.",
+    )
+    archived: bool = flag(False, "The ladder is read-only: nothing can be added.", separate=True)
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        object.__setattr__(self, "rating_decay", float(self.rating_decay))
+        object.__setattr__(self, "rating_floor", None if self.rating_floor is None else float(self.rating_floor))
+        names = [division.name for division in self.standings.divisions]
+        if self.rating_stop == "none" and "none" not in names:
+            object.__setattr__(self, "rating_stop", "")
+        if self.rating_stop and self.rating_stop not in names:
+            raise BadParameterError(
+                f"rating_stop={self.rating_stop!r}: expected the name of a division, or none: {', '.join(names)}"
+            )
+        if self.standings.inactivity == RATING and not self.rating_decay:
+            raise BadParameterError("rating_decay=0: expected more than 0 points per week with inactivity=rating")
+
+    def shown_to(self, caller: Caller, ladder: str) -> str:
+        """The value of `show` that holds for this caller on the ladder with these settings."""
+        return "rating" if caller.may("ratings", ladder) else self.show
+
+    def check_open(self, ladder: str) -> None:
+        """Raise ConflictError if the ladder is archived."""
+        if self.archived:
+            raise archived(ladder)
+
+    def changed(self, changes: Mapping[str, object]) -> Settings:
+        """A copy with other values by name: fields of this class and of StandingsRules (divisions also as pairs)."""
+        for name in changes:
+            if name not in SETTINGS:
+                raise UnknownNameError("setting", name, SETTINGS)
+        values = {name: value if name != "divisions" else _divisions(value) for name, value in changes.items()}
+        inner = {name: value for name, value in values.items() if name in _STANDINGS}
+        own = {name: value for name, value in values.items() if name not in inner}
+        return replace(self, standings=replace(self.standings, **inner), **own)  # type: ignore[arg-type]
+
+    def plain(self) -> dict[str, object]:
+        """All settings as JSON values."""
+        data = {name: getattr(self.standings if name in _STANDINGS else self, name) for name in SETTINGS}
+        return data | {"divisions": [list(division) for division in self.standings.divisions]}
+
+    def write(self) -> str:
+        """The JSON text that is stored in the ladder's row."""
+        return json.dumps(self.plain(), sort_keys=True, ensure_ascii=False)
+
+    @classmethod
+    def read(cls, text: str) -> Settings:
+        """Parse what `write` returned. Raises DamageError if it is damaged."""
+        try:
+            return cls().changed(json.loads(text))
+        except (ValueError, TypeError, AttributeError, EvenmatchError) as error:
+            raise DamageError(f"the settings of a ladder are damaged ({error}); restore them from a backup") from error
+
+
+_STANDINGS = options_of(StandingsRules)
+SETTINGS: Mapping[str, Option] = {**options_of(Settings), **_STANDINGS}
+
+
+def archived(ladder: str) -> ConflictError:
+    """The error for an attempt to add something to an archived ladder."""
+    reopen = "an operator can reopen it (evenmatch ladder reopen)"
+    return ConflictError(f"ladder {ladder!r} is archived, so nothing is added to it; {reopen}")
+
+
+def _divisions(value: object) -> tuple[Division, ...]:
+    """Divisions from pairs of name and lowest percentile."""
+    try:
+        return tuple(Division(str(name), int(lowest)) for name, lowest in value)  # type: ignore[attr-defined]
+    except (TypeError, ValueError):
+        raise BadParameterError(
+            f"divisions are {value!r}; expected pairs of a name and the lowest percentile, lowest first"
+        ) from None
+
+
+def reset_factor(reset: str, factor: float) -> float:
+    """The share of each player's distance from the mean that a new season keeps, 0..1. Raises BadParameterError."""
+    if reset in RESETS:
+        return RESETS[reset]
+    if reset != "soft":
+        raise BadParameterError(f"reset is {reset!r}; expected full, soft or none")
+    if not 0 <= factor <= 1:
+        raise BadParameterError(f"factor is {factor}; expected a number from 0 (as full) to 1 (as none)")
+    return float(factor)

@@ -1,0 +1,567 @@
+"""A view of a ladder's standings: a snapshot, and the settings and the ledger's head that it was computed from."""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import mmap
+import os
+import pickle
+import struct
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import dataclass, fields, replace
+from functools import cached_property
+from hashlib import blake2b
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from evenmatch.accounts.access import Caller
+from evenmatch.errors import EvenmatchError
+from evenmatch.history import Flags, Floats
+from evenmatch.ladders.settings import Settings
+from evenmatch.ledger import event_rows, ladder_rows, player_rows, rating_rows
+from evenmatch.ledger.codec import UNSHOWN, Ids
+from evenmatch.ledger.database import Database
+from evenmatch.ledger.events import Kind
+from evenmatch.ledger.plan import Counting
+from evenmatch.ledger.rows import Row
+from evenmatch.ledger.store import Head, Store
+from evenmatch.standings.board import Board, Snapshot, snapshot
+from evenmatch.standings.division import settle
+from evenmatch.standings.percentile_decay import lowered
+from evenmatch.standings.rules import StandingsRules
+from evenmatch.systems.system import timeless
+
+__all__ = (
+    "DIVIDE",
+    "StandingsCache",
+    "View",
+    "divide",
+    "take",
+)
+
+
+SHARE = 0.02  # share of processor time that refreshing may take: a snapshot that costs 0.5 s is used for 25 s
+LEAST = 0.05  # seconds that a snapshot is used at least
+
+
+@dataclass(frozen=True, eq=False)
+class View:
+    """A snapshot of the standings, with the ladder's head and settings that it was computed from.
+
+    begun, taken  seconds on the machine's monotonic clock: nothing committed before `begun` is missing in it; when it
+                  was complete;  cost  processor seconds that it took to compute
+    lasts  False: ratings change with time alone, so all are read again for each view
+    counting  which matches of a player the snapshot counts, see Plan.counting
+    """
+
+    head: Head
+    settings: Settings
+    snapshot: Snapshot
+    begun: float
+    taken: float
+    cost: float
+    lasts: bool
+    counting: Counting
+
+    def seen_by(self, caller: Caller) -> View:
+        """The view as this caller may see it: with the scope `ratings` all of it, else what the ladder shows."""
+        return self if self.settings.shown_to(caller, self.head.name) == "rating" else self.shown
+
+    @property
+    def basis(self) -> tuple[object, ...]:
+        """Properties that two views must share, so that pages of one may follow pages of the other."""
+        return self.head.ladder, self.head.generation, self.head.corrected, self.snapshot.show, self.settings
+
+    @cached_property
+    def identity(self) -> str:
+        """A digest of the listed players in their order: the same for two views only if these are the same."""
+        snapshot = self.snapshot
+        digest = blake2b(repr(self.basis[:-1]).encode(), digest_size=12)
+        for column in (snapshot.board.player, snapshot.board.rating):
+            digest.update(column[snapshot.order].tobytes())
+        return digest.hexdigest()
+
+    @cached_property
+    def shown(self) -> View:
+        """The view as the ladder shows it to everybody."""
+        return replace(self, snapshot=self.snapshot.shown_as(self.settings.show))
+
+    def is_younger(self, times: float) -> bool:
+        """Whether it is younger than `times` the period that a view of its cost is used for."""
+        return time.monotonic() - self.taken < times * max(LEAST, self.cost / SHARE)
+
+    def show(
+        self, ids: Ids, rating: Floats, completed: NDArray[np.int64], expected_move: Floats
+    ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """The percentiles and division indices shown to players after their matches; UNSHOWN while not placed.
+
+        ids, rating, completed, expected_move  one entry per player and match, in order: the rating after the match;
+                                               completed matches and lowest expected move after all of them
+        Percentiles are relative to the ratings of all others after the last of these matches.
+        """
+        rules = self.settings.standings
+        taken, board = self.snapshot, self.snapshot.board
+        row = board.find(ids)
+        known = row >= 0
+        before, recorded = np.full(len(ids), np.nan), np.full(len(ids), UNSHOWN, np.int16)
+        recorded[known] = board.division[row[known]]
+        before[known] = np.where(taken.active[row[known]], board.rating[row[known]], np.nan)
+        counts = completed > 0
+        counts[known] &= ~board.hidden[row[known]]
+        _, last, of = np.unique(ids[::-1], return_index=True, return_inverse=True)
+        last = len(ids) - 1 - last  # index of each player's last match
+        own = np.where(counts, rating, np.nan)[last]
+        replaced = before[last]
+        percentile = taken.against.percentiles_after(
+            rating, own[of[::-1]], replaced[~np.isnan(replaced)], own[~np.isnan(own)]
+        ).astype(np.int64)
+        falls = np.zeros(len(ids), np.int64)
+        falls[known] = np.where(completed[known] == board.completed[row[known]], taken.falls[row[known]], 0)
+        percentile = lowered(percentile, falls, rules)  # a match that was quit does not end inactivity
+        division = settle(recorded, percentile, rules.divisions, rules.division_margin)
+        placed = rules.placed(completed, expected_move)
+        return np.where(placed, percentile, UNSHOWN), np.where(placed, division.astype(np.int64), UNSHOWN)
+
+
+FEWEST = 1000  # players: smaller views are computed as fast as they are read
+SIGN = 1.0  # seconds between two signs of life of a process that computes a view
+PATIENCE = 5.0  # seconds without one after which it counts as frozen, and stops the others no longer
+FIRST_PATIENCE = 30.0  # the same where all players are read: some steps of that hold the interpreter's lock for seconds
+LOOK = 0.005  # seconds between two looks whether it has
+ALIGNED = 64  # bytes: an array begins at a multiple of it
+HEAD = struct.Struct("<16sddQQ")  # layout, begun, taken, bytes of the pickle, number of arrays
+SPAN = struct.Struct("<QQ")  # begin and length of an array
+
+
+def _layout() -> bytes:
+    """A digest of what a file contains: during a reload, processes of two versions share the folder."""
+    classes = (View, Snapshot, Board, Settings, StandingsRules)
+    names = [[field.name for field in fields(each)] for each in classes]
+    return blake2b(repr((names, Head._fields, np.__version__)).encode(), digest_size=16).digest()
+
+
+LAYOUT = _layout()
+
+
+class SharedViews:
+    """The folder of views that the processes of a machine share. Safe to share between threads.
+
+    fewest  players of a view that is shared
+    """
+
+    def __init__(self, folder: Path, fewest: int = FEWEST) -> None:
+        self._folder, self._fewest = folder, fewest
+
+    def find(self, ladder: str, after: float) -> View | None:
+        """The latest view of a ladder; None if there is none that began after a time of the monotonic clock."""
+        with suppress(OSError), self._path(ladder).open("rb") as file:
+            layout, begun, _, size, count = HEAD.unpack(file.read(HEAD.size))
+            if layout != LAYOUT or begun < after:
+                return None
+            memory = memoryview(mmap.mmap(file.fileno(), 0, prot=mmap.PROT_READ))
+            begin = HEAD.size + count * SPAN.size
+            spans = SPAN.iter_unpack(memory[HEAD.size : begin])
+            arrays = [memory[first : first + length] for first, length in spans]
+            view = pickle.loads(memory[begin : begin + size], buffers=arrays)
+            assert isinstance(view, View)
+            return view
+        return None
+
+    def publish(self, view: View) -> View:
+        """Let other processes have a view; return it with its arrays in the shared memory.
+
+        A small view, and one for which the file system has no room, is returned as it is.
+        """
+        if len(view.snapshot.board) < self._fewest:
+            return view
+        if view.settings.show != "rating":
+            _ = view.shown  # the others need it, too
+        path = self._path(view.head.name)
+        draft = path.with_name(f"{path.name}.draft-{os.getpid()}")
+        try:
+            self._write(draft, view)
+            draft.rename(path)
+        except OSError:
+            draft.unlink(missing_ok=True)
+            self.withdraw(view.head.name)  # an older one would be taken for the latest
+            return view
+        return self.find(view.head.name, view.begun) or view
+
+    def _write(self, path: Path, view: View) -> None:
+        buffers: list[pickle.PickleBuffer] = []
+        pickled = pickle.dumps(view, protocol=5, buffer_callback=buffers.append)
+        arrays = [buffer.raw() for buffer in buffers]
+        end = HEAD.size + len(arrays) * SPAN.size + len(pickled)
+        spans = []
+        for array in arrays:
+            begin = -(-end // ALIGNED) * ALIGNED
+            spans.append((begin, array.nbytes))
+            end = begin + array.nbytes
+        with path.open("wb") as file:  # written, not mapped: a full file system is an error, and not a signal
+            file.write(HEAD.pack(LAYOUT, view.begun, view.taken, len(pickled), len(arrays)))
+            file.writelines(SPAN.pack(*span) for span in spans)
+            file.write(pickled)
+            for (begin, _), array in zip(spans, arrays, strict=True):
+                file.seek(begin)
+                file.write(array)
+
+    def withdraw(self, ladder: str) -> None:
+        """Remove the view of a ladder that was changed, so that no process takes it for the latest."""
+        self._path(ladder).unlink(missing_ok=True)
+
+    @contextmanager
+    def turn(self, ladder: str, *, is_first: bool = False) -> Iterator[None]:
+        """Wait while another process computes the view of a ladder, and let the others wait.
+
+        The process that computes gives a sign of life each second, whatever the view takes; after PATIENCE without one
+        it counts as frozen, and this process goes on. is_first: this process has no view of the ladder.
+        """
+        with ExitStack() as locked:
+            with suppress(OSError):  # without room for a lock each process computes its views itself
+                path = self._path(ladder).with_suffix(".lock")
+                handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+                locked.callback(os.close, handle)  # releases the lock, as the end of the process does
+                if _lock(handle, FIRST_PATIENCE if is_first else PATIENCE):
+                    locked.enter_context(_signs_of_life(handle))
+            yield
+
+    def _path(self, ladder: str) -> Path:
+        return self._folder / f"{blake2b(ladder.encode(), digest_size=16).hexdigest()}.view"
+
+
+def _lock(handle: int, patience: float) -> bool:
+    """Lock an open file once no other process has it locked; False: it is, and has given no sign of life for long."""
+    last, changed = -1, time.monotonic()
+    while True:
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            present, now = os.fstat(handle).st_mtime_ns, time.monotonic()
+            if present != last:
+                last, changed = present, now
+            elif now - changed > patience:
+                return False
+            time.sleep(LOOK)
+        else:
+            return True
+
+
+@contextmanager
+def _signs_of_life(handle: int) -> Iterator[None]:
+    """Set the time of a file now and each second, until the block ends."""
+    ended = threading.Event()
+
+    def give() -> None:
+        while True:
+            os.utime(handle)
+            if ended.wait(SIGN):
+                return
+
+    thread = threading.Thread(target=give, name="evenmatch-view", daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        ended.set()
+        thread.join()
+
+
+AGE = 3_650 * 86_400_000_000  # ten years in microseconds: ratings equal after that time do not change with time
+LONG = 0.02  # seconds: pages do not wait for a view that takes longer to compute
+STALE = 10.0  # seconds that a view is used for receipts at most, unless its own cost makes it last longer
+DIVIDE = 60_000_000  # microseconds between two recordings of divisions
+
+
+class StandingsCache:
+    """The cached views of all ladders that were requested. Safe to share between threads.
+
+    shared  views of all processes of this machine; None: this one computes all views itself
+    """
+
+    def __init__(self, database: Database, shared: SharedViews | None = None) -> None:
+        self._database, self._shared = database, shared
+        self._views: dict[str, View] = {}
+        self._forgotten: dict[str, float] = {}  # time of the last `forget` call, by ladder; on the monotonic clock
+        self._guard = threading.Lock()
+        self._refreshing: dict[str, threading.Lock] = {}
+        self._background: dict[str, threading.Thread] = {}  # refreshing a view, by ladder
+        self._paid_at = 0.0  # when the views computed so far have taken their share of time; on the monotonic clock
+
+    def view(self, ladder: str, now: int, *, fresh: bool = True) -> View:
+        """The ladder's view as of now (microseconds); fresh=False: the cached one, which may be some seconds old.
+
+        Raises UnknownNameError.
+        """
+        if not fresh and (cached := self._views.get(ladder)) is not None and self._is_young(cached):
+            return cached
+        with self._guard:
+            lock = self._refreshing.setdefault(ladder, threading.Lock())
+        with lock:
+            if not fresh and (cached := self._views.get(ladder)) is not None and self._is_young(cached):
+                return cached
+            if self._shared is None:
+                return self._computed(ladder, now, self._views.get(ladder))
+            return self._shared_view(self._shared, ladder, now, fresh=fresh)
+
+    def _shared_view(self, shared: SharedViews, ladder: str, now: int, *, fresh: bool) -> View:
+        """The view that another process has computed, or computes now; else one for all of them."""
+        with shared.turn(ladder, is_first=ladder not in self._views):
+            after = self._forgotten.get(ladder, 0.0)
+            published, own = shared.find(ladder, after), self._views.get(ladder)
+            if published is not None and (own is None or own.taken < published.taken):
+                if not fresh and self._is_young(published):
+                    self._keep(published, after)
+                    return published
+                own = published
+            return self._computed(ladder, now, own)
+
+    def _computed(self, ladder: str, now: int, old: View | None) -> View:
+        forgotten = self._forgotten.get(ladder, 0.0)
+        with self._database.read() as store:
+            view = take(store, ladder, now, old)
+        if self._shared is not None:
+            view = self._shared.publish(view)
+        self._keep(view, forgotten)
+        self._paid_at = min(max(self._paid_at, view.taken) + view.cost / SHARE, view.taken + STALE)
+        return view
+
+    def _keep(self, view: View, forgotten: float) -> None:
+        """Keep a view, unless the ladder was changed since: it may predate the change."""
+        with self._guard:
+            if self._forgotten.get(view.head.name, 0.0) == forgotten:
+                self._views[view.head.name] = view
+
+    def for_receipts(self, ladder: str, now: int) -> View:
+        """A view for the standing on receipts. The views of all ladders together take SHARE of the time, if possible.
+
+        Each ladder's view is younger than STALE, or than the period that a view of its cost is used for.
+        Raises UnknownNameError.
+        """
+        cached, moment = self._views.get(ladder), time.monotonic()
+        if cached is not None and moment < self._paid_at and moment - cached.taken < STALE:
+            return cached
+        return self.young(ladder, now) or self.view(ladder, now, fresh=False)
+
+    def young(self, ladder: str, now: int) -> View | None:
+        """The cached view if it is recent enough to be shown, else None; does not read the database.
+
+        A view that has just become too old is returned while it is refreshed in the background.
+        """
+        cached = self._views.get(ladder)
+        if cached is None or self._is_young(cached):
+            return cached
+        if not cached.is_younger(2):
+            return None
+        self._refresh_in_background(ladder, now)
+        return cached
+
+    def shown(self, ladder: str, now: int) -> View:
+        """A view for a page that is updated when a newer view exists; returns without a long wait.
+
+        A view that is expensive to compute is returned at any age, while it is refreshed in the background.
+        Raises UnknownNameError.
+        """
+        cached = self._views.get(ladder)
+        if cached is None or cached.cost < LONG or self._is_young(cached):
+            return self.view(ladder, now, fresh=False)
+        self._refresh_in_background(ladder, now)
+        return cached
+
+    def _refresh_in_background(self, ladder: str, now: int) -> None:
+        """Refresh the view in a thread, unless one is already doing so."""
+        with self._guard:
+            if ladder in self._background:
+                return
+            thread = threading.Thread(target=self._refresh, args=(ladder, now), name=f"evenmatch-{ladder}", daemon=True)
+            try:
+                thread.start()  # needs this lock to remove itself from the dict
+            except RuntimeError:  # no thread available: a later request computes the view itself
+                return
+            self._background[ladder] = thread
+
+    def _refresh(self, ladder: str, now: int) -> None:
+        try:
+            with suppress(EvenmatchError):  # the next request computes the view itself, and gets the error
+                self.view(ladder, now, fresh=False)
+        finally:
+            with self._guard:
+                del self._background[ladder]
+
+    def close(self) -> None:
+        """Wait for background refreshes to end."""
+        with self._guard:
+            threads = list(self._background.values())
+        for thread in threads:
+            thread.join()
+
+    def forget(self, ladder: str) -> None:
+        """Discard the cached view, so that the next one is read from the database."""
+        with self._guard:
+            self._forgotten[ladder] = time.monotonic()
+            self._views.pop(ladder, None)
+        if self._shared is not None:
+            self._shared.withdraw(ladder)
+
+    def divided(self, view: View, at: int) -> None:
+        """Update the cached view after its divisions were recorded, so that they need not be read again."""
+        board = replace(view.snapshot.board, division=view.snapshot.divisions)
+        taken = replace(view.snapshot, board=board)
+        with self._guard:
+            if self._views.get(view.head.name) is view:
+                self._views[view.head.name] = replace(view, head=view.head._replace(divided_at=at), snapshot=taken)
+
+    @staticmethod
+    def _is_young(view: View) -> bool:
+        return view.is_younger(1)
+
+
+def take(store: Store, ladder: str, now: int, old: View | None = None) -> View:
+    """Compute a ladder's view in this transaction; only what changed since the view `old` is read."""
+    begun, begin = time.monotonic(), time.thread_time()
+    head = store.head(ladder)
+    settings = Settings.read(head.settings)
+    board, lasts = None, True
+    if old is not None and old.head.generation == head.generation and old.head.ladder == head.ladder:
+        board = _catch_up(store, old, head)
+    if board is None:
+        board = _board(store, head, _columns(rating_rows.read_standings(store, head)))
+        rating, lasts = _aged(store, head, board.rating, now)
+        board = replace(board, rating=rating)
+    latest = now if head.time is None else max(now, head.time)  # clocks of game servers may be ahead
+    taken = snapshot(board, settings.standings, latest)
+    if old is not None and (old.head.ladder, old.head.planned) == (head.ladder, head.planned):
+        counting = old.counting
+    else:
+        counting = event_rows.read_plan(store, head, head.planned).counting
+    return View(head, settings, taken, begun, time.monotonic(), time.thread_time() - begin, lasts, counting)
+
+
+def _aged(store: Store, head: Head, rating: Floats, now: int) -> tuple[Floats, bool]:
+    """The ratings as of now, and whether they stay the same as time passes."""
+    rules = event_rows.read_plan(store, head, head.planned).last_rules
+    system = rules.system
+    if system.as_of is timeless or not len(rating):
+        return rating, system.as_of is timeless
+    records = rating_rows.read_roster(store, head, rules).records
+    later = system.as_of(records, now + AGE, rules.parameters)["rating"]
+    if np.array_equal(later, rating):  # only the uncertainty grows, not the shown rating
+        return rating, True
+    return np.ascontiguousarray(system.as_of(records, now, rules.parameters)["rating"]), False
+
+
+def _catch_up(store: Store, old: View, head: Head) -> Board | None:
+    """The old board with later changes applied; None if reading the whole board is as fast, or necessary."""
+    board = old.snapshot.board
+    if not old.lasts or head.position - old.head.position > max(1000, len(board) // 20):
+        return None
+    if head == old.head:
+        return board
+    later = event_rows.read_between(store, head.ladder, old.head.position, head.position)
+    if any(
+        kind == Kind.DECAYED or (kind == Kind.SEASON and json.loads(body)["factor"] != 1) for kind, body, _ in later
+    ):
+        return None  # ratings of players without a match changed
+    ids = event_rows.changed_players(later).tolist()
+    changed = _columns(rating_rows.read_standings(store, head, ids))
+    added = changed.player[board.find(changed.player) < 0]  # some may be banned already, or have a recorded division
+    recorded = ladder_rows.read_some(store, head.ladder, added.tolist())
+    board = _joined(board, changed, _divisions(recorded, added), _hidden(store, head, added))
+    if head.corrected != old.head.corrected:
+        board = replace(board, hidden=_hidden(store, head, board.player))
+    if head.divided_at != old.head.divided_at:
+        board = replace(board, division=_divisions(ladder_rows.read_divisions(store, head.ladder), board.player))
+    return board
+
+
+def _joined(board: Board, changed: StandingsColumns, division: NDArray[np.int16], hidden: Flags) -> Board:
+    """The board with new values for some players; division, hidden: of those who are missing from it."""
+    row = board.find(changed.player)
+    new = row < 0
+    order = np.argsort(np.concatenate((board.player, changed.player[new])), kind="stable")
+
+    def extended(column: NDArray[Any], added: NDArray[Any]) -> NDArray[Any]:
+        return np.concatenate((column, added))[order] if new.any() else column
+
+    def joined(own: NDArray[Any], values: NDArray[Any]) -> NDArray[Any]:
+        column = own.copy()
+        column[row[~new]] = values[~new]
+        return extended(column, values[new])
+
+    return Board(
+        joined(board.player, changed.player),
+        joined(board.rating, changed.rating),
+        joined(board.matches, changed.matches),
+        joined(board.completed, changed.completed),
+        joined(board.last_completed, changed.last_completed),
+        joined(board.expected_move, changed.expected_move),
+        extended(board.division, division),
+        extended(board.hidden, hidden),
+    )
+
+
+class StandingsColumns(NamedTuple):
+    """The columns that are read of players' states."""
+
+    player: Ids
+    rating: Floats
+    matches: Ids
+    completed: Ids
+    last_completed: Ids
+    expected_move: Floats
+
+
+def _columns(rows: list[Row]) -> StandingsColumns:
+    if not rows:
+        empty = np.empty(0, np.int64)
+        return StandingsColumns(empty, np.empty(0), empty, empty, empty, np.empty(0))
+    kinds = (np.int64, np.float64, np.int64, np.int64, np.int64, np.float64)
+    columns: Any = zip(zip(*rows, strict=True), kinds, strict=True)
+    return StandingsColumns(*[np.array(column, kind) for column, kind in columns])
+
+
+def _board(store: Store, head: Head, columns: StandingsColumns) -> Board:
+    player = columns.player
+    division, hidden = _divisions(ladder_rows.read_divisions(store, head.ladder), player), _hidden(store, head, player)
+    return Board(*columns, division, hidden)
+
+
+def _divisions(recorded: list[Row], player: Ids) -> NDArray[np.int16]:
+    """The recorded division index of each player, UNSHOWN without one."""
+    division = np.full(len(player), UNSHOWN, np.int16)
+    if recorded and len(player):
+        ids, values = np.array(recorded, np.int64).T
+        row = np.minimum(player.searchsorted(ids), len(player) - 1)
+        present = player[row] == ids
+        division[row[present]] = values[present]
+    return division
+
+
+def _hidden(store: Store, head: Head, player: Ids) -> Flags:
+    """A mask of the players that are never listed: the banned and the erased."""
+    if not len(player):
+        return np.zeros(0, np.bool_)
+    banned = list(event_rows.read_plan(store, head, head.corrected).bans)
+    return np.isin(player, np.array(banned + player_rows.read_erased(store), np.int64))
+
+
+def divide(store: Store, view: View, now: int) -> int | None:
+    """Record the divisions of a view's snapshot. Return how many changed. The ladder must be locked.
+
+    Return None, and record nothing, if the ladder's ratings were rebuilt or its divisions recorded since the view.
+    """
+    head = store.head(view.head.name)
+    if (head.generation, head.divided_at) != (view.head.generation, view.head.divided_at):
+        return None
+    board, taken = view.snapshot.board, view.snapshot
+    rows = taken.changed(board)
+    listed = zip(board.player[rows].tolist(), taken.divisions[rows].tolist(), strict=True)
+    ladder_rows.put(store, head.ladder, listed)
+    ladder_rows.set_divided_at(store, head.ladder, now)
+    return len(rows)

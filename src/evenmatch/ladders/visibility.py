@@ -1,0 +1,161 @@
+"""The view of a ladder's numbers that a caller may have: everything that is rendered for callers passes through it.
+
+Standings are cut by `View.seen_by`, the results of all other queries by the methods of `Visibility`. Odds, changes and
+factors follow from ratings, and ratings from them, so they are shown where ratings are.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from evenmatch.accounts.access import Caller
+from evenmatch.errors import ForbiddenError
+from evenmatch.ladders.seasons import FinalStanding
+from evenmatch.ladders.settings import Settings
+from evenmatch.live.status import MatchStatus
+from evenmatch.matchmaking import Waiting
+from evenmatch.players.matches import MatchProfile, Part, PlayerEffect, TeamProfile
+from evenmatch.players.rating_path import RatingPath
+from evenmatch.players.statistics import Encounters, Tally
+from evenmatch.queues.ticket_status import OfferStatus, Status
+from evenmatch.standings.rules import AUTO, StandingsRules
+
+NOWHERE = (math.nan, math.nan)  # the window of a ticket that is not shown
+
+
+@dataclass(frozen=True)
+class Visibility:
+    """The view that one caller has of one ladder. show: one of settings.SHOWS; "rating": everything."""
+
+    show: str
+
+    @classmethod
+    def of(cls, settings: Settings, caller: Caller, ladder: str) -> Visibility:
+        """The visibility for this caller of the ladder with these settings."""
+        return cls(settings.shown_to(caller, ladder))
+
+    @property
+    def is_all(self) -> bool:
+        """Whether nothing is hidden."""
+        return self.show == "rating"
+
+    @property
+    def ratings(self) -> bool:
+        """Whether ratings are shown, at least those of placed players."""
+        return self.show in ("rating", "after_placement")
+
+    @property
+    def percentiles(self) -> bool:
+        """Whether percentiles are shown."""
+        return self.show != "division"
+
+    @property
+    def curves(self) -> tuple[str, ...]:
+        """The curves of a player over time, the most telling first."""
+        if self.ratings:
+            return "rating", "percentile"
+        return ("percentile",) if self.percentiles else ("division",)
+
+    def check(self, what: str, ladder: str) -> None:
+        """Raise ForbiddenError if ratings are hidden from this caller, so that they cannot have `what`."""
+        if not self.is_all:
+            raise ForbiddenError(
+                f"ladder {ladder!r} shows its players {SHOWN[self.show]} (show={self.show}), and {what} would "
+                "tell more; a key with the scope ratings is required"
+            )
+
+    # results of queries
+
+    def match(self, match: MatchProfile, unplaced: Collection[str]) -> MatchProfile:
+        """A match; unplaced: the names of players who have not completed their placement matches."""
+        players = {appearance.player for side in match.sides for appearance, _ in side.parts}
+        if self.is_all or (self.ratings and players.isdisjoint(unplaced)):
+            return match
+        sides = tuple(
+            TeamProfile(side.finish._replace(expected=None), tuple(map(self._part, side.parts))) for side in match.sides
+        )
+        return replace(match, sides=sides, reasons=())
+
+    def _part(self, part: Part) -> Part:
+        appearance, effect = part
+        if effect is None:
+            return part
+        return appearance, PlayerEffect(None, effect.percentile if self.percentiles else None, effect.division)
+
+    def path(self, path: RatingPath, *, placed: bool) -> RatingPath:
+        """The path of a player who is placed, or is not."""
+        if self.is_all or (self.ratings and placed):
+            return path
+        steps = [
+            step._replace(before=None, after=None, percentile=step.percentile if self.percentiles else None)
+            for step in path.steps
+        ]
+        falls = [fall for fall in path.falls if fall.of == "percentile" and self.percentiles]
+        return path._replace(steps=steps, falls=falls)
+
+    def encounters(self, met: Encounters, *, placed: bool) -> Encounters:
+        """The results against others of a player who is placed, or is not."""
+        if self.is_all or (self.ratings and placed):
+            return met
+        others = tuple(
+            other._replace(against=_without(other.against), beside=_without(other.beside)) for other in met.others
+        )
+        return met._replace(whole=_without(met.whole), others=others, hours=tuple(map(_without, met.hours)))
+
+    def journal_row(self, row: Mapping[str, object], *, placed: bool) -> dict[str, object]:
+        """A row of export.tables.matches_of_player, of a player who is placed, or is not."""
+        if self.is_all:
+            return dict(row)
+        hidden = {"expected", "factors"} | (set() if self.ratings and placed else {"before", "after"})
+        return {name: value for name, value in row.items() if name not in hidden}
+
+    def final(self, standing: FinalStanding, rules: StandingsRules) -> FinalStanding:
+        """A final standing of a season. rules: the present ones of the ladder.
+
+        Where placement ends by itself, players count as placed who were listed at the end.
+        """
+        placed = standing.rank is not None or (rules.placement != AUTO and standing.completed >= rules.fewest_matches)
+        if self.is_all or (self.ratings and placed):
+            return standing
+        percentile = standing.percentile if self.percentiles else None
+        return standing._replace(rank=None, rating=None, percentile=percentile)
+
+    # queues and running matches
+
+    def ticket(self, status: Status) -> Status:
+        """A ticket with its offer."""
+        if self.is_all:
+            return status
+        waiting: Mapping[str, Waiting] = status.waiting
+        if not self.percentiles:
+            waiting = {name: replace(entry, window=NOWHERE, widens_to=None) for name, entry in waiting.items()}
+        return replace(status, offer=None if status.offer is None else self._offer(status.offer), waiting=waiting)
+
+    def _offer(self, offer: OfferStatus) -> OfferStatus:
+        return replace(offer, odds=None, spread=offer.spread if self.percentiles else math.nan, costs={}, stakes={})
+
+    def bands(self, waiting: Sequence[int]) -> list[int]:
+        """The waiting players of a queue in bands of percentiles; empty: not shown."""
+        return list(waiting) if self.percentiles else []
+
+    @property
+    def of_live(self) -> Visibility:
+        """The equal visibility for running matches that stands for all that show the same of them."""
+        return Visibility("percentile") if self.percentiles and not self.is_all else self
+
+    def live(self, match: MatchStatus) -> MatchStatus:
+        """A running match."""
+        return match if self.is_all else replace(match, odds=None, spread=match.spread if self.percentiles else None)
+
+
+SHOWN = {
+    "percentile": "percentiles instead of ratings",
+    "division": "divisions instead of ratings",
+    "after_placement": "nothing before their placement matches",
+}
+
+
+def _without(tally: Tally) -> Tally:
+    return tally._replace(expected=math.nan)

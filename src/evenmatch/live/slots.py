@@ -1,0 +1,149 @@
+"""The slots of a live match: all of them at its start, and those that a queue fills later."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from evenmatch.errors import ConflictError, InputError
+from evenmatch.ledger.store import Head, Store
+from evenmatch.live import live_sql
+from evenmatch.live.live_sql import EXPIRED, OPEN, LiveMatchBody, LiveMatchRow, MatchSlot
+from evenmatch.queues import queue_sql
+from evenmatch.queues.queue_sql import Seat
+from evenmatch.times import iso_time
+
+
+def begin(
+    store: Store,
+    ladder: int,
+    match_id: str,
+    change: int,
+    queue: str | None,
+    started_at: int,
+    expires_at: int,
+    body: LiveMatchBody,
+) -> None:
+    """Add a live match; players without attendance spans are there from its start."""
+    for slot in (slot for team in body["teams"] for slot in team):
+        slot.setdefault("spells", [[started_at, None]])
+    match = LiveMatchRow(match_id, change, OPEN, queue, started_at, expires_at, body, None)
+    live_sql.insert(store, ladder, match)
+
+
+def fill_teams(
+    store: Store, ladder: int, match_id: str, change: int, teams: Sequence[Sequence[MatchSlot]], now: int
+) -> bool:
+    """Add players to the open slots of teams, present from now on.
+
+    Returns False and changes nothing if the match is over, has too few open slots, or has one of the players already,
+    present or having left another team. A player who left the same team before gets a new attendance span.
+    """
+    match = live_sql.read(store, ladder, [match_id]).get(match_id)
+    if match is None or not match.is_on or match.openings is None:
+        return False
+    seats = match.openings["seats"]
+    if len(teams) > len(seats) or any(len(joining) > seats[index] for index, joining in enumerate(teams)):
+        return False
+    known = {slot["id"]: (index, slot) for index, side in enumerate(match.body["teams"]) for slot in side}
+    returning = [
+        (index, *known[new["id"]]) for index, joining in enumerate(teams) for new in joining if new["id"] in known
+    ]
+    if any(index != before or slot["spells"][-1][1] is None for index, before, slot in returning):
+        return False
+    for _, _, slot in returning:
+        slot["spells"].append([now, None])
+    for index, joining in enumerate(teams):
+        match.body["teams"][index] += [{**new, "spells": [[now, None]]} for new in joining if new["id"] not in known]
+        seats[index] -= len(joining)
+    live_sql.put(store, ladder, match._replace(change=change, openings=match.openings if any(seats) else None))
+    return True
+
+
+def state_in_words(match: LiveMatchRow) -> str:
+    """The state of a match that is over, for messages; for an expired one with what let it expire."""
+    return "expired (longest_match of its queue, or expires_in)" if match.state == EXPIRED else match.state
+
+
+def check_on(match: LiveMatchRow) -> None:
+    """Raise ConflictError if a match is over or being closed."""
+    if not match.is_on:
+        state = "being closed" if match.state == OPEN else state_in_words(match)
+        raise ConflictError(f"match {match.match_id!r} is {state}; it cannot be changed any more")
+
+
+def check_expiry(match_id: str, queue: str | None, expires_at: int, limit: int) -> None:
+    """Raise InputError if a match would keep the players of a queue from all ladders for too long."""
+    if expires_at > limit:
+        raise InputError(
+            f"match {match_id!r} would keep its players from all ladders until {iso_time(expires_at)}; at most "
+            f"{iso_time(limit)} is allowed for a key of some ladders only (longest_match of queue {queue!r})"
+        )
+
+
+def seat_on(store: Store, ladder: int, player: int) -> Seat | None:
+    """A player's seat on a ladder: their ticket there, also if the seat of its playlist names another; None: none."""
+    seat = queue_sql.read_seats(store, [player]).get(player)
+    if seat is not None and seat.ladder == ladder:
+        return seat
+    match_id = queue_sql.read_ladder_seats(store, ladder, [player]).get(player)
+    if match_id is not None:
+        return Seat(ladder, None, match_id)
+    if seat is None or seat.ticket is None or seat.match_id is not None:
+        return None
+    for row in queue_sql.read_playlists(store, seat.ladder, [seat.ticket]).values():
+        own = [entry for entry in row.playlist if entry.ladder == ladder]
+        if any(state in queue_sql.TICKETS_OPEN for state in queue_sql.read_states(store, own).values()):
+            return Seat(ladder, own[0].ticket, None)
+    return None
+
+
+def take(store: Store, head: Head, match_id: str, slots: Sequence[MatchSlot], *, everywhere: bool) -> None:
+    """Give the players of these slots seats in a match of this ladder. Requires the ladder's change lock.
+
+    everywhere  the seats hold on all ladders; False: on this ladder alone
+    Raises ConflictError if a player has a seat that reaches this ladder.
+    """
+    named = {slot["id"]: slot["player"] for slot in slots}
+    for player, other in sorted(queue_sql.read_ladder_seats(store, head.ladder, list(named)).items()):
+        if other != match_id:
+            raise _taken(named[player], Seat(head.ladder, None, other), head.name, match_id)
+    if everywhere:
+        _take_everywhere(store, head, match_id, named)
+        return
+    for player, seat in sorted(queue_sql.read_seats(store, list(named)).items()):
+        here = seat if seat.ladder == head.ladder else seat_on(store, head.ladder, player)
+        if here is not None:
+            raise _taken(named[player], here, head.name, match_id)
+    queue_sql.insert_missing_ladder_seats(store, head.ladder, named, match_id)
+
+
+def _take_everywhere(store: Store, head: Head, match_id: str, named: dict[int, str]) -> None:
+    own = Seat(head.ladder, None, match_id)
+    queue_sql.insert_missing_seats(store, dict.fromkeys(named, own))
+    for player, ladder, seat in queue_sql.read_with_ladders(store, list(named)):
+        if seat != own:
+            raise _taken(named[player], seat, ladder, match_id)
+
+
+def take_again(store: Store, head: Head, match_id: str, slots: Sequence[MatchSlot], *, everywhere: bool) -> None:
+    """Give players who return to a match their seats again, unless they have taken others meanwhile.
+
+    Who came to the match by a queue has a seat on all ladders, as before.
+    """
+    whole = {slot["id"] for slot in slots if everywhere or slot.get("ticket") is not None}
+    busy = {slot["id"] for slot in slots if seat_on(store, head.ladder, slot["id"]) is not None}
+    queue_sql.insert_missing_seats(store, dict.fromkeys(whole - busy, Seat(head.ladder, None, match_id)))
+    here = {slot["id"] for slot in slots} - whole
+    queue_sql.insert_missing_ladder_seats(store, head.ladder, here - busy, match_id)
+
+
+def free(store: Store, head: Head, match_id: str, players: Iterable[int]) -> None:
+    """Delete the seats of players in a match; their seats elsewhere stay."""
+    listed = list(players)
+    queue_sql.delete_of_match_seats(store, head.ladder, match_id, listed)
+    queue_sql.delete_of_match_ladder_seats(store, head.ladder, match_id, listed)
+
+
+def _taken(name: str, seat: Seat, ladder: str, match_id: str) -> ConflictError:
+    where = f"waits in ticket {seat.ticket}" if seat.match_id is None else f"plays match {seat.match_id!r}"
+    return ConflictError(f"player {name!r} {where} of ladder {ladder!r} and cannot join match {match_id!r}")

@@ -1,0 +1,1 @@
+"""Databases: open, back up, move, and compile kernels for."""

@@ -1,0 +1,327 @@
+"""Back up a database while it is in use."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import shutil
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Set
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+from typing import NamedTuple
+
+from evenmatch.corrections.ladder_heads import LadderHead, cut_of, positions_of, present_head
+from evenmatch.corrections.verification import Verification
+from evenmatch.errors import EvenmatchError, SecretError, StoreError, UnknownNameError, UsageError
+from evenmatch.ledger import event_rows, secret_checks, sqlite_copy
+from evenmatch.ledger.database import VERSION, Database
+from evenmatch.ledger.database_check import check_database
+from evenmatch.ledger.database_url import parse_url
+from evenmatch.ledger.secrets import SUFFIX, MasterSecret, read_secret
+from evenmatch.ledger.store import Store
+from evenmatch.operations.master_secret import is_current, secret_place
+from evenmatch.operations.service import Service
+from evenmatch.times import iso_time
+from evenmatch.whole_file import whole_file
+
+
+class Backup(NamedTuple):
+    """A copy that was made.
+
+    size    in bytes
+    damage  a sentence for each ladder that the database has lost
+    secret  the file with a copy of the master secret; None: it was not asked for, or nothing in the database is sealed
+    """
+
+    size: int
+    damage: tuple[str, ...]
+    secret: Path | None
+
+
+def backup(database: Database, path: Path, *, replace: bool = False, with_secret: bool = False) -> Backup:
+    """Copy an SQLite database as of now into a file, and read it back.
+
+    replace      overwrite an existing file, unless the database has lost a ladder
+    with_secret  also copy the master secret into the file beside `path` where a database at `path` looks for it
+    The file has its name only when the copy is complete, on the disk and equal to the database. Raises StoreError if it
+    is not.
+    Raises UsageError for a path that cannot be written, that of a file which the database uses, and for PostgreSQL,
+    which has its own tool (pg_dump). Raises SecretError, before anything is copied, if the secret is missing or wrong.
+    """
+    if database.url.get_backend_name() != "sqlite":
+        raise UsageError(f"PostgreSQL has its own backup tool; type: {dump_line(database.shown, path)}")
+    secret = Path(f"{path}{SUFFIX}") if with_secret and secret_place(database) is not None else None
+    for file in (path,) if secret is None else (path, secret):
+        _check(database, file, replace)
+    if secret is not None and not is_current(database):
+        raise database.master.mismatch()
+    with whole_file(path) as draft:
+        try:
+            contents = sqlite_copy.copy_to(database, draft, path)
+            sqlite_copy.check_copy(draft, path, contents)
+            if contents.damage and path.exists():
+                raise StoreError(
+                    f"{path}: the former backup was not replaced, since the database is damaged: "
+                    f"{'; '.join(contents.damage)}; restore a backup, or copy into a new file"
+                )
+        except OSError as error:
+            raise StoreError(f"{path}: the copy could not be written: {error.strerror}") from error
+        finally:
+            for suffix in ("-journal", "-wal", "-shm"):
+                Path(f"{draft}{suffix}").unlink(missing_ok=True)
+    _flush_name(path.parent)
+    if secret is not None:
+        database.master.copy_to(secret)
+    return Backup(path.stat().st_size, contents.damage, secret)
+
+
+def _flush_name(folder: Path) -> None:
+    """Flush a folder to the disk, so that a new name in it is kept after a loss of power."""
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
+
+
+def _check(database: Database, path: Path, replace: bool) -> None:
+    if not path.parent.is_dir():
+        raise UsageError(f"{path}: the folder {path.parent} does not exist; create it, or choose another one")
+    if path.is_dir():
+        raise UsageError(f"{path} is a folder; expected the name of a file")
+    if _is_same(path, Path(database.url.database or "")):
+        raise UsageError(f"{path} is the database itself; choose another file")
+    if any(_is_same(path, used) for used in _used_files(database)):
+        raise UsageError(f"{path} is a file that the database uses; choose another one")
+    if path.exists():
+        if not path.is_file():
+            raise UsageError(f"{path} is not a regular file; expected a new name, or a backup to replace")
+        if not replace:
+            raise UsageError(f"{path} exists already; choose a new name, or add --replace")
+
+
+def _used_files(database: Database) -> list[Path]:
+    """The files that SQLite keeps beside a database, and those of its master secret, whether they exist or not."""
+    file = Path(database.url.database or "").resolve()
+    return [*(Path(f"{file}{suffix}") for suffix in ("-journal", "-wal", "-shm")), *database.master.files]
+
+
+def _is_same(path: Path, used: Path) -> bool:
+    """Whether two paths lead to the same file, which need not exist."""
+    return os.path.realpath(path) == os.path.realpath(used) or (path.exists() and used.exists() and path.samefile(used))
+
+
+def dump_line(shown: str, path: Path) -> str:
+    """The pg_dump command line for a PostgreSQL database, without the password, which pg_dump asks for."""
+    plain = shown.replace("postgresql+psycopg://", "postgresql://").replace(":***@", "@")
+    return f"pg_dump --format=custom --file={shlex.quote(str(path))} {shlex.quote(plain)}"
+
+
+MAGIC = b"SQLite format 3\0"
+COMPANIONS = ("-wal", "-shm", "-journal", SUFFIX)  # ends of the names of files that stand beside a database
+AHEAD = 60.0  # seconds that the clock of a file server may be ahead
+
+
+@dataclass(frozen=True)
+class Drill:
+    """The result of restoring a backup for a trial.
+
+    file      the backup;  seconds  for all of this
+    age       seconds since the file was written or, if longer, since the first event of the live database that it lacks
+    recorded  when its last event was recorded, ISO 8601; None: there is no event that can be relied on
+    ladders   the verification of each;  heads  of those that are whole
+    problems  sentences: what is wrong with the file, or does not agree with the live database
+    notes     sentences: what was not checked, and why
+    """
+
+    file: Path
+    age: float
+    recorded: str | None
+    seconds: float
+    ladders: tuple[Verification, ...]
+    heads: tuple[LadderHead, ...]
+    problems: tuple[str, ...]
+    notes: tuple[str, ...]
+
+    @property
+    def is_sound(self) -> bool:
+        """Whether the backup can be restored, all in it is equal, and the live database goes on from it."""
+        return not self.problems and all(ladder.is_equal or _is_only_old(ladder) for ladder in self.ladders)
+
+
+def _is_only_old(result: Verification) -> bool:
+    """Whether nothing is wrong but that a rebuild is due, as after an update of evenmatch."""
+    return not (result.damage or result.differences)
+
+
+def latest_backup(place: Path) -> Path:
+    """The backup at a path: the file, or the newest file in a folder, also a torn one. Raises UsageError without one.
+
+    Left out are hidden files and those that stand beside a database: its logs and its master secret.
+    """
+    if place.is_file():
+        return place
+    if not place.is_dir():
+        raise UsageError(f"{place}: there is no such file or folder; expected a backup, or a folder of backups")
+    visible = [file for file in place.iterdir() if not file.name.startswith(".") and file.is_file()]
+    files = [file for file in visible if not file.name.endswith(COMPANIONS)]
+    if not files:
+        raise UsageError(f"{place}: there is no backup in the folder; expected files written by evenmatch backup")
+    return max(files, key=lambda file: (file.stat().st_mtime, file.name))
+
+
+def drill(place: Path, live: str | None = None, starting: Callable[[str, int], None] = lambda _, __: None) -> Drill:
+    """Restore the latest backup at a path into a temporary folder and check all of it.
+
+    live      the database that the backup is of; its events must go on from those of the backup
+    starting  called with each ladder and its number of events
+    Raises UsageError if there is no backup, StoreError if the live database cannot be read.
+    """
+    begin, file = time.perf_counter(), latest_backup(place)
+    written = file.stat().st_mtime
+    age = time.time() - written
+    problems: list[str] = []
+    notes: list[str] = []
+    ladders: list[Verification] = []
+    heads: list[LadderHead] = []
+    if age < -AHEAD:
+        problems.append(f"{file}: its time is {-age / 3600:,.1f} hours in the future; expected when it was written")
+    with tempfile.TemporaryDirectory(prefix="evenmatch-drill-") as folder:
+        restored = Path(folder, "restored.db")
+        shutil.copyfile(file, restored)
+        try:
+            damage = _damage(file, restored)
+            problems += damage
+            if not damage:
+                secret_problems, notes = _check_secret(file, _read_check(restored), live)
+                problems += secret_problems
+                with Service.open(str(restored)) as service:
+                    for ladder, count in positions_of(service).items():
+                        starting(ladder, count)
+                        ladders.append(service.verify(ladder))
+                        if not ladders[-1].damage:
+                            heads.append(present_head(service, ladder))
+        except EvenmatchError as error:
+            problems.append(str(error).replace(str(restored), str(file)))
+    if live is not None and not problems:
+        damaged = {ladder.ladder for ladder in ladders if ladder.damage}
+        problems, age = _compare(live, heads, damaged, written, age)
+    recorded = max((head.time for head in heads), key=datetime.fromisoformat, default=None)
+    seconds = time.perf_counter() - begin
+    return Drill(file, age, recorded, seconds, tuple(ladders), tuple(heads), tuple(problems), tuple(notes))
+
+
+def _damage(file: Path, restored: Path) -> list[str]:
+    """Sentences: faults of the restored file itself, under the name of the backup."""
+    with restored.open("rb") as opened:
+        if opened.read(len(MAGIC)) != MAGIC:
+            return [f"{file}: is not an SQLite file, or its beginning is lost"]
+    database = Database(parse_url(str(restored)))
+    try:
+        if database.version() is None:
+            return [f"{file}: is empty"]
+        return [line.replace(str(restored), str(file)) for line in check_database(database).damage]
+    finally:
+        database.close()
+
+
+def _check_secret(file: Path, stored: bytes | None, live: str | None) -> tuple[list[str], list[str]]:
+    """Problems and notes: whether the master secret at hand opens what is sealed in the backup.
+
+    The secret in the file beside the backup counts, since a restored copy serves with it; without that file, the secret
+    of the live database or that in the environment.
+    stored  the check value in the backup; None: nothing is sealed
+    """
+    beside = MasterSecret(parse_url(str(file)), str(file))
+    master = beside if live is None else MasterSecret(parse_url(live), str(file))
+    has_copy = beside.file is not None and beside.file.exists()
+    place = str(beside.file) if has_copy else str(master.place)
+    if stored is None:
+        return [], []
+    if not has_copy and place == str(beside.file):
+        return [], [f"its master secret was not checked; expected --live, a variable with it, or {place}"]
+    try:
+        sealer = read_secret(Path(place)) if has_copy else master.sealer()
+    except SecretError as error:
+        return [str(error)], []
+    if not sealer.is_checked_by(stored):
+        return [f"{file}: is sealed with another master secret than that of {place}; expected the one of then"], []
+    note = (
+        f"the backup has no copy of its master secret: if {place} is lost too, a restored database does not serve; "
+        "evenmatch backup --with-secret copies it"
+    )
+    return [], [note] if place == str(master.file) and not has_copy else []
+
+
+def _read_check(restored: Path) -> bytes | None:
+    """The value by which a restored database recognizes its master secret; None if nothing in it is sealed."""
+    database = Database(parse_url(str(restored)))
+    try:
+        with database.read() as store:
+            return secret_checks.read(store)
+    finally:
+        database.close()
+
+
+def _compare(
+    live: str, heads: list[LadderHead], damaged: Set[str], written: float, age: float
+) -> tuple[list[str], float]:
+    """Problems: the events of the live database do not go on from those of the backup; and the age, see Drill.
+
+    damaged  ladders of the backup that have no head, which are not compared
+    written  when the backup was written, seconds since the epoch
+    """
+    database = Database(parse_url(live))  # which is not upgraded for a trial
+    try:
+        version = database.version()
+        if version != VERSION:
+            raise StoreError(f"{database.shown}: its schema is {version}; expected {VERSION}, that of this evenmatch")
+        now = database.time()
+        with database.read() as store:
+            problems = [*_cuts(store, heads), *_lost_ladders(store, damaged | {head.ladder for head in heads}, written)]
+            lacking = [] if problems or damaged else list(_times_lacking(store, heads))
+        return problems, max([age, *((now - recorded_at) / 1e6 for recorded_at in lacking)])
+    finally:
+        database.close()
+
+
+def _cuts(store: Store, heads: list[LadderHead]) -> Iterator[str]:
+    """Sentences about ladders whose events in the live database do not go on from those of the backup."""
+    for kept in heads:
+        try:
+            finding = cut_of(store, store.head(kept.ladder), kept)
+        except UnknownNameError:
+            finding = "is not in the live database"
+        except StoreError as error:
+            finding = str(error)
+        if finding is not None:
+            yield f"ladder {kept.ladder}: {finding}"
+
+
+def _lost_ladders(store: Store, kept: Set[str], written: float) -> Iterator[str]:
+    """Sentences about ladders of the live database that the backup lacks, although it was written after their start."""
+    for head in store.heads():
+        if head.name in kept:
+            continue
+        try:
+            start = event_rows.read_seal(store, head.ladder, 1)[1]
+        except StoreError as error:
+            yield f"ladder {head.name}: {error}"
+            continue
+        if start < written * 1e6:
+            yield (
+                f"ladder {head.name}: is in the live database since {iso_time(start)}, but not in the backup, which "
+                f"was written at {iso_time(int(written * 1e6))}"
+            )
+
+
+def _times_lacking(store: Store, heads: list[LadderHead]) -> Iterator[int]:
+    """When the first event of each ladder that the backup lacks was recorded, microseconds since the epoch."""
+    ends = {kept.ladder: kept.position for kept in heads}
+    for head in store.heads():
+        end = ends.get(head.name, 0)
+        if end < head.position:
+            yield event_rows.read_seal(store, head.ladder, end + 1)[1]

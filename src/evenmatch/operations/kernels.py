@@ -1,0 +1,379 @@
+"""The matchmaker's compiled kernels: the parts in which they are compiled, and what loads all of them."""
+
+from __future__ import annotations
+
+import gc
+import os
+import signal
+import subprocess
+import sys
+import threading
+from collections import deque
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
+from datetime import UTC, datetime
+from types import TracebackType
+from typing import Self
+
+import numpy as np
+
+from evenmatch import rating, systems
+from evenmatch.compile_notice import is_cached
+from evenmatch.durations import SECOND
+from evenmatch.errors import EvenmatchError, InputError, StoreError, UsageError
+from evenmatch.match import Appearance, Match, Team
+from evenmatch.matchmaking import Member, Met, Opening, Policy, Queue, Ticket, backfill, propose, why
+from evenmatch.matchmaking.balance import divide
+from evenmatch.matchmaking.conflict import keep_apart, worth
+from evenmatch.matchmaking.match_details import asked_to_play, by_team, line_ups, measure, rematch_costs, tell
+from evenmatch.matchmaking.overdue import oldest_with
+from evenmatch.matchmaking.passes import MatchRegions, TicketWindows, make_matches
+from evenmatch.matchmaking.queue import count_arrivals, fill_waiting, join, merge
+from evenmatch.matchmaking.records import MEMBER, NAMED, WAITING, QueueView
+from evenmatch.matchmaking.roles import add_party
+from evenmatch.matchmaking.tick import TickState
+from evenmatch.matchmaking.view import role_room, rules_of, view_of
+from evenmatch.online import Rater
+from evenmatch.systems import forecasts, loop
+from evenmatch.systems.system import Rules
+
+# The first two take about as long to compile; the small last one is for the process that ends its own first.
+SEARCH, TEAMS, LATER = "matchmaker: search", "matchmaker: teams", "matchmaker: overdue tickets"
+MATCHMAKER: Mapping[str, tuple[object, ...]] = {  # by part: the kernels that are called from Python
+    SEARCH: (make_matches,),
+    TEAMS: (
+        *(join, count_arrivals, merge, fill_waiting, keep_apart, divide, line_ups, by_team, measure),
+        *(asked_to_play, rematch_costs),
+    ),
+    LATER: (oldest_with, worth, add_party),
+}
+NOW = 1000 * SECOND
+
+
+def compile_matchmaker(part: str) -> None:
+    """Compile a part of MATCHMAKER, or load it from the cache."""
+    if part == SEARCH:
+        _compile_search()
+    elif part == TEAMS:
+        _compile_teams()
+    else:
+        _compile_later()
+
+
+def load_matchmaker() -> None:
+    """Load all kernels of the matchmaker: match invented parties that use every option, and fill an open slot."""
+    policy = Policy(team_size=3, min_team_size=2, smaller_after=0.0, roles={"guard": 1}, max_odds=None, uncertainty=1.0)
+    queue = Queue()
+    for ticket in _parties():
+        queue.join(ticket)
+    propose(queue, NOW, policy)
+    why(0, queue, NOW, policy)
+    inside = Ticket(id=100, queued=0, members=(_member(200),))
+    backfill([Opening(match=0, formed=NOW, teams=((inside,), ()), seats=(2, 3))], queue, NOW, policy)
+    for plain in (Policy(team_size=1), Policy(team_size=5), Policy(team_size=1, teams=4)):
+        solos = Queue()
+        for ticket in _parties():
+            if len(ticket.members) <= plain.team_size:
+                solos.join(ticket)
+        propose(solos, NOW, plain)
+
+
+def _parties() -> list[Ticket]:
+    """Parties of one and two players; some have waited for long."""
+    parties = []
+    for number in range(24):
+        members = tuple(_member(2 * number + place) for place in range(1 + number % 2))
+        parties.append(Ticket(id=number, queued=0 if number % 3 else NOW - SECOND, members=members))
+    return parties
+
+
+def _member(player: int) -> Member:
+    return Member(
+        player=player,
+        percentile=50.0 + player % 5,
+        rating=1500.0 + player,
+        within=20.0,
+        deviation=1.0,
+        newcomer=player % 2 == 0,
+        roles=("guard",) if player % 3 == 0 else (),
+        ping={"here": 20.0},
+        avoid=(player + 10,),
+        met=(Met(player + 3, NOW - SECOND),),
+    )
+
+
+def _compile_search() -> None:
+    """Compile the search for matches. Its queue is empty and made by hand: other kernels are of the other parts."""
+    policy, none, floats = Policy(team_size=1), np.empty(0, np.int64), np.empty(0)
+    windows, taken = TicketWindows(floats, floats, floats, floats), np.empty(0, np.bool_)
+    rules, room = rules_of(policy, SECOND, policy.team_size), role_room(policy, policy.team_size)
+    view = _blank_view(0)
+    make_matches(view, windows, MatchRegions(none, none), view.accepts, taken, rules, room)
+
+
+def _compile_teams() -> None:
+    """Compile joining, the division into teams, and what is said of a match."""
+    policy, queue = Policy(team_size=1), Queue()
+    for number in range(2):
+        member = Member(player=number, percentile=50.0, rating=1500.0, within=20.0, ping={"here": 20.0})
+        queue.join(Ticket(id=number, queued=0, members=(member,)))
+    view, expired = view_of(queue, SECOND, policy)
+    tick = TickState(queue, view, SECOND, policy)
+    tick.make(np.array([0, 2]), np.array([0, 1]), rules_of(policy, SECOND, policy.team_size))
+    tell(queue, tick.view, policy, SECOND, tick.matches(), expired)
+
+
+def _compile_later() -> None:
+    """Compile what serves overdue tickets, open seats and explanations, with a blank ticket made by hand."""
+    policy, view, windows = Policy(team_size=1), _blank_view(1), np.zeros(1)
+    rules, room = rules_of(policy, SECOND, policy.team_size), role_room(policy, policy.team_size)
+    order, free = np.zeros(1, np.int64), np.ones(1, np.bool_)
+    oldest_with(view, windows, windows, order, 0, 0, np.uint64(0), free, rules, room, np.zeros(1, np.int64), 1)
+    worth(view, rules, 0, 0)
+    add_party(np.zeros(len(room), np.int64), room, 1, view, 0)
+
+
+def _blank_view(count: int) -> QueueView:
+    """A view of as many tickets without members."""
+    records = (np.zeros(count, WAITING), np.zeros(0, MEMBER), np.zeros(0, NAMED))
+    start, none = np.zeros(count + 1, np.int64), np.empty(0, np.int64)
+    return QueueView(*records, none, start, none, np.zeros(count, np.uint64))
+
+
+PROCESSES = 2  # child processes at most: rarely are more than two parts missing at once
+PATIENCE = 5.0  # seconds to wait for a child process or a thread to end
+RETRY = 2.0  # seconds between two attempts to read the database
+PLAYED = datetime(2026, 1, 1, tzinfo=UTC)
+DUEL = Match(
+    "warm-up", PLAYED, tuple(Team((Appearance(name, score=1.0),), place) for place, name in ((1, "a"), (2, "b")))
+)
+
+
+def missing(parts: Iterable[str]) -> list[str]:
+    """The parts, in order, that are not compiled on this machine.
+
+    parts  names of rating systems, paths of files that define one, and parts of MATCHMAKER
+    """
+    return [part for part in dict.fromkeys(parts) if not is_compiled(part)]
+
+
+def is_compiled(part: str) -> bool:
+    """Whether the part's machine code is in the cache on disk, or cannot be cached at all."""
+    if part in MATCHMAKER:
+        return all(is_cached(kernel) for kernel in MATCHMAKER[part])
+    return is_cached(loop.engine(systems.find(part)).replay)
+
+
+def compile_part(part: str) -> None:
+    """Compile a part, or load it from the cache. Raises UnknownNameError or UsageError for a missing system."""
+    if part in MATCHMAKER:
+        compile_matchmaker(part)
+    else:
+        load_system(rating.rules(part))
+
+
+def load_system(rules: Rules) -> None:
+    """Load the kernels of a rating system: its loop over matches and its prediction of odds."""
+    with suppress(InputError):  # a system that cannot rate this match has been loaded by then
+        Rater(rules).rate(DUEL)
+    forecasts.odds(rules, rules.newcomers(2), [0], [1], True, 0)
+
+
+class Compilation:
+    """A context manager whose child processes compile parts while its block runs, and are killed at its end.
+
+    parts  as `missing` takes them; those that are already compiled count as done
+    """
+
+    def __init__(self, parts: Iterable[str]) -> None:
+        wanted = list(dict.fromkeys(parts))
+        self._done = {part: threading.Event() for part in wanted}
+        self._left = deque(missing(wanted))
+        for part in set(wanted).difference(self._left):
+            self._done[part].set()
+        self._children: list[subprocess.Popen[str]] = []
+        self._feeding = 0  # child processes that still take parts
+        self._lock = threading.Lock()
+
+    def __enter__(self) -> Self:
+        self._feeding = min(PROCESSES, os.cpu_count() or 1, len(self._left))
+        for _ in range(self._feeding):
+            command = [sys.executable, "-m", __name__]
+            child = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+            self._children.append(child)
+            threading.Thread(target=self._feed, args=(child,), name="evenmatch-compilation", daemon=True).start()
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        for child in self._children:
+            child.kill()
+        for child in self._children:
+            child.wait(PATIENCE)
+
+    @property
+    def left(self) -> int:
+        """How many parts are not compiled yet."""
+        return sum(not done.is_set() for done in self._done.values())
+
+    def wait(
+        self,
+        parts: Iterable[str] | None = None,
+        stop: threading.Event | None = None,
+        progress: Callable[[int], None] = lambda done: None,
+    ) -> None:
+        """Block until these parts (None: all) are compiled or have failed to compile, or until `stop` is set.
+
+        progress  called from time to time with the number of parts that are compiled
+        """
+        waiting = [self._done[part] for part in (self._done if parts is None else parts)]
+        for done in waiting:
+            while not done.wait(0.2) and not (stop is not None and stop.is_set()):
+                progress(len(self._done) - self.left)
+        progress(len(self._done) - self.left)
+
+    def _feed(self, child: subprocess.Popen[str]) -> None:
+        """Give a child one part after the other, and wait for its end.
+
+        Parts that are left when all children have died are compiled on first use.
+        """
+        assert child.stdin is not None
+        assert child.stdout is not None
+        try:
+            with suppress(OSError), child:
+                while (part := self._next()) is not None:
+                    try:
+                        child.stdin.write(f"{part}\n")
+                        child.stdin.flush()
+                        if not child.stdout.readline():
+                            break
+                    finally:
+                        self._done[part].set()
+        finally:
+            with self._lock:
+                self._feeding -= 1
+            while not self._feeding and (part := self._next()) is not None:
+                self._done[part].set()
+
+    def _next(self) -> str | None:
+        with self._lock:
+            return self._left.popleft() if self._left else None
+
+
+class Kernels:
+    """The kernels of one process, compiled and loaded in a background thread. Safe to share between threads.
+
+    named        returns the rules to load by the name of their system, as `systems.find` takes it
+    compilation  to wait for, if the caller has started one; parts that are missing after it are compiled here
+    compiling    called with the missing parts before they are compiled
+    failed       called with each error that prevents a system from being loaded
+    ready        set once everything that existed at the start is loaded; never cleared
+    """
+
+    def __init__(
+        self,
+        named: Callable[[], dict[str, Rules]],
+        compilation: Compilation | None = None,
+        compiling: Callable[[Sequence[str]], None] = lambda parts: None,
+        failed: Callable[[EvenmatchError], None] = lambda error: None,
+    ) -> None:
+        self._named, self._compilation = named, compilation
+        self._compiling, self._failed = compiling, failed
+        self._loaded: set[str] = set()
+        self._guard = threading.Lock()
+        self._stop = threading.Event()
+        self._threads: list[threading.Thread] = []
+        self._begun = False
+        self.matchmaker_loaded = threading.Event()
+        self.ready = threading.Event()
+
+    def begin(self) -> None:
+        """Load the kernels in a thread."""
+        self._begun = True
+        self.follow()
+
+    def follow(self) -> None:
+        """Load the kernels of ladders created since; does nothing unless `begin` was called."""
+        if self._begun:
+            self._threads = [thread for thread in self._threads if thread.is_alive()]
+            self._threads.append(threading.Thread(target=self.load, name="evenmatch-kernels", daemon=True))
+            self._threads[-1].start()
+
+    def stop(self) -> None:
+        """Abort the compilation, and wait for its threads to end."""
+        self._stop.set()
+        for thread in self._threads:
+            thread.join(PATIENCE)
+
+    def load(self) -> None:
+        """Compile missing parts, then load everything; what cannot be loaded is reported to `failed` and skipped."""
+        with self._guard:
+            rules = self._read()
+            if rules is None:
+                return
+            wanted = [name for name in sorted(rules) if name not in self._loaded]
+            parts = [*([] if self.matchmaker_loaded.is_set() else MATCHMAKER), *wanted]
+            self._compile([part for part in parts if part in MATCHMAKER or self._is_there(part)])
+            for name in wanted:
+                if self._stop.is_set():
+                    return
+                self._loaded.add(name)
+                self._load(name, rules[name])
+            if not self.matchmaker_loaded.is_set() and not self._stop.is_set():
+                load_matchmaker()
+                self.matchmaker_loaded.set()
+            self.ready.set()
+
+    def _read(self) -> dict[str, Rules] | None:
+        """The rules by name, retried until the database answers; None once `stop` was called."""
+        while True:
+            try:
+                return self._named()
+            except StoreError as error:
+                self._failed(error)
+                if self._stop.wait(RETRY):
+                    return None
+            except EvenmatchError as error:
+                self._failed(error)
+                return {}
+
+    def _load(self, name: str, rules: Rules) -> None:
+        try:
+            load_system(rules)
+        except EvenmatchError:
+            pass  # reported by `_is_there`
+        except Exception as error:
+            self._failed(UsageError(f"rating system {name!r} does not work: {type(error).__name__}: {error}"))
+
+    def _is_there(self, part: str) -> bool:
+        try:
+            systems.find(part)
+        except EvenmatchError as error:
+            self._failed(error)
+            return False
+        return True
+
+    def _compile(self, parts: Sequence[str]) -> None:
+        if self._compilation is not None:
+            self._compilation.wait(stop=self._stop)
+        lacking = missing(parts)
+        if lacking:
+            self._compiling(lacking)
+            with Compilation(lacking) as compilation:
+                compilation.wait(stop=self._stop)
+
+
+def main() -> None:
+    """Compile each part named on standard input. Ctrl-C is left to the parent, which ends this process."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    gc.disable()  # most objects that compiling creates live until the process ends
+    for line in sys.stdin:
+        with suppress(EvenmatchError):
+            compile_part(line.rstrip("\n"))
+        try:
+            print(line, end="", flush=True)
+        except BrokenPipeError:  # the parent was killed
+            os._exit(1)
+
+
+if __name__ == "__main__":
+    main()

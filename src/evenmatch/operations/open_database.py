@@ -1,0 +1,121 @@
+"""Open an existing database, or one to serve."""
+
+from __future__ import annotations
+
+import logging
+import shlex
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+from evenmatch.durations import DAY
+from evenmatch.errors import StoreError, UsageError
+from evenmatch.ladders.standings import SharedViews
+from evenmatch.ledger.database import Database, open_follower
+from evenmatch.ledger.database_check import DatabaseCheck, check_database, check_room
+from evenmatch.ledger.database_url import parse_url, without_password
+from evenmatch.operations.clock import DatabaseClock
+from evenmatch.operations.service import Service
+from evenmatch.queues import queue_sql
+from evenmatch.queues.leases import Leases
+
+__all__ = (
+    "DailyCheck",
+    "DatabaseCheck",
+    "check_database",
+    "open_existing",
+    "open_served",
+    "without_password",
+)
+
+
+def open_existing(text: str) -> Service:
+    """Open the database at a path or URL. Raises UsageError for a missing SQLite file, which is not created."""
+    url = parse_url(text)
+    if url.get_backend_name() == "sqlite" and not Path(url.database or "").exists():
+        raise UsageError(
+            f"{url.database}: there is no such database; name an existing one with --db or EVENMATCH_DB. "
+            f"To create it: evenmatch ladder create NAME --system S --db {shlex.quote(text)}"
+        )
+    return Service.open(text)
+
+
+def open_served(text: str, views: Path | None = None, writes_at: str | None = None) -> Service:
+    """Open the database at a path or URL to serve it; create it if it does not exist, and nothing is only read.
+
+    views      private folder of standings that the processes of this machine share; None: they share none
+    writes_at  only read, and refuse writes with a FollowerError that names this place; None: write, too
+    """
+    database = Database.open(text) if writes_at is None else open_follower(text, writes_at)
+    return Service(database, DatabaseClock(database.time), None if views is None else SharedViews(views))
+
+
+def is_postgresql(text: str) -> bool:
+    """Whether a path or URL is of a PostgreSQL database; SQLite is the other kind. Raises UsageError if it is none."""
+    return parse_url(text).get_backend_name() == "postgresql"
+
+
+EVERY = 60.0  # seconds
+LEASE = "database-check"
+
+log = logging.getLogger(__name__)
+
+
+class DailyCheck:
+    """Checks the pages of a served SQLite file once a day; each finding is an error in the log.
+
+    The stored time of the lease says when a process last began, so that several processes share one check a day.
+    PostgreSQL has its own checksums and tools, and is not checked.
+
+    every     seconds between two looks of the worker at the time
+    findings  the number of findings of the last check of this process; None: there was none yet
+    """
+
+    def __init__(self, database: Database, leases: Leases, every: float = EVERY) -> None:
+        self._database, self._leases, self._every = database, leases, every
+        self.findings: int | None = None
+
+    def step(self, now: int) -> DatabaseCheck | None:
+        """Check the file if the last check began a day ago or more, at `now` in microseconds; None: it did not."""
+        if self._database.url.get_backend_name() != "sqlite":
+            return None
+        held_at = self._leases.watch(LEASE).held_at
+        if (held_at is not None and now - held_at < DAY) or not self._leases.hold(LEASE):
+            return None
+        begin = time.perf_counter()
+        check = check_database(self._database, quick=True)
+        self.findings = len(check.damage)
+        for line in check.damage:
+            log.error("the database is damaged; restore a backup: %s", line)
+        if not check.damage:
+            log.info("the pages of the database were checked in %.1f s, all are whole", time.perf_counter() - begin)
+        return check
+
+    def run(self, stop: threading.Event) -> None:
+        """Check when it is due until `stop` is set."""
+        while not stop.wait(self._every):
+            try:
+                self.step(time.time_ns() // 1000)
+            except StoreError as error:
+                log.warning("the database's pages were not checked, which will be tried again: %s", error)
+
+
+ROW = "write-test"
+
+
+def write_test(database: Database, clock: Callable[[], int]) -> None:
+    """Commit one row durably. Raises StoreError if the database, or its disk, does not take it."""
+    with database.write() as store:
+        queue_sql.write_test(store, ROW, clock())
+        check_room(database, store)
+
+
+def read_test(database: Database) -> None:
+    """Read from the database, which may be a standby. Raises StoreError if it does not answer."""
+    database.time()
+
+
+def public_reason(database: Database, error: StoreError) -> str:
+    """The reason of a failed write test without names of files and servers, for callers who are not known."""
+    return str(error).removeprefix(f"{database.shown}: ").split(" (", 1)[0].split(";", 1)[0]

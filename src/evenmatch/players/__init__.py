@@ -1,0 +1,1 @@
+"""Players: identities, profiles, matches and explanations."""

@@ -1,0 +1,292 @@
+"""Matches of a ladder as they count now: what was reported, the rating changes, or why there are none."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import accumulate
+from typing import Literal, NamedTuple
+
+import numpy as np
+
+from evenmatch.durations import HOUR
+from evenmatch.errors import UnknownNameError
+from evenmatch.history import Columns, History
+from evenmatch.ladders.export import list_of_player
+from evenmatch.ladders.settings import Settings
+from evenmatch.ledger import event_rows, player_rows, rating_rows
+from evenmatch.ledger.block_rating import Block, counts
+from evenmatch.ledger.event_rows import END_OF_LIST, ListKey
+from evenmatch.ledger.events import Correction, Kind
+from evenmatch.ledger.plan import Plan, plan_of
+from evenmatch.ledger.rows import Row
+from evenmatch.ledger.store import Head, Store
+from evenmatch.match import Appearance
+from evenmatch.players.explanations import Finish, known_number, movement, outcome, standing_of
+from evenmatch.recording.receipts import MatchReceipt, PlayerReceipt, RatedBlock, receipts
+from evenmatch.systems.system import Change
+from evenmatch.times import iso_time
+
+__all__ = ["END_OF_LIST", "ListKey"]  # these two are defined in the ledger
+
+PLAYERS = 10_000  # on a page of matches
+LATE = HOUR  # a match is shown as recorded late if it counts as having ended at least so long after it did
+State = Literal["rated", "unrated", "void", "waits"]
+
+
+class PlayerEffect(NamedTuple):
+    """The effect of a match on a player. change: None if it is not shown; for the others see PlayerReceipt."""
+
+    change: Change | None
+    percentile: int | None
+    division: str | None
+
+
+Part = tuple[Appearance, PlayerEffect | None]  # a player's part as reported, and the effect if the match is rated
+
+
+@dataclass(frozen=True)
+class TeamProfile:
+    """A team of a recorded match."""
+
+    finish: Finish
+    parts: tuple[Part, ...]
+
+
+@dataclass(frozen=True)
+class MatchProfile:
+    """A match as it counts now.
+
+    state    rated; unrated: it was sent as unrated, or the system cannot rate it; void: voided itself, or by a player's
+             ban; waits: a rebuild is due
+    reason   why it is not rated
+    reasons  an explanation of every player's change, team by team; empty if it is not rated, or they are not shown
+    late     why it counts elsewhere than in the order of the ledger, or at another time; None: it was recorded in time
+    """
+
+    match_id: str
+    position: int
+    played_at: int
+    duration: float | None
+    state: State
+    reason: str | None
+    sides: tuple[TeamProfile, ...]
+    reasons: tuple[tuple[str, ...], ...] = ()
+    late: str | None = None
+
+    def sentences(self) -> list[str]:
+        """A summary in sentences: who won, the result of each team, and why no rating changed if none did."""
+        summary = [outcome([side.finish for side in self.sides])]
+        summary += [f"{standing_of(side.finish)}." for side in self.sides]
+        return summary if self.reason is None else [*summary, f"It changed no rating: {self.reason}."]
+
+
+def sentences_of(part: Part, reason: str) -> list[str]:
+    """A player's rating change and its reason, as text; empty if the match is not rated."""
+    appearance, line = part
+    if line is None or line.change is None:
+        return []
+    change = line.change
+    return [movement(change.before, change.after, quit_early=appearance.quit), reason]
+
+
+@dataclass(frozen=True)
+class CorrectionEffects:
+    """The effect of a ladder's corrections on its matches.
+
+    plan    of the live ratings;  latest  the same with the corrections that await a rebuild
+    voided  reasons given for voided matches, by position;  banned  reasons given for bans, by player id
+    due     a rebuild is due
+    """
+
+    plan: Plan
+    latest: Plan
+    voided: Mapping[int, str]
+    banned: Mapping[int, str]
+    due: bool
+
+    @classmethod
+    def of(cls, store: Store, head: Head) -> CorrectionEffects:
+        """Read the corrections of a ladder."""
+        all_corrections = event_rows.read_corrections(store, head, head.corrected)
+        plan = plan_of(correction for correction in all_corrections if correction.position <= head.planned)
+        return cls(
+            plan,
+            plan if head.planned == head.corrected else plan_of(all_corrections),
+            _reasons(all_corrections, Kind.VOIDED, "match"),
+            _reasons(all_corrections, Kind.BANNED, "player"),
+            head.due is not None,
+        )
+
+    def on(
+        self, block: Block, at: int, counted: bool, rated: bool, names: Mapping[int, str]
+    ) -> tuple[State, str | None]:
+        """The state of the match at this index of a block (merged player ids), and why it is not rated."""
+        position, c = int(block.positions[at]), block.columns
+        if position in self.latest.void:
+            return "void", f"the match was voided{_because(self.voided.get(position))}"
+        players = block.ids[c.slot_start[c.team_start[at]] : c.slot_start[c.team_start[at + 1]]].tolist()
+        if not block.rated[at]:
+            return "unrated", _unrated_reason(players, names)
+        if not counted:
+            player = next(one for one in players if one in self.latest.bans and not self.latest.bans[one].refund)
+            return "void", f"{names[player]} is banned{_because(self.banned.get(player))}"
+        if rated:
+            return "rated", None
+        if self.due:
+            return "waits", "the ladder's ratings are being recalculated"
+        rules = self.latest.rules_at(int(block.counts_at[at]))
+        alone = History(c._replace(player=np.zeros(len(block.ids), np.int32))).take(slice(at, at + 1)).columns
+        refused = next((reason for _, reason in rules.system.refusals(alone, rules.parameters)), "it cannot be rated")
+        return "unrated", refused
+
+
+def _unrated_reason(players: Sequence[int], names: Mapping[int, str]) -> str:
+    """Why a match with these players was recorded as unrated."""
+    twice = next((player for player in players if players.count(player) > 1), None)
+    if twice is None:
+        return "it was sent as an unrated match"
+    return f"two of its names belong to {names[twice]}, who cannot play twice in a match"
+
+
+def recorded(store: Store, head: Head, positions: Sequence[int]) -> list[MatchProfile]:
+    """The matches at these positions, the last played first."""
+    if not positions:
+        return []
+    verdicts = CorrectionEffects.of(store, head)
+    divisions = [division.name for division in Settings.read(head.settings).standings.divisions]
+    lines = rating_rows.read(store, head, positions)
+    counted = event_rows.read_counted_at(store, head.ladder, positions)
+    profiles = [
+        replace(profile, late=_late(profile.played_at, *counted.get(profile.position, (None, None))))
+        for block, rows in event_rows.read_blocks_at(store, head, positions)
+        for profile in _profiles(store, head, verdicts, block, rows, lines, divisions)
+    ]
+    return sorted(profiles, key=lambda profile: (profile.played_at, profile.position), reverse=True)
+
+
+def _late(played_at: int, counted_at: int | None, counts_before: int | None) -> str | None:
+    if counts_before is not None:
+        return "recorded late, and rated at the time it was played"
+    if counted_at is None or counted_at - played_at < LATE:
+        return None
+    return f"recorded late, and rated as if it had ended at {iso_time(counted_at)}"
+
+
+def position_of(store: Store, head: Head, match_id: str) -> int:
+    """The position of the match with this id. Raises UnknownNameError."""
+    position = event_rows.find_match(store, head.ladder, match_id)
+    if position is None:
+        raise UnknownNameError(f"match of ladder {head.name!r}", match_id, ())
+    return position
+
+
+def page_of(
+    store: Store,
+    head: Head,
+    *,
+    before: ListKey,
+    limit: int,
+    player: int | None = None,
+    since: int | None = None,
+    until: int | None = None,
+) -> tuple[list[int], ListKey | None]:
+    """The positions of up to `limit` matches, the last played first, and where the next page begins (None: nowhere).
+
+    A page ends before its matches have more than PLAYERS players, unless it is a single match.
+    player  only their matches;  since, until  only matches that ended at or after, and before (microseconds)
+    """
+    if player is None:
+        listed = event_rows.read_list_events(store, head.ladder, before, limit + 1, since, until)
+    else:
+        plan = event_rows.read_plan(store, head, head.corrected)
+        listed = list_of_player(store, head, plan, player, before=before, limit=limit + 1, since=since, until=until)
+    end = _page_end(store, head, [key.position for key in listed[:limit]])
+    positions = [key.position for key in listed[:end]]
+    return positions, listed[end - 1] if len(listed) > end else None
+
+
+def _page_end(store: Store, head: Head, positions: Sequence[int]) -> int:
+    """How many of these matches, of any size, make a page."""
+    counts = event_rows.player_counts(store, head.ladder, positions)
+    totals = accumulate(counts[position] for position in positions)
+    return max(1, sum(total <= PLAYERS for total in totals))
+
+
+def _profiles(
+    store: Store,
+    head: Head,
+    verdicts: CorrectionEffects,
+    block: Block,
+    rows: list[Row],
+    lines: Mapping[int, tuple[bytes, int]],
+    divisions: Sequence[str],
+) -> Iterator[MatchProfile]:
+    match_lines = [lines.get(position, (b"", 0))[0] for position in block.positions.tolist()]
+    now = replace(block, ids=verdicts.latest.identity(block.ids))
+    names = player_rows.names_of(store, np.unique(now.ids).tolist())
+    counted = counts(verdicts.latest, now).tolist()
+    states = [verdicts.on(now, match, counted[match], bool(match_lines[match]), names) for match in range(len(block))]
+    shown = [line if state == "rated" else b"" for line, (state, _) in zip(match_lines, states, strict=True)]
+    ids = [row[0] for row in rows]
+    block_receipts = receipts(head.name, ids, RatedBlock(verdicts.plan.last_rules.system, now, shown, names, divisions))
+    slot_names = [names[player] for player in now.ids.tolist()]
+    for match, (receipt, (state, reason)) in enumerate(zip(block_receipts, states, strict=True)):
+        sides = _sides(now.columns, match, slot_names, rows[match][3], receipt)
+        yield MatchProfile(
+            receipt.match_id,
+            receipt.position,
+            int(block.played_at[match]),
+            known_number(float(block.columns.duration[match])),
+            state,
+            reason,
+            sides,
+            _why(verdicts.plan, int(block.counts_at[match]), receipt),
+        )
+
+
+def _sides(
+    c: Columns, match: int, names: list[str], labels: str | None, receipt: MatchReceipt
+) -> tuple[TeamProfile, ...]:
+    first, end = c.team_start[match : match + 2].tolist()
+    team_labels = [str(number) for number in range(end - first)] if labels is None else json.loads(labels)
+    profiles = []
+    for number, team in enumerate(range(first, end)):
+        slots = range(*c.slot_start[team : team + 2].tolist())
+        lines = receipt.teams[number] if receipt.teams else (None,) * len(slots)
+        expected = receipt.teams[number][0].change.expected if receipt.teams else None
+        finish = Finish(team_labels[number], int(c.place[team]), known_number(float(c.team_score[team])), expected)
+        effects = map(_effect, lines)
+        parts = tuple((_appearance(c, slot, names[slot]), effect) for slot, effect in zip(slots, effects, strict=True))
+        profiles.append(TeamProfile(finish, parts))
+    return tuple(profiles)
+
+
+def _effect(line: PlayerReceipt | None) -> PlayerEffect | None:
+    return None if line is None else PlayerEffect(line.change, line.percentile, line.division)
+
+
+def _appearance(c: Columns, slot: int, name: str) -> Appearance:
+    score, seconds, performance = (known_number(float(column[slot])) for column in (c.score, c.seconds, c.performance))
+    return Appearance(name, score, seconds, bool(c.quit[slot]), performance, bool(c.keep[slot]))
+
+
+def _why(plan: Plan, counts_at: int, receipt: MatchReceipt) -> tuple[tuple[str, ...], ...]:
+    """The system's explanation of every change, by the rules that applied to the match."""
+    if not receipt.teams:
+        return ()
+    rules = plan.rules_at(counts_at)
+    return tuple(tuple(rules.system.tell(line.change, rules.parameters) for line in team) for team in receipt.teams)
+
+
+def _reasons(corrections: Sequence[Correction], kind: Kind, about: str) -> dict[int, str]:
+    """The reasons given for corrections of a kind, by the position or player id in `about`; the last one counts."""
+    given = {
+        correction.body[about]: correction.body.get("reason") for correction in corrections if correction.kind == kind
+    }
+    return {key: text for key, text in given.items() if isinstance(key, int) and isinstance(text, str) and text}
+
+
+def _because(reason: str | None) -> str:
+    return "" if reason is None else f": {reason}"

@@ -1,0 +1,138 @@
+"""The stakes of a possible match, by a ladder's current ratings."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from evenmatch.errors import InputError
+from evenmatch.ledger import event_rows, player_rows, rating_rows
+from evenmatch.ledger.plan import Plan
+from evenmatch.ledger.store import Head, Store
+from evenmatch.ledger.text import check_texts
+from evenmatch.online import MatchOdds, check_line_up, odds
+from evenmatch.stake_assumptions import StakeAssumptions
+from evenmatch.stakes import PlayerStakes, Stakes, check_players, stakes
+from evenmatch.systems.system import Records, Rules
+
+MOST_WORK = 2**23  # players asked for, times the square of all players: about a second of the slowest system
+
+
+def stakes_by_id(
+    store: Store, head: Head, now: int, teams: Sequence[Sequence[int]], assumptions: StakeAssumptions
+) -> dict[int, PlayerStakes]:
+    """The stakes of a line-up of player ids in a match that ends now (microseconds), by these ids.
+
+    Raises InputError as `check_stakes` does, or if the ladder's system cannot rate such teams.
+    """
+    plan = event_rows.read_plan(store, head, head.planned)
+    given, sizes = [player for team in teams for player in team], [len(team) for team in teams]
+    present = player_rows.names_of(store, given)
+    names = check_line_up(plan.last_rules, [[present[player] for player in team] for team in teams])
+    # As a report of the match would, by names: those of a merged player are the other player's.
+    ids = ids_of(store, head, plan, names)
+    latest = now if head.time is None else max(now, head.time)
+    check_stakes(plan, ids, names, latest, len(ids))
+    state, _ = records_of(store, head, plan.last_rules, ids)
+    ladders = rating_rows.read_ladders(head, plan.last_rules)
+    computed = stakes(plan.last_rules, state, names, sizes, latest, assumptions, range(len(ids)), ladders)
+    return dict(zip(given, computed.players, strict=True))
+
+
+def check_stakes(plan: Plan, ids: Sequence[int | None], names: Sequence[str], time: int, chosen: int) -> None:
+    """Raise InputError where a line-up has no stakes: a player is banned, so that no match with them is rated as usual.
+
+    chosen  the number of players whose stakes are wanted; InputError, too, where computing them takes too long
+    ids     None for unknown players;  time  when the match ends, in microseconds
+    """
+    for player, name in zip(ids, names, strict=True):
+        ban = None if player is None else plan.bans.get(player)
+        if ban is not None and (ban.since is None or ban.since <= time):
+            raise InputError(f"{name!r} is banned from this ladder, so there are no stakes in a match with them")
+    most = MOST_WORK // len(names) ** 2
+    if chosen > most:
+        expected = f"expected at most {most:,} players whose stakes are asked for" if most else "expected fewer players"
+        raise InputError(f"stakes of {chosen:,} players in a line-up of {len(names):,} take too long; {expected}")
+
+
+def ids_of(store: Store, head: Head, plan: Plan, names: Sequence[str]) -> list[int | None]:
+    """The ids of those of these players who are rated on or banned from a ladder, None for others.
+
+    Players of other ladders are unknown here: the answer shows nothing of their names. Raises InputError if two names
+    belong to one player of the ladder.
+    """
+    known = player_rows.ids_on(store, head, names)
+    if plan.bans:
+        every = player_rows.ids_of(store, [name for name in names if name not in known])
+        known |= {name: player for name, player in every.items() if player in plan.bans}
+    if len(set(known.values())) < len(known):
+        times = Counter(known.values())
+        twice = next(name for name, player in known.items() if times[player] > 1)
+        raise InputError(f"{twice!r} and another name in the line-up belong to the same player")
+    return [known.get(name) for name in names]
+
+
+def records_of(store: Store, head: Head, rules: Rules, ids: Sequence[int | None]) -> tuple[Records, list[bool]]:
+    """The records of these players, and whether each is a newcomer, as unknown players (None) are."""
+    known = np.array(sorted({player for player in ids if player is not None}), np.int64)
+    roster = rating_rows.read_roster(store, head, rules, known)
+    rows = {player: row for row, player in enumerate(roster.ids.tolist())}
+    state = rules.newcomers(len(ids))
+    newcomer = [player not in rows for player in ids]
+    for index, player in enumerate(ids):
+        if player in rows:
+            state[index] = roster.records[rows[player]]
+    return state, newcomer
+
+
+class LineupMember(NamedTuple):
+    """A player of a line-up; a newcomer has no rating on the ladder, and gets the system's initial rating."""
+
+    player: str
+    rating: float
+    newcomer: bool
+
+
+class StakesQuery(NamedTuple):
+    """The stakes that are asked for with the odds: of these players of the line-up (None: all)."""
+
+    assumptions: StakeAssumptions
+    players: Sequence[str] | None
+
+
+class LineUpOdds(NamedTuple):
+    """The teams with their current ratings, their odds, and the stakes that were asked for."""
+
+    teams: tuple[tuple[LineupMember, ...], ...]
+    odds: MatchOdds
+    stakes: Stakes | None
+
+
+def prospects(
+    store: Store, head: Head, now: int, teams: Sequence[Sequence[str]], query: StakesQuery | None = None
+) -> LineUpOdds:
+    """The odds of a line-up, and the stakes that are asked for, of a match that ends now (microseconds).
+
+    Raises InputError if the ladder's system cannot rate such teams, or a player appears twice; for stakes, too, if a
+    player is banned, is not in the line-up, or they take too long to compute.
+    """
+    plan = event_rows.read_plan(store, head, head.planned)
+    rules = plan.last_rules
+    names = check_line_up(rules, teams)
+    check_texts("a player's name", names)
+    ids = ids_of(store, head, plan, names)
+    state, newcomer = records_of(store, head, rules, ids)
+    latest, sizes = now if head.time is None else max(now, head.time), [len(team) for team in teams]
+    shown = rules.system.as_of(state, latest, rules.parameters)["rating"].tolist()
+    members = iter(map(LineupMember, names, shown, newcomer))
+    listed = tuple(tuple(next(members) for _ in team) for team in teams)
+    ladders = rating_rows.read_ladders(head, rules)
+    computed = None
+    if query is not None:
+        chosen = check_players(names, query.players)
+        check_stakes(plan, ids, names, latest, len(chosen))
+        computed = stakes(rules, state, names, sizes, latest, query.assumptions, chosen, ladders)
+    return LineUpOdds(listed, odds(rules, state, sizes, latest, ladders), computed)

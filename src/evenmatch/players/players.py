@@ -1,0 +1,280 @@
+"""Changes to a player on all ladders: rename, merge, erase; and starting ratings on one ladder."""
+
+from __future__ import annotations
+
+import json
+import re
+import secrets
+from collections.abc import Sequence
+
+import numpy as np
+
+from evenmatch.corrections.corrections import first_match, preview
+from evenmatch.errors import ConflictError, InputError, UnknownNameError
+from evenmatch.jobs import job_sql
+from evenmatch.ladders.ladders import PlannedCorrection, correct
+from evenmatch.ladders.standings import View
+from evenmatch.ledger import event_rows, player_rows, rating_rows
+from evenmatch.ledger.block_rating import finish
+from evenmatch.ledger.codec import without_minus_zero
+from evenmatch.ledger.database import Database
+from evenmatch.ledger.events import Kind
+from evenmatch.ledger.plan import PlannedStart
+from evenmatch.ledger.store import Head, Store
+from evenmatch.ledger.text import check_text
+from evenmatch.live.slots import seat_on
+from evenmatch.players.name_rule import check_names
+from evenmatch.queues import queue_sql
+from evenmatch.standings.activity import NEVER
+
+NAMED_TWICE = (
+    "a match that is reported with two of the player's names from now on is recorded, but not rated: "
+    "a player cannot play twice in a match"
+)
+
+
+def rename(store: Store, name: str, to: str, now: int) -> bool:
+    """Give a player another name; the old one stays an alias. Return False if it is already their name.
+
+    Raises UnknownNameError, ConflictError if another player has the new name or this one was erased, InputError if the
+    rule of one of the player's ladders refuses it, or DamageError if the player is lost.
+    """
+    check_text("the new name", to, blank=False)
+    player_rows.hold_names(store)
+    player = player_rows.find(store, name)
+    if player_rows.is_erased(store, player):
+        raise ConflictError(f"{name!r} is an erased player, who cannot be renamed")
+    if player_rows.names_to_write(store, [player])[player] == to:
+        return False
+    heads = _lock_all(store, player)
+    for head in heads:
+        check_names(store, head, [to], player=player)
+    player_rows.rename(store, player, to)
+    for head in heads:
+        correct(store, head, Kind.RENAMED, {"player": player}, _id("rename"), now, since=None)
+    return True
+
+
+def foresee_merge(store: Store, name: str, into: str) -> None:
+    """Raise what `merge` would raise, and InputError if a rating would leave the range of a ladder's system."""
+    old, new = _two(store, name, into)
+    heads = [store.head(ladder) for ladder in player_rows.ladders_of(store, old)]
+    _refuse_merge(store, old, new, name, into)
+    for head in heads:
+        preview(
+            store,
+            head,
+            PlannedCorrection(Kind.MERGED, {"player": old, "into": new}, _first_trace(store, head, old), "merged"),
+        )
+
+
+def merge(store: Store, name: str, into: str, now: int) -> list[str]:
+    """Merge a player into another, as if `into` had played all matches of both. Return the names of their ladders.
+
+    These ladders are then due for a rebuild. Raises ConflictError if the two met in a match, or one of them is banned
+    or erased.
+    """
+    player_rows.hold_names(store)
+    old, new = _two(store, name, into)
+    heads = _lock_all(store, old)
+    _refuse_merge(store, old, new, name, into)
+    for head in heads:
+        since = _first_trace(store, head, old)
+        correct(store, head, Kind.MERGED, {"player": old, "into": new}, _id("merge"), now, since=since)
+    player_rows.merge(store, old, new)
+    return [head.name for head in heads]
+
+
+def _two(store: Store, name: str, into: str) -> tuple[int, int]:
+    """The ids of two players to merge. Raises ConflictError if they are the same or one is erased."""
+    old, new = player_rows.find(store, name), player_rows.find(store, into)
+    if old == new:
+        raise ConflictError(f"{name!r} and {into!r} are the same player; choose two different players")
+    for player, called in ((old, name), (new, into)):
+        if player_rows.is_erased(store, player):
+            raise ConflictError(f"{called!r} is an erased player, who cannot be merged")
+    return old, new
+
+
+def _first_trace(store: Store, head: Head, player: int) -> int | None:
+    """The first position with a match or starting rating of a player (merged identities included); None: no rating."""
+    plan = event_rows.read_plan(store, head, head.corrected)
+    ids = player_rows.identities(store, player)
+    starts = [turn.position for turn in plan.turns if isinstance(turn, PlannedStart) and np.isin(turn.ids, ids).any()]
+    played = first_match(store, head, player, None)
+    return min([*starts, *([] if played is None else [played])], default=None)
+
+
+def _refuse_merge(store: Store, old: int, new: int, name: str, into: str) -> None:
+    known = {called: player_rows.ladders_of(store, player) for player, called in ((old, name), (new, into))}
+    ids = [player_rows.identities(store, player) for player in (old, new)]
+    for ladder in sorted({*known[name], *known[into]}):
+        head = store.head(ladder)
+        plan = event_rows.read_plan(store, head, head.corrected)
+        banned = next((called for called, own in zip((name, into), ids, strict=True) if plan.bans.keys() & own), None)
+        if banned is not None:
+            raise ConflictError(f"{banned!r} is banned from ladder {ladder!r}; reinstate them first, merge, ban again")
+        seen = [event_rows.read_positions_appearances(store, head.ladder, own) for own in ids]
+        met = sorted(seen[0] & seen[1])
+        if met:
+            match_id = event_rows.read_id(store, head.ladder, met[0])
+            raise ConflictError(
+                f"{name!r} and {into!r} met in match {match_id!r} of ladder {ladder!r}, so they are different players"
+            )
+
+
+def start(store: Store, head: Head, ratings: dict[str, float], event_id: str, now: int) -> int:
+    """Set starting ratings of players who have not played here. Return how many; 0 if this was already applied.
+
+    The ladder must be locked, with no rebuild due. Raises InputError for a player who has played, a rating out of the
+    system's range, or a name that the ladder's rule refuses.
+    """
+    if not ratings:
+        raise InputError("no ratings were given; expected one or more")
+    plan = event_rows.read_plan(store, head, head.corrected)
+    check_names(store, head, list(ratings))
+    known, _ = player_rows.admit(store, ratings)
+    ids, first = np.unique([known[name] for name in ratings], return_index=True)
+    if len(ids) < len(ratings):
+        raise InputError("two of the names belong to the same player; expected one rating per player")
+    values = without_minus_zero(np.array(list(ratings.values()), np.float64)[first])
+    plan.last_rules.starting(values)  # raises InputError for a value out of range
+    body = {"count": len(ids), "system": plan.last_rules.system.name}
+    if event_id in event_rows.find(store, head, [event_id]):
+        correct(store, head, Kind.STARTED, body, event_id, now, since=None, ids=ids, ratings=values)
+        return 0
+    roster = rating_rows.read_roster(store, head, plan.last_rules, ids)
+    played = roster.ids[roster.tally["last_played"] != NEVER]
+    if len(played):
+        name = player_rows.names_of(store, played[:1].tolist())[int(played[0])]
+        subject = f"{name!r} and {len(played) - 1:,} others have" if len(played) > 1 else f"{name!r} has"
+        raise InputError(
+            f"{subject} played on ladder {head.name!r}; only players without matches can be given a rating"
+        )
+    position = correct(store, head, Kind.STARTED, body, event_id, now, since=None, ids=ids, ratings=values)
+    assert position is not None
+    finish(roster, event_rows.read_plan(store, head, position), position)
+    rating_rows.put_player_states(store, head.ladder, head.generation, roster)
+    return len(ids)
+
+
+def erase(store: Store, name: str, now: int) -> str:
+    """Replace a player's names by a pseudonym everywhere, and return it. No rating or match of anyone changes."""
+    player_rows.hold_names(store)
+    player = player_rows.find(store, name)
+    names = set(player_rows.aliases(store, player))
+    pseudonym = f"erased-{secrets.token_hex(6)}"
+    for head in _lock_all(store, player):
+        _scrub(store, head, player, names, pseudonym)
+        _scrub_jobs(store, head, names, pseudonym)
+        correct(store, head, Kind.ERASED, {"player": player}, _id("erase"), now, since=None)
+    player_rows.erase(store, player, pseudonym, now)
+    return pseudonym
+
+
+def _scrub(store: Store, head: Head, player: int, names: set[str], pseudonym: str) -> None:
+    """Replace the player's names in free text: labels of teams, reasons of corrections."""
+    ids = player_rows.identities(store, player)
+    appeared = event_rows.read_labels(store, head.ladder, ids)
+    for position, labels in appeared.items():
+        listed = [] if labels is None else json.loads(labels)
+        if names & set(listed):
+            scrubbed = json.dumps([pseudonym if label in names else label for label in listed], ensure_ascii=False)
+            event_rows.replace_labels(store, head.ladder, position, scrubbed)
+    pattern = re.compile("|".join(rf"(?<!\w){re.escape(name)}(?!\w)" for name in sorted(names, key=len, reverse=True)))
+    for correction in event_rows.read_corrections(store, head, head.corrected):
+        body = correction.body
+        reason = body.get("reason")
+        theirs = not {body.get("player"), body.get("into")}.isdisjoint(ids) or body.get("match") in appeared
+        if theirs and isinstance(reason, str) and pattern.search(reason):
+            event_rows.replace_body(store, head.ladder, correction, {**body, "reason": pattern.sub(pseudonym, reason)})
+
+
+def _scrub_jobs(store: Store, head: Head, names: set[str], pseudonym: str) -> None:
+    """Replace the player's names in the stored results of the ladder's jobs."""
+
+    def scrubbed(value: object) -> object:
+        if isinstance(value, dict):
+            return {key: scrubbed(item) for key, item in value.items()}
+        if isinstance(value, list):
+            return [scrubbed(item) for item in value]
+        if not isinstance(value, str):
+            return value
+        for name in names:  # in sentences, names stand in quotation marks
+            value = pseudonym if value == name else value.replace(repr(name), repr(pseudonym))
+        return value
+
+    for job, stored in job_sql.read_contents(store, head.name):
+        content = json.loads(stored)
+        clean = scrubbed(content)
+        if clean != content:
+            job_sql.set_content(store, job, json.dumps(clean, ensure_ascii=False, sort_keys=True))
+
+
+def _lock_all(store: Store, player: int) -> Sequence[Head]:
+    """Lock every ladder of a player, in the order of the ladders' ids; the caller already holds the names lock."""
+    heads = sorted((store.head(name) for name in player_rows.ladders_of(store, player)), key=lambda head: head.ladder)
+    return [store.lock(head.name) for head in heads]
+
+
+def _id(what: str) -> str:
+    return f"{what}:{secrets.token_hex(8)}"
+
+
+def find(store: Store, head: Head, name: str) -> int:
+    """The id of a player who has a match, a rating or a ban on a ladder.
+
+    Raises UnknownNameError for others, which suggests names of this ladder alone.
+    """
+    player = player_rows.ids_of(store, [name]).get(name)
+    if player is None or not _is_in_ledger(store, head, player):
+        raise _unknown(store, head, name)
+    return player
+
+
+def find_in_use(store: Store, head: Head, name: str) -> int:
+    """Like `find`, and also a player who waits, plays, has a penalty or keeps a filter on the ladder."""
+    player = player_rows.ids_of(store, [name]).get(name)
+    if player is None or not (_is_in_ledger(store, head, player) or _is_in_queues(store, head, player)):
+        raise _unknown(store, head, name)
+    return player
+
+
+def _unknown(store: Store, head: Head, name: str) -> UnknownNameError:
+    similar = player_rows.similar(store, name, head.ladder)
+    return UnknownNameError(f"player of ladder {head.name!r}", name, similar)
+
+
+def _is_in_ledger(store: Store, head: Head, player: int) -> bool:
+    ids = player_rows.identities(store, player)
+    if event_rows.has_any(store, head.ladder, ids) or rating_rows.has_any(store, head.ladder, ids):
+        return True
+    return player in event_rows.read_plan(store, head, head.corrected).bans
+
+
+def _is_in_queues(store: Store, head: Head, player: int) -> bool:
+    return (
+        seat_on(store, head.ladder, player) is not None
+        or bool(queue_sql.read_penalties(store, head.ladder, [player]))
+        or bool(queue_sql.read_queue_filters(store, head.ladder, [player]))
+    )
+
+
+FEW = 20_000  # on a ladder of up to this many players, the name of each is compared
+MANY = 200_000  # with more players, only prefixes of names are searched: a full scan of a million takes 0.5 s
+
+
+def search_ladder(database: Database, view: View, text: str, limit: int) -> list[int]:
+    """Ids of players with a rating on the ladder whose name contains this text; names that start with it first.
+
+    On a ladder of more than MANY players, only those whose name starts with it.
+    """
+    board = view.snapshot.board
+    with database.read() as store:
+        most = limit + int(board.hidden.sum())  # hidden players may come first, and are removed below
+        few, inside = len(board) <= FEW, len(board) <= MANY
+        named = player_rows.search(store, text, most, view.head.ladder, few=few, inside=inside)
+        players = [player for _, player in named]
+    rows = board.find(players).tolist()
+    shown = [player for player, row in zip(players, rows, strict=True) if row >= 0 and not board.hidden[row]]
+    return shown[:limit]

@@ -1,0 +1,174 @@
+"""All data of one player: standings, matches, past seasons and corrections, on every ladder."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from math import isnan
+
+from evenmatch.accounts.access import OPERATOR, Caller
+from evenmatch.ladders.export import matches_of_player, plain_corrections
+from evenmatch.ladders.ladders import Ladder, describe
+from evenmatch.ladders.seasons import FinalStanding
+from evenmatch.ladders.standings import StandingsCache, View, take
+from evenmatch.ladders.visibility import Visibility
+from evenmatch.ledger import event_rows, ladder_rows, player_rows
+from evenmatch.ledger.database import Database
+from evenmatch.ledger.store import Head, Store
+from evenmatch.standings.board import Standing
+from evenmatch.standings.rules import StandingsRules
+from evenmatch.times import iso_time
+
+Row = dict[str, object]
+
+
+@dataclass(frozen=True)
+class PlayerOnLadder:
+    """A player on one ladder.
+
+    standing  None: no rating (every match is void or unrated)
+    banned    they are not listed in the standings
+    matches   latest first; see export.tables.matches_of_player
+    """
+
+    ladder: Ladder
+    standing: Standing | None
+    banned: bool
+    matches: list[Row]
+
+
+@dataclass(frozen=True)
+class PlayerAcrossLadders:
+    """A player on all their ladders. name: the current one; names: it and all aliases."""
+
+    name: str
+    names: list[str]
+    ladders: list[PlayerOnLadder]
+
+
+def dossier(
+    database: Database,
+    name: str,
+    now: int,
+    *,
+    ladder: str | None = None,
+    matches: int | None = 10,
+    boards: StandingsCache | None = None,
+) -> PlayerAcrossLadders:
+    """A player as of now, on one ladder or (None) on all theirs, with up to `matches` matches on each (None: all).
+
+    boards  cache of views; without it, every player of each of these ladders is read
+    Raises UnknownNameError for an unknown player or ladder.
+    """
+    views = _views(database, name, now, ladder, boards)
+    with database.read() as store:
+        return _read(store, name, now, ladder, matches, views)
+
+
+def _views(
+    database: Database, name: str, now: int, ladder: str | None, boards: StandingsCache | None
+) -> Mapping[str, View]:
+    """The cached views of a player's ladders, which may be some seconds old.
+
+    Call this before opening a transaction: the cache refreshes a view in its own transaction, and waiting for a second
+    connection while holding one can deadlock.
+    """
+    if boards is None:
+        return {}
+    with database.read() as store:
+        of_player = _ladders(store, player_rows.find(store, name), ladder)
+    return {known: boards.view(known, now, fresh=False) for known in of_player}
+
+
+def _ladders(store: Store, player: int, ladder: str | None) -> list[str]:
+    return player_rows.ladders_of(store, player) if ladder is None else [store.head(ladder).name]
+
+
+def _read(
+    store: Store,
+    name: str,
+    now: int,
+    ladder: str | None,
+    matches: int | None,
+    views: Mapping[str, View],
+    caller: Caller = OPERATOR,
+) -> PlayerAcrossLadders:
+    player = player_rows.find(store, name)
+    return PlayerAcrossLadders(
+        player_rows.names_of(store, [player])[player],
+        player_rows.aliases(store, player),
+        [
+            _appeared(store, known, player, now, matches, views.get(known), caller)
+            for known in _ladders(store, player, ladder)
+        ],
+    )
+
+
+def _appeared(
+    store: Store, ladder: str, player: int, now: int, matches: int | None, cached: View | None, caller: Caller
+) -> PlayerOnLadder:
+    head = store.head(ladder)
+    # An outdated view would contradict the matches listed with it.
+    view = cached if cached is not None and cached.head == head else take(store, ladder, now, cached)
+    return PlayerOnLadder(
+        describe(store, head),
+        view.seen_by(caller).snapshot.standing(player),
+        player in event_rows.read_plan(store, head, head.corrected).bans,
+        matches_of_player(store, head, player, matches),
+    )
+
+
+def everything(
+    database: Database, name: str, now: int, *, boards: StandingsCache | None = None, caller: Caller = OPERATOR
+) -> Row:
+    """The data of a player as JSON values: names, standings, matches, past seasons, corrections.
+
+    caller  the data contain what this caller may see of each ladder
+    """
+    views = _views(database, name, now, None, boards)
+    with database.read() as store:
+        player = _read(store, name, now, None, None, views, caller)
+        ids = player_rows.identities(store, player_rows.find(store, name))
+        return {
+            "player": player.name,
+            "names": player.names,
+            "ladders": [_all_of(store, appeared, ids, {*player.names}, caller) for appeared in player.ladders],
+        }
+
+
+def _all_of(store: Store, on: PlayerOnLadder, ids: Sequence[int], names: set[str], caller: Caller) -> Row:
+    head = store.head(on.ladder.name)
+    seen, rules = Visibility.of(on.ladder.settings, caller, head.name), on.ladder.settings.standings
+    placed = on.standing is not None and on.standing.placed
+    return {
+        "ladder": on.ladder.name,
+        "title": on.ladder.title,
+        "system": on.ladder.system,
+        "banned": on.banned,
+        "standing": plain_standing(on.standing),
+        "matches": [plain_match(seen.journal_row(row, placed=placed)) for row in on.matches],
+        "seasons": _seasons(store, head, ids, seen, rules),
+        "corrections": [row for row in plain_corrections(store, head) if names & {row["player"], row["into"]}],
+    }
+
+
+def plain_standing(standing: Standing | None) -> Row | None:
+    """A standing as JSON values, without the player's internal id."""
+    return None if standing is None else {k: v for k, v in standing._asdict().items() if k != "player"}
+
+
+def plain_match(row: Row) -> Row:
+    """A row of matches_of_player as JSON values."""
+    factors, played_at = row.get("factors", {}), row["played_at"]
+    assert isinstance(factors, dict)
+    assert isinstance(played_at, int)
+    known = {name: None if isinstance(value, float) and isnan(value) else value for name, value in factors.items()}
+    return {**row, "played_at": iso_time(played_at)} | ({"factors": known} if factors else {})
+
+
+def _seasons(store: Store, head: Head, ids: Sequence[int], seen: Visibility, rules: StandingsRules) -> list[Row]:
+    """A player's final standing in each season; players merged since have one each, under their own names."""
+    name_of = player_rows.names_of(store, ids)
+    rows = ladder_rows.read_of_players(store, head.ladder, ids)
+    finals = [(season, FinalStanding(name_of[row.player], *row[1:])) for season, row in rows]
+    return [{"season": season, **seen.final(final, rules)._asdict()} for season, final in finals]

@@ -1,0 +1,1 @@
+"""Matchmaking queues: tickets, offers, playlists, and the matchmaker that serves them."""

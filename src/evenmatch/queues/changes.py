@@ -1,0 +1,244 @@
+"""Changes to a ladder's tickets and offers in one transaction: read first, decide in memory, write last."""
+
+from __future__ import annotations
+
+import secrets
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+
+from evenmatch.durations import SECOND
+from evenmatch.errors import ConflictError
+from evenmatch.ledger.ladder_rows import advance_each
+from evenmatch.ledger.store import Store
+from evenmatch.live.live_sql import LiveMatchBody, MatchSlot
+from evenmatch.live.slots import begin, fill_teams
+from evenmatch.queues import queue_sql, stored_queues
+from evenmatch.queues.penalties import strike
+from evenmatch.queues.playlists import PlaylistMoves
+from evenmatch.queues.queue_sql import FormedMatch, MatchForecast, OfferBody, OfferRow, OfferSlot, TicketMove, TicketRow
+from evenmatch.queues.stored_queues import QueueRules, QueueSetup
+from evenmatch.times import iso_time
+
+
+class QueueChanges:
+    """Collects changes while the transaction holds the ladder's change lock; `keep` writes them.
+
+    first    the first of the reserved change numbers; new tickets and offers take their numbers from these
+    touched  tickets whose followers must be notified, by the id of their ladder
+    """
+
+    def __init__(
+        self,
+        store: Store,
+        ladder: int,
+        now: int,
+        counts: Mapping[int, int],
+        setups: Mapping[str, QueueSetup] | None = None,
+    ) -> None:
+        """Take the change locks.
+
+        counts  how many change numbers to reserve on which ladders, by id; at least 1 on this one
+        setups  the ladder's queues if they are known; None: they are read
+        """
+        self.store, self.ladder, self.now = store, ladder, now
+        self.locks = advance_each(store, counts)
+        self.first = self.locks[ladder]
+        self.last = self.first + counts[ladder] - 1
+        self.tickets: dict[int, TicketRow] = {}
+        self.offers: dict[int, OfferRow] = {}
+        self.touched: defaultdict[int, set[int]] = defaultdict(set)
+        self.setups = stored_queues.read(store, ladder) if setups is None else setups
+        self._moves: dict[int, TicketMove] = {}
+        self._changed: dict[int, OfferRow] = {}
+        self._new: list[OfferRow] = []
+        self._free: set[int] = set()  # players who lose their seats
+        self._left: set[int] = set()  # tickets whose party leaves all queues, also those of other ladders
+        self._seated: dict[int, str] = {}  # matches by player
+        self._strikes: defaultdict[str, set[int]] = defaultdict(set)  # players by queue
+
+    def read(self, numbers: Sequence[int]) -> None:
+        """Read these tickets and their offers."""
+        self.tickets |= queue_sql.read_tickets(self.store, self.ladder, sorted(set(numbers)))
+        self.read_offers([row.offer for row in self.tickets.values() if row.offer is not None])
+
+    def read_offers(self, numbers: Iterable[int]) -> None:
+        """Read these offers."""
+        self.offers |= queue_sql.read_offers(self.store, self.ladder, sorted(set(numbers) - self.offers.keys()))
+
+    # answers
+
+    def accept(self, row: TicketRow, players: set[int]) -> None:
+        """Players of a ticket accept its offer; the last acceptance begins the match."""
+        offer = self._offer_of(row)
+        if self.now > offer.deadline:
+            raise ConflictError(
+                f"offer {offer.offer} was open until {iso_time(offer.deadline)} (accept_within); it is too late to "
+                "accept it"
+            )
+        if players <= offer.said:
+            return
+        offer.said |= players
+        self._change(offer)
+        if len(offer.said) == len(offer.chairs):
+            self._complete(offer)
+
+    def leave(self, row: TicketRow, players: set[int], reason: str) -> None:
+        """Remove a waiting ticket, or one that declines its offer, which gives these players a strike.
+
+        The party leaves all queues of its playlist.
+        reason  why the ticket ended, in words
+        """
+        self._left.add(row.ticket)
+        if row.state == queue_sql.OFFERED:
+            offer = self._offer_of(row)
+            self._strikes[offer.queue] |= players
+            self._cancel(offer, {row.ticket: reason})
+        else:
+            self.drop(row.ticket, row.party.players, reason)
+
+    def drop(self, ticket: int, players: Iterable[int], reason: str) -> None:
+        """Remove a waiting ticket without a strike; its party still waits on other ladders."""
+        self._free.update(players)
+        self._move(ticket, TicketMove(queue_sql.GONE, ended=reason))
+
+    # for the matchmaker
+
+    def lapse(self, offer: OfferRow) -> None:
+        """Cancel an expired offer: players without an answer get a strike, and their tickets end."""
+        silent = [slot for slot in offer.chairs if slot["id"] not in offer.said]
+        names: defaultdict[int, list[str]] = defaultdict(list)
+        for slot in silent:
+            names[slot["ticket"]].append(slot["player"])
+        self._strikes[offer.queue].update(slot["id"] for slot in silent)
+        ended = {
+            ticket: f"{', '.join(players)} did not answer an offered match in time" for ticket, players in names.items()
+        }
+        self._left.update(ended)
+        self._cancel(offer, ended)
+
+    def call_off(self, offer: OfferRow, gone: Mapping[int, str]) -> None:
+        """Cancel an offer without strikes; tickets in `gone` end for the given reason, the others wait again."""
+        self._cancel(offer, gone)
+
+    def put(self, offer: OfferRow) -> None:
+        """Add a new offer to waiting tickets."""
+        self._new.append(offer)
+        for ticket in offer.tickets:
+            self._move(ticket, TicketMove(queue_sql.OFFERED, offer.offer))
+
+    # writing
+
+    def keep(self) -> None:
+        """Write all collected changes in a few statements. Raises MissingLocksError: see playlists.with_locks."""
+        playlists = PlaylistMoves(self.store, self.ladder, self._moves, self._left)
+        playlists.follow(self.locks)
+        for ladder, numbers in playlists.touched.items():
+            self.touched[ladder].update(numbers)
+        for offer in self._changed.values():
+            offer.change = self.last
+        with self.store.together(len(self._new)):
+            queue_sql.move_tickets(self.store, self.ladder, self._moves, self.last)
+            queue_sql.delete_seats(self.store, self.ladder, self._free - playlists.kept)
+            queue_sql.set_matches(self.store, self.ladder, self._seated)
+            queue_sql.insert_offers(self.store, self.ladder, self._new)
+            queue_sql.update(self.store, self.ladder, self._changed.values())
+        for queue, struck in self._strikes.items():
+            strike(self.store, self.ladder, sorted(struck), self.now, self._rules(queue))
+
+    def _rules(self, queue: str) -> QueueRules:
+        return self.setups[queue].rules if queue in self.setups else QueueRules()
+
+    def _offer_of(self, row: TicketRow) -> OfferRow:
+        assert row.offer is not None
+        return self.offers[row.offer]
+
+    def _change(self, offer: OfferRow) -> None:
+        self._changed[offer.offer] = offer
+        self.touched[self.ladder].update(offer.tickets)
+
+    def _move(self, ticket: int, move: TicketMove) -> None:
+        self._moves[ticket] = move
+        self.touched[self.ladder].add(ticket)
+        if ticket in self.tickets:
+            row = self.tickets[ticket]
+            row.state, row.offer, row.match_id, row.ended = move
+            row.change = self.last
+
+    def _cancel(self, offer: OfferRow, ended: Mapping[int, str]) -> None:
+        """Cancel an offer: tickets in `ended` end for the given reason, the others wait again, with their old age."""
+        offer.state = queue_sql.OFF
+        self._change(offer)
+        for ticket in offer.tickets:
+            if ticket in ended:
+                self._free.update(slot["id"] for slot in offer.chairs if slot["ticket"] == ticket)
+                self._move(ticket, TicketMove(queue_sql.GONE, ended=ended[ticket]))
+            else:
+                self._move(ticket, TicketMove(queue_sql.WAITING))
+
+    def _complete(self, offer: OfferRow) -> None:
+        """After the last acceptance: begin the match, or add the players to the live match being filled."""
+        if offer.body["match"] is None:
+            offer.match_id = f"{offer.queue}-{offer.offer}-{secrets.token_hex(4)}"
+            self._begin(offer, offer.match_id)
+        elif self._fill(offer, offer.body["match"]):
+            offer.match_id = offer.body["match"]
+        else:  # the live match has ended meanwhile
+            self._cancel(offer, {})
+            return
+        offer.state = queue_sql.MADE
+        self._change(offer)
+        self._seated.update((slot["id"], offer.match_id) for slot in offer.chairs)
+        for ticket in offer.tickets:
+            self._move(ticket, TicketMove(queue_sql.MATCHED, match_id=offer.match_id))
+
+    def _begin(self, offer: OfferRow, match_id: str) -> None:
+        body = offer.body
+        expires_at = self.now + round(self._rules(offer.queue).longest_match * SECOND)
+        match_body: LiveMatchBody = {
+            "teams": [_slots(team) for team in body["teams"]],
+            "region": body["region"],
+            "odds": body["odds"],
+            "spread": body["spread"],
+        }
+        _copy_settings(body, match_body)
+        begin(self.store, self.ladder, match_id, self.last, offer.queue, self.now, expires_at, match_body)
+        if "policy" in body:
+            formed = FormedMatch(match_id, offer.queue, self.now, body["policy"], _forecast(body))
+            queue_sql.insert_formed_matches(self.store, self.ladder, formed)
+
+    def _fill(self, offer: OfferRow, match_id: str) -> bool:
+        """Add the players to a live match; False if it has no room for them any more."""
+        teams = [_slots(team) for team in offer.body["teams"]]
+        return fill_teams(self.store, self.ladder, match_id, self.last, teams, self.now)
+
+
+def _forecast(body: OfferBody) -> MatchForecast:
+    parties = [Counter(slot["ticket"] for slot in team) for team in body["teams"]]
+    forecast: MatchForecast = {
+        "teams": [[slot["id"] for slot in team] for team in body["teams"]],
+        "parties": [list(sizes.values()) for sizes in parties],
+        "odds": body["odds"],
+        "spread": body["spread"],
+        "percentile": body["percentile"],
+        "waits": body["waits"],
+    }
+    _copy_settings(body, forecast)
+    if "estimates" in body:
+        forecast["estimates"] = body["estimates"]
+    if "trial" in body:
+        forecast["trial"] = body["trial"]
+    return forecast
+
+
+def _copy_settings(offered: OfferBody, target: LiveMatchBody | MatchForecast) -> None:
+    """Copy the attributes and the map with which a match is played."""
+    if offered.get("attributes"):
+        target["attributes"] = offered["attributes"]
+    if "map" in offered:
+        target["map"] = offered["map"]
+
+
+def _slots(team: Sequence[OfferSlot]) -> list[MatchSlot]:
+    return [
+        {"player": slot["player"], "id": slot["id"], "ticket": slot["ticket"], "role": slot["role"]} for slot in team
+    ]

@@ -1,0 +1,115 @@
+"""Filters that players keep on a ladder: read when they join, and changed also while they wait."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+from evenmatch.attributes import MAP
+from evenmatch.errors import ConflictError, UnknownNameError
+from evenmatch.ledger.ladder_rows import advance
+from evenmatch.ledger.store import Head, Store
+from evenmatch.live.slots import seat_on
+from evenmatch.matchmaking import Policy
+from evenmatch.matchmaking.attributes import check_declared, declared_values
+from evenmatch.players import players as players_rows
+from evenmatch.queues import queue_sql, stored_queues
+from evenmatch.queues.parties import QueueFilter, check_party
+from evenmatch.queues.queue_sql import Party
+from evenmatch.queues.requests import Join
+
+
+def read(store: Store, ladder: int, players: Sequence[int]) -> dict[int, QueueFilter]:
+    """The filters of those of these players who keep one, by id."""
+    stored = queue_sql.read_queue_filters(store, ladder, players)
+    return {player: QueueFilter.from_data(json.loads(body)) for player, body in stored.items()}
+
+
+def completed(
+    join: Join, ids: Mapping[str, int], kept: Mapping[int, QueueFilter], policies: Mapping[str, Policy]
+) -> Join:
+    """The join with values for what it does not name: those that the player keeps, or the defaults.
+
+    Of attributes and vetoes only those count that the joined queues declare; `policies`: by queue.
+    """
+    members = []
+    for member in join.members:
+        own = kept.get(ids[member.name], QueueFilter())
+        members.append(
+            replace(
+                member,
+                within=own.within if member.within is None else member.within,
+                loose=own.loose if member.loose is None else member.loose,
+                regions=own.regions if member.regions is None else member.regions,
+                max_ping=own.max_ping if member.max_ping is None else member.max_ping,
+                attributes=_declared((own if member.attributes is None else member).attributes or {}, policies),
+                vetoes=_known_maps((own if member.vetoes is None else member).vetoes or (), policies),
+            )
+        )
+    return replace(join, members=tuple(members))
+
+
+def _declared(attributes: Mapping[str, Sequence[str]], policies: Mapping[str, Policy]) -> dict[str, tuple[str, ...]]:
+    """The declared values of attributes; an attribute whose values are all unknown stays, and is refused."""
+    known = {name: declared_values(policies, name) for name in attributes}
+    return {
+        name: tuple(value for value in values if value in known[name]) or tuple(values)
+        for name, values in attributes.items()
+        if known[name]
+    }
+
+
+def _known_maps(vetoes: Sequence[str], policies: Mapping[str, Policy]) -> tuple[str, ...]:
+    maps = declared_values(policies, MAP)
+    return tuple(veto for veto in vetoes if veto in maps)
+
+
+def change(store: Store, head: Head, name: str, chosen: QueueFilter | None) -> list[int]:
+    """Keep a player's filter (None: forget it), and apply it to the ticket in which they wait.
+
+    Returns the changed tickets. The ticket keeps its place. Raises ConflictError for a player who has not played on the
+    ladder nor waits there; InputError, changing nothing, if their party could play nowhere with this filter, or no
+    queue of the ladder declares what it names.
+    """
+    ladder = head.ladder
+    try:
+        player = players_rows.find_in_use(store, head, name)
+    except UnknownNameError:
+        if chosen is None:
+            return []
+        raise ConflictError(
+            f"player {name!r} has not played on ladder {head.name!r} and waits in none of its queues, so no filter can "
+            "be kept yet; name it in the request to join a queue"
+        ) from None
+    policies = {queue: setup.policy for queue, setup in stored_queues.read(store, ladder).items()}
+    if chosen is None:
+        queue_sql.delete_queue_filters(store, ladder, player)
+    else:
+        check_declared(f"player {name!r}", chosen, policies)
+        queue_sql.put_queue_filters(store, ladder, player, json.dumps(chosen.to_data(), sort_keys=True))
+    seat = seat_on(store, ladder, player)
+    if seat is None or seat.ticket is None:
+        return []
+    number = advance(store, ladder, 1)
+    row = queue_sql.read_tickets(store, ladder, [seat.ticket])[seat.ticket]
+    own = {queue: policy for queue, policy in policies.items() if queue in row.party.queues}
+    party = _with_filter(row.party, player, QueueFilter() if chosen is None else chosen, own)
+    check_party(party, own)
+    queue_sql.set_party(store, ladder, row.ticket, party, number)
+    return [row.ticket]
+
+
+def _with_filter(party: Party, player: int, chosen: QueueFilter, policies: Mapping[str, Policy]) -> Party:
+    members = []
+    for member in party.members:
+        changed = member.copy()
+        if member["id"] == player:
+            changed["within"], changed["loose"] = chosen.within, chosen.loose
+            changed["regions"], changed["max_ping"] = list(chosen.regions), chosen.max_ping
+            changed["attributes"] = {
+                name: list(values) for name, values in _declared(chosen.attributes, policies).items()
+            }
+            changed["vetoes"] = list(_known_maps(chosen.vetoes, policies))
+        members.append(changed)
+    return replace(party, members=tuple(members))

@@ -1,0 +1,134 @@
+"""Leases: choose one process for work that must not run twice. A holder whose heartbeat stops loses its lease."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable
+from typing import NamedTuple
+
+from evenmatch.ledger.database import Database
+from evenmatch.queues import queue_sql
+from evenmatch.queues.queue_sql import NOBODY, StoredLease
+
+BEAT = 0.75  # seconds between two heartbeats of a holder
+POLL = 0.4  # seconds between two reads of a lease held by another process
+
+
+class Lease(NamedTuple):
+    """A lease as this process last read it.
+
+    owner    NOBODY if it was released or never held
+    held_at  time of the last heartbeat, microseconds since the epoch; None: never held
+    since    when this heartbeat was first read, by this process's monotonic clock;  looked  when it was last read
+    """
+
+    owner: str
+    beat: int
+    held_at: int | None
+    since: float
+    looked: float
+
+
+class Leases:
+    """The leases that one process holds or waits for. Thread-safe.
+
+    Processes do not compare clocks to decide who holds a lease: each measures how long the heartbeat has not changed.
+    A holder that was suspended for longer than `patience` may believe for a moment that it still holds the lease, so
+    its writes must be safe without it.
+
+    owner     identifies this process
+    patience  seconds without a heartbeat after which a lease can be taken
+    wall      returns microseconds since the epoch, stored with each heartbeat
+    """
+
+    def __init__(
+        self,
+        database: Database,
+        owner: str,
+        patience: float = 3.0,
+        clock: Callable[[], float] = time.monotonic,
+        wall: Callable[[], int] = lambda: time.time_ns() // 1000,
+    ) -> None:
+        self.owner, self.patience = owner, patience
+        self._database, self._clock, self._wall = database, clock, wall
+        self._seen: dict[str, Lease] = {}
+        self._guard = threading.Lock()
+
+    def hold(self, name: str) -> bool:
+        """Renew the own lease, or take an expired one; return whether this process holds it. Raises StoreError."""
+        with self._guard:
+            now, known = self._clock(), self._latest(name)
+            if known.owner == self.owner:
+                return now - known.looked < BEAT or self._take(name, now, known)
+            return not self._is_alive(known, now) and self._take(name, now, known)
+
+    def watch(self, name: str) -> Lease:
+        """The lease as read at most POLL seconds ago, without taking it. Raises StoreError."""
+        with self._guard:
+            return self._latest(name)
+
+    def watch_all(self, prefix: str) -> dict[str, Lease]:
+        """The leases whose names begin with a prefix, read at once, by name. Raises StoreError."""
+        with self._guard:
+            with self._database.read() as store:
+                stored_leases = queue_sql.read_all(store, prefix)
+            now = self._clock()
+            for name, stored in stored_leases.items():
+                seen = self._seen.get(name)
+                if seen is None or seen.owner != self.owner:  # its own it knows by itself
+                    self._seen[name] = _as_read(stored, now, seen)
+            return {name: self._seen[name] for name in stored_leases}
+
+    def is_held(self, name: str) -> bool:
+        """Whether any process holds the lease. Raises StoreError."""
+        return self.is_alive(self.watch(name))
+
+    def is_alive(self, lease: Lease) -> bool:
+        """Whether the holder of a lease that this process has read lives, as far as is known."""
+        return self._is_alive(lease, self._clock())
+
+    def delete(self, name: str, lease: Lease) -> None:
+        """Delete a lease, unless its heartbeat has gone on since it was read."""
+        with self._guard:
+            self._seen.pop(name, None)
+            with self._database.write() as store:
+                queue_sql.delete_leases(store, name, lease.beat)
+
+    def release(self, name: str) -> None:
+        """Release a lease, so that another process can take it at once."""
+        with self._guard:
+            self._seen.pop(name, None)
+            with self._database.write() as store:
+                queue_sql.release(store, name, self.owner)
+
+    def _is_alive(self, lease: Lease, now: float) -> bool:
+        return lease.owner != NOBODY and now - lease.since < self.patience
+
+    def _latest(self, name: str) -> Lease:
+        """The lease from memory; one of another process is read again after POLL seconds."""
+        now, seen = self._clock(), self._seen.get(name)
+        if seen is None or (seen.owner != self.owner and now - seen.looked >= POLL):
+            seen = self._seen[name] = self._read(name, now, seen)
+        return seen
+
+    def _read(self, name: str, now: float, seen: Lease | None) -> Lease:
+        with self._database.read() as store:
+            return _as_read(queue_sql.read_leases(store, name), now, seen)
+
+    def _take(self, name: str, now: float, known: Lease) -> bool:
+        """Increment the heartbeat, unless another process did since `known` was read; return whether it worked."""
+        wall = self._wall()
+        with self._database.write() as store:
+            beat = queue_sql.take(store, name, self.owner, wall, (known.owner, known.beat))
+        if beat is None:
+            self._seen.pop(name, None)
+        else:
+            self._seen[name] = Lease(self.owner, beat, wall, now, now)
+        return beat is not None
+
+
+def _as_read(stored: StoredLease, now: float, seen: Lease | None) -> Lease:
+    """A lease that was read now and, if ever, `seen` before."""
+    is_same = seen is not None and (seen.owner, seen.beat) == (stored.owner, stored.beat)
+    return Lease(*stored, seen.since if is_same and seen is not None else now, now)

@@ -1,0 +1,416 @@
+"""The filter of a player: which opponents, regions, attributes and maps they accept on a ladder."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from typing import NamedTuple
+
+import numpy as np
+
+from evenmatch.errors import BadParameterError, InputError
+from evenmatch.history import Floats
+from evenmatch.ladders.standings import View
+from evenmatch.ledger import event_rows, rating_rows
+from evenmatch.ledger.codec import Ids
+from evenmatch.ledger.plan import Plan
+from evenmatch.ledger.store import Store
+from evenmatch.ledger.text import check_text, check_texts
+from evenmatch.matchmaking import Member, Met, Policy, Ticket, check_choices
+from evenmatch.matchmaking.tickets import common_choice
+from evenmatch.operations.service import Service
+from evenmatch.options import Checked, flag, known_values, number, structure
+from evenmatch.queues.queue_sql import Party, StoredMember
+from evenmatch.queues.requests import Join, QueuedPlayer
+
+MOST_REGIONS = 60  # the limit of a queue
+NAMES_IN_FILTER_AT_MOST = 64  # attributes, values of all of them, or vetoes
+
+
+@dataclass(frozen=True, kw_only=True)
+class QueueFilter(Checked):
+    """The filter that a player keeps on a ladder; used where a join names no value. Raises BadParameterError."""
+
+    within: float = number(2.0, 0, 100, "Largest difference in percentiles to the other players.")
+    loose: bool = flag(True, "The difference grows with waiting time; false: it never does.")
+    regions: tuple[str, ...] = structure((), "Regions where the player plays; empty: any region.")
+    max_ping: float | None = number(
+        None, 0, 100_000, "Highest ping that the player accepts, in milliseconds.", optional=True
+    )
+    attributes: Mapping[str, tuple[str, ...]] = structure(
+        {}, "Values that the player accepts, by attribute of the queues (`map`: maps); not named: all."
+    )
+    vetoes: tuple[str, ...] = structure((), "Maps that the player does not play.")
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        object.__setattr__(self, "regions", tuple(dict.fromkeys(self.regions)))
+        if len(self.regions) > MOST_REGIONS:
+            raise BadParameterError(f"regions: {len(self.regions)} are named; expected at most {MOST_REGIONS}")
+        object.__setattr__(self, "vetoes", tuple(dict.fromkeys(self.vetoes)))
+        chosen = {name: tuple(dict.fromkeys(values)) for name, values in self.attributes.items() if values}
+        object.__setattr__(self, "attributes", chosen)
+        values = [value for own in chosen.values() for value in own]
+        if (
+            len(chosen) > NAMES_IN_FILTER_AT_MOST
+            or len(values) > NAMES_IN_FILTER_AT_MOST
+            or len(self.vetoes) > NAMES_IN_FILTER_AT_MOST
+        ):
+            raise BadParameterError(
+                f"attributes and vetoes: expected at most {NAMES_IN_FILTER_AT_MOST} names and values of each"
+            )
+        try:
+            check_texts("region", self.regions)
+            check_texts("attribute", [*chosen, *values])
+            check_texts("vetoed map", self.vetoes)
+        except InputError as error:
+            raise BadParameterError(str(error)) from None
+
+    @classmethod
+    def from_data(cls, data: Mapping[str, object]) -> QueueFilter:
+        """Read a filter from a JSON document; missing values get their defaults. Raises UnknownNameError."""
+        values = dict(data)
+        for name in ("regions", "vetoes"):
+            values[name] = _names(name, values.get(name, []))
+        attributes = values.get("attributes", {})
+        if not isinstance(attributes, Mapping):
+            raise BadParameterError(f"attributes={attributes!r}: expected a table of lists")
+        values["attributes"] = {name: _names(name, accepted) for name, accepted in attributes.items()}
+        return cls(**known_values(cls, "value of a filter", values))
+
+    def to_data(self) -> dict[str, object]:
+        """All values, ready for JSON."""
+        attributes = {name: list(values) for name, values in self.attributes.items()}
+        return asdict(self) | {"regions": list(self.regions), "vetoes": list(self.vetoes), "attributes": attributes}
+
+
+def _names(name: str, listed: object) -> tuple[str, ...]:
+    if not isinstance(listed, list | tuple) or not all(isinstance(item, str) for item in listed):
+        raise BadParameterError(f"{name}={listed!r}: expected a list of names")
+    return tuple(listed)
+
+
+MOST_NAMED = 60  # regions, or roles, that one player may name: the limit of a queue
+MOST_AVOIDED = 100
+MOST_LADDERS = 16  # of a playlist
+DEFAULT = QueueFilter()
+
+
+class Level(NamedTuple):
+    """A player's level when they join.
+
+    rating      the strength by which the ladder's system predicts (see System.strength), in points
+    percentile  of the shown rating, 0..100;  deviation: its uncertainty, in percentiles
+    newcomer    placement matches not completed;  banned: may not queue
+    """
+
+    rating: float
+    percentile: float
+    deviation: float
+    newcomer: bool
+    banned: bool
+
+
+def party_of(join: Join, queues: tuple[str, ...], ids: Mapping[str, int], levels: Mapping[int, Level]) -> Party:
+    """The party of a join that passed `check`.
+
+    queues  of the ladder
+    ids     player ids by name: of all members, who have a negative one before they are created, and of known players
+    levels  by player id
+    """
+    members = []
+    for member in join.members:
+        player = ids[member.name]
+        level = levels[player]
+        members.append(
+            StoredMember(
+                name=member.name,
+                id=player,
+                rating=level.rating,
+                percentile=level.percentile,
+                deviation=level.deviation,
+                newcomer=level.newcomer,
+                within=DEFAULT.within if member.within is None else member.within,
+                loose=DEFAULT.loose if member.loose is None else member.loose,
+                roles=list(member.roles),
+                ping=dict(member.ping),
+                max_ping=member.max_ping,
+                regions=list(member.regions or ()),
+                attributes={name: list(values) for name, values in (member.attributes or {}).items()},
+                vetoes=list(member.vetoes or ()),
+                avoid=sorted({ids[name] for name in member.avoid if ids.get(name, -1) > 0}),
+                avoid_unknown=[name for name in member.avoid if ids.get(name, -1) < 0],
+            )
+        )
+    return Party(join.request, queues, tuple(members))
+
+
+def with_admitted(party: Party, ids: Mapping[str, int]) -> Party:
+    """The party with the ids of players who were created since; ids: by name."""
+    members = []
+    for member in party.members:
+        present = member.copy()
+        present["id"] = ids.get(member["name"], member["id"])
+        unknown = member.get("avoid_unknown", [])
+        present["avoid"] = sorted({*member["avoid"], *(ids[name] for name in unknown if name in ids)})
+        present["avoid_unknown"] = [name for name in unknown if name not in ids]
+        members.append(present)
+    return replace(party, members=tuple(members))
+
+
+def with_levels(party: Party, levels: Mapping[int, Level]) -> Party:
+    """The party with the present levels of its members, by id."""
+    members = []
+    for member in party.members:
+        level = levels[member["id"]]
+        present = member.copy()
+        present["rating"], present["percentile"] = level.rating, level.percentile
+        present["deviation"], present["newcomer"] = level.deviation, level.newcomer
+        members.append(present)
+    return replace(party, members=tuple(members))
+
+
+def with_levels_of(party: Party, other: Party) -> Party:
+    """The party with the levels that its members have in another copy of it."""
+    known = {
+        member["id"]: Level(
+            member["rating"], member["percentile"], member.get("deviation", 0.0), member["newcomer"], banned=False
+        )
+        for member in other.members
+    }
+    return with_levels(party, known)
+
+
+def ticket_of(
+    party: Party,
+    number: int,
+    queued: int,
+    roles: Mapping[str, int],
+    met: Callable[[int], tuple[Met, ...]],
+    only: frozenset[int] | None = None,
+) -> Ticket:
+    """The matchmaking ticket of a stored party.
+
+    roles  the roles of the queue's policy; other roles of a member are ignored
+    met    returns recent opponents and team mates of a player
+    only   the players to include; None: all
+    """
+    chosen = [member for member in party.members if only is None or member["id"] in only]
+    return Ticket(
+        id=number,
+        queued=queued,
+        members=tuple(
+            Member(
+                player=member["id"],
+                percentile=member["percentile"],
+                rating=member["rating"],
+                within=member["within"],
+                loose=member["loose"],
+                deviation=member.get("deviation", 0.0),
+                newcomer=member["newcomer"],
+                roles=tuple(role for role in member["roles"] if role in roles),
+                ping=pings_in(member["ping"], member.get("regions", ())),
+                max_ping=_limit(member["max_ping"]),
+                avoid=tuple(member["avoid"]),
+                met=met(member["id"]),
+                attributes={name: tuple(values) for name, values in member.get("attributes", {}).items()},
+                vetoes=tuple(member.get("vetoes", ())),
+            )
+            for member in chosen
+        ),
+    )
+
+
+def check_party(party: Party, policies: Mapping[str, Policy]) -> None:
+    """Raise InputError if a stored party is invalid, or asks for what its queues do not declare."""
+    members = tuple(
+        QueuedPlayer(
+            name=member["name"],
+            within=member["within"],
+            loose=member["loose"],
+            ping=member["ping"],
+            max_ping=member["max_ping"],
+            regions=tuple(member.get("regions", ())),
+            attributes={name: tuple(values) for name, values in member.get("attributes", {}).items()},
+            vetoes=tuple(member.get("vetoes", ())),
+        )
+        for member in party.members
+    )
+    join = Join(members=members, queues=party.queues)
+    check(join)
+    check_choices(choices_of(join), {name: policy for name, policy in policies.items() if name in party.queues})
+
+
+def choices_of(join: Join) -> dict[str, QueueFilter]:
+    """The attributes and vetoes of the members who name any, by their names for messages."""
+    return {
+        f"player {member.name!r}": QueueFilter(attributes=member.attributes or {}, vetoes=member.vetoes or ())
+        for member in join.members
+        if member.attributes or member.vetoes
+    }
+
+
+def check(join: Join) -> None:
+    """Raise InputError for a join that is invalid on every ladder; the message names the player."""
+    names = [member.name for member in join.members]
+    check_texts("player name", names)
+    for ladder, queues in ("", join.queues), *join.playlist.items():
+        where = f" of ladder {ladder!r}" if ladder else ""
+        if not queues:
+            raise InputError(f"name at least one queue{where} to join")
+        for queue in queues:
+            if queues.count(queue) > 1:
+                raise InputError(f"queue {queue!r}{where} is named twice; name each queue once")
+    if len(join.playlist) >= MOST_LADDERS:
+        raise InputError(f"the playlist has {len(join.playlist) + 1} ladders; at most {MOST_LADDERS} are allowed")
+    if join.request is not None:
+        check_text("request", join.request)
+    for name in names:
+        if names.count(name) > 1:
+            raise InputError(f"player {name!r} is in the party twice; name each player once")
+    for member in join.members:
+        _check_words(member.name, "region", list(member.ping), MOST_NAMED)
+        _check_words(member.name, "region", list(member.regions or ()), MOST_NAMED)
+        _check_words(member.name, "role", member.roles, MOST_NAMED)
+        _check_words(member.name, "player to avoid", member.avoid, MOST_AVOIDED)
+        _check_words(member.name, "attribute", list(member.attributes or ()), MOST_NAMED)
+        for values in (member.attributes or {}).values():
+            _check_words(member.name, "value", values, MOST_NAMED)
+        _check_words(member.name, "vetoed map", member.vetoes or (), MOST_NAMED)
+    _check_as_ticket(join, names)
+    common_choice(choices_of(join))
+
+
+def _check_words(name: str, kind: str, words: Sequence[str], most: int) -> None:
+    check_texts(kind, words)
+    if len(words) > most:
+        plural = kind.replace("player", "players") if kind.startswith("player") else f"{kind}s"
+        raise InputError(f"player {name!r} names {len(words)} {plural}; at most {most} are allowed")
+
+
+def _check_as_ticket(join: Join, names: Sequence[str]) -> None:
+    """Validate the party as a matchmaking Ticket with stand-in ids; put the players' names into its error message."""
+    number = {name: index for index, name in enumerate(names)}
+    all_names = list(number)
+    for member in join.members:
+        for name in member.avoid:
+            if name not in number:
+                number[name] = len(all_names)
+                all_names.append(name)
+    try:
+        Ticket(
+            id=0,
+            queued=0,
+            members=tuple(
+                Member(
+                    player=number[member.name],
+                    percentile=50.0,
+                    rating=0.0,
+                    within=DEFAULT.within if member.within is None else member.within,
+                    loose=DEFAULT.loose if member.loose is None else member.loose,
+                    roles=member.roles,
+                    ping=pings_in(member.ping, member.regions or ()),
+                    max_ping=_limit(member.max_ping),
+                    avoid=tuple(number[name] for name in member.avoid),
+                )
+                for member in join.members
+            ),
+        )
+    except InputError as error:
+        text = re.sub(r"(?<=player )(\d+)|(?<=avoids )(\d+)", lambda match: repr(all_names[int(match[0])]), str(error))
+        raise InputError(text.replace("ticket 0: ", "the party: ").replace("ticket 0 ", "the party ")) from None
+
+
+def pings_in(pings: Mapping[str, float], regions: Sequence[str]) -> Mapping[str, float]:
+    """The pings of the chosen regions, or of all if none is chosen; 0 to chosen ones if no ping is known at all.
+
+    Raises InputError if pings are known, but to none of the chosen regions.
+    """
+    if not regions:
+        return pings
+    if not pings:
+        return dict.fromkeys(regions, 0.0)
+    chosen = {region: pings[region] for region in regions if region in pings}
+    if not chosen:
+        known = ", ".join(sorted(pings))
+        raise InputError(f"no ping to any of the chosen regions is known ({', '.join(regions)}); known are {known}")
+    return chosen
+
+
+def _limit(max_ping: float | None) -> float:
+    return math.inf if max_ping is None else max_ping
+
+
+@dataclass(frozen=True, eq=False)
+class JoinProfiles:
+    """A ladder's standings and rules, from which the levels of joining players are read."""
+
+    view: View
+    plan: Plan
+
+    @property
+    def ladder(self) -> int:
+        """The ladder's id."""
+        return self.view.head.ladder
+
+    def of(self, store: Store, players: Sequence[int], now: int) -> dict[int, Level]:
+        """The levels of players by id; a player without a match is a newcomer with the system's first rating.
+
+        Players who are not created yet may have any negative ids.
+        now  microseconds: uncertainty grows with time
+        """
+        taken, board = self.view.snapshot, self.view.snapshot.board
+        row = board.find(players)
+        known = row >= 0
+        shown = np.full(len(row), float(self.plan.last_rules.newcomers(1)["rating"][0]))
+        placed, hidden = np.zeros(len(row), np.bool_), np.zeros(len(row), np.bool_)
+        shown[known] = board.rating[row[known]]
+        placed[known] = taken.placed[row[known]]
+        hidden[known] = board.hidden[row[known]]
+        percentile = taken.against.queue_percentiles
+        rating, doubt = self._strengths(store, np.asarray(players, np.int64), shown, now)
+        deviation = (percentile(shown + doubt) - percentile(shown - doubt)) / 2
+        columns = (rating, percentile(shown), deviation)
+        listed = zip(players, *(column.tolist() for column in columns), placed.tolist(), hidden.tolist(), strict=True)
+        return {
+            player: Level(own, place, doubtful, not is_placed, is_hidden or player in self.plan.bans)
+            for player, own, place, doubtful, is_placed, is_hidden in listed
+        }
+
+    def _strengths(self, store: Store, players: Ids, shown: Floats, now: int) -> tuple[Floats, Floats]:
+        """The strength of players and its deviation, in points; `shown`: their shown ratings.
+
+        While the view is older than the ladder's ratings, the shown ratings are used: it is replaced within seconds,
+        and the levels are then read again.
+        """
+        head, rules = store.head(self.view.head.name), self.plan.last_rules
+        if (head.generation, head.corrected) != (self.view.head.generation, self.view.head.corrected):
+            return shown, np.zeros(len(players))
+        ids = np.unique(players)
+        roster = rating_rows.read_roster(store, head, rules, ids[ids > 0])
+        state = rules.newcomers(len(ids))
+        state[ids.searchsorted(roster.ids)] = roster.records
+        latest = now if head.time is None else max(now, head.time)
+        state = rules.system.as_of(state, latest, rules.parameters)[ids.searchsorted(players)]
+        strength = rules.system.strength(state, rules.parameters)
+        has_deviation = "deviation" in (state.dtype.names or ())
+        return strength, state["deviation"].copy() if has_deviation else np.zeros(len(players))
+
+
+class LevelBook:
+    """Join profiles of all ladders. Thread-safe."""
+
+    def __init__(self, service: Service) -> None:
+        self._service = service
+
+    def of(self, ladder: str) -> JoinProfiles:
+        """The join profiles of a ladder, at most some seconds old. Raises UnknownNameError for an unknown ladder."""
+        view = self._service.view(ladder, fresh=False)
+        head, database = view.head, self._service.database
+        plan = database.plans.find(head.ladder, head.corrected)
+        if plan is None or plan.upto != head.corrected:
+            with database.read() as store:
+                plan = event_rows.read_plan(store, head, head.corrected)
+        return JoinProfiles(view, plan)

@@ -1,0 +1,275 @@
+"""The players who recently joined a queue: their tickets, and how fast they come."""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from evenmatch.accounts.access import SERVICE, Caller
+from evenmatch.accounts.audit_entries import AuditEntry
+from evenmatch.corrections.replay import Progress
+from evenmatch.durations import DAY, HOUR, SECOND
+from evenmatch.errors import ConflictError, EvenmatchError, InputError
+from evenmatch.jobs.jobs import Job, Jobs, Work
+from evenmatch.ladders.settings import Settings
+from evenmatch.ledger.store import Store
+from evenmatch.matchmaking import Ticket, Tickets
+from evenmatch.operations.service import Service
+from evenmatch.queues import queue_setup, queue_sql, stored_queues
+from evenmatch.queues.parties import ticket_of
+from evenmatch.queues.queue_service import QueueService
+from evenmatch.queues.queue_sql import TicketUpdate
+from evenmatch.queues.state import LadderOdds
+from evenmatch.queues.stored_queues import QueueSetup
+from evenmatch.wait_target import WaitTarget
+
+if TYPE_CHECKING:
+    from evenmatch.lab.queue.policy_fit import PolicyFit
+    from evenmatch.policy import Policy
+
+
+KEPT = DAY  # tickets are stored no longer
+LEAST_JOINS = 200  # players; fewer say too little about a queue
+MOST_READ = 20_000  # tickets, drawn evenly from more
+QUIETER = 0.25  # share of the players who join in hours that are quieter than the one that counts
+
+
+class QueueArrivals(NamedTuple):
+    """The players who joined a queue in the last day.
+
+    tickets   of the parties, a sample if they are very many
+    joins     players who joined
+    arrivals  players per second in the hour that counts: three of four players join in hours at least as busy
+    """
+
+    tickets: Tickets
+    joins: int
+    arrivals: float
+
+    @property
+    def is_sufficient(self) -> bool:
+        """Whether enough players joined for a policy to be fitted to them."""
+        return self.joins >= LEAST_JOINS and self.arrivals > 0
+
+
+def read(store: Store, ladder: int, setup: QueueSetup, now: int) -> QueueArrivals:
+    """Read the tickets of a queue that were queued within a day before `now`."""
+    rows, every = queue_sql.read_since(store, ladder, now - KEPT, MOST_READ)
+    fitting = [ticket for row in rows if (ticket := _ticket(row, setup)) is not None]
+    joined = Tickets.of(fitting)
+    counts = np.diff(joined.start) * every
+    return QueueArrivals(joined, int(counts.sum()), _typical_rate(joined.queued, counts, now))
+
+
+def _ticket(row: TicketUpdate, setup: QueueSetup) -> Ticket | None:
+    """The ticket as the matchmaker sees it; None: it is for other queues, or is refused by the present policy."""
+    party = row.party
+    if party is None or setup.name not in party.queues or len(party.members) > setup.policy.team_size:
+        return None
+    try:
+        return ticket_of(party, row.ticket, row.queued_at, setup.policy.roles, lambda _player: ())
+    except InputError:
+        return None
+
+
+def _typical_rate(queued: np.ndarray, players: np.ndarray, now: int) -> float:
+    """Players per second in the hour that counts, of the hours since the first of them joined."""
+    if not len(queued):
+        return 0.0
+    first = int(queued.min())
+    hours = max(1, -(-(now - first) // HOUR))
+    length = max(now - first, SECOND) / hours
+    hour = np.minimum(((queued - first) / length).astype(np.int64), hours - 1)
+    joined = np.sort(np.bincount(hour, weights=players, minlength=hours))
+    counting = int(np.searchsorted(np.cumsum(joined), QUIETER * joined.sum(), side="right"))
+    return float(joined[min(counting, hours - 1)]) * SECOND / length
+
+
+CHANGED = ("even_spread", "steps", "overdue_after")  # options that a fit sets
+
+
+class FittedQueue(NamedTuple):
+    """A policy fitted to a queue. before: the queue as it was;  explanation: in sentences."""
+
+    before: QueueSetup
+    fit: PolicyFit
+    explanation: list[str]
+
+    @property
+    def policy(self) -> Policy:
+        """The fitted policy, as it would be stored."""
+        return replace(self.fit.policy, odds=None)
+
+
+def read_arrivals(service: Service, ladder: str, queue: str) -> tuple[QueueSetup, QueueArrivals]:
+    """A queue and those who joined it in the last day. Raises UnknownNameError."""
+    with service.database.read() as store:
+        number = store.head(ladder).ladder
+        setup = stored_queues.find(stored_queues.read(store, number), queue)
+        return setup, read(store, number, setup, service.clock())
+
+
+def fit(
+    service: Service,
+    ladder: str,
+    queue: str,
+    target: WaitTarget,
+    progress: Callable[[float], None] | None = None,
+) -> FittedQueue:
+    """Fit the policy of a queue to the players of its last day; nothing is stored. Takes up to a minute.
+
+    progress  called with the share of the work that is done
+    Raises UnknownNameError; ConflictError if too few players joined, see `too_few`.
+    """
+    setup, arrivals = read_arrivals(service, ladder, queue)
+    if not arrivals.is_sufficient:
+        raise ConflictError(too_few(setup, arrivals))
+    from evenmatch.lab.queue import policy_fit  # noqa: PLC0415 - the lab is imported on first use
+
+    odds = LadderOdds(service.database, ladder, arrivals.tickets.player.tolist)
+    odds.begin_tick(service.clock())
+    drawn = policy_fit.ticket_arrivals(arrivals.tickets, arrivals.arrivals, target)
+    fitted = policy_fit.fit_policy(replace(setup.policy, odds=odds), drawn, target, progress)
+    return FittedQueue(setup, fitted, policy_fit.explain(fitted))
+
+
+def too_few(setup: QueueSetup, arrivals: QueueArrivals) -> str:
+    """The sentence for a queue that too few players joined."""
+    return (
+        f"{arrivals.joins} players joined queue {setup.name!r} in the last day; at least {LEAST_JOINS} are needed to "
+        f"fit its policy, which stays as it is"
+    )
+
+
+def adopt(service: Service, ladder: str, fitted: FittedQueue, caller: Caller) -> QueueSetup:
+    """Give the queue the fitted policy, and note that with its explanation in the audit trail.
+
+    Raises ConflictError if the target is not kept, if the queue was changed since, or while it runs an experiment.
+    """
+    name, kept = fitted.before.name, fitted.fit
+    if not kept.is_kept:
+        raise ConflictError(f"no width keeps {kept.target.in_words} in queue {name!r}; its policy stays as it is")
+    data = fitted.policy.to_data()
+    body: dict[str, object] = {
+        "within": kept.target.within,
+        "share": kept.target.share,
+        "policy": {option: data[option] for option in CHANGED},
+        "explanation": fitted.explanation,
+    }
+    with service.database.write() as store:
+        setup = queue_setup.replace_policy(store, store.head(ladder).ladder, fitted.before, fitted.policy)
+        AuditEntry(caller, "queue.fitted", ladder, name, body).note(store, service.clock())
+    return setup
+
+
+EVERY = 60.0  # seconds
+RETRY = HOUR  # after a fit that failed, or for which too few players had joined
+
+log = logging.getLogger(__name__)
+
+
+class LastFit(NamedTuple):
+    """The last fit of a queue. fitted_at: when it began, microseconds;  adopted: whether the queue got its policy."""
+
+    fitted_at: int
+    adopted: bool
+    explanation: tuple[str, ...]
+
+
+class AutoPolicies:
+    """Fits the policies of queues whose rules have `auto_within`. Safe to run in many processes.
+
+    Each fit is a background job, so only one process does it. A policy is adopted if it keeps the target and is better
+    than the present one by more than a tenth, and never during an experiment.
+
+    every  seconds between two looks of the worker at the queues
+    """
+
+    def __init__(self, queue_service: QueueService, jobs: Jobs, every: float = EVERY) -> None:
+        self._queue_service, self._jobs, self._every = queue_service, jobs, every
+
+    def step(self) -> list[Job]:
+        """Start the fits that are due, and return their jobs."""
+        loaded = self._queue_service.loaded
+        if loaded is not None and not loaded.is_set():
+            return []
+        begun = []
+        for ladder, setup, events in self._due():
+            job, is_new = self._jobs.begin(job_kind(setup.name), ladder, self._work(ladder, setup, events), sort="lab")
+            begun += [job] if is_new else []
+        return begun
+
+    def refit(self, ladder: str, queue: str, progress: Progress, events: int = 0) -> Mapping[str, object]:
+        """Fit the policy of a queue and adopt it if it is better; return what was done, as JSON values.
+
+        progress  called with the share that is done of `events`, as jobs count
+        """
+        service = self._queue_service.service
+        setup, arrivals = read_arrivals(service, ladder, queue)
+        result: dict[str, object] = {"queue": queue, "joins": arrivals.joins, "adopted": False}
+        if setup.rules.target is None or setup.experiment is not None:
+            return result | {"explanation": ["The queue is not fitted now; its policy stays as it is."]}
+        if not arrivals.is_sufficient:
+            return result | {"explanation": [too_few(setup, arrivals)]}
+        fitted = fit(service, ladder, queue, setup.rules.target, lambda share: progress(round(share * events)))
+        result |= {"fit": fitted.fit.to_data(), "explanation": fitted.explanation}
+        if fitted.fit.is_better:
+            adopt(service, ladder, fitted, SERVICE)
+            result["adopted"] = True
+        return result
+
+    def run(self, stop: threading.Event) -> None:
+        """Start due fits from time to time until `stop` is set."""
+        while not stop.wait(self._every):
+            try:
+                self.step()
+            except EvenmatchError as error:
+                log.warning("the policies of queues were not fitted, which will be tried again: %s", error)
+
+    def _work(self, ladder: str, setup: QueueSetup, events: int) -> Work:
+        return lambda progress: self.refit(ladder, setup.name, progress, events)
+
+    def _due(self) -> list[tuple[str, QueueSetup, int]]:
+        """(ladder, queue, events of the ladder) of the queues to fit now."""
+        service, due = self._queue_service.service, []
+        now = service.clock()
+        with service.database.read() as store:
+            for ladder in sorted({ladder for ladder, _ in queue_sql.read_names(store)}):
+                head = store.head(ladder)
+                if Settings.read(head.settings).archived:
+                    continue
+                joined: int | None = None
+                for setup in stored_queues.read(store, head.ladder).values():
+                    if setup.rules.target is None or setup.experiment is not None:
+                        continue
+                    joined = queue_sql.count_since(store, head.ladder, now - KEPT) if joined is None else joined
+                    if joined * setup.policy.team_size >= LEAST_JOINS:
+                        due.append((ladder, setup, head.position))
+        return [entry for entry in due if self._is_due(entry[0], entry[1].name, now)]
+
+    def _is_due(self, ladder: str, queue: str, now: int) -> bool:
+        latest = self._jobs.latest(ladder, job_kind(queue))
+        if latest is None:
+            return True
+        has_fit = latest.state == "done" and latest.result is not None and "fit" in latest.result
+        return latest.state != "running" and now - latest.begun_at >= (DAY if has_fit else RETRY)
+
+
+def job_kind(queue: str) -> str:
+    """The kind of the jobs that fit the policy of a queue."""
+    return f"policy of {queue}"
+
+
+def last_fit(jobs: Jobs, ladder: str, setup: QueueSetup) -> LastFit | None:
+    """The last fit of a queue; None if it has no target, or none has ended."""
+    job = None if setup.rules.target is None else jobs.latest(ladder, job_kind(setup.name))
+    if job is None or job.result is None:
+        return None
+    explanation = job.result.get("explanation")
+    sentences = tuple(map(str, explanation)) if isinstance(explanation, list) else ()
+    return LastFit(job.begun_at, job.result.get("adopted") is True, sentences)

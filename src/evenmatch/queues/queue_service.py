@@ -1,0 +1,625 @@
+"""Answers of players to their tickets: leave, accept or decline."""
+
+from __future__ import annotations
+
+import json
+import logging
+import secrets
+import threading
+from collections import OrderedDict
+from collections.abc import Callable, Collection, Mapping, Sequence
+from copy import copy
+from dataclasses import replace
+
+from evenmatch.accounts.audit_entries import AuditEntry
+from evenmatch.errors import ConflictError, EvenmatchError, ForbiddenError, InputError, StoreError, UnknownNameError
+from evenmatch.ledger import ladder_rows, notifications, player_rows
+from evenmatch.ledger.database import Database
+from evenmatch.ledger.store import Head, Store
+from evenmatch.ledger.text import check_text
+from evenmatch.live.slots import seat_on
+from evenmatch.operations.service import Service
+from evenmatch.players.odds import stakes_by_id
+from evenmatch.queues import audit, kept_filters, queue_setup, queue_sql, stored_queues, ticket_status
+from evenmatch.queues.audit import RecentOffer
+from evenmatch.queues.changes import QueueChanges
+from evenmatch.queues.joins import Outcome, admit
+from evenmatch.queues.leases import Leases
+from evenmatch.queues.parties import JoinProfiles, LevelBook, QueueFilter, check
+from evenmatch.queues.penalties import Penalty, penalty_of
+from evenmatch.queues.playlists import with_locks
+from evenmatch.queues.queue_sql import OfferRow, Seat, TicketRow
+from evenmatch.queues.requests import Accept, Decline, Join, Leave, QueueRequest, RequestResult, TicketAnswer
+from evenmatch.queues.state import Counts, QueueState
+from evenmatch.queues.stored_queues import QueueExperiment, QueueRules, QueueSetup
+from evenmatch.queues.ticket_status import Status
+from evenmatch.stake_assumptions import StakeAssumptions
+from evenmatch.stakes import PlayerStakes
+
+
+def answer(changes: QueueChanges, request: TicketAnswer, ids: Mapping[str, int]) -> RequestResult:
+    """Apply an answer to a ticket that `changes` has read; repeating an answer changes nothing.
+
+    ids  player ids by name
+    Raises UnknownNameError, InputError, ForbiddenError or ConflictError if impossible; then nothing has changed.
+    """
+    row = changes.tickets.get(request.ticket)
+    if row is None:
+        raise UnknownNameError("ticket", str(request.ticket), ())
+    players = _answering_player(row, request, ids)
+    if isinstance(request, Leave):
+        _leave(changes, row, players)
+    elif isinstance(request, Accept):
+        _accept(changes, row, players, request)
+    else:
+        _decline(changes, row, players, request)
+    return RequestResult(row.ticket, row.change, row.state, row.offer, row.match_id)
+
+
+def _answering_player(row: TicketRow, request: TicketAnswer, ids: Mapping[str, int]) -> set[int] | None:
+    """The id of the player who answers; None: the answer is for the whole party."""
+    player = request.player
+    if player is None:
+        return None
+    if ids.get(player) not in row.party.players:
+        if request.only_own:
+            raise of_another_party(row.ticket, player)
+        raise InputError(
+            f"player {player!r} is not in ticket {row.ticket}; its players are {', '.join(map(repr, row.party.names))}"
+        )
+    return {ids[player]}
+
+
+def of_another_party(ticket: int, player: str) -> ForbiddenError:
+    """The error for the token of a player who is not in a ticket; it names none of the ticket's players."""
+    return ForbiddenError(f"ticket {ticket} belongs to another party; this token is only for {player!r}")
+
+
+def _leave(changes: QueueChanges, row: TicketRow, players: set[int] | None) -> None:
+    if row.state == queue_sql.GONE:
+        return
+    _refuse_matched(row)
+    _refuse_elsewhere(row)
+    if row.state == queue_sql.WAITING:
+        changes.leave(row, set(), "left the queue")
+    else:
+        struck = players or _without_answer(changes, row)
+        changes.leave(row, struck, f"{_names(row, struck)} left while a match was offered")
+
+
+def _accept(changes: QueueChanges, row: TicketRow, players: set[int] | None, request: Accept) -> None:
+    if row.state == queue_sql.MATCHED:
+        return
+    if row.state == queue_sql.GONE:
+        raise ConflictError(f"ticket {row.ticket} is gone ({row.ended}); there is no offer to accept")
+    _check_offer(row, request)
+    changes.accept(row, players or set(row.party.players))
+
+
+def _decline(changes: QueueChanges, row: TicketRow, players: set[int] | None, request: Decline) -> None:
+    if row.state == queue_sql.GONE:
+        return
+    _refuse_matched(row)
+    _check_offer(row, request)
+    struck = players or _without_answer(changes, row)
+    changes.leave(row, struck, f"{_names(row, struck)} declined an offered match")
+
+
+def _refuse_matched(row: TicketRow) -> None:
+    if row.state == queue_sql.MATCHED:
+        raise ConflictError(f"ticket {row.ticket} already has its match, {row.match_id!r}")
+
+
+def _refuse_elsewhere(row: TicketRow) -> None:
+    if row.state == queue_sql.ELSEWHERE:
+        raise ConflictError(
+            f"the party of ticket {row.ticket} has an offer on another ladder of its playlist; answer it there"
+        )
+
+
+def _check_offer(row: TicketRow, request: Accept | Decline) -> None:
+    """Raise ConflictError if the ticket has no offer, or another one than the answer names."""
+    _refuse_elsewhere(row)
+    if row.state != queue_sql.OFFERED:
+        off = "" if request.offer is None else f": offer {request.offer} is off"
+        raise ConflictError(f"ticket {row.ticket} still waits and has no open offer{off}")
+    if request.offer not in (None, row.offer):
+        raise ConflictError(f"ticket {row.ticket} has the offer {row.offer}, not {request.offer}; answer that one")
+
+
+def _without_answer(changes: QueueChanges, row: TicketRow) -> set[int]:
+    """The players of an offered ticket who have not accepted; all players if everyone has."""
+    assert row.offer is not None
+    players = set(row.party.players)
+    return players - changes.offers[row.offer].said or players
+
+
+def _names(row: TicketRow, players: set[int]) -> str:
+    return ", ".join(member["name"] for member in row.party.members if member["id"] in players)
+
+
+KEPT = 4096  # offers whose stakes are kept in memory
+ByTicket = Mapping[int, Mapping[str, PlayerStakes]]
+
+
+class OfferStakes:
+    """The stakes of offers, computed when a ticket with an offer is read first. Thread-safe."""
+
+    def __init__(self) -> None:
+        self._known: OrderedDict[tuple[int, int], ByTicket] = OrderedDict()
+        self._guard = threading.Lock()
+
+    def add(self, store: Store, head: Head, statuses: Mapping[int, Status], now: int) -> dict[int, Status]:
+        """These tickets, by number, with the stakes of their players in offered matches. now: microseconds."""
+        offered = {status.offer.offer for status in statuses.values() if status.offer is not None}
+        if not offered:
+            return dict(statuses)
+        with self._guard:
+            missing = [offer for offer in sorted(offered) if (head.ladder, offer) not in self._known]
+        computed = {
+            (head.ladder, number): _by_ticket(store, head, row, now)
+            for number, row in queue_sql.read_offers(store, head.ladder, missing).items()
+        }
+        with self._guard:
+            self._known.update(computed)
+            while len(self._known) > KEPT:
+                self._known.popitem(last=False)
+            known = {offer: self._known.get((head.ladder, offer), {}) for offer in offered}
+        return {
+            number: status
+            if status.offer is None
+            else replace(status, offer=replace(status.offer, stakes=known[status.offer.offer].get(number, {})))
+            for number, status in statuses.items()
+        }
+
+
+def _by_ticket(store: Store, head: Head, offer: OfferRow, now: int) -> ByTicket:
+    """The stakes by ticket and name; empty where the seats of a running match are offered, or too many players."""
+    if offer.body["match"] is not None:
+        return {}
+    teams: Sequence[Sequence[int]] = [[slot["id"] for slot in team] for team in offer.body["teams"]]
+    try:
+        stakes = stakes_by_id(store, head, now, teams, StakeAssumptions())
+    except InputError:  # too many players, or a line-up that the system cannot rate: the offer is made all the same
+        return {}
+    tickets: dict[int, dict[str, PlayerStakes]] = {}
+    for slot in offer.chairs:
+        tickets.setdefault(slot["ticket"], {})[slot["player"]] = stakes[slot["id"]]
+    return tickets
+
+
+Listener = Callable[[str, list[int]], None]
+CHANNEL = "evenmatch"
+MOST = 400  # tickets in one notification, of at most 16 characters each
+AGAIN = 1.0  # seconds until a lost connection is opened again
+
+logger = logging.getLogger(__name__)
+
+
+class TicketNotifier:
+    """Calls listeners with the name of a ladder and the numbers of changed tickets. Thread-safe."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+        self._listeners: list[Listener] = []
+        self._own = secrets.token_hex(8)
+
+    def listen(self, listener: Listener) -> None:
+        """Call `listener` after each change, in the thread that wrote or received it; it should return quickly."""
+        self._listeners.append(listener)
+
+    def announce(self, store: Store, ladder: str, numbers: Sequence[int]) -> None:
+        """Notify other processes when the transaction commits."""
+        for first in range(0, len(numbers), MOST):
+            body = {"by": self._own, "ladder": ladder, "tickets": list(numbers[first : first + MOST])}
+            notifications.notify(store, CHANNEL, json.dumps(body, ensure_ascii=False))
+
+    def announce_changed(
+        self, store: Store, ladder: str, touched: Mapping[int, Collection[int]]
+    ) -> dict[str, list[int]]:
+        """Announce the tickets that a change to a ladder touched; return them by ladder, for `ring_changed`.
+
+        touched  tickets by the id of their ladder; those of other ladders are in the same playlists
+        """
+        names = ladder_rows.names(store, sorted(touched)) if len(touched) > 1 else dict.fromkeys(touched, ladder)
+        by_name = {names[number]: sorted(listed) for number, listed in touched.items()}
+        for name, numbers in by_name.items():
+            self.announce(store, name, numbers)
+        return by_name
+
+    def ring(self, ladder: str, numbers: Sequence[int]) -> None:
+        """Call the listeners of this process; call it after the commit."""
+        if numbers:
+            for listener in list(self._listeners):
+                listener(ladder, list(numbers))
+
+    def ring_changed(self, touched: Mapping[str, Sequence[int]]) -> None:
+        """Call the listeners of this process for tickets by ladder; call it after the commit."""
+        for ladder, numbers in touched.items():
+            self.ring(ladder, numbers)
+
+    def hear(self, stop: threading.Event) -> None:
+        """Receive notifications of other processes until `stop` is set. Returns at once on SQLite, which has none."""
+        while not stop.is_set():
+            try:
+                notifications.listen(self._database, CHANNEL, self._receive, stop.is_set)
+            except StoreError as error:
+                logger.warning("listening for changed tickets failed, next attempt in %.0f s: %s", AGAIN, error)
+                stop.wait(AGAIN)
+            else:
+                return
+
+    def _receive(self, text: str) -> None:
+        try:
+            body = json.loads(text)
+            by, ladder, numbers = body["by"], body["ladder"], body["tickets"]
+        except (ValueError, TypeError, KeyError):
+            return  # another application uses the channel
+        if by != self._own:
+            self.ring(ladder, numbers)
+
+
+EVERY = 5.0  # seconds between two writes
+GRACE = EVERY + 1  # seconds after which a heartbeat that was given in time is written
+
+
+class Heartbeats:
+    """The heartbeats that requests to this process gave since the last write. Thread-safe."""
+
+    def __init__(self, database: Database, clock: Callable[[], int]) -> None:
+        self._database, self._clock = database, clock
+        self._noted: dict[str, set[int]] = {}  # tickets by ladder
+        self._guard = threading.Lock()
+
+    def note(self, ladder: str, status: Status) -> None:
+        """Note that the party of a ticket is there, on all ladders where it waits."""
+        if status.waited is None:
+            return
+        with self._guard:
+            self._noted.setdefault(ladder, set()).add(status.ticket)
+            for entry in status.playlist:
+                self._noted.setdefault(entry.ladder, set()).add(entry.ticket)
+
+    def write(self) -> None:
+        """Write the heartbeats noted since the last call, with the present time.
+
+        Raises StoreError if a ladder cannot be written; its heartbeats are written by the next call.
+        """
+        with self._guard:
+            noted, self._noted = self._noted, {}
+        failure: StoreError | None = None
+        for ladder, numbers in noted.items():
+            try:
+                with self._database.write() as store:
+                    number = store.head(ladder).ladder
+                    ladder_rows.lock(store, number)
+                    queue_sql.set_seen(store, number, sorted(numbers), self._clock())
+            except StoreError as error:
+                failure = error
+                with self._guard:
+                    self._noted.setdefault(ladder, set()).update(numbers)
+        if failure is not None:
+            raise failure
+
+    def run(self, stop: threading.Event) -> None:
+        """Write every five seconds until `stop` is set, and once more then.
+
+        Every process that answers requests must do so, whether or not it runs matchmakers.
+        """
+        is_last = False
+        while not is_last:
+            is_last = stop.wait(EVERY)
+            try:
+                self.write()
+            except EvenmatchError as error:
+                logger.warning("heartbeats of tickets cannot be written: %s", error)
+
+
+NOTHING_KNOWN: Mapping[int, int] = {}
+
+
+class QueueService:
+    """The queues of a service's ladders. Thread-safe; all state that matters is in the database.
+
+    Every method may raise StoreError when the database fails; requests without an answer can be repeated.
+    """
+
+    def __init__(self, service: Service, loaded: threading.Event | None = None) -> None:
+        """`loaded`: an event that is set when the matchmaker's kernels are loaded; None: they are loaded on use."""
+        self.service, self.notifier, self.loaded = service, TicketNotifier(service.database), loaded
+        self.levels = LevelBook(service)
+        self._offer_stakes = OfferStakes()
+        self.heartbeats = Heartbeats(service.database, service.clock)
+        self.leases = Leases(service.database, f"process {secrets.token_hex(8)}", wall=service.clock)
+        self._states: dict[str, QueueState] = {}
+        self._guard = threading.Lock()
+
+    def noting(self, audit_entry: AuditEntry) -> QueueService:
+        """A copy whose changes are recorded in the audit trail, in the same transaction."""
+        other = copy(self)
+        other.service = self.service.noting(audit_entry)
+        return other
+
+    # queues
+
+    def set_queue(
+        self, ladder: str, name: str, policy: Mapping[str, object], rules: QueueRules | None = None
+    ) -> QueueSetup:
+        """Create a queue, or replace its policy and rules; its tickets stay.
+
+        policy  as for Policy.from_data; the default of team_size is the ladder's
+        """
+        levels = self.levels.of(ladder)
+        with self.service.database.write() as store:
+            setup = queue_setup.set_queue(store, levels, name, policy, rules)
+            self.service.note(store)
+            return setup
+
+    def start_experiment(
+        self, ladder: str, name: str, policy: Mapping[str, object], design: Mapping[str, object]
+    ) -> QueueExperiment:
+        """Let a second policy share a queue with its own; a repeated request returns the running experiment.
+
+        policy  as for Policy.from_data; team sizes and roles are those of the queue
+        design  options of ExperimentDesign
+        Raises UnknownNameError for an unknown queue, ConflictError if the queue runs another experiment.
+        """
+        number = self.levels.of(ladder).ladder
+        with self.service.database.write() as store:
+            started = queue_setup.start_experiment(store, number, name, policy, design, self.service.clock())
+            self.service.note(store)
+            return started
+
+    def stop_experiment(self, ladder: str, name: str) -> QueueExperiment:
+        """Stop the experiment of a queue, whose own policy decides alone from then on; its matches stay comparable.
+
+        A repeated request returns the experiment that was stopped last. Raises UnknownNameError for an unknown queue,
+        ConflictError if it never had an experiment.
+        """
+        number = self.levels.of(ladder).ladder
+        with self.service.database.write() as store:
+            stopped = queue_setup.stop_experiment(store, number, name, self.service.clock())
+            self.service.note(store)
+            return stopped
+
+    def remove_queue(self, ladder: str, name: str, *, force: bool = False) -> int:
+        """Remove a queue with its tickets; return their number. Raises ConflictError if there are some, unless `force`.
+
+        Raises UnknownNameError for an unknown queue.
+        """
+        number = self.levels.of(ladder).ladder
+
+        def remove(counts: Mapping[int, int]) -> tuple[int, dict[str, list[int]]]:
+            with self.service.database.write() as store:
+                removed = queue_setup.remove_queue(
+                    store, number, name, force=force, now=self.service.clock(), counts=counts
+                )
+                self.service.note(store)
+                return removed.gone, self.notifier.announce_changed(store, ladder, removed.touched)
+
+        gone, touched = with_locks({number: 1}, remove)
+        self.notifier.ring_changed(touched)
+        return gone
+
+    def queues(self, ladder: str) -> list[QueueSetup]:
+        """The queues of a ladder, by name."""
+        with self.service.database.read() as store:
+            return list(stored_queues.read(store, store.head(ladder).ladder).values())
+
+    def queue(self, ladder: str, name: str) -> QueueSetup:
+        """A queue of a ladder. Raises UnknownNameError."""
+        return stored_queues.find({setup.name: setup for setup in self.queues(ladder)}, name)
+
+    def queues_elsewhere(self, ladder: str) -> list[tuple[str, str]]:
+        """(ladder, queue) of every queue of the other ladders, ordered."""
+        with self.service.database.read() as store:
+            return [named for named in queue_sql.read_names(store) if named[0] != ladder]
+
+    def recent(self, ladder: str, limit: int) -> list[RecentOffer]:
+        """The latest offers of a ladder's queues, newest first, at most `limit`."""
+        with self.service.database.read() as store:
+            return audit.recent(store, store.head(ladder).ladder, limit)
+
+    # players
+
+    def apply(self, ladder: str, wishes: Sequence[QueueRequest]) -> list[Outcome]:
+        """Carry out requests in one transaction; return for each its result, or the error if it was refused.
+
+        Answers come first, then joins. Raises UnknownNameError for an unknown ladder.
+        """
+        if not wishes:
+            return []
+        profiles = {ladder: self.levels.of(ladder)}
+        refused: dict[int, Outcome] = {}
+        counts = {profiles[ladder].ladder: len(wishes)}
+        for index, request in enumerate(wishes):
+            if isinstance(request, Join):
+                try:
+                    check(request)
+                    others = self._profiles_of_others(ladder, request)
+                except EvenmatchError as error:
+                    refused[index] = error
+                    continue
+                profiles |= others
+                for other in others.values():
+                    counts[other.ladder] = counts.get(other.ladder, 0) + 1
+
+        def attempt(locks: Mapping[int, int]) -> tuple[list[Outcome], dict[str, list[int]]]:
+            return self._apply(ladder, profiles, wishes, dict(refused), locks)
+
+        try:
+            outcomes, touched = with_locks(counts, attempt)
+        except StoreError as error:
+            if "deadlock" not in str(error):  # possible when a player moves from one ladder to another
+                raise
+            outcomes, touched = with_locks(counts, attempt)
+        self.notifier.ring_changed(touched)
+        return outcomes
+
+    def _profiles_of_others(self, ladder: str, join: Join) -> dict[str, JoinProfiles]:
+        """The join profiles of the other ladders of a playlist. Raises UnknownNameError, InputError."""
+        if ladder in join.playlist:
+            raise InputError(f"the playlist names ladder {ladder!r}, whose queues are in `queues`; name other ladders")
+        return {other: self.levels.of(other) for other in join.playlist}
+
+    def _apply(
+        self,
+        ladder: str,
+        profiles: Mapping[str, JoinProfiles],
+        requests: Sequence[QueueRequest],
+        outcomes: dict[int, Outcome],
+        counts: Mapping[int, int],
+    ) -> tuple[list[Outcome], dict[str, list[int]]]:
+        """Try once; return the outcomes, and the changed tickets by ladder.
+
+        outcomes  the requests refused so far, by index;  counts  see QueueChanges
+        """
+        joins, answers = {}, {}
+        for index, request in enumerate(requests):
+            if not isinstance(request, Join):
+                answers[index] = request
+            elif index not in outcomes:
+                joins[index] = request
+        with self.service.database.write(share_names=bool(joins)) as store:
+            changes = QueueChanges(store, profiles[ladder].ladder, self.service.clock(), counts)
+            self._answer(changes, answers, outcomes)
+            outcomes |= admit(changes, ladder, profiles, joins)
+            touched = self.notifier.announce_changed(store, ladder, changes.touched)
+        return [outcomes[index] for index in range(len(requests))], touched
+
+    @staticmethod
+    def _answer(changes: QueueChanges, answers: Mapping[int, TicketAnswer], outcomes: dict[int, Outcome]) -> None:
+        if not answers:
+            return
+        changes.read([request.ticket for request in answers.values()])
+        names = {request.player for request in answers.values() if request.player is not None}
+        ids = player_rows.ids_of(changes.store, sorted(names))
+        for index, request in answers.items():
+            try:
+                outcomes[index] = answer(changes, request, ids)
+            except EvenmatchError as error:
+                outcomes[index] = error
+        changes.keep()
+
+    def statuses(
+        self, ladder: str, numbers: Sequence[int], since: Mapping[int, int] = NOTHING_KNOWN
+    ) -> dict[int, Status]:
+        """The status of the existing tickets among these, by number.
+
+        Reading is no heartbeat, since the reader may not be allowed to see a ticket: see `heartbeats`.
+
+        since  change numbers by ticket: a ticket that has not changed since is returned without what it waits for,
+               which takes long to find
+        """
+        now = self.service.clock()
+        lease = lease_of(self.levels.of(ladder).ladder)
+        until = None if self.leases.is_held(lease) else self.leases.watch(lease).held_at or 0
+        with self.service.database.read() as store:
+            head = store.head(ladder)
+            statuses = ticket_status.read(store, head.ladder, numbers, now, until)
+            statuses = self._offer_stakes.add(store, head, statuses, now)
+        changed = [status for status in statuses.values() if status.change > since.get(status.ticket, -1)]
+        waiting = {status.ticket: status.change for status in changed if status.state == queue_sql.WAITING}
+        if waiting and until is None and self._is_loaded():
+            reasons = self.queue_state(ladder).why(waiting, now)
+            statuses |= {number: replace(statuses[number], waiting=reason) for number, reason in reasons.items()}
+        return statuses
+
+    def is_matching(self, ladder: str) -> bool:
+        """Whether some process runs the matchmaker of a ladder now; False while it starts."""
+        return self.leases.is_held(lease_of(self.levels.of(ladder).ladder))
+
+    def _is_loaded(self) -> bool:
+        return self.loaded is None or self.loaded.is_set()
+
+    def status(self, ladder: str, ticket: int) -> Status:
+        """The status of a ticket. Raises UnknownNameError if it is unknown or was deleted as old."""
+        statuses = self.statuses(ladder, [ticket])
+        if ticket not in statuses:
+            raise UnknownNameError("ticket", str(ticket), ())
+        return statuses[ticket]
+
+    def is_member(self, ladder: str, ticket: int, player: str) -> bool:
+        """Whether a player is in a ticket: a name that they were given since it joined will do."""
+        with self.service.database.read() as store:
+            rows = queue_sql.read_tickets(store, store.head(ladder).ladder, [ticket])
+            ids = player_rows.ids_of(store, [player])
+        return ticket in rows and ids.get(player) in rows[ticket].party.players
+
+    def seat(self, ladder: str, player: str) -> Seat | None:
+        """Where a player waits or plays on a ladder; None: nowhere, also for an unknown name."""
+        with self.service.database.read() as store:
+            number, ids = store.head(ladder).ladder, player_rows.ids_of(store, [player])
+            return seat_on(store, number, ids[player]) if player in ids else None
+
+    def filter_of(self, ladder: str, player: str) -> QueueFilter | None:
+        """The filter that a player keeps on a ladder; None: none. Raises UnknownNameError for an unknown ladder."""
+        with self.service.database.read() as store:
+            number, ids = store.head(ladder).ladder, player_rows.ids_of(store, [player])
+            return kept_filters.read(store, number, list(ids.values())).get(ids.get(player, -1))
+
+    def set_filter(self, ladder: str, player: str, chosen: QueueFilter | None) -> None:
+        """Keep a player's filter (None: forget it), also for the ticket in which they wait, which keeps its place.
+
+        Raises UnknownNameError for an unknown ladder, ConflictError for a player who has not played there nor waits,
+        InputError for a party that could play nowhere with it and for an attribute, a value or a map that no queue of
+        the ladder declares.
+        """
+        check_text("player name", player)
+        with self.service.database.write(share_names=True) as store:
+            head = store.head(ladder)
+            ladder_rows.lock(store, head.ladder)
+            touched = kept_filters.change(store, head, player, chosen)
+            self.service.note(store)
+            self.notifier.announce(store, ladder, touched)
+        self.notifier.ring(ladder, touched)
+
+    def penalties(self, ladder: str, player: str) -> Penalty | None:
+        """A player's strikes on a ladder; None: none, also for an unknown name."""
+        with self.service.database.read() as store:
+            return penalty_of(store, store.head(ladder).ladder, player, self.service.clock())
+
+    def forgive(self, ladder: str, player: str) -> bool:
+        """Delete a player's strikes; return whether there were any: not for an unknown name."""
+        with self.service.database.write() as store:
+            number = store.head(ladder).ladder
+            ladder_rows.lock(store, number)
+            ids = player_rows.ids_of(store, [player])
+            had = player in ids and queue_sql.delete_penalties(store, number, ids[player])
+            if had:
+                self.service.note(store)
+            return had
+
+    # state in memory, and notifications
+
+    def queue_state(self, ladder: str) -> QueueState:
+        """The copy of a ladder's queues in this process's memory. Raises UnknownNameError for an unknown ladder."""
+        with self._guard:
+            known = self._states.get(ladder)
+        if known is not None:
+            return known
+        number = self.levels.of(ladder).ladder
+        with self._guard:
+            return self._states.setdefault(ladder, QueueState(self.service.database, number, ladder))
+
+    def counts(self, ladder: str) -> dict[str, Counts]:
+        """Counts of waiting tickets and players, by queue."""
+        return self.queue_state(ladder).counts(self.service.clock())
+
+    def last_change(self, ladder: str) -> int:
+        """The last change number of a ladder's tickets, offers and live matches; 0: none yet."""
+        with self.service.reading(ladder) as (store, head):
+            return ladder_rows.last_change(store, head.ladder)
+
+    def listen(self, listener: Listener) -> None:
+        """Call `listener` with the ladder and the numbers of changed tickets; see notifications.TicketNotifier."""
+        self.notifier.listen(listener)
+
+    def hear(self, stop: threading.Event) -> None:
+        """Receive notifications of other processes until `stop` is set; run it in its own thread (PostgreSQL only)."""
+        self.notifier.hear(stop)
+
+
+def lease_of(ladder: int) -> str:
+    """The name of the lease for the matchmaker of a ladder (by its id)."""
+    return f"matchmaker of ladder {ladder}"

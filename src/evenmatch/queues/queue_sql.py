@@ -1,0 +1,778 @@
+"""Rows of table `ticket`: parties that wait in queues, or waited."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import NamedTuple, NotRequired, TypedDict
+
+from evenmatch.ledger import live_schema
+from evenmatch.ledger.rows import Row
+from evenmatch.ledger.store import Store
+
+WAITING, OFFERED, ELSEWHERE, MATCHED, GONE = "waiting", "offered", "elsewhere", "matched", "gone"
+TICKETS_OPEN = (WAITING, OFFERED, ELSEWHERE)
+
+
+class StoredMember(TypedDict):
+    """A waiting player: the name as it was sent, rating, percentile and its deviation at the time of joining.
+
+    avoid: player ids; avoid_unknown: names to avoid that no player had; max_ping None: no limit; regions: those
+    chosen, empty or missing: any.
+    attributes, vetoes: missing in tickets of older versions, which accept everything.
+    For the other fields see matchmaking.Member.
+    """
+
+    name: str
+    id: int
+    rating: float
+    percentile: float
+    deviation: NotRequired[float]
+    newcomer: bool
+    within: float
+    loose: bool
+    roles: list[str]
+    ping: dict[str, float]
+    max_ping: float | None
+    regions: NotRequired[list[str]]
+    attributes: NotRequired[dict[str, list[str]]]
+    vetoes: NotRequired[list[str]]
+    avoid: list[int]
+    avoid_unknown: NotRequired[list[str]]
+
+
+@dataclass(frozen=True, slots=True)
+class Party:
+    """The party of a ticket: its members and the queues it waits in. request: id chosen by the sender; None: none."""
+
+    request: str | None
+    queues: tuple[str, ...]
+    members: tuple[StoredMember, ...]
+
+    @property
+    def players(self) -> list[int]:
+        """The ids of the players."""
+        return [member["id"] for member in self.members]
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The names of the players, as they were sent."""
+        return tuple(member["name"] for member in self.members)
+
+    def write(self) -> str:
+        """The JSON text for the ticket's row."""
+        body = {"request": self.request, "queues": self.queues, "members": self.members}
+        return json.dumps(body, ensure_ascii=False, sort_keys=True)
+
+    @classmethod
+    def read(cls, text: str) -> Party:
+        """Parse the JSON text of `write`."""
+        body = json.loads(text)
+        return cls(body["request"], tuple(body["queues"]), tuple(body["members"]))
+
+
+class PlaylistTicket(NamedTuple):
+    """One of the tickets of a playlist. ladder: its id."""
+
+    ladder: int
+    ticket: int
+
+
+Playlist = tuple[PlaylistTicket, ...]  # of two or more ladders; empty: the party waits on one ladder only
+
+
+@dataclass(slots=True)
+class TicketRow:
+    """A stored ticket. ended: why it is gone, in words; offer: set in state offered; match_id: in state matched."""
+
+    ticket: int
+    change: int
+    state: str
+    queued_at: int
+    seen_at: int
+    party: Party
+    offer: int | None = None
+    match_id: str | None = None
+    ended: str | None = None
+    playlist: Playlist = ()
+
+
+class TicketUpdate(NamedTuple):
+    """The columns of a ticket that a copy of the queues in memory follows. party: None if the ticket does not wait."""
+
+    ticket: int
+    change: int
+    queued_at: int
+    seen_at: int
+    party: Party | None
+
+
+class TicketMove(NamedTuple):
+    """The new state of a ticket; ended: the reason, in words."""
+
+    state: str
+    offer: int | None = None
+    match_id: str | None = None
+    ended: str | None = None
+
+
+_TICKETS_COLUMNS = (
+    "ticket",
+    "change",
+    "state",
+    "queued_at",
+    "seen_at",
+    "body",
+    "offer",
+    "match_id",
+    "ended",
+    "playlist",
+)
+_TICKET = f"SELECT {', '.join(_TICKETS_COLUMNS)} FROM ticket WHERE ladder = ?"
+
+
+def read_tickets(store: Store, ladder: int, tickets: Sequence[int]) -> dict[int, TicketRow]:
+    """The existing tickets among these numbers, by number."""
+    rows = store.among(f"{_TICKET} AND ticket IN ({{}})", (ladder,), tickets)
+    return {row[0]: _ticket(row) for row in rows}
+
+
+def read_changed_tickets(store: Store, ladder: int, after: int) -> list[TicketUpdate]:
+    """Every ticket with a later change number, in order of changes."""
+    sql = (
+        "SELECT ticket, change, queued_at, seen_at, CASE WHEN state = ? THEN body END FROM ticket "
+        "WHERE ladder = ? AND change > ? ORDER BY change, ticket"
+    )
+    return [TicketUpdate(*row)._replace(party=_party(row[4])) for row in store.all(sql, WAITING, ladder, after)]
+
+
+def read_waiting(store: Store, ladder: int) -> list[TicketUpdate]:
+    """Every waiting ticket, in order of numbers. Reads all rows: for the first read."""
+    sql = "SELECT ticket, change, queued_at, seen_at, body FROM ticket WHERE ladder = ? AND state = ? ORDER BY ticket"
+    return [TicketUpdate(*row)._replace(party=_party(row[4])) for row in store.all(sql, ladder, WAITING)]
+
+
+def _party(body: str | None) -> Party | None:
+    return None if body is None else Party.read(body)
+
+
+def count_since(store: Store, ladder: int, since: int) -> int:
+    """The number of tickets, in any state, that were queued at or after a time."""
+    sql = "SELECT COUNT(*) FROM ticket WHERE ladder = ? AND queued_at >= ?"
+    return int(store.all(sql, ladder, since)[0][0])
+
+
+def read_since(store: Store, ladder: int, since: int, most: int) -> tuple[list[TicketUpdate], int]:
+    """Tickets, in any state, that were queued at or after a time, in order of numbers, and of how many each is one.
+
+    most  about how many are read: if there are more, those whose number is a multiple
+    """
+    every = max(1, -(-count_since(store, ladder, since) // most))
+    sql = (
+        "SELECT ticket, change, queued_at, seen_at, body FROM ticket WHERE ladder = ? AND queued_at >= ? "
+        "AND ticket / ? * ? = ticket ORDER BY ticket"
+    )
+    rows = store.all(sql, ladder, since, every, every)
+    return [TicketUpdate(*row)._replace(party=_party(row[4])) for row in rows], every
+
+
+def read_open(store: Store, ladder: int) -> list[TicketRow]:
+    """Every ticket that waits or has an offer, here or elsewhere, in order of numbers. Reads all rows."""
+    return [
+        _ticket(row) for row in store.all(f"{_TICKET} AND state IN (?, ?, ?) ORDER BY ticket", ladder, *TICKETS_OPEN)
+    ]
+
+
+def read_playlists(store: Store, ladder: int, tickets: Sequence[int]) -> dict[int, TicketRow]:
+    """Those of these tickets that belong to a playlist, by number."""
+    rows = store.among(f"{_TICKET} AND playlist IS NOT NULL AND ticket IN ({{}})", (ladder,), tickets)
+    return {row[0]: _ticket(row) for row in rows}
+
+
+def read_states(store: Store, entries: Iterable[PlaylistTicket]) -> dict[PlaylistTicket, str]:
+    """The states of the existing tickets among these, of any ladders."""
+    by_ladder: dict[int, list[int]] = {}
+    for entry in sorted(set(entries)):
+        by_ladder.setdefault(entry.ladder, []).append(entry.ticket)
+    sql = "SELECT ticket, state FROM ticket WHERE ladder = ? AND ticket IN ({})"
+    return {
+        PlaylistTicket(ladder, ticket): state
+        for ladder, numbers in by_ladder.items()
+        for ticket, state in store.among(sql, (ladder,), numbers)
+    }
+
+
+def insert_tickets(store: Store, ladder: int, rows: Sequence[TicketRow]) -> None:
+    """Insert waiting tickets; the caller has taken the seats of their players."""
+    columns = ("ladder", "ticket", "change", "state", "queued_at", "seen_at", "body", "playlist")
+    listed = [
+        (
+            *(ladder, row.ticket, row.change, row.state, row.queued_at, row.seen_at, row.party.write()),
+            json.dumps(row.playlist) if row.playlist else None,
+        )
+        for row in rows
+    ]
+    store.insert(live_schema.ticket, columns, listed)
+
+
+def move_tickets(store: Store, ladder: int, moves: Mapping[int, TicketMove], change: int) -> None:
+    """Give tickets, by number, their new state and a change number."""
+    rows = [(ladder, ticket, *to, change) for ticket, to in moves.items()]
+    store.update(live_schema.ticket, ("ladder", "ticket"), (*TicketMove._fields, "change"), rows)
+
+
+def set_party(store: Store, ladder: int, ticket: int, party: Party, change: int) -> None:
+    """Replace the party of a ticket."""
+    sql = "UPDATE ticket SET body = ?, change = ? WHERE ladder = ? AND ticket = ?"
+    store.run(sql, party.write(), change, ladder, ticket)
+
+
+def waiting_among(store: Store, ladder: int, tickets: Sequence[int]) -> set[int]:
+    """The numbers of the waiting tickets among these."""
+    sql = "SELECT ticket FROM ticket WHERE ladder = ? AND state = ? AND ticket IN ({})"
+    return {row[0] for row in store.among(sql, (ladder, WAITING), tickets)}
+
+
+def read_seen(store: Store, ladder: int, tickets: Sequence[int]) -> dict[int, int]:
+    """The time of the last heartbeat of each waiting ticket among these, by number."""
+    sql = "SELECT ticket, seen_at FROM ticket WHERE ladder = ? AND state = ? AND ticket IN ({})"
+    return dict(store.among(sql, (ladder, WAITING), tickets))
+
+
+def set_seen(store: Store, ladder: int, tickets: Sequence[int], now: int) -> None:
+    """Write a heartbeat of each ticket; it gets no change number. Requires the ladder's change lock."""
+    store.run_among("UPDATE ticket SET seen_at = ? WHERE ladder = ? AND ticket IN ({})", (now, ladder), tickets)
+
+
+def postpone(store: Store, ladder: int, since: int | None, now: int, change: int) -> None:
+    """Shift the queueing times of open tickets so that the time from `since` to `now` does not count as waiting.
+
+    since  None: no waiting time counts before now
+    """
+    sql = (
+        "UPDATE ticket SET queued_at = CASE WHEN queued_at > ? THEN ? ELSE queued_at + ? END, change = ? "
+        "WHERE ladder = ? AND state IN (?, ?, ?) AND queued_at < ?"
+    )
+    until = -1 if since is None else since
+    store.run(sql, until, now, now - until, change, ladder, *TICKETS_OPEN, now)
+
+
+def delete_older_than_tickets(store: Store, ladder: int, before: int, most: int = 2000) -> None:
+    """Delete finished tickets that were queued before a time, the oldest first, at most `most`."""
+    sql = "SELECT ticket FROM ticket WHERE ladder = ? AND state IN (?, ?) AND queued_at < ? ORDER BY ticket LIMIT ?"
+    old = [row[0] for row in store.all(sql, ladder, MATCHED, GONE, before, most)]
+    store.run_among("DELETE FROM ticket WHERE ladder = ? AND ticket IN ({})", (ladder,), old)
+
+
+def _ticket(row: Row) -> TicketRow:
+    ticket, change, state, queued_at, seen_at, body, offer, match_id, ended, listed = row
+    playlist = () if listed is None else tuple(PlaylistTicket(*entry) for entry in json.loads(listed))
+    return TicketRow(ticket, change, state, queued_at, seen_at, Party.read(body), offer, match_id, ended, playlist)
+
+
+class StoredExperiment(NamedTuple):
+    """A stored experiment. number: of the change that started it;  body: JSON text;  microseconds, None: it runs."""
+
+    number: int
+    queue: str
+    started_at: int
+    stopped_at: int | None
+    body: str
+
+
+_QUEUE_EXPERIMENTS_COLUMNS = ("experiment", "queue", "started_at", "stopped_at", "body")
+
+
+def insert_queue_experiments(store: Store, ladder: int, experiment: StoredExperiment) -> None:
+    """Insert an experiment."""
+    store.insert(live_schema.queue_experiment, ("ladder", *_QUEUE_EXPERIMENTS_COLUMNS), [(ladder, *experiment)])
+
+
+def stop(store: Store, ladder: int, queue: str, now: int) -> None:
+    """End the running experiment of a queue, if there is one."""
+    sql = "UPDATE queue_experiment SET stopped_at = ? WHERE ladder = ? AND queue = ? AND stopped_at IS NULL"
+    store.run(sql, now, ladder, queue)
+
+
+def read_queue_experiments(store: Store, ladder: int, queue: str, since: int, until: int) -> list[StoredExperiment]:
+    """The experiments of a queue that ran at some time from `since` until before `until`, the latest first."""
+    sql = (
+        f"SELECT {', '.join(_QUEUE_EXPERIMENTS_COLUMNS)} FROM queue_experiment "
+        "WHERE ladder = ? AND queue = ? AND started_at < ? "
+        "AND (stopped_at IS NULL OR stopped_at > ?) ORDER BY experiment DESC"
+    )
+    return [StoredExperiment(*row) for row in store.all(sql, ladder, queue, until, since)]
+
+
+class StoredQueue(NamedTuple):
+    """A stored queue. change: the number of the change that last set it;  policy, rules: JSON texts."""
+
+    name: str
+    change: int
+    policy: str
+    rules: str
+
+
+def read_queues(store: Store, ladder: int) -> list[tuple[StoredQueue, StoredExperiment | None]]:
+    """The queues of a ladder, ordered by name, each with its running experiment."""
+    sql = (
+        "SELECT q.queue, q.change, q.policy, q.rules, e.experiment, e.queue, e.started_at, e.stopped_at, e.body "
+        "FROM queue q LEFT JOIN queue_experiment e ON e.ladder = q.ladder AND e.queue = q.queue "
+        "AND e.stopped_at IS NULL WHERE q.ladder = ? ORDER BY q.queue"
+    )
+    return [
+        (StoredQueue(*row[:4]), None if row[4] is None else StoredExperiment(*row[4:]))
+        for row in store.all(sql, ladder)
+    ]
+
+
+def read_changes(store: Store, ladder: int) -> dict[str, int]:
+    """The change number of each queue's present configuration, by queue name."""
+    return dict(store.all("SELECT queue, change FROM queue WHERE ladder = ?", ladder))
+
+
+def read_rules(store: Store, ladder: int, queue: str) -> str | None:
+    """The rules of a queue as JSON; None: there is no such queue."""
+    rows = store.all("SELECT rules FROM queue WHERE ladder = ? AND queue = ?", ladder, queue)
+    return rows[0][0] if rows else None
+
+
+def read_all_rules(store: Store) -> list[tuple[str, str]]:
+    """(ladder name, rules as JSON) of every queue of all ladders, ordered by ladder name."""
+    sql = "SELECT l.name, q.rules FROM queue q JOIN ladder l ON l.ladder = q.ladder ORDER BY l.name"
+    return [(ladder, rules) for ladder, rules in store.all(sql)]
+
+
+def read_names(store: Store) -> list[tuple[str, str]]:
+    """(ladder name, queue name) of every queue, ordered."""
+    sql = "SELECT l.name, q.queue FROM queue q JOIN ladder l ON l.ladder = q.ladder ORDER BY l.name, q.queue"
+    return [(ladder, queue) for ladder, queue in store.all(sql)]
+
+
+def put_queues(store: Store, ladder: int, queue: StoredQueue) -> None:
+    """Insert a queue, or replace the one with its name."""
+    columns = ("ladder", "queue", "change", "policy", "rules")
+    store.upsert(live_schema.queue, columns, [(ladder, *queue)])
+
+
+def delete_queues(store: Store, ladder: int, queue: str) -> None:
+    """Delete a queue."""
+    store.run("DELETE FROM queue WHERE ladder = ? AND queue = ?", ladder, queue)
+
+
+def ladders_with_queues(store: Store) -> list[int]:
+    """The ids of the ladders that have a queue, in no particular order."""
+    return [row[0] for row in store.all("SELECT DISTINCT ladder FROM queue")]
+
+
+def read_queue_filters(store: Store, ladder: int, players: Sequence[int]) -> dict[int, str]:
+    """The filters of those of these players who keep one, as JSON, by player id."""
+    sql = "SELECT player, body FROM queue_filter WHERE ladder = ? AND player IN ({})"
+    return dict(store.among(sql, (ladder,), players))
+
+
+def put_queue_filters(store: Store, ladder: int, player: int, body: str) -> None:
+    """Insert or replace a player's filter."""
+    store.upsert(live_schema.queue_filter, ("ladder", "player", "body"), [(ladder, player, body)])
+
+
+def delete_queue_filters(store: Store, ladder: int, player: int) -> bool:
+    """Delete a player's filter; return whether there was one."""
+    sql = "DELETE FROM queue_filter WHERE ladder = ? AND player = ? RETURNING player"
+    return bool(store.all(sql, ladder, player))
+
+
+class TrialMoment(TypedDict):
+    """The moment of an experiment in which a match was offered.
+
+    experiment  its number;  arm  "a" or "b";  elapsed  microseconds since its start
+    """
+
+    experiment: int
+    arm: str
+    elapsed: int
+
+
+class MatchForecast(TypedDict):
+    """The prediction of a match as its last player accepted; stored as JSON.
+
+    teams       ids of the players by team;  parties  sizes of the parties by team
+    odds        predicted score of each team; None: the ladder's system could not predict the match
+    spread      percentiles between the lowest and the highest player;  percentile  the mean of its players
+    waits       seconds from joining to the offer, of each ticket
+    estimates   further wait of each ticket as estimated when it joined: half wait less, and nine of ten; None: not
+                estimated; missing from matches of older versions
+    attributes, map  with which it is played; missing: none
+    trial       missing if no experiment ran
+    """
+
+    teams: list[list[int]]
+    parties: list[list[int]]
+    odds: list[float] | None
+    spread: float
+    percentile: float
+    waits: list[float]
+    estimates: NotRequired[Sequence[Sequence[float] | None]]
+    attributes: NotRequired[dict[str, str]]
+    map: NotRequired[str]
+    trial: NotRequired[TrialMoment]
+
+
+class FormedMatch(NamedTuple):
+    """A match formed by a queue. policy: number of the change that set the queue's policy; microseconds."""
+
+    match_id: str
+    queue: str
+    formed_at: int
+    policy: int
+    forecast: MatchForecast
+
+
+_FORMED_MATCHES_COLUMNS = ("match_id", "queue", "formed_at", "policy", "body")
+
+
+def insert_formed_matches(store: Store, ladder: int, match: FormedMatch) -> None:
+    """Insert a formed match."""
+    row = (ladder, *match[:4], json.dumps(match.forecast, sort_keys=True))
+    store.insert(live_schema.formed_match, ("ladder", *_FORMED_MATCHES_COLUMNS), [row])
+
+
+def read_formed_matches(store: Store, ladder: int, queue: str, since: int, until: int, limit: int) -> list[FormedMatch]:
+    """The matches that a queue formed at or after `since` and before `until`: the latest `limit`, oldest first."""
+    sql = f"SELECT {', '.join(_FORMED_MATCHES_COLUMNS)} FROM formed_match WHERE ladder = ? AND queue = ?"
+    period = "AND formed_at >= ? AND formed_at < ? ORDER BY formed_at DESC, match_id DESC LIMIT ?"
+    rows = store.all(f"{sql} {period}", ladder, queue, since, until, limit)
+    return [FormedMatch._make((*row[:4], json.loads(row[4]))) for row in reversed(rows)]
+
+
+OFFERS_OPEN, MADE, OFF = "open", "made", "off"
+AT_ONCE = 1000  # offers read at a time by `read_recent`
+
+
+class OfferSlot(TypedDict):
+    """A player of an offer. ticket: the ticket they wait in; role: the role they would play, None: any."""
+
+    player: str
+    id: int
+    ticket: int
+    role: str | None
+
+
+class OfferBody(TypedDict):
+    """The part of an offer that is stored as JSON.
+
+    match   the live match whose open slots are offered; None: a new match
+    odds    predicted score of each team, see LadderOdds; None: the ladder's system cannot predict such a match
+    spread  percentiles between the lowest and the highest player
+    waited  longest waiting time of its tickets in seconds;  costs  by name, as in matchmaking.Proposal
+    waits   waiting time of each ticket in seconds;  percentile  the mean of its players
+    estimates  further wait of each ticket as estimated when it joined: half, and nine of ten, wait less; None: unknown
+    policy  number of the change that set the queue's policy
+    attributes, map  with which it is played, as in matchmaking.Proposal; missing: none;  maps  that all players accept
+    trial   the moment of the queue's experiment; missing if none runs
+    The last eight are missing from offers of older versions; waits, estimates, percentile, policy and trial also from
+    those of open slots of a live match.
+    """
+
+    teams: list[list[OfferSlot]]
+    match: str | None
+    region: str | None
+    ping: float
+    odds: list[float] | None
+    spread: float
+    waited: float
+    costs: dict[str, float]
+    waits: NotRequired[list[float]]
+    estimates: NotRequired[Sequence[Sequence[float] | None]]
+    percentile: NotRequired[float]
+    policy: NotRequired[int]
+    attributes: NotRequired[dict[str, str]]
+    maps: NotRequired[list[str]]
+    map: NotRequired[str]
+    trial: NotRequired[TrialMoment]
+
+
+@dataclass(slots=True)
+class OfferRow:
+    """A stored offer. state: open, made (the match began) or off (cancelled); said: ids of players who accepted."""
+
+    offer: int
+    change: int
+    queue: str
+    state: str
+    made_at: int
+    deadline: int
+    match_id: str | None
+    body: OfferBody
+    said: set[int] = field(default_factory=set)
+
+    @property
+    def chairs(self) -> list[OfferSlot]:
+        """The slots of all players, team by team."""
+        return [slot for team in self.body["teams"] for slot in team]
+
+    @property
+    def tickets(self) -> list[int]:
+        """The numbers of its tickets, ascending."""
+        return sorted({slot["ticket"] for slot in self.chairs})
+
+
+_OFFERS_COLUMNS = ("offer", "change", "queue", "state", "made_at", "deadline", "match_id", "body", "said")
+_OFFER = f"SELECT {', '.join(_OFFERS_COLUMNS)} FROM offer WHERE ladder = ?"
+
+
+def read_offers(store: Store, ladder: int, offers: Sequence[int]) -> dict[int, OfferRow]:
+    """The existing offers among these numbers, by number."""
+    rows = store.among(f"{_OFFER} AND offer IN ({{}})", (ladder,), offers)
+    return {row[0]: _offer(row) for row in rows}
+
+
+def read_changed_offers(store: Store, ladder: int, after: int) -> list[OfferRow]:
+    """Every offer with a later change number, in order of changes."""
+    return [_offer(row) for row in store.all(f"{_OFFER} AND change > ? ORDER BY change, offer", ladder, after)]
+
+
+def read_recent(store: Store, ladder: int, since: int) -> Iterator[OfferRow]:
+    """Open offers, and offers made since a time that became matches, in order of changes, never many in memory."""
+    sql = (
+        f"{_OFFER} AND (state = ? OR (state = ? AND made_at >= ?)) "
+        "AND change >= ? AND (change > ? OR offer > ?) ORDER BY change, offer LIMIT ?"
+    )
+    offer, change = -1, -1
+    while rows := store.all(sql, ladder, OFFERS_OPEN, MADE, since, change, change, offer, AT_ONCE):
+        yield from map(_offer, rows)
+        offer, change = rows[-1][:2]
+
+
+def read_latest(store: Store, ladder: int, limit: int) -> list[OfferRow]:
+    """The latest offers in any state, newest first."""
+    return [_offer(row) for row in store.all(f"{_OFFER} ORDER BY offer DESC LIMIT ?", ladder, limit)]
+
+
+def read_maps(store: Store, ladder: int, queue: str, limit: int) -> list[str]:
+    """The maps of the latest offers of a queue in any state, at most `limit`, the latest last."""
+    sql = "SELECT body FROM offer WHERE ladder = ? AND queue = ? ORDER BY offer DESC LIMIT ?"
+    bodies = [json.loads(row[0]) for row in store.all(sql, ladder, queue, limit)]
+    return [body["map"] for body in reversed(bodies) if "map" in body and body["match"] is None]
+
+
+def insert_offers(store: Store, ladder: int, offers: Iterable[OfferRow]) -> None:
+    """Insert new offers."""
+    rows = [
+        (
+            *(ladder, offer.offer, offer.change, offer.queue, offer.state),
+            *(offer.made_at, offer.deadline, offer.match_id),
+            json.dumps(offer.body, ensure_ascii=False, sort_keys=True),
+            json.dumps(sorted(offer.said)),
+        )
+        for offer in offers
+    ]
+    store.insert(live_schema.offer, ("ladder", *_OFFERS_COLUMNS), rows)
+
+
+def update(store: Store, ladder: int, offers: Iterable[OfferRow]) -> None:
+    """Write the mutable columns of offers."""
+    rows = [
+        (ladder, offer.offer, offer.change, offer.state, offer.match_id, json.dumps(sorted(offer.said)))
+        for offer in offers
+    ]
+    store.update(live_schema.offer, ("ladder", "offer"), ("change", "state", "match_id", "said"), rows)
+
+
+def delete_older_than_offers(store: Store, ladder: int, before: int, most: int = 2000) -> None:
+    """Delete finished offers that were made before a time, the oldest first, at most `most`."""
+    sql = "SELECT offer FROM offer WHERE ladder = ? AND state IN (?, ?) AND made_at < ? ORDER BY offer LIMIT ?"
+    old = [row[0] for row in store.all(sql, ladder, MADE, OFF, before, most)]
+    store.run_among("DELETE FROM offer WHERE ladder = ? AND offer IN ({})", (ladder,), old)
+
+
+def _offer(row: Row) -> OfferRow:
+    offer, change, queue, state, made_at, deadline, match_id, body, said = row
+    return OfferRow(
+        offer, change, queue, state, made_at, deadline, match_id, body=json.loads(body), said=set(json.loads(said))
+    )
+
+
+class StoredPenalty(NamedTuple):
+    """A player's strikes as of `struck_at`. until: when they may queue again; microseconds since the epoch."""
+
+    strikes: float
+    struck_at: int
+    until: int
+
+
+_PENALTIES_COLUMNS = ("player", *StoredPenalty._fields)
+
+
+def read_penalties(store: Store, ladder: int, players: Sequence[int]) -> dict[int, StoredPenalty]:
+    """The penalties of those of these players who have any, by player id."""
+    sql = f"SELECT {', '.join(_PENALTIES_COLUMNS)} FROM penalty WHERE ladder = ? AND player IN ({{}})"
+    return {row[0]: StoredPenalty(*row[1:]) for row in store.among(sql, (ladder,), players)}
+
+
+def read_waits(store: Store, ladder: int, players: Sequence[int], now: int) -> dict[int, int]:
+    """When each of these players may queue again, by id; only players who still have to wait."""
+    sql = "SELECT player, until FROM penalty WHERE ladder = ? AND until > ? AND player IN ({})"
+    return dict(store.among(sql, (ladder, now), players))
+
+
+def put_penalties(store: Store, ladder: int, penalties: Mapping[int, StoredPenalty]) -> None:
+    """Insert or replace the penalties of players, by id."""
+    rows = [(ladder, player, *penalty) for player, penalty in penalties.items()]
+    store.upsert(live_schema.penalty, ("ladder", *_PENALTIES_COLUMNS), rows)
+
+
+def delete_penalties(store: Store, ladder: int, player: int) -> bool:
+    """Delete a player's penalty; return whether there was one."""
+    sql = "DELETE FROM penalty WHERE ladder = ? AND player = ? RETURNING player"
+    return bool(store.all(sql, ladder, player))
+
+
+class Seat(NamedTuple):
+    """A player's seat: the ticket they wait in, or the match they play. ladder: its id."""
+
+    ladder: int
+    ticket: int | None
+    match_id: str | None
+
+
+_SEATS_COLUMNS = ("player", *Seat._fields)
+
+
+def read_seats(store: Store, players: Sequence[int]) -> dict[int, Seat]:
+    """The seats of those of these players who have one, by player id."""
+    sql = f"SELECT {', '.join(_SEATS_COLUMNS)} FROM seat WHERE player IN ({{}})"
+    return {row[0]: Seat(*row[1:]) for row in store.among(sql, (), players)}
+
+
+def read_with_ladders(store: Store, players: Sequence[int]) -> list[tuple[int, str, Seat]]:
+    """(player id, name of the ladder, seat) of those of these players who have one, ordered by player id."""
+    sql = (
+        "SELECT s.player, l.name, s.ladder, s.ticket, s.match_id FROM seat s JOIN ladder l ON l.ladder = s.ladder "
+        "WHERE s.player IN ({})"
+    )
+    rows = store.among(sql, (), players)
+    return [(player, name, Seat(*seat)) for player, name, *seat in sorted(rows)]
+
+
+def insert_missing_seats(store: Store, seats: Mapping[int, Seat]) -> None:
+    """Insert seats by player id; players who have a seat keep it."""
+    rows = sorted((player, *seat) for player, seat in seats.items())
+    store.upsert(live_schema.seat, _SEATS_COLUMNS, rows, same=True)
+
+
+def move_seats(store: Store, players: Iterable[int], source: int, ladder: int, ticket: int) -> None:
+    """Give players whose seat is on ladder `source` the seat of a ticket of another ladder."""
+    sql = "UPDATE seat SET ladder = ?, ticket = ? WHERE ladder = ? AND player IN ({})"
+    store.run_among(sql, (ladder, ticket, source), sorted(players))
+
+
+def set_matches(store: Store, ladder: int, matches: Mapping[int, str]) -> None:
+    """Record which match players on this ladder play, by player id."""
+    rows = [(player, ladder, match_id) for player, match_id in sorted(matches.items())]
+    store.update(live_schema.seat, ("player", "ladder"), ("match_id",), rows)
+
+
+def delete_seats(store: Store, ladder: int, players: Iterable[int]) -> None:
+    """Delete the seats of players on this ladder."""
+    store.run_among("DELETE FROM seat WHERE ladder = ? AND player IN ({})", (ladder,), sorted(players))
+
+
+def delete_of_match_seats(store: Store, ladder: int, match_id: str, players: Iterable[int]) -> None:
+    """Delete the seats of players in a match; their seats elsewhere stay."""
+    sql = "DELETE FROM seat WHERE ladder = ? AND match_id = ? AND player IN ({})"
+    store.run_among(sql, (ladder, match_id), sorted(set(players)))
+
+
+def count_by_ladder(store: Store) -> list[Row]:
+    """(ladder id, waiting players, playing players, open matches with players) of each ladder with seats.
+
+    With the seats that hold on one ladder only.
+    """
+    sql = (
+        "SELECT ladder, COUNT(*) - COUNT(match_id), COUNT(match_id), COUNT(DISTINCT match_id) FROM "
+        "(SELECT ladder, match_id FROM seat UNION ALL SELECT ladder, match_id FROM ladder_seat) AS taken "
+        "GROUP BY ladder"
+    )
+    return store.all(sql)
+
+
+_LADDER_SEATS_COLUMNS = ("ladder", "player", "match_id")
+
+
+def read_ladder_seats(store: Store, ladder: int, players: Sequence[int]) -> dict[int, str]:
+    """The matches of those of these players who have a seat on this ladder only, by player id."""
+    sql = "SELECT player, match_id FROM ladder_seat WHERE ladder = ? AND player IN ({})"
+    return dict(store.among(sql, (ladder,), players))
+
+
+def insert_missing_ladder_seats(store: Store, ladder: int, players: Iterable[int], match_id: str) -> None:
+    """Insert seats in a match; players who have a seat keep it."""
+    rows = [(ladder, player, match_id) for player in sorted(players)]
+    store.upsert(live_schema.ladder_seat, _LADDER_SEATS_COLUMNS, rows, same=True)
+
+
+def delete_of_match_ladder_seats(store: Store, ladder: int, match_id: str, players: Iterable[int]) -> None:
+    """Delete the seats of players in a match."""
+    sql = "DELETE FROM ladder_seat WHERE ladder = ? AND match_id = ? AND player IN ({})"
+    store.run_among(sql, (ladder, match_id), sorted(set(players)))
+
+
+NOBODY = ""  # owner of a lease that was released or never held
+
+_TAKE = (
+    "INSERT INTO lease (name, owner, beat, held_at) VALUES (?, ?, 1, ?) ON CONFLICT (name) DO UPDATE SET "
+    "owner = excluded.owner, beat = lease.beat + 1, held_at = excluded.held_at "
+    "WHERE lease.owner = ? AND lease.beat = ? RETURNING beat"
+)
+
+
+class StoredLease(NamedTuple):
+    """A lease. held_at: time of the last heartbeat, microseconds since the epoch; None: never held."""
+
+    owner: str
+    beat: int
+    held_at: int | None
+
+
+def read_leases(store: Store, name: str) -> StoredLease:
+    """The lease of this name; owned by NOBODY, with no heartbeat, if it was never taken."""
+    rows = store.all("SELECT owner, beat, held_at FROM lease WHERE name = ?", name)
+    return StoredLease(*rows[0]) if rows else StoredLease(NOBODY, 0, None)
+
+
+def take(store: Store, name: str, owner: str, held_at: int, known: tuple[str, int]) -> int | None:
+    """Set the owner and increment the heartbeat, if the lease still has the (owner, heartbeat) `known`.
+
+    Returns the new heartbeat; None: the lease has changed.
+    """
+    rows = store.all(_TAKE, name, owner, held_at, *known)
+    return rows[0][0] if rows else None
+
+
+def write_test(store: Store, name: str, held_at: int) -> None:
+    """Write a row that no process holds, to see whether the database takes it."""
+    sql = (
+        "INSERT INTO lease (name, owner, beat, held_at) VALUES (?, ?, 1, ?) "
+        "ON CONFLICT (name) DO UPDATE SET beat = lease.beat + 1, held_at = excluded.held_at"
+    )
+    store.run(sql, name, NOBODY, held_at)
+
+
+def read_all(store: Store, prefix: str) -> dict[str, StoredLease]:
+    """The leases whose names begin with a prefix, by name, in its order."""
+    after = prefix[:-1] + chr(ord(prefix[-1]) + 1)
+    sql = "SELECT name, owner, beat, held_at FROM lease WHERE name >= ? AND name < ? ORDER BY name"
+    rows = store.all(sql, prefix, after)
+    return {row[0]: StoredLease(*row[1:]) for row in rows}
+
+
+def delete_leases(store: Store, name: str, beat: int) -> None:
+    """Delete a lease, unless its heartbeat has gone on."""
+    store.run("DELETE FROM lease WHERE name = ? AND beat = ?", name, beat)
+
+
+def release(store: Store, name: str, owner: str) -> None:
+    """Give the lease to NOBODY, if this owner has it."""
+    store.run("UPDATE lease SET owner = ? WHERE name = ? AND owner = ?", NOBODY, name, owner)

@@ -1,0 +1,526 @@
+"""Names that waiting players avoid and that no player had when they joined: their players may join later."""
+
+from __future__ import annotations
+
+import math
+import threading
+import time
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from typing import NamedTuple
+
+import numpy as np
+
+from evenmatch.durations import SECOND
+from evenmatch.errors import InputError
+from evenmatch.history import Floats
+from evenmatch.ledger import event_rows, rating_rows
+from evenmatch.ledger.codec import Ids
+from evenmatch.ledger.database import Database
+from evenmatch.ledger.events import Kind
+from evenmatch.ledger.ladder_rows import last_change
+from evenmatch.ledger.store import Head, Store
+from evenmatch.live import live_sql
+from evenmatch.live.live_sql import LiveMatchRow
+from evenmatch.matchmaking import LineUps, Met, Policy, Proposal, Queue, Waiting, propose, why
+from evenmatch.matchmaking.tickets import starts
+from evenmatch.matchmaking.wait_record import WaitEstimate
+from evenmatch.matchmaking.waiting import remember
+from evenmatch.queues import queue_sql, stored_queues
+from evenmatch.queues.parties import Level, ticket_of, with_levels, with_levels_of
+from evenmatch.queues.queue_sql import OfferRow, Party, TicketUpdate
+from evenmatch.queues.stored_queues import QueueSetup
+from evenmatch.systems import forecasts
+from evenmatch.systems.system import Records, Rules
+
+
+class AvoidedNames:
+    """The unknown names that the players of waiting tickets avoid."""
+
+    def __init__(self) -> None:
+        self._avoiders: defaultdict[str, dict[int, set[int]]] = defaultdict(dict)  # player ids by ticket, by name
+        self._names: dict[int, list[str]] = {}  # by ticket
+
+    def add(self, ticket: int, party: Party) -> None:
+        """Note what the members of a ticket avoid, instead of what was noted of it before."""
+        self.remove(ticket)
+        for member in party.members:
+            for name in member.get("avoid_unknown", ()):
+                self._avoiders[name].setdefault(ticket, set()).add(member["id"])
+                self._names.setdefault(ticket, []).append(name)
+
+    def remove(self, ticket: int) -> None:
+        """Forget a ticket that no longer waits."""
+        for name in self._names.pop(ticket, ()):
+            self._avoiders[name].pop(ticket, None)
+            if not self._avoiders[name]:
+                del self._avoiders[name]
+
+    def applied(self, party: Party) -> Party:
+        """The party, whose members avoid those who avoid them by name: it is enough if one of two avoids the other."""
+        if self._avoiders.keys().isdisjoint(party.names):
+            return party
+        members = []
+        for member in party.members:
+            changed = member.copy()
+            avoiders = self._avoiders.get(member["name"], {}).values()
+            changed["avoid"] = sorted({*member["avoid"], *(player for listed in avoiders for player in listed)})
+            members.append(changed)
+        return replace(party, members=tuple(members))
+
+
+KEPT = 86_400_000_000  # microseconds; offers are stored no longer
+
+
+class Meetings:
+    """Matches with their players and times: the end if known, otherwise the creation."""
+
+    def __init__(self) -> None:
+        self._times: dict[str, int] = {}
+        self._players: defaultdict[str, set[int]] = defaultdict(set)
+        self._matches: defaultdict[int, list[str]] = defaultdict(list)  # by player, the latest last
+        self._pruned = 0
+
+    @staticmethod
+    def longest(setups: Mapping[str, QueueSetup]) -> float:
+        """Seconds after the creation of a match when no queue counts its meetings any more."""
+        return max((setup.rematch_fade + setup.rules.longest_match for setup in setups.values()), default=0.0)
+
+    def add(self, match_id: str, time: int, players: Sequence[int]) -> None:
+        """Add players who have been in a match since a time."""
+        self._times[match_id] = max(time, self._times.get(match_id, time))
+        for player in set(players) - self._players[match_id]:
+            self._matches[player].append(match_id)
+        self._players[match_id].update(players)
+
+    def end(self, match_id: str, now: int) -> None:
+        """Set the end time of a match."""
+        if match_id in self._times:
+            self._times[match_id] = now
+
+    def of(self, now: int, fade: float) -> Callable[[int], tuple[Met, ...]]:
+        """A function that returns whom a player met in the last `fade` seconds, each once with the latest time."""
+        self._prune(now)
+        since = now - round(fade * 1e6)
+
+        def met(player: int) -> tuple[Met, ...]:
+            latest: dict[int, int] = {}
+            for match_id in self._matches.get(player, ()):
+                time = self._times[match_id]
+                if time > since:
+                    others = self._players[match_id] - {player}
+                    latest |= {other: max(time, latest.get(other, time)) for other in others}
+            return tuple(Met(*item) for item in sorted(latest.items()))
+
+        return met
+
+    def _prune(self, now: int) -> None:
+        if now - self._pruned < KEPT // 100:
+            return
+        self._pruned = now
+        for match_id in [match_id for match_id, ended in self._times.items() if ended < now - KEPT]:
+            del self._times[match_id]
+            for player in self._players.pop(match_id):
+                self._matches[player].remove(match_id)
+                if not self._matches[player]:
+                    del self._matches[player]
+
+
+FOLLOWED = 1000  # most events whose players are looked up; after more, all states are read again
+
+
+class LadderOdds:
+    """Predicts matches of one ladder as `POST …/odds` does: by its system, as of the last recorded match.
+
+    It is the `odds` of the policies of all the ladder's queues. States are kept between ticks and read again when they
+    change. Not thread-safe.
+
+    players  returns the players whose states are likely to be needed, for reading them in one go
+    """
+
+    def __init__(self, database: Database, ladder: str, players: Callable[[], Iterable[int]]) -> None:
+        self._database, self._ladder, self._players = database, ladder, players
+        self._head: Head | None = None
+        self._rules: Rules | None = None
+        self._row: dict[int, int] = {}
+        self._state: Records = np.empty(0, [])
+        self._ladders: Records | None = None
+        self._now, self._is_current = 0, False
+
+    def begin_tick(self, now: int) -> None:
+        """Predict matches at this time, microseconds; changes of the ladder are read at the next prediction."""
+        self._now, self._is_current = now, False
+
+    def __call__(self, line_ups: LineUps) -> Floats:
+        """See matchmaking.OddsFunction. Raises StoreError."""
+        chance = self._chances(line_ups)
+        return chance[:, 0] if line_ups.teams == 2 else np.maximum(chance, 1 - chance).max(axis=1)
+
+    def expected(self, matches: Sequence[Sequence[Sequence[int]]]) -> list[list[float] | None]:
+        """The predicted score of each team of these matches, given by the ids of its players; a draw counts half.
+
+        None: the system cannot predict the match, or a team is empty. Raises StoreError.
+        """
+        scores: list[list[float] | None] = [None] * len(matches)
+        for count in {len(teams) for teams in matches}:
+            chosen = [index for index, teams in enumerate(matches) if len(teams) == count and all(teams)]
+            teams = [team for index in chosen for team in matches[index]]
+            player = np.array([player for team in teams for player in team], np.int64)
+            chance = self._chances(LineUps(count, starts([len(team) for team in teams]), player, np.empty(0)))
+            first, second = np.triu_indices(count, 1)
+            total = np.zeros((len(chosen), count))
+            for pair in range(len(first)):
+                total[:, first[pair]] += chance[:, pair]
+                total[:, second[pair]] += 1 - chance[:, pair]
+            for index, expected in zip(chosen, (total / (count - 1)).tolist(), strict=True):
+                scores[index] = None if math.isnan(expected[0]) else expected
+        return scores
+
+    def _chances(self, line_ups: LineUps) -> Floats:
+        """The predicted score of the first team against the second, for each pair of teams; float64 (M, pairs)."""
+        players = line_ups.player.tolist()
+        rules, state, now = self._states(players)
+        if rules.system.teams not in (None, line_ups.teams):
+            return np.full((len(line_ups), line_ups.teams * (line_ups.teams - 1) // 2), np.nan)
+        rows = np.fromiter(map(self._row.__getitem__, players), np.int64, len(players))
+        teams = forecasts.LineUpTeams(line_ups.start, rows)
+        predicted = forecasts.line_up_forecasts(rules, state, teams, line_ups.teams, now, self._ladders)
+        chance: Floats = predicted[:, :, 0] + predicted[:, :, 1] / 2
+        return chance
+
+    def _states(self, players: Sequence[int]) -> tuple[Rules, Records, int]:
+        """The ladder's rules, the states that `_row` points into, and the time of the prediction."""
+        if not self._is_current or not self._row.keys() >= set(players):
+            with self._database.read() as store:
+                self._catch_up(store)
+                self._read({*players, *self._players()} - self._row.keys(), store)
+            self._is_current = True
+        assert self._head is not None
+        assert self._rules is not None
+        latest = self._now if self._head.time is None else max(self._now, self._head.time)
+        return self._rules, self._state, latest
+
+    def _catch_up(self, store: Store) -> None:
+        """Forget the states that have changed since they were read."""
+        old, head = self._head, store.head(self._ladder)
+        if old is None or self._is_replaced(old, head):
+            self._rules = event_rows.read_plan(store, head, head.planned).last_rules
+            self._row, self._state = {}, self._rules.newcomers(0)
+        elif head.position != old.position:
+            later = event_rows.read_between(store, head.ladder, old.position, head.position)
+            if any(kind == Kind.SEASON for kind, _, _ in later):
+                self._row, self._state = {}, self._state[:0]
+            for player in event_rows.changed_players(later).tolist():
+                self._row.pop(player, None)
+        assert self._rules is not None
+        self._head, self._ladders = head, rating_rows.read_ladders(head, self._rules)
+
+    @staticmethod
+    def _is_replaced(old: Head, head: Head) -> bool:
+        """Whether all states must be read again."""
+        same = (old.ladder, old.generation, old.corrected, old.planned)
+        is_far = head.position - old.position > FOLLOWED
+        return same != (head.ladder, head.generation, head.corrected, head.planned) or is_far
+
+    def _read(self, players: set[int], store: Store) -> None:
+        """Read the states of these players; those without a match here are newcomers."""
+        if not players:
+            return
+        assert self._head is not None
+        assert self._rules is not None
+        ids: Ids = np.array(sorted(players), np.int64)
+        roster = rating_rows.read_roster(store, self._head, self._rules, ids)
+        state = self._rules.newcomers(len(ids))
+        state[ids.searchsorted(roster.ids)] = roster.records
+        if len(self._state) > 2 * (len(self._row) + len(ids)):  # most of the kept rows are out of date
+            kept = np.fromiter(self._row.values(), np.int64, len(self._row))
+            self._state, self._row = self._state[kept], dict(zip(self._row, range(len(kept)), strict=True))
+        first = len(self._state)
+        self._state = np.concatenate((self._state, state))
+        self._row |= dict(zip(ids.tolist(), range(first, first + len(ids)), strict=True))
+
+
+BAND = 10  # percentiles
+JUST = 5.0  # seconds since a ticket joined after which its wait is not estimated any more
+FRESH = 0.5  # seconds for which read-only methods use the copy without reading changes
+
+
+@dataclass(slots=True)
+class WaitingTicket:
+    """A waiting ticket; seen_at: last heartbeat, as it was last read."""
+
+    party: Party
+    queued_at: int
+    seen_at: int
+
+
+class Counts(NamedTuple):
+    """Counts of what waits in a queue.
+
+    oldest   longest waiting time of a ticket in seconds; 0 if none waits
+    bands    players by percentile: 0 to 10, 10 to 20, …;  regions  players who can play in it, by region; none is 0
+    """
+
+    tickets: int
+    players: int
+    oldest: float
+    bands: tuple[int, ...]
+    regions: Mapping[str, int]
+
+
+class QueueState:
+    """The state that the matchmaker and `why` work on. Thread-safe: `lock` admits one thread at a time.
+
+    setups    the queues; the `odds` of their policies are those of this state
+    odds      predicts matches by the ladder's system
+    held      waiting tickets, by number;  offers  open offers, by number
+    openings  live matches with open slots to be filled, by id
+    refused   tickets that a queue rejected, with the reason
+    estimates  of the waits that was estimated at joining, for some tickets a second, by ticket and queue
+    """
+
+    def __init__(self, database: Database, ladder: int, name: str) -> None:
+        self.ladder = ladder
+        self.change = -1  # nothing read yet
+        self.setups: dict[str, QueueSetup] = {}
+        self.queues: dict[str, Queue] = {}
+        self.held: dict[int, WaitingTicket] = {}
+        self.offers: dict[int, OfferRow] = {}
+        self.openings: dict[str, LiveMatchRow] = {}
+        self.refused: dict[int, str] = {}
+        self.estimates: dict[int, dict[str, WaitEstimate]] = {}
+        self._arrived: list[int] = []  # tickets that joined since the last estimates
+        self._avoiding = AvoidedNames()
+        self.lock = threading.RLock()
+        self._database = database
+        self._meetings = Meetings()
+        self.odds = LadderOdds(database, name, self._players)
+        self._leveled: object = None  # the ratings that the levels of `held` are from
+        self._read = -float("inf")  # time of the last read, monotonic clock
+
+    def catch_up(self, now: int) -> None:
+        """Read the changes since the last call. Raises StoreError."""
+        with self.lock:
+            with self._database.read() as store:
+                last = last_change(store, self.ladder)
+                if last != self.change:
+                    self._read_changes(store, now)
+                    self._tell_waits(now)
+                self.change = last
+            self._read = time.monotonic()
+
+    def _read_changes(self, store: Store, now: int) -> None:
+        self._set_up(stored_queues.read(store, self.ladder))
+        since = now - round(self._meetings.longest(self.setups) * 1e6)
+        offer_rows: Iterable[OfferRow]
+        if self.change < 0:
+            offer_rows = queue_sql.read_recent(store, self.ladder, since)
+            matches = live_sql.read_open(store, self.ladder)
+            ticket_rows = queue_sql.read_waiting(store, self.ladder)
+        else:
+            offer_rows = queue_sql.read_changed_offers(store, self.ladder, self.change)
+            matches = live_sql.read_changed(store, self.ladder, self.change)
+            ticket_rows = queue_sql.read_changed_tickets(store, self.ladder, self.change)
+        for offer in offer_rows:
+            self._update_offer(offer)
+        for match in matches:
+            self._update_match(match, now)
+        for row in ticket_rows:
+            self._update_ticket(row, now)
+
+    def _tell_waits(self, now: int) -> None:
+        """Estimate the waits of some of the tickets that have just joined."""
+        arrived = [ticket for ticket in self._arrived if ticket in self.held]
+        self._arrived = []
+        just = [ticket for ticket in arrived if now - self.held[ticket].queued_at < JUST * SECOND]
+        for name, queue in self.queues.items() if just else ():
+            for ticket, wait in remember(queue, just, now, self.setups[name].policy_at(now)).items():
+                self.estimates.setdefault(ticket, {})[name] = wait
+
+    def _end_waits(self, tickets: Iterable[int], now: int, queue: str | None = None) -> None:
+        """Note that tickets no longer wait: with a match of this queue, or without one."""
+        for name in self.queues:
+            self.queues[name].waits.end(tickets, now, is_matched=name == queue)
+
+    def _set_up(self, setups: Mapping[str, QueueSetup]) -> None:
+        for name in self.queues.keys() - setups.keys():
+            del self.queues[name]
+        for name in setups.keys() - self.queues.keys():
+            self.queues[name] = Queue()
+        for name, setup in setups.items():
+            known = self.setups.get(name)
+            if known is None or known.change != setup.change:
+                self.setups[name] = setup.with_odds(self.odds)
+        self.setups = {name: self.setups[name] for name in setups}
+
+    def _players(self) -> list[int]:
+        return [player for held in self.held.values() for player in held.party.players]
+
+    def set_levels(self, ratings: object, levels: Callable[[Sequence[int]], Mapping[int, Level]], now: int) -> None:
+        """Read the levels of all waiting players again if `ratings`, which names the ladder's ratings, is new.
+
+        Levels are stored with a ticket when it joins; a correction or another system makes them obsolete.
+        """
+        with self.lock:
+            if ratings == self._leveled:
+                return
+            known = levels(self._players())
+            for ticket, held in self.held.items():
+                held.party = with_levels(held.party, known)
+                if any(ticket in queue for queue in self.queues.values()):
+                    self._take_out(ticket)
+                    self._join(ticket, now, arriving=False)
+            self._leveled = ratings
+
+    def _update_offer(self, offer: OfferRow) -> None:
+        self.offers.pop(offer.offer, None)
+        if offer.state != queue_sql.OFF:
+            self._end_waits(offer.tickets, offer.made_at, offer.queue if offer.body["match"] is None else None)
+        if offer.state == queue_sql.OFFERS_OPEN:
+            self.offers[offer.offer] = offer
+        elif offer.state == queue_sql.MADE and offer.match_id is not None:
+            self._meetings.add(offer.match_id, offer.made_at, [slot["id"] for slot in offer.chairs])
+
+    def _update_match(self, match: LiveMatchRow, now: int) -> None:
+        self.openings.pop(match.match_id, None)
+        if match.is_on and match.openings is not None:
+            self.openings[match.match_id] = match
+        if match.state != live_sql.OPEN:
+            self._meetings.end(match.match_id, now)
+
+    def _update_ticket(self, row: TicketUpdate, now: int) -> None:
+        if row.party is None:
+            self._forget(row.ticket, now)
+            return
+        self._avoiding.add(row.ticket, row.party)
+        stored = self._avoiding.applied(row.party)
+        if row.ticket not in self.held:
+            self.held[row.ticket] = WaitingTicket(stored, row.queued_at, row.seen_at)
+            self._join(row.ticket, now, arriving=row.change == row.ticket)
+            if row.change == row.ticket:
+                self._arrived.append(row.ticket)
+        else:
+            held, party = self.held[row.ticket], with_levels_of(stored, self.held[row.ticket].party)
+            if row.queued_at == held.queued_at and party == held.party:
+                return
+            held.queued_at, held.party = row.queued_at, party
+            self._take_out(row.ticket)
+            self._join(row.ticket, now, arriving=False)
+
+    def _forget(self, ticket: int, now: int) -> None:
+        self.refused.pop(ticket, None)
+        self.estimates.pop(ticket, None)
+        self._avoiding.remove(ticket)
+        self._end_waits((ticket,), now)
+        if self.held.pop(ticket, None) is not None:
+            self._take_out(ticket)
+
+    def _take_out(self, ticket: int) -> None:
+        for queue in self.queues.values():
+            if ticket in queue:
+                queue.leave(ticket)
+
+    def _join(self, ticket: int, now: int, *, arriving: bool) -> None:
+        held = self.held[ticket]
+        for name in held.party.queues:
+            if name not in self.queues:
+                continue
+            setup = self.setups[name]
+            met = self._meetings.of(now, setup.rematch_fade)
+            try:
+                queue_ticket = ticket_of(held.party, ticket, held.queued_at, setup.policy.roles, met)
+                self.queues[name].join(queue_ticket, arriving=arriving)
+            except InputError as error:  # for example when the queue's limit of regions is reached
+                self.refused[ticket] = str(error)
+
+    # read-only
+
+    @contextmanager
+    def _reading(self, now: int, change: int = 0) -> Iterator[None]:
+        with self.lock:
+            if self.change < change or time.monotonic() - self._read > FRESH:
+                self.catch_up(now)
+            yield
+
+    def why(self, waiting: Mapping[int, int], now: int) -> dict[int, dict[str, Waiting]]:
+        """What each waiting ticket among these waits for, by number and queue; `waiting`: change number by ticket."""
+        with self._reading(now, max(waiting.values(), default=0)):
+            return {
+                number: {
+                    name: why(number, queue, now, self.setups[name].policy_at(now))
+                    for name, queue in self.queues.items()
+                    if number in queue
+                }
+                for number in waiting
+                if number in self.held
+            }
+
+    def counts(self, now: int) -> dict[str, Counts]:
+        """Counts of waiting tickets and players, by queue."""
+        with self._reading(now):
+            return {name: self._count(name, now) for name in self.setups}
+
+    def _count(self, name: str, now: int) -> Counts:
+        waiting = [held for held in self.held.values() if name in held.party.queues]
+        members = [member for held in waiting for member in held.party.members]
+        bands, regions = [0] * (100 // BAND), dict.fromkeys(self.queues[name].region_names, 0)
+        for member in members:
+            bands[min(int(member["percentile"] // BAND), len(bands) - 1)] += 1
+            for region, ping in member["ping"].items():
+                limit = member["max_ping"]
+                if region in regions and (limit is None or ping <= limit):
+                    regions[region] += 1
+        oldest = max((now - held.queued_at for held in waiting), default=0) / 1e6
+        named = {region: count for region, count in regions.items() if count}
+        return Counts(len(waiting), len(members), max(oldest, 0.0), tuple(bands), named)
+
+    # for the matchmaker, which holds the lock across calls
+
+    def propose(self, now: int, taken: list[int]) -> tuple[list[tuple[str, Proposal]], set[int]]:
+        """Proposals as (queue, proposal), starting with the queue whose ticket waits longest, and the expired tickets.
+
+        Tickets of a proposal are taken out of all queues and added to `taken`; see `give_back`.
+        """
+        proposals: list[tuple[str, Proposal]] = []
+        expired: set[int] = set()
+        for name in sorted(self.queues, key=lambda queue: (self._oldest(queue), queue)):
+            proposed = propose(self.queues[name], now, self.policy(name, now))
+            expired.update(proposed.expired.tolist())
+            for proposal in proposed:
+                proposals.append((name, proposal))
+                self.take(proposal.tickets, taken)
+        return proposals, expired - set(taken)
+
+    def take(self, numbers: Sequence[int], taken: list[int]) -> None:
+        """Take tickets out of all queues and add them to `taken`."""
+        for ticket in numbers:
+            self._take_out(ticket)
+        taken += numbers
+
+    def give_back(self, numbers: Iterable[int], now: int) -> None:
+        """Put the tickets that still wait, as far as is known, back into their queues."""
+        for ticket in numbers:
+            if ticket in self.held and not any(ticket in queue for queue in self.queues.values()):
+                self._join(ticket, now, arriving=False)
+
+    @contextmanager
+    def without(self, players: Iterable[int], now: int) -> Iterator[None]:
+        """Take the tickets of these players out of all queues inside the `with` block."""
+        numbers = {queue.ticket_of(player) for player in players for queue in self.queues.values()}
+        taken: list[int] = []
+        self.take(sorted(ticket for ticket in numbers if ticket is not None), taken)
+        try:
+            yield
+        finally:
+            self.give_back(taken, now)
+
+    def policy(self, name: str, now: int) -> Policy:
+        """The policy in force in a queue."""
+        return self.setups[name].policy_at(now)
+
+    def _oldest(self, name: str) -> int:
+        queue = self.queues[name]
+        order = queue.order()
+        return int(queue.tickets["queued"][order].min()) if len(order) else 2**62

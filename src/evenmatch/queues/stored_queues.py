@@ -1,0 +1,224 @@
+"""An experiment of a queue as it is stored: its design and the two policies."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from functools import lru_cache
+from typing import TYPE_CHECKING, NamedTuple
+
+from evenmatch.errors import BadParameterError, UnknownNameError
+from evenmatch.experiment import ExperimentDesign
+from evenmatch.ledger.store import Store
+from evenmatch.ledger.text import check_text
+from evenmatch.options import Checked, known_values, number
+from evenmatch.policy import Policy
+from evenmatch.queues import queue_sql
+from evenmatch.queues.queue_sql import StoredExperiment, StoredQueue
+from evenmatch.wait_target import FEWEST, LONGEST, MOST, SHORTEST, WaitTarget
+
+if TYPE_CHECKING:
+    from evenmatch.matchmaking import OddsFunction
+
+
+SHARED = ("team_size", "teams", "roles", "attributes", "maps", "vetoes", "map_seed")  # the same players wait for both
+
+
+class QueueExperiment(NamedTuple):
+    """An experiment of a queue. Times are microseconds since the epoch.
+
+    number   of the change that started it;  stopped_at  None: it runs
+    first    the queue's policy when it started (arm a);  second  the policy that is tried (arm b)
+    """
+
+    number: int
+    queue: str
+    started_at: int
+    stopped_at: int | None
+    design: ExperimentDesign
+    first: Policy
+    second: Policy
+
+    @classmethod
+    def of(cls, stored: StoredExperiment) -> QueueExperiment:
+        """The experiment of a row."""
+        body = json.loads(stored.body)
+        design = ExperimentDesign.from_data(body["design"])
+        return cls(*stored[:4], design, Policy.from_data(body["first"]), Policy.from_data(body["second"]))
+
+    @property
+    def stored(self) -> StoredExperiment:
+        """The row of this experiment."""
+        body = {"design": self.design.to_data(), "first": self.first.to_data(), "second": self.second.to_data()}
+        return StoredExperiment(*self[:4], json.dumps(body, ensure_ascii=False, sort_keys=True))
+
+    def arm_at(self, time: int) -> str:
+        """The arm in force at a time: "a" or "b"."""
+        return self.design.slice_at(time - self.started_at).arm
+
+
+def second_policy(data: Mapping[str, object], first: Policy) -> Policy:
+    """Read the policy that is tried beside a queue's own.
+
+    Team sizes, roles, attributes and maps that are not given are the queue's.
+    Raises UnknownNameError and BadParameterError.
+    """
+    own = first.to_data()
+    second = Policy.from_data({name: own[name] for name in SHARED} | dict(data))
+    for name, value in second.to_data().items():
+        if name in SHARED and value != own[name]:
+            raise BadParameterError(
+                f"{name}={value}: expected {own[name]} as in the queue's own policy; the same players wait for both"
+            )
+    return second
+
+
+DAY = 86_400
+
+
+@dataclass(frozen=True, kw_only=True)
+class QueueRules(Checked):
+    """The rules of a queue besides its policy; times in seconds. Raises BadParameterError with the allowed range."""
+
+    accept_within: float = number(20.0, 1, DAY, "Time to answer an offer.")
+    heartbeat: float | None = number(
+        30.0, 10, DAY, "Time without a sign of life after which a ticket is dropped; none: never.", optional=True
+    )
+    tick: float = number(1.0, 0.05, 3600, "Time between two searches for matches.")
+    penalty: float = number(30.0, 0, 30 * DAY, "Waiting time after the first strike; each further strike doubles it.")
+    penalty_most: float = number(900.0, 0, 30 * DAY, "Longest waiting time after a strike.")
+    penalty_fades: float = number(3600.0, 1, 365 * DAY, "Half-life of strikes.")
+    longest_match: float = number(7200.0, 1, 30 * DAY, "Time after which an unreported match expires.")
+    auto_within: float | None = number(
+        None,
+        SHORTEST,
+        LONGEST,
+        "Fit the policy to the queue's own arrivals once a day, so that most players wait no longer; none: never.",
+        optional=True,
+    )
+    auto_share: float = number(0.9, FEWEST, MOST, "The share of the players to which `auto_within` applies.")
+
+    @property
+    def target(self) -> WaitTarget | None:
+        """The wait that the policy is fitted to; None: the policy stays as it was set."""
+        return None if self.auto_within is None else WaitTarget(within=self.auto_within, share=self.auto_share)
+
+    @classmethod
+    def from_data(cls, data: Mapping[str, object]) -> QueueRules:
+        """Read rules from a JSON document; missing ones get their defaults. Raises UnknownNameError."""
+        return cls(**known_values(cls, "rule of a queue", data))
+
+    def to_data(self) -> dict[str, object]:
+        """All rules, ready for JSON."""
+        return asdict(self)
+
+
+AUTO = "auto"  # in place of a preset: the queue keeps its policy, which is then fitted to its arrivals
+LONGEST_NAME = 64  # characters; the name is part of match ids
+
+
+class QueueSetup(NamedTuple):
+    """A queue's configuration. change: the number of the change that last set it;  experiment: the running one."""
+
+    name: str
+    change: int
+    policy: Policy
+    rules: QueueRules
+    experiment: QueueExperiment | None = None
+
+    def policy_at(self, time: int) -> Policy:
+        """The policy in force at a time, microseconds."""
+        if self.experiment is None or self.experiment.arm_at(time) == "a":
+            return self.policy
+        return self.experiment.second
+
+    @property
+    def rematch_fade(self) -> float:
+        """Seconds for which a meeting of two players counts, by any policy in use."""
+        return max(self.policy.rematch_fade, 0.0 if self.experiment is None else self.experiment.second.rematch_fade)
+
+    def with_odds(self, odds: OddsFunction) -> QueueSetup:
+        """The same with policies that predict matches by this function."""
+        experiment = self.experiment
+        if experiment is not None:
+            experiment = experiment._replace(second=dataclasses.replace(experiment.second, odds=odds))
+        return self._replace(policy=dataclasses.replace(self.policy, odds=odds), experiment=experiment)
+
+
+def check_name(name: str) -> None:
+    """Raise InputError or BadParameterError for an invalid queue name."""
+    check_text("queue name", name, blank=False)
+    if len(name) > LONGEST_NAME:
+        raise BadParameterError(
+            f"queue name {name[:20]!r}… has {len(name)} characters; at most {LONGEST_NAME} are allowed"
+        )
+
+
+def policy_of(data: Mapping[str, object], team_size: int | None) -> Policy:
+    """Read a policy from a JSON document; the default of team_size is the ladder's."""
+    if "team_size" not in data and team_size is not None:
+        return Policy.from_data({**data, "team_size": team_size})
+    return Policy.from_data(data)
+
+
+def with_auto(
+    data: Mapping[str, object], rules: QueueRules, before: QueueSetup | None
+) -> tuple[Mapping[str, object], QueueRules]:
+    """The policy and rules to set; for the preset `auto` the policy so far, and the default target if none is set.
+
+    before  the queue as it is; None: it is new, and begins with the default policy
+    """
+    if data.get("preset") != AUTO:
+        return data, rules
+    present = {} if before is None else before.policy.to_data()
+    if rules.auto_within is None:
+        rules = dataclasses.replace(rules, auto_within=WaitTarget().within)
+    return present | {name: value for name, value in data.items() if name != "preset"}, rules
+
+
+def read(store: Store, ladder: int) -> dict[str, QueueSetup]:
+    """The queues of a ladder by name, sorted by name."""
+    return {queue.name: _setup(queue, experiment) for queue, experiment in queue_sql.read_queues(store, ladder)}
+
+
+@lru_cache(1024)  # read in every transaction, rarely changed
+def _setup(queue: StoredQueue, experiment: StoredExperiment | None) -> QueueSetup:
+    return QueueSetup(
+        queue.name,
+        queue.change,
+        Policy.from_data(json.loads(queue.policy)),
+        QueueRules.from_data(json.loads(queue.rules)),
+        None if experiment is None else QueueExperiment.of(experiment),
+    )
+
+
+def ticks(store: Store) -> dict[str, float]:
+    """The shortest tick among each ladder's queues, by ladder name; only ladders with queues."""
+    shortest: dict[str, float] = {}
+    for ladder, rules in queue_sql.read_all_rules(store):
+        tick = QueueRules.from_data(json.loads(rules)).tick
+        shortest[ladder] = min(shortest.get(ladder, tick), tick)
+    return shortest
+
+
+def rules_of(store: Store, ladder: int, queue: str) -> QueueRules:
+    """The rules of a queue; the defaults if there is no such queue."""
+    rules = queue_sql.read_rules(store, ladder, queue)
+    return QueueRules() if rules is None else QueueRules.from_data(json.loads(rules))
+
+
+def put(store: Store, ladder: int, setup: QueueSetup) -> None:
+    """Insert or replace a queue."""
+    policy, rules = (
+        json.dumps(data, ensure_ascii=False, sort_keys=True) for data in (setup.policy.to_data(), setup.rules.to_data())
+    )
+    queue_sql.put_queues(store, ladder, StoredQueue(setup.name, setup.change, policy, rules))
+
+
+def find(known: Mapping[str, QueueSetup], name: str) -> QueueSetup:
+    """The queue of this name. Raises UnknownNameError, which lists the known queues."""
+    if name not in known:
+        raise UnknownNameError("queue", name, known)
+    return known[name]

@@ -1,0 +1,381 @@
+"""Backfill: open slots of live matches in the form that the matchmaker needs."""
+
+from __future__ import annotations
+
+import logging
+from collections import defaultdict
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from typing import NamedTuple
+
+from evenmatch.attributes import MAP
+from evenmatch.durations import SECOND
+from evenmatch.errors import InputError
+from evenmatch.ledger.store import Store
+from evenmatch.live.live_sql import LiveMatchRow, MatchSlot
+from evenmatch.matchmaking import Filling, Member, Opening, Policy, Proposal, Queue, Ticket, backfill, choose_map
+from evenmatch.matchmaking.tick import REMEMBERED
+from evenmatch.queues import queue_sql
+from evenmatch.queues.changes import QueueChanges
+from evenmatch.queues.parties import JoinProfiles, ticket_of
+from evenmatch.queues.playlists import with_locks
+from evenmatch.queues.queue_service import GRACE, QueueService
+from evenmatch.queues.queue_sql import OfferBody, OfferRow, OfferSlot, Party
+from evenmatch.queues.state import QueueState
+
+BUILT = 1 << 50  # smallest number of tickets that are made up for players who came without a ticket
+
+logger = logging.getLogger(__name__)
+
+
+class PresentPlayers(NamedTuple):
+    """Players in live matches: parties and queueing times by ticket; members without a stored ticket by player id."""
+
+    parties: Mapping[int, Party]
+    queued: Mapping[int, int]
+    built: Mapping[int, Member]
+
+
+def read_inside(
+    store: Store, ladder: int, matches: list[LiveMatchRow], levels: JoinProfiles, now: int
+) -> PresentPlayers:
+    """Read the players who are present in these matches."""
+    slots = [slot for match in matches for slot in match.slots() if _is_in(slot)]
+    numbers = {number for slot in slots if (number := slot.get("ticket")) is not None}
+    rows = queue_sql.read_tickets(store, ladder, sorted(numbers))
+    others = sorted({slot["id"] for slot in slots if slot.get("ticket") not in rows})
+    built = {
+        player: Member(player=player, percentile=level.percentile, rating=level.rating, within=100.0, loose=False)
+        for player, level in levels.of(store, others, now).items()
+    }
+    return PresentPlayers(
+        {number: row.party for number, row in rows.items()},
+        {number: row.queued_at for number, row in rows.items()},
+        built,
+    )
+
+
+def fill(match: LiveMatchRow, inside: PresentPlayers, queue: Queue, now: int, policy: Policy) -> Filling | None:
+    """Choose tickets for the open slots of a match; None: no ticket fits, or the match does not fit the policy."""
+    assert match.openings is not None
+    try:
+        teams = tuple(tuple(_tickets_of_slots(team, inside, match.started_at, policy)) for team in match.body["teams"])
+        seats = tuple(match.openings["seats"])
+        opening = Opening(
+            match=0,
+            formed=match.started_at,
+            teams=teams,
+            seats=seats,
+            region=match.body.get("region"),
+            attributes=_settings(match),
+        )
+        fillings = backfill([opening], queue, now, policy)
+    except InputError as error:
+        logger.warning("match %r cannot be filled: %s", match.match_id, error)
+        return None
+    return fillings[0] if fillings else None
+
+
+def spread_of(match: LiveMatchRow, inside: PresentPlayers, joining: list[Party]) -> float:
+    """Percentiles between the lowest and the highest player, of those in the match and those joining."""
+    present = [slot["id"] for slot in match.slots() if _is_in(slot)]
+    parties = [*inside.parties.values(), *joining]
+    percentiles = {member["id"]: member["percentile"] for party in parties for member in party.members}
+    percentiles |= {player: member.percentile for player, member in inside.built.items()}
+    new = [member["id"] for party in joining for member in party.members]
+    values = [percentiles[player] for player in [*present, *new] if player in percentiles]
+    return max(values) - min(values) if values else 0.0
+
+
+def line_up(match: LiveMatchRow, joining: list[list[int]]) -> list[list[int]]:
+    """The ids of the players of each team, of those in the match and those joining."""
+    present = [[slot["id"] for slot in team if _is_in(slot)] for team in match.body["teams"]]
+    return [[*team, *new] for team, new in zip(present, joining, strict=True)]
+
+
+def former(match: LiveMatchRow) -> set[int]:
+    """The ids of the players who have left a match."""
+    return {slot["id"] for slot in match.slots() if not _is_in(slot)}
+
+
+def _settings(match: LiveMatchRow) -> dict[str, str]:
+    """The attributes with which a match is played, and its map."""
+    settings = dict(match.body.get("attributes", {}))
+    return settings | {MAP: match.body["map"]} if "map" in match.body else settings
+
+
+def _is_in(slot: MatchSlot) -> bool:
+    spells = slot.get("spells")
+    return not spells or spells[-1][1] is None
+
+
+def _tickets_of_slots(team: list[MatchSlot], inside: PresentPlayers, formed: int, policy: Policy) -> list[Ticket]:
+    """The tickets of a team's players who are still in the match."""
+    present = [slot for slot in team if _is_in(slot)]
+    team_tickets: list[Ticket] = []
+    by_number: dict[int, set[int]] = {}
+    for slot in present:
+        number = slot.get("ticket")
+        if number is not None and number in inside.parties:
+            by_number.setdefault(number, set()).add(slot["id"])
+        else:
+            team_tickets.append(Ticket(id=BUILT + slot["id"], queued=formed, members=(inside.built[slot["id"]],)))
+    for number, players in by_number.items():
+        party, queued = inside.parties[number], inside.queued[number]
+        team_tickets.append(ticket_of(party, number, queued, policy.roles, _no_meetings, frozenset(players)))
+    return team_tickets
+
+
+def _no_meetings(_: int) -> tuple[()]:
+    """Earlier meetings of players who are already in the match do not matter."""
+    return ()
+
+
+@dataclass(frozen=True)
+class TickCounts:
+    """The result of a tick: numbers of new offers, of expired offers, and of dropped tickets."""
+
+    offers: tuple[int, ...] = ()
+    lapsed: tuple[int, ...] = ()
+    dropped: tuple[int, ...] = ()
+
+
+@dataclass
+class TickDecisions:
+    """The decisions of a tick.
+
+    lapsed   numbers of expired offers;  dropped  tickets to drop, with the reason
+    off      offers to call off, with the reasons for which tickets of them end
+    made     new offers as (queue, body);  taken  tickets that are out of all queues until the end of the tick
+    """
+
+    lapsed: list[int] = field(default_factory=list)
+    off: dict[int, dict[int, str]] = field(default_factory=dict)
+    dropped: dict[int, str] = field(default_factory=dict)
+    made: list[tuple[str, OfferBody]] = field(default_factory=list)
+    taken: list[int] = field(default_factory=list)
+
+    @property
+    def count(self) -> int:
+        """How many change numbers writing the decisions needs."""
+        return len(self.made) + bool(self.lapsed or self.off or self.dropped)
+
+
+class MatchmakerTick:
+    """A tick at one time, on an up-to-date queue state whose lock the caller holds.
+
+    since  when this process became the matchmaker: a missing heartbeat counts only from then on
+    """
+
+    def __init__(self, queue_service: QueueService, ladder: str, queue_state: QueueState, now: int, since: int) -> None:
+        self._queue_service, self._ladder, self._state = queue_service, ladder, queue_state
+        self._now, self._since = now, since
+        self._database = queue_service.service.database
+
+    def run(self, levels: JoinProfiles) -> TickCounts:
+        """Decide, then write."""
+        decisions = TickDecisions()
+        try:
+            self._decide(decisions, levels)
+            if not decisions.count:
+                return TickCounts()
+            stepped = with_locks({self._state.ladder: decisions.count}, partial(self._write, decisions))
+            self._state.catch_up(self._now)
+            return stepped
+        finally:
+            self._state.give_back(decisions.taken, self._now)
+
+    def _decide(self, decisions: TickDecisions, levels: JoinProfiles) -> None:
+        queue_state, now = self._state, self._now
+        decisions.lapsed = [offer.offer for offer in queue_state.offers.values() if offer.deadline < now]
+        decisions.dropped = dict(queue_state.refused)
+        if levels.view.settings.archived:
+            decisions.dropped |= dict.fromkeys(queue_state.held, "the ladder was archived")
+        if levels.plan.bans:
+            self._drop_banned(decisions, levels.plan.bans.keys())
+        self._drop_silent(decisions)
+        queue_state.take(list(decisions.dropped), decisions.taken)
+        self._fill_openings(decisions, levels)
+        proposals, expired = queue_state.propose(now, decisions.taken)
+        odds = queue_state.odds.expected([proposal.players for _, proposal in proposals])
+        for (queue, proposal), expected in zip(proposals, odds, strict=True):
+            decisions.made.append((queue, self._body(queue, proposal, expected)))
+        for ticket in sorted(expired):
+            waited = (now - queue_state.held[ticket].queued_at) // SECOND
+            reason = f"no match was found in {waited} s, the longest wait that its queue allows"
+            decisions.dropped.setdefault(ticket, reason)
+
+    def _drop_banned(self, decisions: TickDecisions, banned: Collection[int]) -> None:
+        """Drop tickets whose players were banned while they waited, and call off the offers to them."""
+        for ticket, held in self._state.held.items():
+            names = [member["name"] for member in held.party.members if member["id"] in banned]
+            if names:
+                decisions.dropped[ticket] = _banned(names)
+        for offer in self._state.offers.values():
+            if offer.offer in decisions.lapsed:
+                continue
+            names_of: defaultdict[int, list[str]] = defaultdict(list)
+            for slot in offer.chairs:
+                if slot["id"] in banned:
+                    names_of[slot["ticket"]].append(slot["player"])
+            if names_of:
+                decisions.off[offer.offer] = {ticket: _banned(names) for ticket, names in names_of.items()}
+
+    def _drop_silent(self, decisions: TickDecisions) -> None:
+        """Drop tickets without a recent heartbeat: first by the state in memory, then checked in the database."""
+        queue_state, now = self._state, self._now
+        silent: dict[int, int] = {}
+        for ticket, held in queue_state.held.items():
+            heartbeats = [
+                queue_state.setups[name].rules.heartbeat for name in held.party.queues if name in queue_state.setups
+            ]
+            known = [seconds for seconds in heartbeats if seconds is not None]
+            if not known or len(known) < len(heartbeats):
+                continue
+            limit = now - round((max(known) + GRACE) * SECOND)
+            if max(held.seen_at, self._since) < limit:
+                silent[ticket] = limit
+        if not silent:
+            return
+        with self._database.read() as store:
+            seen = queue_sql.read_seen(store, queue_state.ladder, sorted(silent))
+        for ticket, seen_at in seen.items():
+            queue_state.held[ticket].seen_at = seen_at
+            if seen_at < silent[ticket]:
+                decisions.dropped[ticket] = f"no sign of life for {(now - seen_at) // SECOND} s (heartbeat)"
+
+    def _fill_openings(self, decisions: TickDecisions, levels: JoinProfiles) -> None:
+        queue_state = self._state
+        offered = {offer.body["match"] for offer in queue_state.offers.values() if offer.offer not in decisions.lapsed}
+        matches = [match for match in queue_state.openings.values() if match.match_id not in offered]
+        if not matches:
+            return
+        with self._database.read() as store:
+            inside = read_inside(store, queue_state.ladder, matches, levels, self._now)
+        for match in sorted(matches, key=lambda match: (match.started_at, match.match_id)):
+            assert match.openings is not None
+            name = match.openings["queue"]
+            if name not in queue_state.queues:
+                continue
+            policy = queue_state.policy(name, self._now)
+            with queue_state.without(former(match), self._now):  # players who left it do not return to it
+                filling = fill(match, inside, queue_state.queues[name], self._now, policy)
+            if filling is not None:
+                decisions.made.append((name, self._filling_body(match, filling, inside)))
+                queue_state.take([ticket for team in filling.teams for ticket in team], decisions.taken)
+
+    def _body(self, queue: str, proposal: Proposal, expected: list[float] | None) -> OfferBody:
+        held = [self._state.held[ticket] for ticket in proposal.tickets]
+        percentiles = [member["percentile"] for waiting in held for member in waiting.party.members]
+        body: OfferBody = {
+            "teams": [self._slots(team, proposal.roles) for team in proposal.teams],
+            "match": None,
+            "region": proposal.region,
+            "ping": proposal.ping,
+            "odds": expected,
+            "spread": proposal.spread,
+            "waited": proposal.waited,
+            "costs": proposal.costs,
+            "waits": [max(self._now - waiting.queued_at, 0) / SECOND for waiting in held],
+            "estimates": [self._state.estimates.get(ticket, {}).get(queue) for ticket in proposal.tickets],
+            "percentile": sum(percentiles) / len(percentiles),
+            "policy": self._state.setups[queue].change,
+            "attributes": proposal.attributes,
+            "maps": list(proposal.maps),
+        }
+        experiment = self._state.setups[queue].experiment
+        if experiment is not None:
+            arm, elapsed = experiment.arm_at(self._now), self._now - experiment.started_at
+            body["trial"] = {"experiment": experiment.number, "arm": arm, "elapsed": elapsed}
+        return body
+
+    def _filling_body(self, match: LiveMatchRow, filling: Filling, inside: PresentPlayers) -> OfferBody:
+        by_team = [[self._state.held[ticket] for ticket in team] for team in filling.teams]
+        joining = [held for team in by_team for held in team]
+        new = [[player for held in team for player in held.party.players] for team in by_team]
+        body: OfferBody = {
+            "teams": [self._slots(team, {}) for team in filling.teams],
+            "match": match.match_id,
+            "region": match.body.get("region"),
+            "ping": 0.0,
+            "odds": self._state.odds.expected([line_up(match, new)])[0],
+            "spread": spread_of(match, inside, [held.party for held in joining]),
+            "waited": max(self._now - min(held.queued_at for held in joining), 0) / SECOND,
+            "costs": {},
+        }
+        if "attributes" in match.body:
+            body["attributes"] = match.body["attributes"]
+        if "map" in match.body:
+            body["map"] = match.body["map"]
+        return body
+
+    def _slots(self, team: tuple[int, ...], roles: dict[int, str | None]) -> list[OfferSlot]:
+        return [
+            {"player": member["name"], "id": member["id"], "ticket": ticket, "role": roles.get(member["id"])}
+            for ticket in team
+            for member in self._state.held[ticket].party.members
+        ]
+
+    def _write(self, decisions: TickDecisions, counts: Mapping[int, int]) -> TickCounts:
+        """Write the decisions that are still valid: tickets, offers and queues may have changed since.
+
+        counts  see QueueChanges
+        """
+        queue_state, now = self._state, self._now
+        with self._database.write() as store:
+            changes = QueueChanges(store, queue_state.ladder, now, counts, queue_state.setups)
+            changes.read_offers([*decisions.lapsed, *decisions.off])
+            still_open = [offer for offer in changes.offers.values() if offer.state == queue_sql.OFFERS_OPEN]
+            lapsed = [offer for offer in still_open if offer.offer not in decisions.off]
+            for offer in lapsed:
+                changes.lapse(offer)
+            for offer in still_open:
+                if offer.offer in decisions.off:
+                    changes.call_off(offer, decisions.off[offer.offer])
+            involved = {ticket for _, body in decisions.made for ticket in _tickets(body)} | decisions.dropped.keys()
+            waiting = queue_sql.waiting_among(store, queue_state.ladder, sorted(involved))
+            dropped = sorted(waiting & decisions.dropped.keys())
+            for ticket in dropped:
+                changes.drop(ticket, queue_state.held[ticket].party.players, decisions.dropped[ticket])
+            unchanged = self._unchanged(store)
+            valid = [
+                (queue, body) for queue, body in decisions.made if queue in unchanged and _tickets(body) <= waiting
+            ]
+            numbered = [(changes.first + index, *made) for index, made in enumerate(valid)]
+            self._choose_maps(store, numbered)
+            new = [self._offer(number, changes.last, queue, body) for number, queue, body in numbered]
+            for offer in new:
+                changes.put(offer)
+            changes.keep()
+            touched = self._queue_service.notifier.announce_changed(store, self._ladder, changes.touched)
+        self._queue_service.notifier.ring_changed(touched)
+        return TickCounts(tuple(offer.offer for offer in new), tuple(offer.offer for offer in lapsed), tuple(dropped))
+
+    def _unchanged(self, store: Store) -> set[str]:
+        """The names of the queues whose configuration is the one in memory."""
+        stored = queue_sql.read_changes(store, self._state.ladder)
+        return {name for name, setup in self._state.setups.items() if stored.get(name) == setup.change}
+
+    def _choose_maps(self, store: Store, numbered: list[tuple[int, str, OfferBody]]) -> None:
+        """Choose the map of each new match among those that its players accept, after the queue's latest ones."""
+        played: dict[str, list[str]] = {}
+        for number, queue, body in numbered:
+            if maps := body.get("maps"):
+                if queue not in played:
+                    played[queue] = queue_sql.read_maps(store, self._state.ladder, queue, REMEMBERED)
+                seed = self._state.policy(queue, self._now).map_seed
+                body["map"] = choose_map(maps, played[queue], seed, number)
+                played[queue].append(body["map"])
+
+    def _offer(self, number: int, change: int, queue: str, body: OfferBody) -> OfferRow:
+        deadline = self._now + round(self._state.setups[queue].rules.accept_within * SECOND)
+        return OfferRow(number, change, queue, queue_sql.OFFERS_OPEN, self._now, deadline, None, body)
+
+
+def _banned(names: Sequence[str]) -> str:
+    return f"{', '.join(map(repr, names))} {'is' if len(names) == 1 else 'are'} banned from the ladder"
+
+
+def _tickets(body: OfferBody) -> set[int]:
+    return {slot["ticket"] for team in body["teams"] for slot in team}

@@ -1,0 +1,1 @@
+"""Record finished matches: reports, imports, late matches and receipts."""

@@ -1,1 +1,0 @@
-"""Use cases over the ledger: the only package that reads the clock or opens transactions."""

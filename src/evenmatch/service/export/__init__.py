@@ -1,1 +1,0 @@
-"""Export a ladder as Arrow tables and as files."""

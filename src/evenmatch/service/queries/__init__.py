@@ -1,1 +1,0 @@
-"""Read-only queries: standings, matches, players, explanations, activity."""

@@ -1,1 +1,0 @@
-"""Matchmaking queues in the database: tickets, offers, penalties, and the matchmaker that one process runs."""

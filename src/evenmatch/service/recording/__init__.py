@@ -1,1 +1,0 @@
-"""Record finished matches: reports, imports and receipts."""

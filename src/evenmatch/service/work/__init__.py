@@ -1,1 +1,0 @@
-"""Long work on ladders: tasks that a worker process does for the service, one ladder at a time."""

@@ -1,0 +1,403 @@
+"""The lab of a ladder: its health over time, and the results of backtests, tuning and what-ifs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, NamedTuple
+from urllib.parse import urlencode
+
+from starlette.responses import Response
+
+from evenmatch import systems
+from evenmatch.errors import AccessError, ConflictError, InputError, UnknownNameError, UsageError
+from evenmatch.jobs.jobs import Job, Work
+from evenmatch.lab.queue.run_metrics import summary_of
+from evenmatch.ladders.rule_overrides import check_installed
+from evenmatch.options import shown
+from evenmatch.policy import presets
+from evenmatch.queues.audit import QueueAudit
+from evenmatch.queues.experiment_audit import ExperimentAudit
+from evenmatch.queues.stored_queues import find
+from evenmatch.rating import rules
+from evenmatch.web.forms import about, base_rules, chosen_rules, rules_form
+from evenmatch.web.page_request import PageRequest, address
+from evenmatch.web.view_models import LadderShown
+
+if TYPE_CHECKING:
+    from evenmatch.lab.ladder.health import LadderHealth
+    from evenmatch.lab.queue.runs import Run
+    from evenmatch.lab.queue.simulation import Steps, TrialCrowd
+    from evenmatch.web.lab_jobs import CachedHealth
+
+
+KINDS = {"backtest": "Backtest", "tuning": "Tuning", "what-if": "What if"}
+LATEST = 50  # latest jobs of the ladder that are searched for lab jobs
+RECENT = 400  # offers in the chart of waits
+JSON = "application/json"
+
+
+async def lab(visit: PageRequest) -> Response:
+    """Show the lab's tools, the ladder's health, and the latest results."""
+    view = await visit.site.work(visit.reading.view, visit.ladder)
+    report = visit.shared.lab_cache.known(view)
+    if report is None:
+        visit.shared.lab_cache.begin(visit.site, view)
+
+    def make() -> Mapping[str, object]:
+        from evenmatch.lab.ladder.health import floor_of  # noqa: PLC0415 - the lab is imported on first use
+
+        return {
+            "ladder": LadderShown.of(view),
+            "has_floor": floor_of(visit.reading.described(visit.ladder).rules) is not None,
+            "has_matches": bool(len(view.snapshot.board)),
+            "found": report,
+            "learned": _learned(report),
+            "jobs": jobs_of(visit)[:6],
+            "kinds": KINDS,
+            "has_queues": bool(visit.site.queue_service.queues(visit.ladder)),
+        }
+
+    return await visit.show("lab", make)
+
+
+def _learned(report: CachedHealth | None) -> tuple[list[int], list[tuple[str, list[str]]]] | None:
+    """The table of what was learned: matches at the top, meanings at the side; None where nothing was."""
+    if report is None or report.health is None or not report.health.learned:
+        return None
+    from evenmatch.lab.ladder.learning import shown_number  # noqa: PLC0415 - the lab is imported on first use
+
+    moments = report.health.learned
+    rows = [
+        (numbers[-1].meaning, [shown_number(number) for number in numbers])
+        for numbers in zip(*(moment.numbers for moment in moments), strict=True)
+    ]
+    return [moment.matches for moment in moments], rows
+
+
+async def health(visit: PageRequest) -> Response:
+    """Return a figure of the ladder's health as JSON."""
+    view = await visit.site.work(visit.reading.view, visit.ladder)
+    report = await visit.shared.lab_cache.health(visit.site, view)
+    if report.health is None:
+        raise InputError(report.findings[0])
+    return Response(await visit.site.work(_health_figure, report.health, visit.asked("of", "levels")), media_type=JSON)
+
+
+def _health_figure(measured: LadderHealth, name: str) -> str:
+    from evenmatch.web import lab_jobs  # noqa: PLC0415 - the lab is imported on first use
+
+    return lab_jobs.health_figure(measured, name)
+
+
+async def waits(visit: PageRequest) -> Response:
+    """Return the chart of waits as JSON."""
+    return Response(await visit.site.work(_waits, visit), media_type=JSON)
+
+
+def _waits(visit: PageRequest) -> str:
+    from evenmatch.web import lab_jobs  # noqa: PLC0415
+
+    return lab_jobs.waits_figure(visit.site.queue_service.recent(visit.ladder, RECENT))
+
+
+async def results(visit: PageRequest) -> Response:
+    """Show the result or the progress of a lab job; without a job id, the list of all."""
+    return await visit.show("lab_results", lambda: _results(visit))
+
+
+def _results(visit: PageRequest) -> Mapping[str, object]:
+    shared = {"ladder": LadderShown.of(visit.reading.view(visit.ladder)), "kinds": KINDS}
+    if not visit.asked("job"):
+        return shared | {"job": None, "jobs": jobs_of(visit)}
+    job = visit.site.jobs.find_on(visit.ladder, visit.asked("job"))
+    if job.kind not in KINDS:
+        raise UnknownNameError("result of the lab", job.job, [known.job for known in jobs_of(visit)])
+    figures: Mapping[str, object] = {}
+    if job.result is not None:
+        from evenmatch.web import lab_jobs  # noqa: PLC0415
+
+        figures = lab_jobs.figures_of(job.kind, job.result)
+    words = visit.shared.lab_cache.words.get((job.ladder, job.kind), "")
+    return shared | {"job": job, "found": job.result, "figures": figures, "words": words if job.result is None else ""}
+
+
+def jobs_of(visit: PageRequest) -> list[Job]:
+    """Return the lab jobs of this ladder, the latest first."""
+    return [job for job in visit.site.jobs.page(visit.ladder, None, LATEST) if job.kind in KINDS]
+
+
+def result_address(job: Job) -> str:
+    """Return the URL of the page that shows a job's result."""
+    return address("ladders", job.ladder, "lab", "results", job=job.job)
+
+
+LEAST, MOST = 5, 120  # seconds of tuning
+WARM_UP = (10, 90)  # percent
+Say = Callable[[str], None]
+
+
+async def backtest_form(visit: PageRequest) -> Response:
+    """Show the form of a backtest."""
+    return await visit.show("lab_backtest", lambda: _shared(visit))
+
+
+async def backtest(visit: PageRequest) -> Response:
+    """Start a backtest of the ladder's history."""
+    sent = await visit.fields()
+    form = dict(sent)
+    chosen = [value for name, value in sent if name == "system"]
+    with about("system"):
+        if not chosen:
+            raise UsageError("choose at least one system")
+    own = (await visit.site.work(visit.reading.described, visit.ladder)).rules.system.name
+    for system in chosen:
+        _check(system, own)
+    warm_up = _whole(form.get("warm_up", "50"), "warm_up", *WARM_UP) / 100
+
+    def work(say: Say) -> Work:
+        from evenmatch.web import lab_jobs  # noqa: PLC0415 - the lab is imported on first use
+
+        return lab_jobs.backtest_work(visit.site.service, visit.ladder, chosen, warm_up, say)
+
+    return await _begin(visit, "backtest", work)
+
+
+async def tuning_form(visit: PageRequest) -> Response:
+    """Show the form of a tuning."""
+    return await visit.show("lab_tuning", lambda: _shared(visit))
+
+
+async def tuning(visit: PageRequest) -> Response:
+    """Start a search for parameters that predict better."""
+    form = await visit.form()
+    system, seconds = form.get("system", ""), _whole(form.get("seconds", "20"), "seconds", LEAST, MOST)
+    present = (await visit.site.work(visit.reading.described, visit.ladder)).rules
+    _check(system, present.system.name)
+
+    def work(say: Say) -> Work:
+        from evenmatch.web import lab_jobs  # noqa: PLC0415
+
+        before = present if present.system.name == system else rules(system)
+        return lab_jobs.tuning_work(visit.site.service, visit.ladder, before, float(seconds), say)
+
+    return await _begin(visit, "tuning", work)
+
+
+async def what_if_form(visit: PageRequest) -> Response:
+    """Show the form of a comparison with other rules."""
+
+    def make() -> Mapping[str, object]:
+        present = visit.reading.described(visit.ladder).rules
+        chosen = base_rules(visit.typed, present)
+        return _shared(visit) | {"rules": rules_form(chosen, visit.typed)}
+
+    return await visit.show("lab_what_if", make)
+
+
+async def what_if(visit: PageRequest) -> Response:
+    """Start a comparison of the present standings with those under other rules."""
+    form = await visit.form()
+    if form.get("look"):  # the button of browsers without JavaScript: show the parameters of the selected system
+        return visit.go(f"{visit.here}?{urlencode({name: form.get(name, '') for name in ('system', 'preset')})}")
+    chosen = chosen_rules(form, (await visit.site.work(visit.reading.described, visit.ladder)).rules)
+
+    def work(say: Say) -> Work:
+        from evenmatch.web import lab_jobs  # noqa: PLC0415
+
+        return lab_jobs.what_if_work(visit.site.service, visit.ladder, chosen, say)
+
+    return await _begin(visit, "what-if", work)
+
+
+def _check(system: str, own: str) -> None:
+    """Raise UnknownNameError if the system is neither installed nor the ladder's own, which may come from a file."""
+    if system != own:
+        check_installed(system)
+
+
+def _shared(visit: PageRequest) -> dict[str, object]:
+    present = visit.reading.described(visit.ladder).rules
+    return {
+        "ladder": LadderShown.of(visit.reading.view(visit.ladder)),
+        "present": present,
+        "systems": list(dict.fromkeys([*systems.names(), present.system.name])),
+        "bounds": {"seconds": (LEAST, MOST), "warm_up": WARM_UP},
+        "form": visit.form_here(),
+    }
+
+
+async def _begin(visit: PageRequest, kind: str, work: Callable[[Say], Work]) -> Response:
+    """Start a job, or redirect to the running one of this kind. Raises AccessError if not logged in with a key."""
+    if visit.session is None or visit.is_player:  # it takes minutes of a processor
+        raise AccessError("starting a job in the lab requires a login with a key")
+    words, key = visit.shared.lab_cache.words, (visit.ladder, kind)
+
+    def say(message: str) -> None:
+        words[key] = message
+
+    def begin() -> tuple[Job, bool]:
+        say("waiting for its turn")
+        return visit.site.jobs.begin(kind, visit.ladder, work(say), sort="lab")
+
+    job, begun = await visit.site.work(begin)
+    if not begun:
+        return visit.go(result_address(job), f"A job of this kind is already running: {KINDS[kind]}.", is_good=False)
+    return visit.go(result_address(job))
+
+
+def _whole(text: str, field: str, low: int, high: int) -> int:
+    with about(field):
+        if not text.isdecimal() or not low <= int(text[:9]) <= high:
+            raise UsageError(f"expected a whole number from {low} to {high}, got {text[:20]!r}")
+    return int(text)
+
+
+PERIODS = {"day": 1, "week": 7, "month": 30, "all": None}  # days
+DAY = 86_400_000_000  # microseconds
+
+
+async def queue_audit(visit: PageRequest) -> Response:
+    """Show the audit of a queue, the first one by name unless another is asked for."""
+    return await visit.show("lab_audit", lambda: _audit(visit))
+
+
+def _audit(visit: PageRequest) -> Mapping[str, object]:
+    setups = {setup.name: setup for setup in visit.site.queue_service.queues(visit.ladder)}
+    values = {"ladder": LadderShown.of(visit.reading.view(visit.ladder)), "queues": list(setups), "periods": PERIODS}
+    if not setups:
+        return values | {"queue": None, "audit": None}
+    name = visit.asked("queue", next(iter(setups)))
+    find(setups, name)
+    period = visit.asked("period", "week")
+    days = PERIODS.get(period, PERIODS["week"])
+    now = visit.site.service.clock()
+    audited = visit.reading.queue_audit(visit.ladder, name, 0 if days is None else now - days * DAY, now)
+    return values | {
+        "queue": name,
+        "period": period,
+        "audit": audited,
+        "figure": _curve(audited),
+        "experiments": [_experiment(compared) for compared in audited.experiments],
+    }
+
+
+def _experiment(audited: ExperimentAudit) -> Mapping[str, object]:
+    """An experiment with its chart, and the options in which the policies differ: name, first and second value."""
+    from evenmatch.web import lab_jobs  # noqa: PLC0415 - the lab is imported on first use
+
+    first, second = audited.experiment.first.to_data(), audited.experiment.second.to_data()
+    changed = [(name, _shown(value), _shown(second[name])) for name, value in first.items() if value != second[name]]
+    return {"audit": audited, "figure": lab_jobs.experiment_figure(audited), "changed": changed}
+
+
+def _shown(value: object) -> str:
+    if isinstance(value, list):
+        return ", ".join(f"{after:g} s: {width:g}" for after, width in value)
+    return shown(value)
+
+
+def _curve(audited: QueueAudit) -> object:
+    from evenmatch.web import lab_jobs  # noqa: PLC0415 - the lab is imported on first use
+
+    return lab_jobs.calibration_figure(audited.curve)
+
+
+class Slider(NamedTuple):
+    """A range input: field name, label, unit, bounds, step and initial value."""
+
+    name: str
+    words: str
+    unit: str
+    low: float
+    high: float
+    step: float
+    first: float
+
+
+CROWD = (
+    Slider("arrivals", "Players who join per second", "", 0.5, 20, 0.5, 5),
+    Slider("team_size", "Players in a team", "", 1, 10, 1, 6),
+    Slider("strict", "Players whose filter never widens", " %", 0, 100, 5, 25),
+    Slider("patience", "Mean patience; 0: they never give up", " s", 0, 600, 10, 0),
+)
+STEPS = presets()["balanced"].steps
+WIDTHS = tuple(
+    Slider(f"w{index}", f"Width at step {index + 1}", "", 0, 100, 1, width) for index, (_, width) in enumerate(STEPS)
+)
+TIMES = tuple(
+    Slider(f"t{index}", f"Step {index + 1} after", " s", 1, 600, 1, after)
+    for index, (after, _) in enumerate(STEPS)
+    if index
+)
+
+
+async def queue(visit: PageRequest) -> Response:
+    """Show the sliders and the result of the simulation."""
+    values = {slider.name: _value(visit, slider) for slider in (*CROWD, *WIDTHS, *TIMES)}
+    runs: list[Run] = []
+    busy = ""
+    try:
+        async with visit.shared.lab_cache.turn():
+            runs = await visit.site.work(_simulate, visit, values, within=None)
+    except ConflictError as error:
+        busy = str(error)
+    return await visit.show("lab_queue", lambda: _queue(visit, values, runs, busy))
+
+
+def _value(visit: PageRequest, slider: Slider) -> float:
+    text = visit.asked(slider.name)
+    try:
+        value = float(text) if text else slider.first
+    except ValueError:
+        value = float("nan")
+    if not slider.low <= value <= slider.high:
+        raise UsageError(f"{slider.name} is {text[:20]!r}; expected a number from {slider.low:g} to {slider.high:g}")
+    return value
+
+
+def _simulate(visit: PageRequest, values: Mapping[str, float]) -> list[Run]:
+    """Simulate the visitor's policy, then the built-in presets, which are cached."""
+    from evenmatch.web import lab_jobs  # noqa: PLC0415 - the lab is imported on first use
+
+    crowd, steps = _trial_of(values)
+    runs = [lab_jobs.try_steps(crowd, steps)]
+    for name in presets():
+        key = (name, crowd)
+        run = visit.shared.lab_cache.run(key)
+        if run is None:
+            run = lab_jobs.try_preset(crowd, name)
+            visit.shared.lab_cache.keep(key, run)
+        runs.append(run)
+    return runs
+
+
+def _trial_of(values: Mapping[str, float]) -> tuple[TrialCrowd, Steps]:
+    from evenmatch.lab.queue.simulation import Steps, TrialCrowd  # noqa: PLC0415
+
+    crowd = TrialCrowd(
+        values["arrivals"], int(values["team_size"]), values["strict"] / 100.0, values["patience"] or None
+    )
+    times = (0.0, *(values[slider.name] for slider in TIMES))
+    return crowd, Steps(times, tuple(values[slider.name] for slider in WIDTHS))
+
+
+def _queue(visit: PageRequest, values: Mapping[str, float], runs: list[Run], busy: str) -> Mapping[str, object]:
+    shown: dict[str, object] = {
+        "ladder": LadderShown.of(visit.reading.view(visit.ladder)),
+        "values": {name: f"{value:g}" for name, value in values.items()},
+        "crowd": CROWD,
+        "steps": list(zip(WIDTHS, (None, *TIMES), strict=True)),
+        "busy": busy,
+        "rows": [summary_of(run) for run in runs],
+    }
+    if not runs:
+        return shown | {"verdict": [], "figures": {}, "widening": [], "minutes": 0.0}
+    from evenmatch.lab.queue.verdict import verdict  # noqa: PLC0415
+    from evenmatch.web import lab_jobs  # noqa: PLC0415
+
+    return shown | {
+        "verdict": verdict(runs),
+        "figures": lab_jobs.trial_figures(runs),
+        "widening": runs[0].policy.steps,
+        "minutes": 0.0 if runs[0].scenario is None else runs[0].scenario.minutes,
+    }
