@@ -1,6 +1,6 @@
 """Rows of whole matches -> a chunk of history, with players numbered over all chunks.
 
-Rows that are plain (grouped, complete, of the usual types) go through kernels; all others through `tables.assemble`,
+Rows that are plain (grouped, complete, of the usual types) go through kernels; all others through `tables.build`,
 which reports every bad row. Both give the same columns.
 """
 

@@ -1,6 +1,6 @@
 """Endpoints to report finished matches.
 
-`http.middleware.fast_path` answers reports that are certainly valid before they reach these endpoints.
+`http.middleware.FastPath` answers reports that are certainly valid before they reach these endpoints.
 """
 
 from __future__ import annotations

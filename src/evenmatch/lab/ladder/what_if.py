@@ -76,7 +76,7 @@ class RulesSide:
 
 
 class Score(NamedTuple):
-    """Quality of the predictions for the later half of the matches; see `lab.backtests.metrics`."""
+    """Quality of the predictions for the later half of the matches; see `lab.backtests.evaluation`."""
 
     log_loss: float
     accuracy: float | None
