@@ -20,7 +20,6 @@ from benchmarks import (
     ledger,
     load,
     matchmaking,
-    moving,
     online,
     pages,
     partitions,
@@ -54,7 +53,6 @@ BENCHMARKS: dict[str, Callable[[], Section]] = {
     "processes": processes.run,
     "day": day.run,
     "pages": pages.run,
-    "moving": moving.run,
     "start": start.run,
     "load": load.run,
 }

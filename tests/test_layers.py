@@ -346,9 +346,7 @@ BULK = {
     "rows.py",
     "postgres_rows.py",
     "generation_rows.py",
-    "keyed_rows.py",
-    "move_log.py",  # and its own table, which is there during a move only
-    "move_marks.py",
+    "table_copy.py",
     "schema.py",
     "live_schema.py",
 }  # of ledger/: for any table, or its definition

@@ -243,10 +243,6 @@ class DamageError(StoreError):
     """Stored data is not as evenmatch writes it. `evenmatch verify` lists it, and says what repairs it."""
 
 
-class MoveError(StoreError):
-    """The database is being moved to another one or was moved, or a move into it is not finished."""
-
-
 class FollowerError(EvenmatchError):
     """A write to a process that only reads. writes_at: where it would be taken; empty: not known."""
 

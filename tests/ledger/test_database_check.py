@@ -9,7 +9,6 @@ import pytest
 
 from evenmatch.durations import DAY
 from evenmatch.errors import DamageError
-from evenmatch.ledger import move_log
 from evenmatch.ledger.database_check import NO_AMCHECK, check_database
 from evenmatch.operations.open_database import DailyCheck
 from evenmatch.operations.service import Service
@@ -86,12 +85,6 @@ def test_a_trigger_that_evenmatch_did_not_make_is_found(filled):
             store.run("CREATE TRIGGER evil BEFORE INSERT ON player FOR EACH ROW EXECUTE FUNCTION evil()")
     (line,) = check_database(filled.database).damage
     assert ": trigger evil of table " in line
-
-
-def test_the_triggers_of_a_move_are_known(filled):
-    with filled.database.write() as store:
-        move_log.begin(store)
-    assert check_database(filled.database).damage == ()
 
 
 @pytest.fixture

@@ -13,6 +13,7 @@ from evenmatch.cli import (
     backtest,
     backup,
     compilation,
+    copy,
     corrections,
     demo,
     explain,
@@ -21,7 +22,6 @@ from evenmatch.cli import (
     key,
     ladder,
     learned,
-    move,
     odds,
     player,
     policies,
@@ -31,6 +31,7 @@ from evenmatch.cli import (
     replay_queue,
     sample,
     season,
+    secret,
     serve,
     simulate_queue,
     standings,
@@ -114,7 +115,7 @@ panels: dict[str, dict[str, Callable[..., None]]] = {
         "head": verify.command_head,
         "backup": backup.command_backup,
         "drill": backup.command_drill,
-        "move": move.command,
+        "copy": copy.command,
     },
     SERVICE: {"serve": serve.command, "demo": demo.command, "compile": compilation.command},
 }
@@ -126,7 +127,7 @@ groups_of_commands = {
     "season": season.app,
     "player": player.app,
     "key": key.app,
-    "secret": move.app,
+    "secret": secret.app,
     "queue": queue.app,
 }
 of_service = {"key", "secret", "queue"}

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
-from functools import partial
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -39,15 +38,6 @@ def command(
     no_matchmaker: Annotated[
         bool, typer.Option("--no-matchmaker", help="Leave matchmaking and webhooks to other processes.")
     ] = False,
-    next_db: Annotated[
-        str | None,
-        typer.Option(
-            "--next-db",
-            metavar="URL",
-            envvar="EVENMATCH_NEXT_DB",
-            help="The database to go on with once evenmatch move has moved --db to it.",
-        ),
-    ] = None,
     workers: Annotated[
         int | None,
         typer.Option("--workers", min=1, max=64, metavar="N", help="Processes that serve at the port: 1."),
@@ -83,10 +73,10 @@ def command(
         "workers": workers,
         "follower": follower or None,
     }
-    _serve(db, next_db, {name: value for name, value in given.items() if value is not None})
+    _serve(db, {name: value for name, value in given.items() if value is not None})
 
 
-def _serve(db: str, next_db: str | None, given: dict[str, object]) -> None:
+def _serve(db: str, given: dict[str, object]) -> None:
     with needing("serve", "the service"):
         from evenmatch.http import logs
         from evenmatch.http.listening import address_of, listen
@@ -94,17 +84,17 @@ def _serve(db: str, next_db: str | None, given: dict[str, object]) -> None:
         from evenmatch.http.processes.supervisor import check_supported
 
     options = read_options(given)
-    check_supported(options.workers, db, next_db)
+    check_supported(options.workers, db)
     with listen(options) as listening:
 
         def print_address() -> None:
             print(f"serving at {address_of(listening)}", flush=True)
 
         if options.workers == 1:
-            serve_here(db, options, listening, print_address, next_db=next_db)
+            serve_here(db, options, listening, print_address)
         else:
             logs.begin(options)
-            _supervise(db, next_db, given, options, listening, print_address)
+            _supervise(db, given, options, listening, print_address)
 
 
 def serve_here(
@@ -113,49 +103,26 @@ def serve_here(
     listening: socket.socket,
     serving: Callable[[], None],
     group: ProcessGroup | None = None,
-    next_db: str | None = None,
 ) -> None:
     """Serve in this process.
 
-    group    the serving processes that share the port; None: this is the only one
-    next_db  the database to go on with once `db` was moved to it
+    group  the serving processes that share the port; None: this is the only one
     """
     with needing("serve", "the service"):
         from evenmatch.http import logs
-        from evenmatch.http.server import DatabaseChange, in_background, serve
-        from evenmatch.ladders.standings import SharedViews
-        from evenmatch.operations.move import check_served
-        from evenmatch.operations.next_database import NextDatabase
+        from evenmatch.http.server import serve
         from evenmatch.operations.open_database import open_served
         from evenmatch.web.app import pages
 
-    views, writes_at = None if group is None else group.views, options.writes_at if options.follower else None
-    shown_pages = pages if options.pages else None
-    with open_served(db, views, writes_at) as service:
-        next_views = None if group is None else SharedViews(group.next_views)
-        change = None if next_db is None else DatabaseChange(NextDatabase(service.database, next_db, next_views))
-        if change is None:
-            check_served(service.database)
+    with open_served(db, options.writes_at if options.follower else None) as service:
         logs.begin(options, None if group is None else group.number)
         if group is None or group.supervision.start.is_first:
             _note_missing_key(service, db, open_reads=options.open_reads)
-        begin = partial(serve, options=options, listening=listening, pages=shown_pages, group=group)
-        moved, tell = None if change is None else change.look(), serving
-        if moved is None:
-            moved, tell = begin(service, ready=serving, change=change), _nothing
-        if moved is not None:
-            with moved:
-                in_background(service.close)
-                begin(moved, ready=tell)
-
-
-def _nothing() -> None:
-    """Do nothing: the caller of `serve` was told before."""
+        serve(service, options, listening, serving, pages=pages if options.pages else None, group=group)
 
 
 def _supervise(
     db: str,
-    next_db: str | None,
     given: dict[str, object],
     options: Options,
     listening: socket.socket,
@@ -166,7 +133,7 @@ def _supervise(
 
     command = (sys.executable, "-m", "evenmatch.cli.serving_process")
     try:
-        Supervisor(command, db, given, options, listening, next_db).run(serving)
+        Supervisor(command, db, given, options, listening).run(serving)
     except StartError as error:
         raise SystemExit(error.status) from None  # the process has printed why
 

@@ -26,7 +26,7 @@ def _serve() -> None:
     with socket.socket(fileno=start.listening) as listening:
         tell = partial(supervision.tell, SERVING)
         group = ProcessGroup.join(supervision)
-        serve_here(start.database, read_options(start.given), listening, tell, group, start.next_database)
+        serve_here(start.database, read_options(start.given), listening, tell, group)
 
 
 if __name__ == "__main__":

@@ -19,7 +19,6 @@ from evenmatch.errors import (
     ForbiddenError,
     HostError,
     InputError,
-    MoveError,
     NotYetError,
     RateLimitError,
     StillRunningError,
@@ -60,7 +59,6 @@ TABLE: Sequence[tuple[type[EvenmatchError], ProblemKind]] = (
     (AccessError, ProblemKind(401, "unauthorized", "A valid key or token is needed")),
     (BusyError, ProblemKind(503, "busy", "Too much of this waits already")),
     (FollowerError, FOLLOWER),
-    (MoveError, ProblemKind(503, "moving", "The database is being moved")),
     (StoreError, ProblemKind(503, "database", "The database does not answer")),
     (EvenmatchError, ProblemKind(500, "error", "Something went wrong")),
 )
@@ -152,15 +150,9 @@ def refused_problem(error: EvenmatchError, context: RequestContext) -> Problem:
     """The problem of that response."""
     if isinstance(error, StoreError):
         log.error("database", request=context.id, error=str(error))
-        if isinstance(error, MoveError):
-            error = MoveError(
-                "the database is being moved or was moved, and this process cannot write to it any more; nothing was "
-                "stored: send the request again with the same id"
-            )
-        else:
-            error = StoreError(
-                "the database does not answer; nothing was partly stored: send the request again with the same id"
-            )
+        error = StoreError(
+            "the database does not answer; nothing was partly stored: send the request again with the same id"
+        )
     return problem_of(within(context.ladders, error), context.id)
 
 

@@ -43,7 +43,6 @@ from evenmatch.live.live_matches import Running
 from evenmatch.operations import master_secret
 from evenmatch.operations.clock import DatabaseClock
 from evenmatch.operations.kernels import Compilation, Kernels
-from evenmatch.operations.next_database import NextDatabase
 from evenmatch.operations.service import Service
 from evenmatch.queues.policy_fits import AutoPolicies
 from evenmatch.queues.queue_service import QueueService
@@ -137,52 +136,10 @@ class StopDeadline:
             os._exit(0)  # a stop that was requested is not a failure
 
 
-RARELY, OFTEN = 1.0, 0.05  # seconds between two looks at the database: usually, and while it is being moved
-
-
-class DatabaseChange:
-    """Waits until the database of a process was moved, and opens the next one.
-
-    opened  the service of the next database, from then on
-    """
-
-    def __init__(self, next_database: NextDatabase) -> None:
-        self._next, self._problem = next_database, ""
-        self.opened: Service | None = None
-
-    def look(self) -> Service | None:
-        """The service of the next database if that is open already; then `wait` is not needed."""
-        self._is_close()
-        return self.opened
-
-    async def wait(self, leave: Callable[[], None]) -> None:
-        """Look at the database until the next one is open, then call `leave`."""
-        while self.opened is None:
-            await asyncio.sleep(OFTEN if await asyncio.to_thread(self._is_close) else RARELY)
-        leave()
-
-    def _is_close(self) -> bool:
-        """Open the next database if that is possible; whether it can be expected soon."""
-        try:
-            self.opened = self._next.open()
-        except EvenmatchError as error:
-            if str(error) != self._problem:
-                log.error("next database", error=str(error))
-            self._problem = str(error)
-            return False
-        return self._next.is_moving
-
-
-def in_background(act: Callable[[], None]) -> None:
-    """Run what ends the work on the former database, while the process already serves the next one."""
-    threading.Thread(target=act, name="evenmatch-former-database", daemon=True).start()
-
-
 Worker = tuple[str, Callable[[threading.Event], None]]
 INTERRUPTED = 130  # the exit code
 AGAIN = 1.0  # seconds until a worker that failed with a bug is restarted
 FLUSH = 5.0  # seconds between two looks at what was only counted for the log
-LEAVE = 1  # seconds for the requests that run when the process changes to another database; none of them can write
 
 
 def site_over(
@@ -252,11 +209,8 @@ def matchmaking(site: Site) -> list[Worker]:
 
 
 @asynccontextmanager
-async def beside(site: Site, deadline: StopDeadline, change: DatabaseChange | None = None) -> AsyncIterator[None]:
-    """Run the background workers while the block runs; end them within their share of the time to stop.
-
-    change  if it has opened the next database, the process does not wait for their end
-    """
+async def beside(site: Site, deadline: StopDeadline) -> AsyncIterator[None]:
+    """Run the background workers while the block runs; end them within their share of the time to stop."""
     stop = threading.Event()
     threads = [
         threading.Thread(target=guarded, args=(name, run, stop), name=f"evenmatch-{name}", daemon=True)
@@ -283,10 +237,7 @@ async def beside(site: Site, deadline: StopDeadline, change: DatabaseChange | No
         stop.set()
         flushing.cancel()
         repeated.flush(everything=True)
-        if change is not None and change.opened is not None:
-            in_background(end)
-        else:
-            await asyncio.to_thread(end)
+        await asyncio.to_thread(end)
 
 
 async def _flush_log() -> None:
@@ -335,12 +286,6 @@ class _Server(uvicorn.Server):
         if self.should_exit and sig == signal.SIGINT:
             os._exit(INTERRUPTED)
         self._deadline.ask()
-        self._site.stopping.set()
-        self.should_exit = True
-
-    def leave(self) -> None:
-        """End like `handle_exit`, but soon: the process goes on with another database."""
-        self.config.timeout_graceful_shutdown = LEAVE
         self._site.stopping.set()
         self.should_exit = True
 
@@ -397,17 +342,13 @@ def serve(
     pages: Pages | None = None,
     compilation: Compilation | None = None,
     group: ProcessGroup | None = None,
-    change: DatabaseChange | None = None,
-) -> Service | None:
+) -> None:
     """Serve until Ctrl-C or SIGTERM; accepted requests are finished first, as far as `stop_within` allows.
-
-    Returns the service of another database if this process is to go on with that one; else None.
 
     ready  called as soon as requests are answered
     pages  the web site; None: serve only the API
     compilation  the compilation of the kernels, if it was started before
     group  the serving processes that share the port; None: this is the only one
-    change  ends this, too, once it has opened another database; `listening` stays open for it
     Raises SecretError without the master secret of the database, EvenmatchError if the server cannot start.
     """
     master_secret.confirm(service.database)
@@ -416,8 +357,7 @@ def serve(
 
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
-        async with beside(site, deadline, change):
-            changing = None if change is None else asyncio.create_task(change.wait(server.leave))
+        async with beside(site, deadline):
             log.info(
                 "serving",
                 address=address_of(listening),
@@ -427,9 +367,8 @@ def serve(
             ready()
             telling = None if group is None else asyncio.create_task(tell_ready(site, group.supervision))
             yield
-            for task in (telling, changing):
-                if task is not None:
-                    task.cancel()
+            if telling is not None:
+                telling.cancel()
         log.info("stopped")
 
     protocol_limits = ProtocolLimits(options.head_within, float(options.body_rate))
@@ -455,9 +394,8 @@ def serve(
         log.warning("FORWARDED_ALLOW_IPS is not read", instead="EVENMATCH_TRUSTED_PROXIES")
     server = _Server(config, protocol, site, deadline)
     deadline.start()
-    server.run([listening if change is None else listening.dup()])
+    server.run([listening])
     if site.exchange is not None:
         site.exchange.close()
     if not server.started:
         raise EvenmatchError("the service could not start; see the log")
-    return None if change is None or deadline.is_asked else change.opened

@@ -2,20 +2,13 @@
 
 from __future__ import annotations
 
-import fcntl
 import json
-import mmap
-import os
-import pickle
-import struct
 import threading
 import time
-from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager, suppress
-from dataclasses import dataclass, fields, replace
+from contextlib import suppress
+from dataclasses import dataclass, replace
 from functools import cached_property
 from hashlib import blake2b
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -35,7 +28,6 @@ from evenmatch.ledger.store import Head, Store
 from evenmatch.standings.board import Board, Snapshot, snapshot
 from evenmatch.standings.division import settle
 from evenmatch.standings.percentile_decay import lowered
-from evenmatch.standings.rules import StandingsRules
 from evenmatch.systems.system import timeless
 
 __all__ = (
@@ -130,149 +122,6 @@ class View:
         return np.where(placed, percentile, UNSHOWN), np.where(placed, division.astype(np.int64), UNSHOWN)
 
 
-FEWEST = 1000  # players: smaller views are computed as fast as they are read
-SIGN = 1.0  # seconds between two signs of life of a process that computes a view
-PATIENCE = 5.0  # seconds without one after which it counts as frozen, and stops the others no longer
-FIRST_PATIENCE = 30.0  # the same where all players are read: some steps of that hold the interpreter's lock for seconds
-LOOK = 0.005  # seconds between two looks whether it has
-ALIGNED = 64  # bytes: an array begins at a multiple of it
-HEAD = struct.Struct("<16sddQQ")  # layout, begun, taken, bytes of the pickle, number of arrays
-SPAN = struct.Struct("<QQ")  # begin and length of an array
-
-
-def _layout() -> bytes:
-    """A digest of what a file contains: during a reload, processes of two versions share the folder."""
-    classes = (View, Snapshot, Board, Settings, StandingsRules)
-    names = [[field.name for field in fields(each)] for each in classes]
-    return blake2b(repr((names, Head._fields, np.__version__)).encode(), digest_size=16).digest()
-
-
-LAYOUT = _layout()
-
-
-class SharedViews:
-    """The folder of views that the processes of a machine share. Safe to share between threads.
-
-    fewest  players of a view that is shared
-    """
-
-    def __init__(self, folder: Path, fewest: int = FEWEST) -> None:
-        self._folder, self._fewest = folder, fewest
-
-    def find(self, ladder: str, after: float) -> View | None:
-        """The latest view of a ladder; None if there is none that began after a time of the monotonic clock."""
-        with suppress(OSError), self._path(ladder).open("rb") as file:
-            layout, begun, _, size, count = HEAD.unpack(file.read(HEAD.size))
-            if layout != LAYOUT or begun < after:
-                return None
-            memory = memoryview(mmap.mmap(file.fileno(), 0, prot=mmap.PROT_READ))
-            begin = HEAD.size + count * SPAN.size
-            spans = SPAN.iter_unpack(memory[HEAD.size : begin])
-            arrays = [memory[first : first + length] for first, length in spans]
-            view = pickle.loads(memory[begin : begin + size], buffers=arrays)
-            assert isinstance(view, View)
-            return view
-        return None
-
-    def publish(self, view: View) -> View:
-        """Let other processes have a view; return it with its arrays in the shared memory.
-
-        A small view, and one for which the file system has no room, is returned as it is.
-        """
-        if len(view.snapshot.board) < self._fewest:
-            return view
-        if view.settings.show != "rating":
-            _ = view.shown  # the others need it, too
-        path = self._path(view.head.name)
-        draft = path.with_name(f"{path.name}.draft-{os.getpid()}")
-        try:
-            self._write(draft, view)
-            draft.rename(path)
-        except OSError:
-            draft.unlink(missing_ok=True)
-            self.withdraw(view.head.name)  # an older one would be taken for the latest
-            return view
-        return self.find(view.head.name, view.begun) or view
-
-    def _write(self, path: Path, view: View) -> None:
-        buffers: list[pickle.PickleBuffer] = []
-        pickled = pickle.dumps(view, protocol=5, buffer_callback=buffers.append)
-        arrays = [buffer.raw() for buffer in buffers]
-        end = HEAD.size + len(arrays) * SPAN.size + len(pickled)
-        spans = []
-        for array in arrays:
-            begin = -(-end // ALIGNED) * ALIGNED
-            spans.append((begin, array.nbytes))
-            end = begin + array.nbytes
-        with path.open("wb") as file:  # written, not mapped: a full file system is an error, and not a signal
-            file.write(HEAD.pack(LAYOUT, view.begun, view.taken, len(pickled), len(arrays)))
-            file.writelines(SPAN.pack(*span) for span in spans)
-            file.write(pickled)
-            for (begin, _), array in zip(spans, arrays, strict=True):
-                file.seek(begin)
-                file.write(array)
-
-    def withdraw(self, ladder: str) -> None:
-        """Remove the view of a ladder that was changed, so that no process takes it for the latest."""
-        self._path(ladder).unlink(missing_ok=True)
-
-    @contextmanager
-    def turn(self, ladder: str, *, is_first: bool = False) -> Iterator[None]:
-        """Wait while another process computes the view of a ladder, and let the others wait.
-
-        The process that computes gives a sign of life each second, whatever the view takes; after PATIENCE without one
-        it counts as frozen, and this process goes on. is_first: this process has no view of the ladder.
-        """
-        with ExitStack() as locked:
-            with suppress(OSError):  # without room for a lock each process computes its views itself
-                path = self._path(ladder).with_suffix(".lock")
-                handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-                locked.callback(os.close, handle)  # releases the lock, as the end of the process does
-                if _lock(handle, FIRST_PATIENCE if is_first else PATIENCE):
-                    locked.enter_context(_signs_of_life(handle))
-            yield
-
-    def _path(self, ladder: str) -> Path:
-        return self._folder / f"{blake2b(ladder.encode(), digest_size=16).hexdigest()}.view"
-
-
-def _lock(handle: int, patience: float) -> bool:
-    """Lock an open file once no other process has it locked; False: it is, and has given no sign of life for long."""
-    last, changed = -1, time.monotonic()
-    while True:
-        try:
-            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            present, now = os.fstat(handle).st_mtime_ns, time.monotonic()
-            if present != last:
-                last, changed = present, now
-            elif now - changed > patience:
-                return False
-            time.sleep(LOOK)
-        else:
-            return True
-
-
-@contextmanager
-def _signs_of_life(handle: int) -> Iterator[None]:
-    """Set the time of a file now and each second, until the block ends."""
-    ended = threading.Event()
-
-    def give() -> None:
-        while True:
-            os.utime(handle)
-            if ended.wait(SIGN):
-                return
-
-    thread = threading.Thread(target=give, name="evenmatch-view", daemon=True)
-    thread.start()
-    try:
-        yield
-    finally:
-        ended.set()
-        thread.join()
-
-
 AGE = 3_650 * 86_400_000_000  # ten years in microseconds: ratings equal after that time do not change with time
 LONG = 0.02  # seconds: pages do not wait for a view that takes longer to compute
 STALE = 10.0  # seconds that a view is used for receipts at most, unless its own cost makes it last longer
@@ -280,13 +129,10 @@ DIVIDE = 60_000_000  # microseconds between two recordings of divisions
 
 
 class StandingsCache:
-    """The cached views of all ladders that were requested. Safe to share between threads.
+    """The cached views of all ladders that were requested. Safe to share between threads."""
 
-    shared  views of all processes of this machine; None: this one computes all views itself
-    """
-
-    def __init__(self, database: Database, shared: SharedViews | None = None) -> None:
-        self._database, self._shared = database, shared
+    def __init__(self, database: Database) -> None:
+        self._database = database
         self._views: dict[str, View] = {}
         self._forgotten: dict[str, float] = {}  # time of the last `forget` call, by ladder; on the monotonic clock
         self._guard = threading.Lock()
@@ -306,28 +152,12 @@ class StandingsCache:
         with lock:
             if not fresh and (cached := self._views.get(ladder)) is not None and self._is_young(cached):
                 return cached
-            if self._shared is None:
-                return self._computed(ladder, now, self._views.get(ladder))
-            return self._shared_view(self._shared, ladder, now, fresh=fresh)
-
-    def _shared_view(self, shared: SharedViews, ladder: str, now: int, *, fresh: bool) -> View:
-        """The view that another process has computed, or computes now; else one for all of them."""
-        with shared.turn(ladder, is_first=ladder not in self._views):
-            after = self._forgotten.get(ladder, 0.0)
-            published, own = shared.find(ladder, after), self._views.get(ladder)
-            if published is not None and (own is None or own.taken < published.taken):
-                if not fresh and self._is_young(published):
-                    self._keep(published, after)
-                    return published
-                own = published
-            return self._computed(ladder, now, own)
+            return self._computed(ladder, now, self._views.get(ladder))
 
     def _computed(self, ladder: str, now: int, old: View | None) -> View:
         forgotten = self._forgotten.get(ladder, 0.0)
         with self._database.read() as store:
             view = take(store, ladder, now, old)
-        if self._shared is not None:
-            view = self._shared.publish(view)
         self._keep(view, forgotten)
         self._paid_at = min(max(self._paid_at, view.taken) + view.cost / SHARE, view.taken + STALE)
         return view
@@ -406,8 +236,6 @@ class StandingsCache:
         with self._guard:
             self._forgotten[ladder] = time.monotonic()
             self._views.pop(ladder, None)
-        if self._shared is not None:
-            self._shared.withdraw(ladder)
 
     def divided(self, view: View, at: int) -> None:
         """Update the cached view after its divisions were recorded, so that they need not be read again."""

@@ -18,7 +18,7 @@ import sqlalchemy as sa
 from sqlalchemy import exc
 from sqlalchemy.engine import URL
 
-from evenmatch.errors import DamageError, FollowerError, MoveError, StoreError, UsageError, needing
+from evenmatch.errors import DamageError, FollowerError, StoreError, UsageError, needing
 from evenmatch.ledger.database_url import parse_url, shown_url
 from evenmatch.ledger.driver_errors import LOCK_LIMIT, PATIENCE, STATEMENT_LIMIT, translated
 from evenmatch.ledger.plan_cache import PlanCache
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 
 VERSION = "0001"  # of the schema that this code reads and writes: the last script in migrations/versions
-UNFINISHED = "unfinished move"  # the version of a database into which a move copies: no process may open it
+UNFINISHED = "unfinished copy"  # the version of a database that is being filled: no process may open it
 IDLE = 1.0  # seconds without use after which a connection is tested before it is used again
 CONNECTIONS = 20  # to PostgreSQL that stay open: a new one takes its server some milliseconds of work
 OVERFLOW = 12  # further connections, closed after use
@@ -191,7 +191,7 @@ class Database:
         if version == VERSION:
             return
         if version == UNFINISHED:
-            raise MoveError(f"{self.shown}: a move into this database is not finished; type `evenmatch move` again")
+            raise StoreError(f"{self.shown}: the copy into this database is not complete; run `evenmatch copy` again")
         self._upgrade()
 
     def _upgrade(self) -> None:

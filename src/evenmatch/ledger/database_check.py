@@ -103,7 +103,6 @@ NO_AMCHECK = (
 )
 
 
-OF_A_MOVE = ("log_move", "refuse_moved")  # beginnings of the names of triggers, see move_log.py and move_marks.py
 _TRIGGERS = {
     "sqlite": "SELECT name, tbl_name FROM sqlite_schema WHERE type = 'trigger' ORDER BY 1",
     "postgresql": "SELECT t.tgname, c.relname FROM pg_trigger t JOIN pg_class c ON c.oid = t.tgrelid "
@@ -152,8 +151,7 @@ def _check_schema(database: Database) -> tuple[str, ...]:
             lost = sorted({str(index.name) for index in table.indexes} - indexes)
             lines += [f"index {name} of table {table.name} is missing" for name in lost]
         for name, table_name in store.all(_TRIGGERS[database.url.get_backend_name()]):
-            if not name.startswith(OF_A_MOVE):
-                lines.append(f"trigger {name} of table {table_name} was not made by evenmatch")
+            lines.append(f"trigger {name} of table {table_name} was not made by evenmatch")
     return tuple(f"{database.shown}: {line}" for line in lines)
 
 

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import sqlite3
 
-from evenmatch.errors import DamageError, EvenmatchError, MoveError, StoreError, TransactionTimeoutError
+from evenmatch.errors import DamageError, EvenmatchError, StoreError, TransactionTimeoutError
 
 IDLE_TIMEOUT = "25P03"  # the SQLSTATE idle_in_transaction_session_timeout
 PATIENCE = 60.0  # seconds to wait for another writer
 LOCK_LIMIT = 10.0  # a statement waits for a lock
 STATEMENT_LIMIT = 60.0  # a statement runs
 DAMAGED = ("not a database", "malformed", "could not decode to utf-8")  # of SQLite, in lower case
-MOVING, MOVED = "the database is being moved", "the database was moved"  # begin refusals, see move_marks.py
 
 
 def translated(shown: str, error: BaseException) -> StoreError:
@@ -22,9 +21,8 @@ def translated(shown: str, error: BaseException) -> StoreError:
             "nothing of it was saved, and it can be sent again"
         )
     text = _explained(error)
-    is_move = text.startswith((MOVING, MOVED))
     is_damage = isinstance(error, sqlite3.Error) and any(words in text.lower() for words in DAMAGED)
-    return (MoveError if is_move else DamageError if is_damage else StoreError)(f"{shown}: {text}")
+    return (DamageError if is_damage else StoreError)(f"{shown}: {text}")
 
 
 def _is_timeout(error: BaseException | None) -> bool:
@@ -39,8 +37,6 @@ def _is_timeout(error: BaseException | None) -> bool:
 def _explained(error: BaseException) -> str:
     """Explain a driver error and what to do about it."""
     message = (str(error).strip() or type(error).__name__).splitlines()[0]
-    if message.startswith((MOVING, MOVED)):  # the name of the other database may look like a cause
-        return message
     lower = message.lower()
     causes = {
         ("disk is full", "no space left", "disk full", "could not extend file"): "the disk is full; nothing was "

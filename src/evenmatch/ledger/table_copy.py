@@ -12,19 +12,19 @@ from typing import NamedTuple
 
 import sqlalchemy as sa
 
-from evenmatch.errors import StoreError
+from evenmatch.ledger import live_schema  # noqa: F401 - its tables join the others
 from evenmatch.ledger.database import Database
-from evenmatch.ledger.keyed_rows import delete_rows, rows_among, rows_at_once
-from evenmatch.ledger.move_log import is_sqlite
-from evenmatch.ledger.move_marks import MoveMark, confirm
 from evenmatch.ledger.postgres_rows import ARRAYS, FLOAT8, pack
 from evenmatch.ledger.rows import Row
 from evenmatch.ledger.schema import METADATA
 from evenmatch.ledger.store import Store
 
+AT_ONCE = 200  # rows that are read together
+LARGE = "checkpoint"  # the table whose rows are read one by one: each has the states of all players
 ROWS = 10_000  # of a batch at most
 LENGTH = 8_000_000  # of the texts and bytes of a batch; a single row may be longer
 Counted = Callable[[int], None]  # called with the number of rows of each batch
+_version = sa.table("alembic_version", sa.column("version_num"))
 
 
 class TableDigest(NamedTuple):
@@ -43,40 +43,17 @@ def count_rows(store: Store, table: sa.Table) -> int:
     return count
 
 
-def copy_rows(reading: Store, target: Database, mark: MoveMark, table: sa.Table, counted: Counted) -> None:
+def copy_rows(reading: Store, target: Database, table: sa.Table, counted: Counted) -> None:
     """Copy the rows after the last one that the target has; each batch is a transaction.
 
     The batches are not durable at once: a later durable transaction of the target makes them so.
-    Raises MoveError if another run of the move has taken over.
     """
     columns = [column.name for column in table.columns]
     with closing(_rows_after(reading, table, _last_key(target, table))) as rows:
         for batch in _batches(table, rows):
             with target.write(durable=False, patient=True) as store:
-                confirm(store, mark)
                 store.insert(table, columns, batch)
             counted(len(batch))
-
-
-def replace_rows(reading: Store, writing: Store, table: sa.Table, keys: Sequence[Row]) -> int:
-    """Let the target have the rows with these keys that the source has, in order; return how many these are.
-
-    Raises StoreError if they are not equal afterwards.
-    """
-    columns = [column.name for column in table.columns]
-    delete_rows(writing, table, keys)
-    digest = _Digest(table)
-    with closing(rows_among(reading, table, keys)) as rows:
-        for batch in _batches(table, rows):
-            writing.insert(table, columns, batch)
-            digest.add(batch)
-    copied = _Digest(table)
-    with closing(rows_among(writing, table, keys)) as rows:
-        for batch in _batches(table, rows):
-            copied.add(batch)
-    if copied.result() != digest.result():
-        raise StoreError(f"rows of table {table.name} that have changed are not equal in both databases")
-    return digest.rows
 
 
 def digest_rows(store: Store, table: sa.Table, counted: Counted) -> TableDigest:
@@ -109,16 +86,16 @@ class _Digest:
 
 
 def continue_numbers(reading: Store, writing: Store) -> None:
-    """Let the numbers that the target gives to new rows go on where those of the source ended.
+    """Set the sequences of the target to follow the numbers of the source.
 
-    SQLite needs nothing: it goes on after the highest number in the table.
+    SQLite needs none: it numbers new rows after the highest number in the table.
     """
-    for table in METADATA.tables.values() if not is_sqlite(writing) else ():
+    for table in METADATA.tables.values() if not _is_sqlite(writing) else ():
         column = next((column for column in table.columns if column.identity is not None), None)
         if column is None:
             continue
         last: int = reading.all(f"SELECT COALESCE(MAX({column.name}), 0) FROM {table.name}")[0][0]
-        if not is_sqlite(reading):
+        if not _is_sqlite(reading):
             sequence = reading.all("SELECT pg_get_serial_sequence(?, ?)", table.name, column.name)[0][0]
             given, is_used = reading.all(f"SELECT last_value, is_called FROM {sequence}")[0]
             last = max(last, given if is_used else 0)
@@ -126,11 +103,31 @@ def continue_numbers(reading: Store, writing: Store) -> None:
             writing.all("SELECT setval(pg_get_serial_sequence(?, ?), ?::bigint)", table.name, column.name, last)
 
 
+def is_empty(store: Store) -> bool:
+    """Whether no table has a row."""
+    return not any(store.all(f"SELECT 1 FROM {table} LIMIT 1") for table in METADATA.tables)
+
+
+def set_version(store: Store, version: str) -> None:
+    """Store a schema version: UNFINISHED keeps every process from opening the database."""
+    store.connection.execute(_version.update().values(version_num=version))
+
+
+def drop_tables(store: Store) -> None:
+    """Drop all tables, so that the database is empty and without a schema."""
+    METADATA.drop_all(store.connection)
+    store.run("DROP TABLE alembic_version")
+
+
 def analyze(database: Database) -> None:
-    """Let PostgreSQL count what is in its tables, without which it plans statements for empty ones."""
+    """Make PostgreSQL collect statistics, without which it plans statements for empty tables."""
     if database.url.get_backend_name() != "sqlite":
         with database.write(patient=True) as store:
             store.run(f"ANALYZE {', '.join(METADATA.tables)}")
+
+
+def _is_sqlite(store: Store) -> bool:
+    return store.connection.dialect.name == "sqlite"
 
 
 def _last_key(database: Database, table: sa.Table) -> Row | None:
@@ -146,7 +143,7 @@ def _rows_after(store: Store, table: sa.Table, key: Row | None) -> Generator[Row
     after = "" if key is None else f" WHERE ({keys}) > ({', '.join('?' * len(key))})"
     columns = ", ".join(column.name for column in table.columns)
     sql = f"SELECT {columns} FROM {table.name}{after} ORDER BY {keys}"
-    return store.rows.stream(store.connection, sql, *(key or ()), at_once=rows_at_once(table))
+    return store.rows.stream(store.connection, sql, *(key or ()), at_once=1 if table.name == LARGE else AT_ONCE)
 
 
 def _batches(table: sa.Table, rows: Iterator[Row]) -> Iterator[list[Row]]:

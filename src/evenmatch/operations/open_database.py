@@ -11,7 +11,6 @@ from pathlib import Path
 
 from evenmatch.durations import DAY
 from evenmatch.errors import StoreError, UsageError
-from evenmatch.ladders.standings import SharedViews
 from evenmatch.ledger.database import Database, open_follower
 from evenmatch.ledger.database_check import DatabaseCheck, check_database, check_room
 from evenmatch.ledger.database_url import parse_url, without_password
@@ -41,14 +40,13 @@ def open_existing(text: str) -> Service:
     return Service.open(text)
 
 
-def open_served(text: str, views: Path | None = None, writes_at: str | None = None) -> Service:
+def open_served(text: str, writes_at: str | None = None) -> Service:
     """Open the database at a path or URL to serve it; create it if it does not exist, and nothing is only read.
 
-    views      private folder of standings that the processes of this machine share; None: they share none
     writes_at  only read, and refuse writes with a FollowerError that names this place; None: write, too
     """
     database = Database.open(text) if writes_at is None else open_follower(text, writes_at)
-    return Service(database, DatabaseClock(database.time), None if views is None else SharedViews(views))
+    return Service(database, DatabaseClock(database.time))
 
 
 def is_postgresql(text: str) -> bool:

@@ -20,7 +20,7 @@ from evenmatch.ladders import ladders, seasons
 from evenmatch.ladders.ladders import ChangeRules, CorrectionRequest, Ladder, is_done
 from evenmatch.ladders.seasons import FinalStanding, Season
 from evenmatch.ladders.settings import Settings, reset_factor
-from evenmatch.ladders.standings import SharedViews, StandingsCache, View, divide, take
+from evenmatch.ladders.standings import StandingsCache, View, divide, take
 from evenmatch.ledger import ladder_rows as season_rows
 from evenmatch.ledger import player_rows
 from evenmatch.ledger.database import Database
@@ -48,9 +48,9 @@ class Service(Transacting):
     Every method raises StoreError when the database fails: a call that did not return can be repeated.
     """
 
-    def __init__(self, database: Database, clock: Callable[[], int], views: SharedViews | None = None) -> None:
+    def __init__(self, database: Database, clock: Callable[[], int]) -> None:
         super().__init__(database, clock)
-        self._boards = StandingsCache(database, views)
+        self._boards = StandingsCache(database)
         self.match_limits = LARGEST
         self.recorder = Recorder(database, self._boards, clock, lambda: self.match_limits)
 

@@ -21,7 +21,6 @@ class Start:
     """The first line to a process: what to serve, and its place among the others.
 
     database   URL with its password: in no list of processes
-    next_database  the same of the database to go on with once `database` was moved to it; None: it is not moved
     given      the options of the command line; the others are in the environment
     listening  file descriptor of the listening socket
     is_first   the first process of the service
@@ -35,7 +34,6 @@ class Start:
     cell: int
     folder: str
     is_first: bool
-    next_database: str | None = None
 
     def line(self) -> bytes:
         """The line that `read_start` reads."""

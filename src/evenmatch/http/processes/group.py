@@ -88,13 +88,3 @@ class ProcessGroup:
     def jobs(self) -> Path:
         """The folder by which the processes count their running jobs together."""
         return self.folder / "jobs"
-
-    @property
-    def views(self) -> Path:
-        """The folder of shared standings."""
-        return self.folder / "views"
-
-    @property
-    def next_views(self) -> Path:
-        """The folder of those of the next database, while other processes still serve the former one."""
-        return self.folder / "next-views"

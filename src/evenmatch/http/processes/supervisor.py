@@ -120,7 +120,7 @@ def private_folder() -> Iterator[Path]:
     try:
         fcntl.flock(handle, fcntl.LOCK_EX)
         folder = folder.rename(base / folder.name.removeprefix("."))  # locked: it cannot be taken for an abandoned one
-        for name in ("jobs", "sockets", "views", "next-views"):
+        for name in ("jobs", "sockets"):
             (folder / name).mkdir(mode=0o700)
         yield folder
     finally:
@@ -169,7 +169,6 @@ class Supervisor:
 
     command   starts a process, which reads a Start
     database  URL with its password;  given  the options of the command line
-    next_database  the database to go on with once `database` was moved to it: each process does so by itself
     """
 
     def __init__(
@@ -179,10 +178,9 @@ class Supervisor:
         given: Mapping[str, object],
         options: Options,
         listening: socket.socket,
-        next_database: str | None = None,
     ) -> None:
         self._command, self._given = command, dict(given)
-        self._database, self._next_database = database, next_database
+        self._database = database
         self._options, self._listening = options, listening
         self._processes: dict[int, ServingProcess] = {}  # the present one of each number
         self._all: set[ServingProcess] = set()  # those that retire, too
@@ -239,7 +237,7 @@ class Supervisor:
         cell = 2 * number - 2 if former is None else former.cell ^ 1
         start = Start(
             *(self._database, self._given, self._listening.fileno(), number, self._options.workers, cell),
-            *(str(self._folder), is_first, self._next_database),
+            *(str(self._folder), is_first),
         )
         process = await ServingProcess.launch(self._command, start)
         self._processes[number] = process
@@ -278,10 +276,7 @@ class Supervisor:
         """Remove what a process that has ended left behind."""
         self._all.discard(process)
         self._memory.connections[process.cell] = CLOSED
-        leftover = [self._folder / "sockets" / f"{process.number}-{process.cell}"]
-        leftover += self._folder.glob(f"*views/*.draft-{process.pid}")
-        for path in leftover:
-            path.unlink(missing_ok=True)
+        (self._folder / "sockets" / f"{process.number}-{process.cell}").unlink(missing_ok=True)
 
     # signals
 
@@ -360,7 +355,7 @@ def _check_started(processes: Iterable[ServingProcess]) -> None:
             raise StartError(process.status or 1)
 
 
-def check_supported(workers: int, database: str, next_database: str | None = None) -> None:
+def check_supported(workers: int, database: str) -> None:
     """Raise UsageError where several serving processes cannot share a database, of this path or URL."""
     if workers == 1:
         return
@@ -370,10 +365,5 @@ def check_supported(workers: int, database: str, next_database: str | None = Non
         raise UsageError(
             f"--workers is {workers}, and the database is an SQLite file; expected 1. SQLite has one writer at a time, "
             "which one process keeps busy, and tells other processes of no change. Take PostgreSQL for several "
-            "(evenmatch move copies the database), or leave --workers and EVENMATCH_WORKERS out"
-        )
-    if next_database is not None and not is_postgresql(next_database):
-        raise UsageError(
-            f"--workers is {workers}, and --next-db is an SQLite file; expected 1, or a postgresql:// URL: one process "
-            "at a time serves a file"
+            "(evenmatch copy copies the database), or leave --workers and EVENMATCH_WORKERS out"
         )
