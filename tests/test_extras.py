@@ -76,12 +76,6 @@ def test_a_command_says_which_extra_it_needs(sample, command, said, extra):
     assert "Traceback" not in told.stderr
 
 
-def test_the_client_says_which_extra_it_needs(bare):
-    told = bare("-c", "import evenmatch.client")
-    line = "evenmatch.errors.MissingExtraError: the client needs httpx, which is not installed; to install it: "
-    assert told.stderr.splitlines()[-1] == f"{line}pip install 'evenmatch[client]'"
-
-
 def test_a_sample_is_made_without_its_picture(bare):
     told = bare("-m", "evenmatch", "sample", "--folder", "other")
     assert told.returncode == 0, told.stderr

@@ -105,7 +105,6 @@ BELOW = {
         *SUBJECTS,
         "__version__",
     ],
-    "client": ["errors", "http"],  # of http the models alone: tests/client says so
     "web": [
         "attributes",
         "calibration",
@@ -116,7 +115,7 @@ BELOW = {
     "demo": [
         *("durations", "whole_file"),
         *("errors", "match", "tables", "systems", "standings", "rating", "online", "matchmaking"),
-        *(*SUBJECTS, "http", "client", "web"),
+        *(*SUBJECTS, "http", "web"),
     ],
     "cli": [
         *("calibration", "experiment", "times", "wait_target"),
@@ -197,7 +196,6 @@ THIRD_PARTY = {
         "uvicorn",
     ],
     "web": ["jinja2", "markupsafe", "numpy", "starlette"],
-    "client": ["httpx", "pydantic"],
     "demo": ["httpx", "numpy", "starlette"],
     "cli": ["numpy", "pyarrow", "typer", "rich"],
 }

@@ -56,7 +56,6 @@ def page() -> str:
 
 def _endpoint(method: str, path: str, operation: dict[str, Any], made: dict[str, Any]) -> str:
     told = [f"### {method.upper()} {path}\n", f"{operation.get('description', operation['summary']).strip()}\n"]
-    told.append(f"`{operation['operationId']}` in the Python client.\n")
     rows = [
         f"| `{one['name']}` | {one['in']} | {_type(one['schema'])} | {one.get('description', '')} |"
         for one in operation.get("parameters", [])

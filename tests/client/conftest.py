@@ -4,12 +4,13 @@ import os
 import signal
 import subprocess
 import sys
+from pathlib import Path
 from typing import NamedTuple
 
 import pytest
+from evenmatch_client import Client
 
 from evenmatch.accounts.keys import Keys
-from evenmatch.client import Client
 from evenmatch.operations.service import Service
 
 SCOPES = ("report", "queue", "read", "admin")
@@ -48,3 +49,16 @@ def admin(serving):
     """A client that may do everything."""
     with Client(serving.url, serving.keys["admin"]) as client:
         yield client
+
+
+@pytest.fixture(scope="session")
+def run_python():
+    """What a program prints in a Python that finds the client, as it is in this repository."""
+    source = Path(__file__).parents[2] / "clients" / "python" / "src"
+
+    def run(program):
+        env = {**os.environ, "PYTHONPATH": str(source)}
+        told = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True, env=env)
+        return told.stdout.strip()
+
+    return run

@@ -11,10 +11,9 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
+from evenmatch_client import Client, calls
 
-from evenmatch.client import Client
-from evenmatch.client.models import JoinRequest, PartyMember, QueueRulesIn, SetQueue, TokenRequest
-
+CLIENT = Path(__file__).parents[2] / "clients" / "python" / "src"
 PAGES = Path(__file__).parents[2] / "docs" / "how-to"
 LUA = "cjson", "socket.http", "openssl.digest"
 URL = "http://127.0.0.1:8080"
@@ -82,7 +81,14 @@ def test_the_page_about_the_service_leads_to_a_rated_match_on_a_fresh_installati
         program = "".join(text for language, text in listed if language == "py")
         key = (tmp_path / "auth").read_text().split()[-1]
         (tmp_path / "program.py").write_text(program + CHECK)
-        told = shell(f"{sys.executable} program.py", tmp_path, EVENMATCH_URL=url, EVENMATCH_KEY=key, **fresh)
+        told = shell(
+            f"{sys.executable} program.py",
+            tmp_path,
+            EVENMATCH_URL=url,
+            EVENMATCH_KEY=key,
+            PYTHONPATH=str(CLIENT),
+            **fresh,
+        )
     assert re.search(r"^ann \d\.\d\d → \d\.\d\d$", told, re.M)
 
 
@@ -106,10 +112,10 @@ def arena(tmp_path_factory):
     folder = tmp_path_factory.mktemp("arena")
     key = shell("evenmatch ladder create arena --system wager >&2; evenmatch key create all --scope admin", folder)
     with served(folder) as url:
-        rules = QueueRulesIn(tick=0.2, accept_within=60)
+        rules = {"tick": 0.2, "accept_within": 60}
         policy = {"preset": "quick", "team_size": 1, "steps": [[0, 100]], "even_spread": 100, "newcomer_wait": 0}
         with Client(url, key.strip()) as client:
-            client.set_queue("arena", "main", SetQueue(policy=policy, rules=rules))
+            client.send(calls.put("/v1/ladders/arena/queues/main", {"policy": policy, "rules": rules}))
         yield url, key.strip(), folder
 
 
@@ -151,8 +157,8 @@ def test_the_lua_programs_report_by_a_key_and_signed_and_play(arena):
     assert shell(f"{lua()} signed.lua", folder, EVENMATCH_URL=url, EVENMATCH_KEY=key).count("not placed yet") == 4
     write_lua(folder)
     with Client(url, key) as client:
-        token = client.issue_token(TokenRequest(player="ann")).token
-        rival = client.join_queue("arena", JoinRequest(queues=["main"], members=[PartyMember(player="zoe")])).ticket
+        token = client.send(calls.issue_token("ann")).token
+        rival = client.send(calls.join_queue("arena", ["main"], [{"player": "zoe"}])).ticket
         ended = []
         waiting = threading.Thread(
             target=lambda: ended.append(client.wait_for_match("arena", rival, accept=True, timeout=60))

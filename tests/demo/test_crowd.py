@@ -5,10 +5,9 @@ from dataclasses import replace
 from datetime import UTC, datetime
 
 import pytest
+from evenmatch_client import Client, calls
 
 from evenmatch.accounts.keys import Keys
-from evenmatch.client import Client
-from evenmatch.client.models import JoinRequest, PartyMember
 from evenmatch.demo.crowd import SimulatedCrowd
 from evenmatch.demo.games import LADDERS
 from evenmatch.demo.ladder_creation import QUEUE, make_ladder, play_histories
@@ -51,31 +50,29 @@ def wait_for(look, what):
 @pytest.mark.slow
 def test_the_crowd_plays_matches_of_the_queue_and_reports_them(playing):
     def played():
-        found = [one for one in playing.list_matches("duel").items if one.match_id.startswith(QUEUE)]
+        found = [one for one in playing.send(calls.matches("duel"))["items"] if one["match_id"].startswith(QUEUE)]
         return len(found) >= 3 and found
 
     for match in wait_for(played, "no match was played"):
-        assert match.state == "rated"
-        assert [len(team.players) for team in match.teams] == [1, 1]
+        assert match["state"] == "rated"
+        assert [len(team["players"]) for team in match["teams"]] == [1, 1]
 
 
 @pytest.mark.slow
 def test_who_leaves_has_quit_and_was_there_for_a_shorter_time(playing):
     def quitters():
-        found = [one for one in playing.list_matches("duel").items if one.match_id.startswith(QUEUE)]
-        return [(match, one) for match in found for team in match.teams for one in team.players if one.quit]
+        found = [one for one in playing.send(calls.matches("duel"))["items"] if one["match_id"].startswith(QUEUE)]
+        return [(match, one) for match in found for team in match["teams"] for one in team["players"] if one["quit"]]
 
     for match, one in wait_for(quitters, "nobody quit"):
-        assert one.seconds < match.duration
+        assert one["seconds"] < match["duration"]
 
 
 @pytest.mark.slow
 def test_a_visitor_who_queues_is_matched_with_the_crowd_and_the_match_is_played(playing):
-    ticket = playing.join_queue(
-        "duel", JoinRequest(queues=[QUEUE], members=[PartyMember(player="a visitor", within=50)])
-    ).ticket
+    ticket = playing.send(calls.join_queue("duel", [QUEUE], [{"player": "a visitor", "within": 50}])).ticket
     told = playing.wait_for_match("duel", ticket, accept=True, timeout=SLOWEST)
     assert told.state == "matched"
     match_id = told.match.match_id
-    wait_for(lambda: playing.live_match("duel", match_id).state == "closed", "the match was not closed")
+    wait_for(lambda: playing.send(calls.live_match("duel", match_id)).state == "closed", "the match was not closed")
     assert "a visitor" in {one.player for team in playing.get_match("duel", match_id).teams for one in team.players}

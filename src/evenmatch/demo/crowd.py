@@ -3,47 +3,72 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import logging
 import threading
 from collections.abc import Mapping, Sequence
-from contextlib import AsyncExitStack, aclosing
 from datetime import UTC, datetime
+from http import HTTPStatus
+from typing import TypeVar
+from urllib.parse import quote
 
 import httpx
 import numpy as np
 
-from evenmatch.client import AsyncClient
-from evenmatch.client.errors import ProblemError, UnreachableError
-from evenmatch.client.models import (
+from evenmatch.demo.games import GAMES, Game
+from evenmatch.demo.ladder_creation import QUEUE
+from evenmatch.demo.population import SimulatedPerson, make_people
+from evenmatch.http.models.base import RequestModel, ResponseModel
+from evenmatch.http.models.live import (
     Announce,
     AttendanceChange,
     AttendanceReport,
     AttendanceSpanOut,
     Close,
-    JoinRequest,
     LiveMatch,
+    LiveMatches,
     LiveTeam,
-    OfferAnswer,
-    PartyMember,
     PlayerResult,
     TeamResult,
 )
-from evenmatch.demo.games import GAMES, Game
-from evenmatch.demo.ladder_creation import QUEUE
-from evenmatch.demo.population import SimulatedPerson, make_people
-from evenmatch.errors import EvenmatchError
+from evenmatch.http.models.matches import ReceiptOut
+from evenmatch.http.models.queues import JoinRequest, OfferAnswer, PartyMember, TicketChange, TicketOut
 
 MATCHES_POLLED_EVERY = 3.0  # seconds between two requests for matches to play
 RETRY = 3.0  # seconds to wait after a failure
 BACK = 0.4  # share of leavers who come back
-FAILURES = (EvenmatchError, OSError)
+FAILURES = (httpx.HTTPError, OSError)
+LONG_POLL = 10.0  # seconds that the service may take to answer a request for a ticket
+
+Answer = TypeVar("Answer", bound=ResponseModel)
+
+
+class CrowdApi:
+    """Requests to the service about one ladder. Each raises httpx.HTTPError if it is refused or not answered."""
+
+    def __init__(self, http: httpx.AsyncClient, ladder: str) -> None:
+        self._http, self._ladder = http, ladder
+
+    async def send(
+        self, answer: type[Answer], method: str, path: str, body: RequestModel | None = None, **query: str | float
+    ) -> Answer:
+        """Send a request, with a body as JSON, and return the answer."""
+        response = await self._http.request(
+            method,
+            f"/v1/ladders/{quote(self._ladder, safe='')}/{path}",
+            content=None if body is None else body.model_dump_json(exclude_unset=True),
+            headers={} if body is None else {"Content-Type": "application/json"},
+            params=query,
+        )
+        response.raise_for_status()
+        return answer.model_validate_json(response.content)
 
 
 class GameServer:
     """The server of one game. Players outside the crowd, such as visitors of the site, play with average skill."""
 
-    def __init__(self, game: Game, people: Mapping[str, SimulatedPerson], client: AsyncClient, seed: int) -> None:
-        self._game, self._people, self._client = game, people, client
+    def __init__(self, game: Game, people: Mapping[str, SimulatedPerson], api: CrowdApi, seed: int) -> None:
+        self._game, self._people, self._api = game, people, api
         self._rng = np.random.default_rng([seed, 2, sum(map(ord, game.ladder))])
         self._playing: dict[str, asyncio.Task[None]] = {}
 
@@ -63,7 +88,7 @@ class GameServer:
 
     async def _start_matches(self) -> None:
         self._playing = {name: task for name, task in self._playing.items() if not task.done()}
-        for match in (await self._client.live_matches(self._game.ladder, queue=QUEUE)).items:
+        for match in (await self._api.send(LiveMatches, "GET", "live", queue=QUEUE)).items:
             if match.made_by == "queue" and match.match_id not in self._playing:
                 task = asyncio.create_task(self._play(match))
                 self._playing[match.match_id] = task
@@ -73,13 +98,13 @@ class GameServer:
         try:
             if not match.confirmed:
                 sides = [LiveTeam(players=[player.player for player in team]) for team in match.teams]
-                await self._client.announce_match(self._game.ladder, match.match_id, Announce(teams=sides, queue=QUEUE))
+                await self._send(match, "PUT", "", Announce(teams=sides, queue=QUEUE))
             length = float(self._rng.integers(self._game.length[0], self._game.length[1] + 1))
             for pause, change in self._attendance(match, length):
                 await asyncio.sleep(pause)
                 if change is not None:
-                    await self._report_attendance(match.match_id, change)
-            await self._close(match.match_id)
+                    await self._report_attendance(match, change)
+            await self._close(match)
         except FAILURES:
             await asyncio.sleep(RETRY)
 
@@ -98,15 +123,16 @@ class GameServer:
         previous = [0.0, *(time for time, _ in events)]
         return [(time - before, change) for before, (time, change) in zip(previous, events, strict=False)]
 
-    async def _report_attendance(self, match_id: str, change: AttendanceChange) -> None:
-        try:
-            await self._client.tell_presence(self._game.ladder, match_id, AttendanceReport(players=[change]))
-        except (ProblemError, UnreachableError):
-            return  # the leave or return stays unreported
+    async def _send(self, match: LiveMatch, method: str, path: str, body: RequestModel | None = None) -> LiveMatch:
+        return await self._api.send(LiveMatch, method, f"live/{quote(match.match_id, safe='')}{path}", body)
 
-    async def _close(self, match_id: str) -> None:
+    async def _report_attendance(self, match: LiveMatch, change: AttendanceChange) -> None:
+        with contextlib.suppress(*FAILURES):  # the leave or return stays unreported
+            await self._send(match, "POST", "/presence", AttendanceReport(players=[change]))
+
+    async def _close(self, match: LiveMatch) -> None:
         """Report the result, simulated from the skill and the attendance of the players."""
-        match = await self._client.live_match(self._game.ladder, match_id)
+        match = await self._send(match, "GET", "")
         if match.state != "open":
             return
         now = datetime.now(UTC)
@@ -121,7 +147,8 @@ class GameServer:
             if score is not None or performance is not None
         }
         teams = [TeamResult(score=score) for score in result.team_scores]
-        await self._client.close_match(self._game.ladder, match_id, Close(teams=teams, players=players))
+        path = f"live/{quote(match.match_id, safe='')}/close"
+        await self._api.send(ReceiptOut, "POST", path, Close(teams=teams, players=players))
 
     def _skill(self, player: str, hour: float) -> float:
         person = self._people.get(player)
@@ -142,7 +169,6 @@ ENDED = 4.0  # seconds after the longest match in which it has been started and 
 ANSWER = (0.3, 3.0)  # range of the seconds until a party answers an offer
 DECLINES, IS_SILENT = 0.006, 0.002  # shares of offers
 WITH_FRIENDS = 0.05
-CONFLICT = 409
 
 
 class SimulatedPlayers:
@@ -152,9 +178,9 @@ class SimulatedPlayers:
     """
 
     def __init__(
-        self, game: Game, people: Mapping[str, SimulatedPerson], client: AsyncClient, busy: set[str], seed: int
+        self, game: Game, people: Mapping[str, SimulatedPerson], api: CrowdApi, busy: set[str], seed: int
     ) -> None:
-        self._game, self._people, self._client, self._busy = game, people, client, busy
+        self._game, self._people, self._api, self._busy = game, people, api, busy
         self._rng = np.random.default_rng([seed, 3, sum(map(ord, game.ladder))])
 
     def about(self) -> list[SimulatedPerson]:
@@ -196,35 +222,38 @@ class SimulatedPlayers:
         """Queue, answer offers, and return when the match is over."""
         game = self._game
         members = [_member(person, game) for person in party]
-        ladder, patience = game.ladder, self._rng.uniform(*PATIENCE_OF_PLAYERS)
-        joined = await self._client.join_queue(ladder, JoinRequest(queues=[QUEUE], members=members))
-        answered = None
-        async with aclosing(self._client.watch_ticket(ladder, joined.ticket)) as states:
-            async for ticket in states:
-                if ticket.offer is not None:
-                    if ticket.offer.offer != answered:
-                        await asyncio.sleep(self._rng.uniform(*ANSWER))
-                        if not await self._answer(ladder, joined.ticket, ticket.offer.offer):
-                            return
-                        answered = ticket.offer.offer
-                elif ticket.waited is not None and ticket.waited > patience:
-                    await self._client.leave_queue(ladder, joined.ticket)
-                    return
-        if ticket.match is not None:
-            await asyncio.sleep(game.length[1] + ENDED)
+        patience = self._rng.uniform(*PATIENCE_OF_PLAYERS)
+        joined = await self._api.send(TicketChange, "POST", "tickets", JoinRequest(queues=[QUEUE], members=members))
+        path, change, answered = f"tickets/{joined.ticket}", joined.change, None
+        while True:
+            ticket = await self._api.send(TicketOut, "GET", path, after=change, wait=LONG_POLL)
+            change = ticket.change
+            if ticket.state == "matched":
+                await asyncio.sleep(game.length[1] + ENDED)
+            if ticket.state in ("matched", "gone"):
+                return
+            if ticket.offer is not None:
+                if ticket.offer.offer != answered:
+                    await asyncio.sleep(self._rng.uniform(*ANSWER))
+                    if not await self._answer(path, ticket.offer.offer):
+                        return
+                    answered = ticket.offer.offer
+            elif ticket.waited is not None and ticket.waited > patience:
+                await self._api.send(TicketChange, "DELETE", path)
+                return
 
-    async def _answer(self, ladder: str, ticket: int, offer: int) -> bool:
+    async def _answer(self, path: str, offer: int) -> bool:
         """Accept, decline or ignore an offer; whether the ticket is still worth waiting for."""
         luck = self._rng.random()
         if luck < DECLINES:
-            await self._client.decline_offer(ladder, ticket, OfferAnswer(offer=offer))
+            await self._api.send(TicketChange, "POST", f"{path}/decline", OfferAnswer(offer=offer))
             return False
         if luck > 1 - IS_SILENT:
             return False
         try:
-            await self._client.accept_offer(ladder, ticket, OfferAnswer(offer=offer))
-        except ProblemError as error:
-            if error.status != CONFLICT:  # another player has declined meanwhile
+            await self._api.send(TicketChange, "POST", f"{path}/accept", OfferAnswer(offer=offer))
+        except httpx.HTTPStatusError as error:
+            if error.response.status_code != HTTPStatus.CONFLICT:  # another player has declined meanwhile
                 raise
         return True
 
@@ -235,7 +264,8 @@ def _member(person: SimulatedPerson, game: Game) -> PartyMember:
 
 
 PATIENCE = 5.0  # seconds that `end` waits
-LIMITS = httpx.Limits()  # none: the stream of a ticket holds its connection
+LIMITS = httpx.Limits()  # none: each waiting ticket holds a connection
+TIMEOUT = 20.0  # seconds; longer than a long poll
 POLL = 0.05  # seconds between two checks of the stop event
 
 logger = logging.getLogger(__name__)
@@ -278,12 +308,12 @@ class SimulatedCrowd:
     async def _play(self) -> None:
         people = {person.name: person for person in make_people(self._seed)}
         busy: set[str] = set()
-        async with AsyncExitStack() as stack, asyncio.TaskGroup() as group:
+        headers = {"Authorization": f"Bearer {self._key}"}
+        http = httpx.AsyncClient(base_url=self._address, headers=headers, limits=LIMITS, timeout=TIMEOUT)
+        async with http, asyncio.TaskGroup() as group:
             for game in self._games:
-                transport = httpx.AsyncHTTPTransport(limits=LIMITS)
-                client = AsyncClient(self._address, self._key, patience=5.0, transport=transport)
-                await stack.enter_async_context(client)
-                group.create_task(GameServer(game, people, client, self._seed).run())
-                seekers = SimulatedPlayers(game, people, client, busy, self._seed)
+                api = CrowdApi(http, game.ladder)
+                group.create_task(GameServer(game, people, api, self._seed).run())
+                seekers = SimulatedPlayers(game, people, api, busy, self._seed)
                 for person in seekers.about():
                     group.create_task(seekers.live(person))

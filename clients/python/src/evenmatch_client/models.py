@@ -1,0 +1,244 @@
+"""Answers of the service as structs. They ignore fields that a newer service adds."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Any, Literal
+
+from msgspec import Struct, field
+
+TicketState = Literal["waiting", "offered", "matched", "elsewhere", "gone"]
+
+
+class Fault(Struct):
+    """What is wrong with a part of a request."""
+
+    where: str
+    reason: str
+
+
+class Problem(Struct):
+    """Why a request was refused (RFC 9457). type: for programs;  detail: for people."""
+
+    type: str
+    title: str
+    status: int
+    detail: str = ""
+    request_id: str | None = None
+    problems: list[Fault] | None = None
+    retry_after: float | None = None
+    until: str | None = None
+
+
+class PlayerChange(Struct):
+    """What a match did to a player. expected, result: the team's score, 0 to 1; percentile: None before placement."""
+
+    player: str
+    team: int
+    before: float
+    after: float
+    change: float
+    expected: float
+    result: float
+    factors: dict[str, float | bool | str | None]
+    percentile: int | None
+    division: str | None
+
+
+class Receipt(Struct):
+    """A recorded match. teams: the changes of each team's players; warnings: sentences about odd contents."""
+
+    match_id: str
+    ladder: str
+    position: int
+    rated: bool
+    teams: list[list[PlayerChange]]
+    warnings: list[str] = []
+
+
+class Outcome(Struct):
+    """What became of one match of a batch: a receipt or a problem."""
+
+    match_id: str
+    receipt: Receipt | None = None
+    problem: Problem | None = None
+
+
+class BatchOutcome(Struct):
+    """What became of a batch, in its order."""
+
+    recorded: int
+    refused: int
+    outcomes: list[Outcome]
+
+
+class StandingRow(Struct):
+    """A listed player. rating: None if the ladder does not show it."""
+
+    rank: int | None
+    player: str
+    rating: float | None
+    percentile: int | None
+    division: str | None
+    matches: int
+    completed: int
+
+
+class StandingsPage(Struct):
+    """A page of standings. moved: whether the standings moved on since the page before."""
+
+    ladder: str
+    items: list[StandingRow]
+    next: str | None
+    season: int | None = None
+    listed: int | None = None
+    moved: bool = False
+
+
+class TicketLink(Struct):
+    """Another ticket of a playlist."""
+
+    ladder: str
+    ticket: int
+    state: TicketState
+
+
+class TicketChange(Struct):
+    """A ticket right after a request changed it. change: grows with every change of the ladder's queues."""
+
+    ticket: int
+    ladder: str
+    state: TicketState
+    change: int
+    offer: int | None = None
+    match_id: str | None = None
+    playlist: dict[str, int] = {}
+
+
+class Offer(Struct):
+    """An offered match. own: whether each player of the ticket has accepted."""
+
+    offer: int
+    queue: str
+    deadline: datetime
+    players: int
+    accepted: int
+    own: dict[str, bool]
+    teams: list[int]
+    match_id: str | None = None
+    region: str | None = None
+    odds: list[float] | None = None
+
+
+class MatchedPlayer(Struct):
+    """A player of a formed match."""
+
+    player: str
+    role: str | None = None
+
+
+class FormedMatch(Struct):
+    """The match that a ticket got."""
+
+    match_id: str
+    state: str
+    started_at: datetime
+    teams: list[list[MatchedPlayer]]
+    queue: str | None = None
+    region: str | None = None
+    map: str | None = None
+
+
+class Waiting(Struct):
+    """What a ticket waits for in a queue, also in sentences. estimate: seconds; None: not known."""
+
+    strict: bool
+    needed: int
+    within: int
+    sentences: list[str]
+    window: tuple[float, float] | None = None
+    estimate: float | None = None
+    upper: float | None = None
+
+
+class Ticket(Struct):
+    """A party in its queues. waited: seconds; follow: the ticket of its playlist that has an offer or a match."""
+
+    ticket: int
+    ladder: str
+    state: TicketState
+    change: int
+    players: list[str]
+    queues: list[str]
+    waiting: dict[str, Waiting] = {}
+    waited: float | None = None
+    ended: str | None = None
+    offer: Offer | None = None
+    match: FormedMatch | None = None
+    playlist: list[TicketLink] = []
+    follow: TicketLink | None = None
+
+    @property
+    def is_over(self) -> bool:
+        """Whether the ticket is matched or gone."""
+        return self.state in ("matched", "gone")
+
+
+class Attendance(Struct):
+    """A span of time in which a player was in a live match. left: None while they are."""
+
+    came: datetime
+    left: datetime | None
+
+
+class LivePlayer(Struct):
+    """A player of a live match."""
+
+    player: str
+    there: bool
+    spells: list[Attendance]
+    role: str | None = None
+    ticket: int | None = None
+
+
+class LiveMatch(Struct):
+    """A live match."""
+
+    match_id: str
+    ladder: str
+    change: int
+    state: Literal["open", "closed", "cancelled", "expired"]
+    made_by: Literal["queue", "announcement"]
+    confirmed: bool
+    started_at: datetime
+    teams: list[list[LivePlayer]]
+    queue: str | None = None
+    region: str | None = None
+    openings: list[int] | None = None
+
+
+class LiveMatches(Struct):
+    """The live matches of a ladder."""
+
+    items: list[LiveMatch]
+
+
+class Token(Struct):
+    """A player's token."""
+
+    token: str
+    player: str
+
+
+class Job(Struct):
+    """A background job. done, total: ledger events; told: why it failed."""
+
+    job: str
+    ladder: str
+    kind: str
+    state: Literal["running", "done", "failed", "cancelled"]
+    done: int
+    total: int
+    told: str | None = None
+    result: dict[str, Any] | None = None
+    problems: list[Fault] = field(default_factory=list)
