@@ -21,7 +21,7 @@ ROOT = Path(__file__).resolve().parent.parent
 DIST = ROOT / "dist"
 BIN = Path(sys.executable).parent
 TRIED = ("--version", "systems", "policies", "serve --help")  # commands of the installed wheel
-MODULES = ("web.app", "client", "lab.backtests.report", "demo.demo_server")
+MODULES = ("web.app", "lab.backtests.report", "demo.demo_server")
 IMPORTED = ", ".join([*(f"evenmatch.{module}" for module in MODULES), "psycopg", "matplotlib"])
 
 

@@ -185,8 +185,8 @@ def test_rows_that_cannot_be_read_are_all_named_and_nothing_is_imported(run, lea
 
 # What has to be so before an example of the help can be followed, beside ladder "duel" with m17 and its players
 FIRST = {
-    "move --from old.db": ["backup old.db"],
-    "move --from postgresql": ["backup other.db"],
+    "copy --from old.db": ["backup old.db"],
+    "copy --from postgresql": ["backup other.db"],
     "rebuild --cluster": ["backup other.db"],
     "reinstate mallory": ["ban mallory"],
     "reinstate --match": ["void m17"],

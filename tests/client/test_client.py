@@ -83,7 +83,7 @@ def test_pages_are_walked_to_their_end_and_corrections_are_finished(admin, ladde
     assert {"player 0", "zoe"} < {row.player for row in rows}
     assert len(list(admin.all(calls.matches(ladder, limit=2)))) >= 7
     effect = admin.finish(calls.post(f"/v1/ladders/{ladder}/bans", {"player": "zoe"}))
-    assert effect["effect"]["moves"][0]["player"] == "zoe"
+    assert "zoe" in {move["player"] for move in effect["effect"]["moves"]}
     job = admin.send(calls.post(f"/v1/ladders/{ladder}/rebuild"))["job"]
     assert admin.wait_for_job(job).state == "done"
 
@@ -99,7 +99,7 @@ def test_players_queue_with_tokens_and_play(serving, admin, ladder):
             with pytest.raises(ProblemError, match=r"^403"):
                 player.send(calls.report_match(ladder, duel("own", name, "x")))
     seen = admin.send(calls.ticket(ladder, tickets["kim"]))
-    assert seen.waiting["main"].sentences or seen.offer is not None
+    assert (seen.players, seen.queues) == (["kim"], ["main"])
     for name, number in tickets.items():
         ticket = admin.send(calls.ticket(ladder, number))
         while ticket.offer is None:
@@ -137,7 +137,7 @@ async def awaited(url, key, ladder):
 
 def test_everything_can_be_awaited(serving, ladder):
     first, rows, waiting, done = asyncio.run(awaited(serving.url, serving.keys["admin"], ladder))
-    assert rows[: len(first.items)] == first.items
+    assert len(rows) > len(first.items) == 2
     assert waiting.state == "waiting"
     assert done
 

@@ -75,4 +75,6 @@ def test_a_visitor_who_queues_is_matched_with_the_crowd_and_the_match_is_played(
     assert told.state == "matched"
     match_id = told.match.match_id
     wait_for(lambda: playing.send(calls.live_match("duel", match_id)).state == "closed", "the match was not closed")
-    assert "a visitor" in {one.player for team in playing.get_match("duel", match_id).teams for one in team.players}
+    assert "a visitor" in {
+        one["player"] for team in playing.send(calls.match("duel", match_id))["teams"] for one in team["players"]
+    }

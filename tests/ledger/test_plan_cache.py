@@ -48,7 +48,7 @@ def read_positions(monkeypatch):
         listed.extend(row.position for row in rows)
         return rows
 
-    monkeypatch.setattr(event_rows, "read", noting)
+    monkeypatch.setattr(event_rows, "read_corrections", noting)
     return listed
 
 

@@ -36,8 +36,8 @@ def seen_reads(monkeypatch):
         seen.extend([] if ids is None else ids.tolist())
         return roster(store, head, by, ids)
 
-    monkeypatch.setattr(player_states.player_identities, "admit", admitting)
-    monkeypatch.setattr(player_states.player_states, "read_roster", calling)
+    monkeypatch.setattr(player_rows, "admit", admitting)
+    monkeypatch.setattr(rating_rows, "read_roster", calling)
     return seen
 
 

@@ -259,7 +259,7 @@ def test_names_in_corrections_are_asked_for_once(corrected, monkeypatch):
 def test_a_table_of_ratings_reads_the_corrections_once(corrected, monkeypatch):
     view, asked, read = corrected.view("default"), [], event_rows.read_corrections
     corrected.database.plans = PlanCache()  # as in a process that has just begun
-    monkeypatch.setattr(event_rows, "read", lambda *what, **more: asked.append(what) or read(*what, **more))
+    monkeypatch.setattr(event_rows, "read_corrections", lambda *what, **more: asked.append(what) or read(*what, **more))
     with corrected.database.read() as store:
         table = export.rating_table(store, view)
     assert len(asked) == 1

@@ -6,7 +6,7 @@ from evenmatch import rules
 from evenmatch.corrections.corrections import Ban
 from evenmatch.errors import ConflictError, InputError, NotYetError, UnknownNameError
 from evenmatch.live.live_matches import Running
-from evenmatch.queues import joins
+from evenmatch.queues import queue_sql
 from evenmatch.queues.matchmaker import Matchmaker
 from evenmatch.queues.queue_service import QueueService
 from evenmatch.queues.stored_queues import QueueRules
@@ -130,14 +130,14 @@ def test_a_party_that_lost_a_seat_while_it_joined_leaves_no_new_player(
     service.create_ladder("arena", "elo", rules("elo"))
     queue_service.set_queue("arena", "ranked", DUEL)
     service.record(duel(1, "bob", "cat", ladder))
-    insert, other = joins.seats.insert_missing, QueueService(other_service)
+    insert, other = queue_sql.insert_missing_seats, QueueService(other_service)
 
     def insert_late(store, wanted):
-        monkeypatch.setattr(joins.seats, "insert_missing", insert)
+        monkeypatch.setattr(queue_sql, "insert_missing_seats", insert)
         join_queue(other, "arena", party("bob"))
         insert(store, wanted)
 
-    monkeypatch.setattr(joins.seats, "insert_missing", insert_late)
+    monkeypatch.setattr(queue_sql, "insert_missing_seats", insert_late)
     refused, granted = queue_service.apply(ladder, [party("bob", "new"), party("dan")])
     assert "'bob' waits" in str(refused)
     assert not isinstance(granted, Exception)

@@ -107,11 +107,11 @@ class TestBeyondTheLimit:
     @pytest.fixture
     def used(self, monkeypatch):
         """The threads that rendered pages."""
-        names = []
+        names, draw = [], page_request.render
 
         def render(template, values):
             names.append(threading.current_thread().name.rpartition("_")[0])
-            return page_request.render(template, values)
+            return draw(template, values)
 
         monkeypatch.setattr(page_request, "render", render)
         return names

@@ -17,7 +17,7 @@ from evenmatch.webhooks.subscriptions import new_webhook_secret
 
 __all__ = ["ReplacedSecret", "confirm", "is_current", "new_secret", "reset", "rotate", "secret_place"]
 
-SEALED = (account_sql, account_sql, webhook_sql, request_sql)  # the tables with sealed columns
+RESEAL = (account_sql.reseal_api_keys, account_sql.reseal_shared_secrets, webhook_sql.reseal, request_sql.reseal)
 
 
 class ReplacedSecret(NamedTuple):
@@ -58,8 +58,8 @@ def rotate(database: Database, file: Path, clock: Callable[[], int]) -> Path | N
     with database.write() as store:
         secret_checks.hold(store)
         old = secret_checks.sealer(store)
-        for table in SEALED:
-            table.reseal(store, old, new)
+        for reseal in RESEAL:
+            reseal(store, old, new)
         secret_checks.replace(store, new)
         note(store, OPERATOR, "secret.rotated", now=clock())
     beside = database.master.file
