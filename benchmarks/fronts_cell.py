@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
-from evenmatch.lab.queue.rivals import RivalMatchmaker, others
+from benchmarks.rivals import RivalMatchmaker, others
 from evenmatch.lab.queue.run_metrics import summary_of
 from evenmatch.lab.queue.scenario import REGION_MIXES, Scenario, party_mix
 from evenmatch.lab.queue.simulation import simulate

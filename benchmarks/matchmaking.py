@@ -15,9 +15,9 @@ from numpy.typing import NDArray
 from benchmarks.figure import Figure, Runs, Section, seconds
 from benchmarks.matches import SEED, TEAMS, play
 from benchmarks.rate import spread
+from benchmarks.rivals import others
 from evenmatch import rules
 from evenmatch.history import Floats
-from evenmatch.lab.queue.rivals import others
 from evenmatch.lab.queue.run_metrics import summary_of
 from evenmatch.lab.queue.scenario import Scenario
 from evenmatch.lab.queue.simulation import play as run_queue

@@ -11,16 +11,16 @@ from pathlib import Path
 from typing import NamedTuple
 
 import matplotlib as mpl
+from benchmarks.rivals import others
 from matplotlib import pyplot
 
 from evenmatch.lab.picture import INKS
-from evenmatch.lab.queue.picture import draw_wait_against_evenness, draw_wait_by_decile
-from evenmatch.lab.queue.rivals import others
 from evenmatch.lab.queue.run_metrics import summary_of
 from evenmatch.lab.queue.runs import Run
 from evenmatch.lab.queue.scenario import Scenario
 from evenmatch.lab.queue.simulation import simulate
 from evenmatch.matchmaking import Policy, presets, propose
+from queue_picture import draw_wait_against_evenness, draw_wait_by_decile
 
 DOCS = Path(__file__).resolve().parents[1] / "docs"
 ARRIVALS = (0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 20.0)  # players a second

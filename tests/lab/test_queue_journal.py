@@ -6,11 +6,11 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from benchmarks.rivals import line_up, others, proposals
 
 from evenmatch.errors import InputError, UsageError
 from evenmatch.lab.queue.journal import JournalWriter, load_journal, read_journal
 from evenmatch.lab.queue.replay import first_difference, replay
-from evenmatch.lab.queue.rivals import line_up, others, proposals
 from evenmatch.lab.queue.run_metrics import summary_of
 from evenmatch.lab.queue.runs import MATCHED, OVERTAKEN
 from evenmatch.lab.queue.scenario import Scenario

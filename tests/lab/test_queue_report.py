@@ -3,7 +3,6 @@
 import dataclasses
 import json
 import re
-import xml.etree.ElementTree as ET
 
 import numpy as np
 import pytest
@@ -14,10 +13,11 @@ from evenmatch.lab.queue.run_metrics import summary_of
 pytest.importorskip("plotly", reason="reports need plotly (the extra lab)")
 pytest.importorskip("jinja2", reason="reports need jinja2 (the extra lab)")
 
+from benchmarks.rivals import others
+
 from evenmatch.errors import UsageError
-from evenmatch.lab.queue import picture, queue_charts, report
+from evenmatch.lab.queue import queue_charts, report
 from evenmatch.lab.queue.queue_charts import marks
-from evenmatch.lab.queue.rivals import others
 from evenmatch.lab.queue.scenario import Scenario
 from evenmatch.lab.queue.simulation import simulate
 from evenmatch.matchmaking.propose import propose
@@ -72,7 +72,6 @@ def test_a_report_tells_the_verdict_and_the_figures_of_every_run(runs, tmp_path)
     assert "evenmatch simulate-queue --seed 3" in page.text
     assert "Nothing differs." in page.text
     assert f"players who joined {int(runs[0].sizes.sum()):,}" in page.text  # each once
-    assert "fifo First in, first out; ranks are ignored." in page.text
     assert "seed 3" in page.text
     assert "By size of party" in page.headings
 
@@ -248,19 +247,6 @@ def test_seconds_have_a_digit_where_they_are_few():
 
 def test_tenths_are_counted_as_people_do():
     assert [verdict.ordinal(at) for at in (1, 2, 3, 4, 10)] == ["1st", "2nd", "3rd", "4th", "10th"]
-
-
-@pytest.mark.parametrize("draw", [picture.draw_wait_against_evenness, picture.draw_wait_by_decile])
-def test_pictures_are_drawn_without_a_browser_and_always_the_same(draw, runs, tmp_path):
-    pytest.importorskip("matplotlib", reason="pictures need matplotlib (the extra plot)")
-    plain = [runs[0], dataclasses.replace(runs[2], name="first in")]
-    for name in ("a.svg", "b.svg"):
-        draw(plain, tmp_path / name)
-    assert (tmp_path / "a.svg").read_bytes() == (tmp_path / "b.svg").read_bytes()
-    assert "first in" in (tmp_path / "a.svg").read_text()
-    assert ET.parse(tmp_path / "a.svg").getroot().tag.endswith("svg")
-    with pytest.raises(UsageError, match="cannot be written: No such file"):
-        draw(plain, tmp_path / "nosuch" / "a.svg")
 
 
 @pytest.mark.parametrize(("scheme", "width"), [("light", 1200), ("dark", 360)])

@@ -5,9 +5,9 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from benchmarks.rivals import line_up, others, proposals
 
 from evenmatch.errors import BadParameterError
-from evenmatch.lab.queue.rivals import line_up, others, proposals
 from evenmatch.lab.queue.run_metrics import FIRST, summary_of
 from evenmatch.lab.queue.runs import CANCELLED, EXPIRED, MATCHED, WAITING
 from evenmatch.lab.queue.scenario import PARTY_MIXES, Scenario

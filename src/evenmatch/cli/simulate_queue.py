@@ -19,7 +19,6 @@ from evenmatch.wait_target import WaitTarget
 if TYPE_CHECKING:
     from evenmatch.lab.queue.runs import Run
     from evenmatch.lab.queue.scenario import Scenario
-    from evenmatch.lab.queue.simulation import Matchmaker
     from evenmatch.policy import Policy
 
 
@@ -237,10 +236,6 @@ def command_simulate_queue(
     teams: Annotated[
         int | None, typer.Option("--teams", metavar="N", help="Teams in a match, instead of the policy's 2.")
     ] = None,
-    compare: Annotated[
-        bool,
-        typer.Option("--compare", help="Also run eight simple matchmakers; the table describes each."),
-    ] = False,
     arrivals: Annotated[
         float | None,
         typer.Option("--arrivals", "-a", metavar="N", help="Players per second. Default: 5.", rich_help_panel=ARRIVING),
@@ -391,7 +386,7 @@ def command_simulate_queue(
 
     evenmatch simulate-queue
 
-    evenmatch simulate-queue --policy balanced --policy quick --policy fair --compare --report queue.html
+    evenmatch simulate-queue --policy balanced --policy quick --policy fair --report queue.html
 
     evenmatch simulate-queue --team-size 5 --arrivals 0.5 --parties many --minutes 60
 
@@ -424,7 +419,7 @@ def command_simulate_queue(
     explanation: list[str] = []
     if within is not None or share is not None:
         chosen["auto"], explanation = _fit(full_scenario, next(iter(chosen.values())), within, share)
-    runs = _simulate(full_scenario, chosen, compare, journal)
+    runs = _simulate(full_scenario, chosen, journal)
     more = [] if seed is not None or scenario is not None else ["--seed", str(full_scenario.seed)]
     queue_runs.tell(
         *(runs, title_of(full_scenario, chosen)),
@@ -436,22 +431,17 @@ def command_simulate_queue(
     )
 
 
-def _simulate(scenario: Scenario, chosen: dict[str, Policy], compare: bool, journal: Path | None) -> list[Run]:
-    """Run the matchmaker under each policy, then those of --compare under the first policy."""
+def _simulate(scenario: Scenario, chosen: dict[str, Policy], journal: Path | None) -> list[Run]:
+    """Run the matchmaker under each policy."""
     with working(queue_runs.COMPILING):  # the imports load or compile the kernels
-        from evenmatch.lab.queue.rivals import others
         from evenmatch.lab.queue.simulation import simulate
         from evenmatch.matchmaking.propose import propose
 
-    first = next(iter(chosen.values()))
-    plan: list[tuple[str, Matchmaker, Policy]] = [(name, propose, policy) for name, policy in chosen.items()]
-    if compare:
-        plan += [(name, other.propose, first) for name, other in others().items()]
     runs = []
-    with queue_runs.watching(len(plan), scenario.minutes) as watch, queue_runs.whole(journal) as file:
-        for index, (name, matchmaker, policy) in enumerate(plan):
+    with queue_runs.watching(len(chosen), scenario.minutes) as watch, queue_runs.whole(journal) as file:
+        for index, (name, policy) in enumerate(chosen.items()):
             recorded = file if index == 0 else None
-            runs.append(simulate(scenario, matchmaker, policy, name=name, progress=watch(index), journal=recorded))
+            runs.append(simulate(scenario, propose, policy, name=name, progress=watch(index), journal=recorded))
     return runs
 
 

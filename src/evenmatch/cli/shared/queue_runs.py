@@ -107,7 +107,7 @@ def tell(
 
 
 def _print(runs: Sequence[Run], title: str) -> None:
-    from evenmatch.lab.queue.run_facts import compared, habits
+    from evenmatch.lab.queue.run_facts import habits
     from evenmatch.lab.queue.run_metrics import summary_of
     from evenmatch.lab.queue.verdict import meanings, percent
 
@@ -133,8 +133,6 @@ def _print(runs: Sequence[Run], title: str) -> None:
     if runs[0].scenario is not None and (scenario_facts := habits(runs[0].scenario)):
         print(printable("; ".join(f"{what}: {value}" for what, value in scenario_facts) + "."))
     print(meanings(runs[0].policy.teams))
-    for name, what in compared(runs):
-        print(f"{name}: {what}")
     print()
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from evenmatch.errors import needing
-from evenmatch.lab.queue.run_facts import compared, facts
+from evenmatch.lab.queue.run_facts import facts
 from evenmatch.lab.queue.run_metrics import summary_of
 from evenmatch.lab.queue.runs import Run
 from evenmatch.lab.queue.verdict import percent, seconds, verdict
@@ -70,7 +70,6 @@ def render(runs: Sequence[Run], *, title: str, command: str, notes: Sequence[str
         title=plain(title, 120),
         facts=[(what, plain(value, 120)) for what, value in facts(runs[0])],
         verdict=[plain(sentence) for sentence in sentences],
-        compared=compared(runs),
         notes=[plain(note) for note in notes],
         rows=[RunRow(run.name, look[run.name], summary_of(run)) for run in runs],
         names=", ".join(plain(run.name, LONGEST) for run in runs),

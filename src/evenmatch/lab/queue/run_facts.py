@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 
 import numpy as np
 
-from evenmatch.lab.queue.rivals import others
 from evenmatch.lab.queue.runs import Run
 from evenmatch.lab.queue.scenario import Scenario
 from evenmatch.lab.queue.verdict import percent, seconds
@@ -67,9 +66,3 @@ def _mix(shares: Mapping[str, float]) -> str:
     names = [f"{name} {percent(share / total)}" for name, share in shares.items()]
     more = [f"{len(names) - MOST_REGIONS} more"] if len(names) > MOST_REGIONS else []
     return ", ".join(names[:MOST_REGIONS] + more)
-
-
-def compared(runs: Sequence[Run]) -> list[tuple[str, str]]:
-    """Names and descriptions of the comparison matchmakers among the runs."""
-    known = others()
-    return [(run.name, known[run.name].what) for run in runs if run.name in known]

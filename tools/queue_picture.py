@@ -5,16 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from evenmatch.errors import UsageError, needing
+import matplotlib as mpl
+from matplotlib import pyplot
+from matplotlib.axes import Axes
+
 from evenmatch.lab.picture import INKS
 from evenmatch.lab.queue.queue_charts import TICKS, marks
 from evenmatch.lab.queue.run_metrics import summary_of
 from evenmatch.lab.queue.runs import Run
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
 
 MARKS = ("o", "s", "D", "^", "v", "P", "X", "<")
 DASHES = ("solid", "dashed", "dotted")
@@ -73,12 +73,8 @@ def _look(index: int) -> tuple[str, str]:
 @contextmanager
 def _picture(path: Path, title: str) -> Iterator[Axes]:
     """Yield axes to draw on; save the chart on exit."""
-    with needing("plot", "a picture"):
-        import matplotlib as mpl
     mpl.use("agg")
     mpl.rcParams["svg.hashsalt"] = "evenmatch"
-    from matplotlib import pyplot
-
     with pyplot.rc_context({"font.size": 11, "axes.spines.top": False, "axes.spines.right": False}):
         figure, axes = pyplot.subplots(figsize=(9, 5), layout="constrained")
         try:
@@ -87,7 +83,5 @@ def _picture(path: Path, title: str) -> Iterator[Axes]:
             axes.tick_params(length=0)
             yield axes
             figure.savefig(path, dpi=144, facecolor="white", metadata={"Date": None} if path.suffix == ".svg" else {})
-        except OSError as error:
-            raise UsageError(f"{path}: cannot be written: {error.strerror}") from error
         finally:
             pyplot.close(figure)

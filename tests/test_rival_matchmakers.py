@@ -5,8 +5,8 @@ from itertools import combinations
 
 import numpy as np
 import pytest
+from benchmarks.rivals import fill, line_up, others, split
 
-from evenmatch.lab.queue.rivals import fill, line_up, others, split
 from evenmatch.lab.queue.runs import broken
 from evenmatch.lab.queue.scenario import PARTY_MIXES, REGION_MIXES, Scenario
 from evenmatch.lab.queue.simulation import simulate
