@@ -195,7 +195,7 @@ def test_for_postgresql_it_says_what_to_type(tmp_path):
 SLOWLY = """
 import sys, time
 from evenmatch.cli import main
-from evenmatch.service.recording import imports as importing
+from evenmatch.recording import imports as importing
 importing.AT_ONCE = 40
 append = importing.append
 def slowly(*arguments):

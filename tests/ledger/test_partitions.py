@@ -10,7 +10,7 @@ from evenmatch import rules
 from evenmatch.corrections.corrections import Ban, Void
 from evenmatch.ledger import event_rows
 from evenmatch.ledger.database_check import NO_AMCHECK, check_database
-from evenmatch.operations import move
+from evenmatch.operations.copy import copy_database
 from evenmatch.operations.service import Service
 from evenmatch.recording.recording_sql import look_up
 from ledger.sample_matches import duel, team_match
@@ -114,17 +114,17 @@ def test_every_large_table_has_eight_partitions_with_room_for_updates_of_states(
         assert options == [("fillfactor=70",)]
 
 
-def test_a_database_is_moved_into_partitions_and_out_of_them(url, whole_url, tmp_path, clock):
+def test_a_database_is_copied_into_partitions_and_out_of_them(url, whole_url, tmp_path, clock):
     with Service.open(whole_url, clock) as service:
         fill(service)
         before = told(service)
-    move.move(whole_url, url, without_progress)
+    copy_database(whole_url, url, without_progress)
     back = str(tmp_path / "back.db")
     with Service.open(url, clock) as service:
         assert told(service) == before
         service.record(on(NAMES[5], duel(99, "ann", "new")))
         after = told(service)
-    move.move(url, back, without_progress)
+    copy_database(url, back, without_progress)
     with Service.open(back, clock) as service:
         assert told(service) == after
 
