@@ -14,7 +14,7 @@ from matplotlib.lines import Line2D
 from matplotlib.ticker import FuncFormatter, LogLocator, NullLocator
 
 from benchmarks.figure import Figure, Section
-from evenmatch.lab.picture import INKS
+from evenmatch.lab.sample import INKS
 
 OURS, GREY, AIM = INKS[0], "#737373", INKS[1]
 ROW = 0.24  # inches for each figure

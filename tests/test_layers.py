@@ -25,7 +25,7 @@ SUBJECTS = (
 )
 # What a subject may import besides the other subjects.
 OF_SUBJECTS = [
-    *("calibration", "experiment", "times", "wait_target"),
+    *("calibration", "experiment", "times"),
     *("attributes", "durations", "options", "policy", "whole_file"),
     *("errors", "match", "history", "tables", "systems", "standings", "rating", "online", "matchmaking"),
     *("compile_notice", "ledger", "stake_assumptions", "stakes"),
@@ -39,7 +39,6 @@ BELOW = {
     "whole_file": ["errors"],
     "attributes": ["errors", "options"],
     "policy": ["attributes", "errors", "options", "history"],
-    "wait_target": ["errors", "options"],
     "calibration": ["history"],
     "experiment": ["durations", "errors", "options"],
     "__main__": ["cli"],
@@ -52,20 +51,17 @@ BELOW = {
     "systems": ["errors", "options", "match", "history"],
     "standings": ["durations", "errors", "options", "match", "history", "systems"],
     "compile_notice": ["history", "systems"],
-    "named_rules": ["errors", "systems"],
-    "rating_changes": ["errors", "history", "systems"],
     "rating": [
         *("errors", "match", "history", "tables", "systems", "standings", "compile_notice"),
-        *("named_rules", "rating_changes"),
     ],
     "partitioned": [
         *("errors", "times", "history", "tables", "systems", "standings", "rating", "compile_notice", "whole_file"),
     ],
     "stake_assumptions": ["errors", "options"],
-    "stakes": ["errors", "history", "systems", "rating_changes", "stake_assumptions"],
+    "stakes": ["errors", "history", "systems", "rating", "stake_assumptions"],
     "online": [
         *("errors", "match", "history", "systems", "rating", "compile_notice"),
-        *("named_rules", "rating_changes", "stake_assumptions", "stakes"),
+        *("stake_assumptions", "stakes"),
     ],
     "matchmaking": [
         "attributes",
@@ -76,7 +72,7 @@ BELOW = {
         "history",
     ],  # tickets carry numbers: no rating system, no standings
     "lab": [
-        *("calibration", "wait_target"),
+        "calibration",
         *("attributes", "durations", "options", "policy", "whole_file"),
         *("errors", "match", "history", "tables", "systems", "standings", "rating", "online", "matchmaking"),
         *("compile_notice", "partitioned", "__version__"),
@@ -118,7 +114,7 @@ BELOW = {
         *(*SUBJECTS, "http", "web"),
     ],
     "cli": [
-        *("calibration", "experiment", "times", "wait_target"),
+        *("calibration", "experiment", "times"),
         *("attributes", "durations", "options", "policy", "whole_file"),
         *("errors", "match", "history", "tables", "systems", "standings", "rating", "online", "matchmaking"),
         *("lab", *SUBJECTS, "cluster", "http", "web", "demo", "stake_assumptions", "stakes", "kernel_folder"),
@@ -131,15 +127,12 @@ PURE = [
     "durations",
     "options",
     "policy",
-    "wait_target",
     "errors",
     "times",
     "match",
     "history",
     "systems",
     "standings",
-    "named_rules",
-    "rating_changes",
     "rating",
     "stake_assumptions",
     "stakes",
@@ -151,7 +144,6 @@ THIRD_PARTY = {
     "options": [],
     "attributes": [],
     "policy": [],
-    "wait_target": [],
     "whole_file": [],
     "__main__": [],
     "errors": [],
@@ -165,8 +157,6 @@ THIRD_PARTY = {
     "standings": ["numpy"],
     "compile_notice": [],
     "kernel_folder": [],
-    "named_rules": [],
-    "rating_changes": ["numpy"],
     "rating": ["numpy", "pyarrow"],
     "partitioned": ["numpy", "numba", "pyarrow"],
     "stake_assumptions": [],

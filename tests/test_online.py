@@ -8,7 +8,7 @@ import pytest
 
 from evenmatch import Appearance, Match, Rater, Team, from_matches, rate, rules, systems
 from evenmatch.errors import BadRowsError, InputError, RatingRangeError
-from evenmatch.lab.synthetic_season import season
+from evenmatch.lab.sample import season
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
 

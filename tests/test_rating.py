@@ -7,7 +7,7 @@ import pytest
 
 from evenmatch import Appearance, Match, Team, explain, from_matches, rate, rules, systems
 from evenmatch.errors import BadRowsError, InputError, RatingRangeError, UnknownNameError
-from evenmatch.lab.synthetic_season import season
+from evenmatch.lab.sample import season
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
 

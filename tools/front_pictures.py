@@ -17,7 +17,7 @@ from matplotlib import pyplot
 from matplotlib.axes import Axes
 from matplotlib.ticker import MaxNLocator
 
-from evenmatch.lab.picture import INKS
+from evenmatch.lab.sample import INKS
 
 DOCS = Path(__file__).resolve().parents[1] / "docs"
 OURS = "evenmatch"

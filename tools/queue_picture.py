@@ -11,10 +11,10 @@ import matplotlib as mpl
 from matplotlib import pyplot
 from matplotlib.axes import Axes
 
-from evenmatch.lab.picture import INKS
 from evenmatch.lab.queue.queue_charts import TICKS, marks
 from evenmatch.lab.queue.run_metrics import summary_of
 from evenmatch.lab.queue.runs import Run
+from evenmatch.lab.sample import INKS
 
 MARKS = ("o", "s", "D", "^", "v", "P", "X", "<")
 DASHES = ("solid", "dashed", "dotted")

@@ -14,11 +14,11 @@ import matplotlib as mpl
 from benchmarks.rivals import others
 from matplotlib import pyplot
 
-from evenmatch.lab.picture import INKS
 from evenmatch.lab.queue.run_metrics import summary_of
 from evenmatch.lab.queue.runs import Run
 from evenmatch.lab.queue.scenario import Scenario
 from evenmatch.lab.queue.simulation import simulate
+from evenmatch.lab.sample import INKS
 from evenmatch.matchmaking import Policy, presets, propose
 from queue_picture import draw_wait_against_evenness, draw_wait_by_decile
 

@@ -20,7 +20,7 @@ from evenmatch.durations import SECOND
 from evenmatch.lab.queue.scenario import Scenario, party_mix
 from evenmatch.lab.queue.ticket_source import Crowd
 from evenmatch.matchmaking import Queue, presets, propose
-from evenmatch.matchmaking.wait_record import WaitEstimate
+from evenmatch.matchmaking.queue import WaitEstimate
 from evenmatch.matchmaking.waiting import remember
 
 START = 600 * SECOND  # the first minutes after a start

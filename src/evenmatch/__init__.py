@@ -22,12 +22,12 @@ if TYPE_CHECKING:
     from evenmatch.match import Appearance as Appearance
     from evenmatch.match import Match as Match
     from evenmatch.match import Team as Team
-    from evenmatch.named_rules import rules as rules
     from evenmatch.online import Rater as Rater
     from evenmatch.operations.service import Service as Service
     from evenmatch.rating import Ratings as Ratings
     from evenmatch.rating import explain as explain
     from evenmatch.rating import rate as rate
+    from evenmatch.rating import rules as rules
     from evenmatch.stake_assumptions import StakeAssumptions as StakeAssumptions
     from evenmatch.tables import MatchTable as MatchTable
     from evenmatch.tables import from_frame as from_frame
@@ -49,7 +49,7 @@ _HOME = {
     "Ratings": "rating",
     "explain": "rating",
     "rate": "rating",
-    "rules": "named_rules",
+    "rules": "rating",
     "Service": "operations.service",
     "Settings": "ladders.settings",
     "StakeAssumptions": "stake_assumptions",

@@ -13,8 +13,7 @@ from evenmatch.compile_notice import load_kernels
 from evenmatch.errors import BadRowsError, InputError, RowProblem, UnknownNameError
 from evenmatch.history import History
 from evenmatch.match import Match
-from evenmatch.named_rules import rules_of
-from evenmatch.rating_changes import changes, check_range
+from evenmatch.rating import changes, check_range, rules_of
 from evenmatch.stake_assumptions import StakeAssumptions
 from evenmatch.stakes import Stakes, check_players, stakes
 from evenmatch.systems import forecasts, loop

@@ -11,22 +11,91 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from evenmatch import systems
 from evenmatch.compile_notice import load_kernels
-from evenmatch.errors import BadRowsError, InputError, RowProblem
-from evenmatch.history import Floats, History
-from evenmatch.named_rules import rules, rules_of
-from evenmatch.rating_changes import changes, check_range
+from evenmatch.errors import BadRowsError, InputError, RatingRangeError, RowProblem, UsageError
+from evenmatch.history import Floats, History, match_results
 from evenmatch.standings.activity import Activity
 from evenmatch.standings.distribution import percentiles
 from evenmatch.standings.division import DIVISIONS, Division, division_of
 from evenmatch.systems import loop
-from evenmatch.systems.loop import Journal
+from evenmatch.systems.loop import Journal, Replay
 from evenmatch.systems.system import Change, Records, Rules, System
 from evenmatch.tables import Frame, MatchTable, table_of
 from evenmatch.tables.display import as_html, counted
 from evenmatch.tables.table import MICROSECONDS
 
-__all__ = ["Ratings", "changes", "check_range", "explain", "rate", "rateable", "rules", "rules_of", "without"]
+__all__ = (
+    "Ratings",
+    "changes",
+    "check_range",
+    "explain",
+    "rate",
+    "rateable",
+    "rules",
+    "rules_of",
+    "without",
+)
+
+
+def check_range(
+    by: Rules,
+    history: History,
+    state: Records,
+    result: Replay,
+    player: Callable[[int], str],
+    match: Callable[[int], str],
+) -> None:
+    """Raise RatingRangeError, naming player and match, if a rating left the range of the system."""
+    if np.isfinite(result.state["rating"]).all():
+        return
+    after = result.journal.after if result.journal else loop.replay(by, history, state, journal=True).journal.after  # type: ignore[union-attr]
+    slot = int(np.flatnonzero(~np.isfinite(after))[0])
+    raise RatingRangeError(
+        f"the rating of {player(int(history.columns.player[slot]))!r} leaves the range of {by.system.name} in match "
+        f"{match(int(history.slot_match[slot]))!r}; nothing was rated"
+    )
+
+
+def changes(
+    by: Rules, history: History, expected: Floats, journal: Journal, match: int, names: Sequence[str]
+) -> list[list[Change]]:
+    """The rating changes of one match (by index), team by team."""
+    c = history.columns
+    first, end = c.team_start[match : match + 2].tolist()
+    starts = c.slot_start[first : end + 1].tolist()
+    slots = slice(starts[0], starts[-1])
+    players, factors = c.player[slots].tolist(), by.system.name_factors(journal.factors[slots])
+    before, after = journal.before[slots].tolist(), journal.after[slots].tolist()
+    predicted, results = expected[first:end].tolist(), match_results(c.place[first:end].tolist())
+    listed, stop = [], 0
+    for team, (score, result) in enumerate(zip(predicted, results, strict=True)):
+        start, stop = stop, starts[team + 1] - starts[0]
+        listed.append(
+            [
+                Change(names[players[slot]], team, before[slot], after[slot], score, result, factors[slot])
+                for slot in range(start, stop)
+            ]
+        )
+    return listed
+
+
+def rules(system: str, preset: str | None = None, **parameters: object) -> Rules:
+    """Create the rules of a rating system from its name (or the path of a .py file), a preset and parameters.
+
+    Raises UnknownNameError or BadParameterError.
+    """
+    return Rules.of(systems.find(system), preset, **parameters)
+
+
+def rules_of(by: Rules | str) -> Rules:
+    """Return rules unchanged; turn a system name into its rules with default parameters."""
+    if isinstance(by, Rules):
+        return by
+    if isinstance(by, str):
+        return rules(by)
+    raise UsageError(f"the rules are a {type(by).__name__}; expected a system's name or evenmatch.rules(…)")
+
 
 Progress = Callable[[int], None]
 TEXT = pa.large_string()

@@ -14,7 +14,7 @@ import numpy as np
 
 from evenmatch.errors import InputError
 from evenmatch.history import Columns, Flags, Floats, History, Integers
-from evenmatch.rating_changes import check_range
+from evenmatch.rating import check_range
 from evenmatch.stake_assumptions import StakeAssumptions
 from evenmatch.systems import loop
 from evenmatch.systems.system import Records, Rules

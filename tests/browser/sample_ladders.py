@@ -9,7 +9,7 @@ import numpy as np
 from evenmatch import Appearance, Match, Team, from_matches, rules
 from evenmatch.accounts.keys import Keys
 from evenmatch.corrections.corrections import Ban, Void
-from evenmatch.lab.synthetic_season import season
+from evenmatch.lab.sample import season
 from evenmatch.ladders.settings import Settings
 from evenmatch.operations.service import Service
 from evenmatch.queues.queue_service import QueueService

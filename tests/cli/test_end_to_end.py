@@ -10,7 +10,7 @@ import sys
 import pytest
 
 from evenmatch import from_matches, write
-from evenmatch.lab.synthetic_season import season as season_of_teams
+from evenmatch.lab.sample import season as season_of_teams
 
 pytestmark = pytest.mark.slow
 

@@ -7,8 +7,8 @@ from collections import Counter
 import pytest
 
 from evenmatch import from_matches, rate, rules, write
-from evenmatch.lab.ladder.placement import placement_advice
-from evenmatch.lab.synthetic_season import season
+from evenmatch.lab.ladder.learning import placement_advice
+from evenmatch.lab.sample import season
 
 # Winner and loser of the season's duels, in order of time
 DUELS = [("a", "b"), ("a", "c"), ("a", "d"), ("a", "e"), ("b", "c"), ("b", "d"), ("b", "e"), ("c", "d"), ("c", "e")]

@@ -8,7 +8,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from evenmatch import from_matches, rate, read, rules, write
-from evenmatch.lab.synthetic_season import season as season_of_teams
+from evenmatch.lab.sample import season as season_of_teams
 
 SHOWN = ["ladder", "player", "rating", "matches", "last_played", "percentile", "placed", "division"]
 

@@ -12,7 +12,7 @@ from contextlib import closing
 import pytest
 
 from evenmatch import from_matches, write
-from evenmatch.lab.synthetic_season import season as season_of_teams
+from evenmatch.lab.sample import season as season_of_teams
 from evenmatch.operations.backup import dump_line
 
 

@@ -22,7 +22,7 @@ import sqlalchemy.dialects.postgresql.psycopg
 
 from crash.numbered_matches import LADDER, PLAYERS, numbered_match, numbered_matches
 from evenmatch import rules, tables
-from evenmatch.corrections import rebuild
+from evenmatch.corrections import repair
 from evenmatch.corrections.corrections import Ban, Reinstate, Unvoid, Void
 from evenmatch.errors import ConflictError, StoreError, UnknownNameError
 from evenmatch.ledger import event_rows
@@ -68,8 +68,8 @@ def in_small_steps() -> Iterator[None]:
         (event_rows, "BATCH"): 300,
         (imports, "AT_ONCE"): 40,
         (imports, "APART"): 400,
-        (rebuild, "AT_ONCE"): 60,
-        (rebuild, "APART"): 500,
+        (repair, "AT_ONCE"): 60,
+        (repair, "APART"): 500,
         (recorder, "CHECKPOINT"): 200,
     }
     before = {key: getattr(*key) for key in sizes}

@@ -11,10 +11,9 @@ from evenmatch import rules
 from evenmatch.errors import EvenmatchError
 from evenmatch.http.app import application
 from evenmatch.http.bodies import SMALL_BODY, BodyMemory
-from evenmatch.http.listening import listen
 from evenmatch.http.options import Options
 from evenmatch.http.processes.supervisor import check_supported
-from evenmatch.http.server import site_over
+from evenmatch.http.server import listen, site_over
 from evenmatch.ladders import inactivity
 from evenmatch.ladders.settings import SETTINGS, Settings
 from evenmatch.ladders.visibility import Visibility

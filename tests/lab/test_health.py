@@ -8,9 +8,9 @@ import pytest
 
 from evenmatch import from_matches, rules
 from evenmatch.errors import InputError
-from evenmatch.lab.ladder import ladder_charts
+from evenmatch.lab.ladder import charts
 from evenmatch.lab.ladder.health import favourites, floor_of, health, health_findings, periods
-from evenmatch.lab.synthetic_season import season
+from evenmatch.lab.sample import season
 from evenmatch.match import Match
 from ledger.sample_matches import micros, team_match
 
@@ -183,37 +183,37 @@ def words(figure):
 
 
 def test_the_figures_show_each_period(fortnight):
-    mean, median = drawn(ladder_charts.levels(fortnight))
+    mean, median = drawn(charts.levels(fortnight))
     assert (mean["name"], median["name"]) == ("mean", "median")
     assert mean["x"][0] == "2026-01-05T00:00"
     assert mean["y"][1:11] == 10 * [None]
     assert mean["customdata"] == fortnight.players.tolist()
-    assert [line["y"][11] for line in drawn(ladder_charts.troubles(fortnight))] == [0.0, 0.5]
-    assert [line["y"][11] for line in drawn(ladder_charts.odds(fortnight))] == [0.52301, 1.0]
-    assert [line["y"][0] for line in drawn(ladder_charts.activity(fortnight))] == [2, 3]
-    assert ladder_charts.at_floor(fortnight) is None
-    assert len(ladder_charts.levels(fortnight).to_json()) < 10_000
-    assert words(ladder_charts.reliability(fortnight)) == ["No odds have 10 matches yet."]
+    assert [line["y"][11] for line in drawn(charts.troubles(fortnight))] == [0.0, 0.5]
+    assert [line["y"][11] for line in drawn(charts.odds(fortnight))] == [0.52301, 1.0]
+    assert [line["y"][0] for line in drawn(charts.activity(fortnight))] == [2, 3]
+    assert charts.at_floor(fortnight) is None
+    assert len(charts.levels(fortnight).to_json()) < 10_000
+    assert words(charts.reliability(fortnight)) == ["No odds have 10 matches yet."]
 
 
 def test_odds_that_enough_matches_had_are_a_line():
     found = measured(*(on(at // 4, at, (1 + at % 2, "ann"), (2 - at % 2, "bob")) for at in range(40)))
-    assert drawn(ladder_charts.reliability(found))[1]["name"] == "elo"
+    assert drawn(charts.reliability(found))[1]["name"] == "elo"
 
 
 def test_one_match_is_drawn_at_the_end_of_a_day_and_shares_and_counts_have_sensible_axes():
     found = measured(on(0, 1, (1, "ann"), (2, "bob")))
-    for chart in (ladder_charts.levels, ladder_charts.troubles, ladder_charts.odds, ladder_charts.activity):
+    for chart in (charts.levels, charts.troubles, charts.odds, charts.activity):
         first, last = axis(chart(found), "x")["range"]
         start = found.start[0] // 1000  # milliseconds
         assert last - first >= 86_400_000
         assert first < start < last <= start + (last - first) / 40  # not into the future
-    assert axis(ladder_charts.troubles(found), "y")["range"] == pytest.approx([0.0, 0.02])
-    assert axis(ladder_charts.odds(found), "y")["range"] == [0.0, 1.0]  # no favourite yet
-    players = axis(ladder_charts.activity(found), "y")
+    assert axis(charts.troubles(found), "y")["range"] == pytest.approx([0.0, 0.02])
+    assert axis(charts.odds(found), "y")["range"] == [0.0, 1.0]  # no favourite yet
+    players = axis(charts.activity(found), "y")
     assert (players["dtick"], players["range"]) == (1, [0, 2.5])
 
 
 def test_shares_are_between_none_and_all(fortnight):
-    low, high = axis(ladder_charts.odds(fortnight), "y")["range"]
+    low, high = axis(charts.odds(fortnight), "y")["range"]
     assert 0 <= low < 0.52301 < high == 1.0

@@ -5,8 +5,15 @@ import math
 
 import pytest
 
-from evenmatch.lab.ladder.ladder_charts import PartyWait, waits_over_time
-from evenmatch.lab.ladder.rating_charts import ChartPoint, LevelPoint, level_path, player_path, spread
+from evenmatch.lab.ladder.charts import (
+    ChartPoint,
+    LevelPoint,
+    PartyWait,
+    level_path,
+    player_path,
+    spread,
+    waits_over_time,
+)
 
 DAY = 86_400_000_000
 CUTS = [("Bronze", 900.0), ("Silver", 1495.0), ("Gold", 1520.0), ("Champion", 2400.0)]

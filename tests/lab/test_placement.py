@@ -5,8 +5,8 @@ import pytest
 
 from evenmatch import from_matches, rate, rules
 from evenmatch.errors import BadParameterError, InputError
-from evenmatch.lab.ladder.placement import FEW, MOST, PERIODS, placement_advice
-from evenmatch.lab.synthetic_season import season
+from evenmatch.lab.ladder.learning import FEW, MOST, PERIODS, placement_advice
+from evenmatch.lab.sample import season
 from evenmatch.standings.distribution import Population
 from ledger.sample_matches import duel
 

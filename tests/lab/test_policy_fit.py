@@ -22,8 +22,7 @@ from evenmatch.lab.queue.scenario import Scenario
 from evenmatch.lab.queue.simulation import simulate
 from evenmatch.lab.queue.ticket_source import Crowd, TicketSample
 from evenmatch.matchmaking.propose import propose
-from evenmatch.policy import presets
-from evenmatch.wait_target import WaitTarget
+from evenmatch.policy import WaitTarget, presets
 
 BALANCED = presets()["balanced"]
 TRIOS = replace(BALANCED, team_size=3)

@@ -5,7 +5,7 @@ import json
 import pytest
 
 from evenmatch.errors import BadParameterError
-from evenmatch.lab.ladder.ladder_charts import PartyWait, waits_over_time
+from evenmatch.lab.ladder.charts import PartyWait, waits_over_time
 from evenmatch.lab.queue.run_metrics import summary_of
 from evenmatch.lab.queue.simulation import Steps, TrialCrowd, policy_of, steps_of, try_preset, try_steps
 from evenmatch.policy import presets

@@ -24,7 +24,7 @@ from evenmatch.lab.backtests.findings import TRIALS, Variant
 from evenmatch.lab.backtests.report import write_report
 from evenmatch.lab.backtests.verdict import verdict
 from evenmatch.lab.safe_names import DIRECTIONS, plain
-from evenmatch.lab.synthetic_season import season
+from evenmatch.lab.sample import season
 
 SYSTEMS = ("elo", "glicko2", "wager")
 OWNED = "document.title='owned'"

@@ -7,8 +7,7 @@ import pytest
 
 from evenmatch import from_matches, rate, rules
 from evenmatch.errors import UsageError
-from evenmatch.lab.picture import rating_paths
-from evenmatch.lab.synthetic_season import Habits, player_names, season
+from evenmatch.lab.sample import Habits, player_names, rating_paths, season
 
 
 def test_a_seed_is_a_season():

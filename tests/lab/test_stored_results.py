@@ -7,6 +7,7 @@ import pytest
 from evenmatch import backtest, from_matches, rules
 from evenmatch.lab.backtests.verdict import verdict
 from evenmatch.lab.ladder.what_if import what_if
+from evenmatch.lab.sample import season
 from evenmatch.lab.stored_results import (
     backtest_figures,
     keep_backtest,
@@ -15,7 +16,6 @@ from evenmatch.lab.stored_results import (
     tuning_figures,
     what_if_figures,
 )
-from evenmatch.lab.synthetic_season import season
 
 
 @pytest.fixture(scope="module")

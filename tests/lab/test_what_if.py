@@ -9,9 +9,8 @@ from scipy.stats import spearmanr
 
 from evenmatch import backtest, from_matches, rate, rules
 from evenmatch.errors import BadParameterError, InputError
-from evenmatch.lab.ladder.what_if import what_if
-from evenmatch.lab.ladder.what_if_report import ranks, what_if_findings
-from evenmatch.lab.synthetic_season import season
+from evenmatch.lab.ladder.what_if import ranks, what_if, what_if_findings
+from evenmatch.lab.sample import season
 from evenmatch.match import Match
 from evenmatch.standings.division import Division
 from evenmatch.standings.rules import StandingsRules

@@ -4,7 +4,7 @@ import pytest
 
 from evenmatch import rules
 from evenmatch.corrections.corrections import Ban, Reinstate, Unvoid, Void
-from evenmatch.corrections.rebuild import RebuildRun
+from evenmatch.corrections.repair import RebuildRun
 from evenmatch.errors import BadRowsError, ConflictError, EvenmatchError, InputError, RatingRangeError, UnknownNameError
 from evenmatch.ladders.ladders import ChangeRules
 from evenmatch.recording import recorder

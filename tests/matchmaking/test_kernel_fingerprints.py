@@ -10,7 +10,7 @@ from numba.core.dispatcher import Dispatcher
 
 from evenmatch import matchmaking
 from evenmatch.matchmaking import tickets
-from evenmatch.matchmaking.kernel_options import fingerprint, lean
+from evenmatch.matchmaking.records import fingerprint, lean
 
 SOURCE = '''
 @lean

@@ -7,7 +7,7 @@ import pytest
 
 from evenmatch.durations import SECOND
 from evenmatch.matchmaking import Policy, Queue, propose
-from evenmatch.matchmaking.wait_record import SAMPLE, ExpectedWait, WaitKind, WaitRecord, quantiles
+from evenmatch.matchmaking.queue import SAMPLE, ExpectedWait, WaitKind, WaitRecord, quantiles
 from evenmatch.matchmaking.waiting import remember
 from matchmaking.sample_tickets import NOW, queue_of, solo
 

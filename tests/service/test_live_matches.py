@@ -20,9 +20,8 @@ from evenmatch.live.live_matches import Running
 from evenmatch.match import Appearance, Match, Team
 from evenmatch.matchmaking import Policy
 from evenmatch.queues import stored_queues
-from evenmatch.queues.penalties import strike
 from evenmatch.queues.queue_sql import Seat, insert_missing_seats
-from evenmatch.queues.stored_queues import QueueRules, QueueSetup
+from evenmatch.queues.stored_queues import QueueRules, QueueSetup, strike
 
 SECOND = 1_000_000
 ONE_DATABASE = pytest.mark.parametrize("store_url", ["sqlite"], indirect=True)  # what is tried is not its

@@ -11,12 +11,11 @@ from evenmatch.accounts.audit_trail import Audit
 from evenmatch.errors import ConflictError, UnknownNameError
 from evenmatch.jobs.jobs import Jobs
 from evenmatch.lab.queue import policy_fit
-from evenmatch.policy import presets
+from evenmatch.policy import WaitTarget, presets
 from evenmatch.queues import policy_fits
 from evenmatch.queues.policy_fits import AutoPolicies
 from evenmatch.queues.queue_service import QueueService
 from evenmatch.queues.stored_queues import QueueRules
-from evenmatch.wait_target import WaitTarget
 from service.sample_joins import evenly, store_joins
 
 pytestmark = pytest.mark.slow

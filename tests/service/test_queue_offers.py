@@ -4,7 +4,7 @@ import pytest
 
 from evenmatch.errors import ConflictError, InputError, NotYetError
 from evenmatch.live.live_matches import Running
-from evenmatch.queues import penalties
+from evenmatch.queues import stored_queues
 from evenmatch.queues.matchmaker import Matchmaker
 from evenmatch.queues.queue_service import QueueService
 from evenmatch.queues.stored_queues import QueueRules
@@ -83,7 +83,7 @@ def test_who_declines_is_gone_and_the_others_keep_their_age(queue_service, ladde
     assert [(each.state, each.waited) for each in queue_service.statuses(ladder, four[:2]).values()] == [
         ("waiting", 5.0)
     ] * 2
-    assert queue_service.penalties(ladder, "dan") == penalties.Penalty(1.0, clock() + 30 * SECOND)
+    assert queue_service.penalties(ladder, "dan") == stored_queues.Penalty(1.0, clock() + 30 * SECOND)
     assert queue_service.penalties(ladder, "cat") is None
     with pytest.raises(NotYetError, match="'dan' declined, missed or left a match") as refused:
         join_one(queue_service, ladder, party("cat", "dan"))

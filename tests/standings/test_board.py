@@ -16,9 +16,8 @@ from evenmatch.ladders.settings import SHOWS
 from evenmatch.standings.activity import NEVER
 from evenmatch.standings.bands import band_of
 from evenmatch.standings.board import Board, DivisionThreshold, Standing, snapshot
-from evenmatch.standings.distribution import Population, percentiles, queue_percentiles
+from evenmatch.standings.distribution import Population, percentile_falls, percentiles, queue_percentiles
 from evenmatch.standings.division import DIVISIONS, FIFTY, Division, kept_down_to, settle
-from evenmatch.standings.percentile_decay import percentile_falls
 from evenmatch.standings.rules import StandingsRules
 
 NOW = 20_000 * DAY

@@ -5,7 +5,7 @@ import pytest
 
 from evenmatch import from_matches, rate, rules
 from evenmatch.errors import BadParameterError
-from evenmatch.lab.synthetic_season import season
+from evenmatch.lab.sample import season
 from evenmatch.standings.placement import SAMPLE, UNKNOWN, RatingSample, expected_moves, follow
 from evenmatch.standings.rules import WINDOW, StandingsRules
 from reference.placement import SlowPlacement

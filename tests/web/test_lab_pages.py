@@ -17,7 +17,7 @@ from evenmatch.http.options import Options
 from evenmatch.http.server import site_over
 from evenmatch.lab.backtests.verdict import verdict
 from evenmatch.lab.ladder.learning import shown_number
-from evenmatch.lab.synthetic_season import season
+from evenmatch.lab.sample import season
 from evenmatch.operations.service import Service
 from evenmatch.queues import queue_sql
 from evenmatch.queues.matchmaker import Matchmaker

@@ -77,8 +77,8 @@ def _prepare_and_serve(host: str | None, port: int | None, db: Path | None, seed
         from evenmatch.demo.demo_server import serve_demo
         from evenmatch.demo.games import GAMES
         from evenmatch.demo.ladder_creation import make_ladder, missing, play_histories
-        from evenmatch.http.listening import address_of
         from evenmatch.http.options import read_options
+        from evenmatch.http.server import address_of
         from evenmatch.operations.kernels import MATCHMAKER, Compilation
 
     given: dict[str, object] = {"open_reads": True, "guests": True, "log_level": "warning", "log_format": "text"}
@@ -126,7 +126,7 @@ def _print_addresses(address: str, key: str | None, players: bool) -> None:
 @contextmanager
 def _listening(options: Options, port: int | None) -> Iterator[socket.socket]:
     """Listen on the given port; without one, on PORT or, if that is in use, on a free port."""
-    from evenmatch.http.listening import listen
+    from evenmatch.http.server import listen
 
     try:
         listening = listen(options.model_copy(update={"port": PORT if port is None else port}))

@@ -31,7 +31,7 @@ from evenmatch.ladders.settings import SETTINGS
 from evenmatch.options import Number, Option, shown
 
 if TYPE_CHECKING:
-    from evenmatch.lab.ladder.placement import AutoPlacement
+    from evenmatch.lab.ladder.learning import AutoPlacement
     from evenmatch.ladders.ladders import Ladder
     from evenmatch.ladders.seasons import Season
 
@@ -62,7 +62,7 @@ def advise(
     evenmatch ladder advise duel --move 3
     """
     from evenmatch.corrections.ladder_history import read_history
-    from evenmatch.lab.ladder.placement import placement_advice
+    from evenmatch.lab.ladder.learning import placement_advice
     from evenmatch.rating import rate
 
     with opened(db) as service, working("rating the recorded matches"):
@@ -435,7 +435,7 @@ def change(
         raise UsageError(f"--from {begin}: expected start or now")
     if not changes and system is None and preset is None and not param:
         raise UsageError("nothing to change was named; give --system, --preset, --param or settings")
-    from evenmatch.ladders.rule_overrides import choose
+    from evenmatch.ladders.descriptions import choose
 
     with opened(db) as service:
         before = service.ladder(name)

@@ -26,7 +26,7 @@ def command(
     """Simulate a season of a 6v6 game, rate it with wager, explain a match and draw a chart."""
     from evenmatch import rating, tables
     from evenmatch.cli import explain
-    from evenmatch.lab.synthetic_season import season
+    from evenmatch.lab.sample import season
 
     try:
         folder.mkdir(parents=True, exist_ok=True)
@@ -91,7 +91,7 @@ def command(
 
 def _draw(ratings: Ratings, players: Sequence[str], path: Path) -> Path | None:
     """Draw the ratings of these players; None, with a note, if matplotlib is not installed."""
-    from evenmatch.lab.picture import rating_paths
+    from evenmatch.lab.sample import rating_paths
 
     try:
         rating_paths(ratings, players, path)

@@ -79,9 +79,9 @@ def command(
 def _serve(db: str, given: dict[str, object]) -> None:
     with needing("serve", "the service"):
         from evenmatch.http import logs
-        from evenmatch.http.listening import address_of, listen
         from evenmatch.http.options import read_options
         from evenmatch.http.processes.supervisor import check_supported
+        from evenmatch.http.server import address_of, listen
 
     options = read_options(given)
     check_supported(options.workers, db)

@@ -18,8 +18,7 @@ def main() -> None:
 
 def _serve() -> None:
     from evenmatch.http.options import read_options
-    from evenmatch.http.processes.commands import SERVING, Supervision
-    from evenmatch.http.processes.group import ProcessGroup
+    from evenmatch.http.processes.group import SERVING, ProcessGroup, Supervision
 
     supervision = Supervision()
     start = supervision.start

@@ -14,7 +14,7 @@ from evenmatch.cli.shared.database_options import DATABASE, Db, opened
 from evenmatch.cli.shared.output import note, print_json, printable, working
 from evenmatch.cli.shared.queue_runs import COMPILING
 from evenmatch.errors import BadParameterError, EvenmatchError, InputError, UnknownNameError, UsageError
-from evenmatch.wait_target import WaitTarget
+from evenmatch.policy import WaitTarget
 
 if TYPE_CHECKING:
     from evenmatch.lab.queue.runs import Run

@@ -18,7 +18,7 @@ from evenmatch.errors import UsageError
 
 if TYPE_CHECKING:
     from evenmatch.corrections.ladder_heads import LadderHead
-    from evenmatch.corrections.rebuild import RebuildResult
+    from evenmatch.corrections.repair import RebuildResult
     from evenmatch.corrections.verification import Verification
     from evenmatch.operations.open_database import DatabaseCheck
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from evenmatch.cluster.connection import Cluster
 from evenmatch.cluster.tasks import NamedTask, run_jobs
 from evenmatch.corrections.ladder_heads import LadderHead
-from evenmatch.corrections.rebuild import RebuildResult
+from evenmatch.corrections.repair import RebuildResult
 from evenmatch.corrections.verification import Verification
 from evenmatch.errors import UsageError
 from evenmatch.ladders.ladder_queries import LadderQueries

@@ -3,21 +3,41 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
+from dataclasses import dataclass
+from itertools import compress
+from typing import NamedTuple
 
 import numpy as np
 
-from evenmatch.corrections.replay import appearance_sums
-from evenmatch.errors import DamageError
+from evenmatch.corrections.effect import Effect, already_applied, rating_moves
+from evenmatch.corrections.replay import (
+    Progress,
+    ReplayStep,
+    ReplayTally,
+    appearance_sums,
+    begin,
+    replay,
+    replay_apart,
+    unchanged,
+)
+from evenmatch.errors import DamageError, InputError
+from evenmatch.ladders.ladders import CorrectionRequest, PlannedCorrection, correct, is_done
 from evenmatch.ladders.settings import Settings
 from evenmatch.ledger import event_rows, ladder_rows, rating_rows
+from evenmatch.ledger.block_rating import engine_of
+from evenmatch.ledger.codec import Ids
 from evenmatch.ledger.database import Database
 from evenmatch.ledger.event_rows import Scope
-from evenmatch.ledger.events import Kind, write_body
+from evenmatch.ledger.events import Correction, Kind, write_body
 from evenmatch.ledger.ladder_rows import Season
-from evenmatch.ledger.plan import plan_of
+from evenmatch.ledger.plan import Plan, plan_of
 from evenmatch.ledger.rating_rows import StoredGeneration
+from evenmatch.ledger.roster import Roster
+from evenmatch.ledger.rows import Row
 from evenmatch.ledger.store import Head, Store
+from evenmatch.recording.insertion import FIRST_PENDING, PendingMatches, ids_created
+from evenmatch.systems.system import Rules
 
 Systems = Mapping[int, str]  # see Plan.systems, of all corrections
 
@@ -151,3 +171,343 @@ def _repair_appearances(store: Store, head: Head) -> None:
         sizes = np.diff(block.columns.slot_start[block.columns.team_start])
         slots = block.ids, np.repeat(block.positions, sizes), np.repeat(block.played_at, sizes)
         event_rows.insert(store, head.ladder, *slots)
+
+
+AT_ONCE = 4000  # rows per transaction, so that others can write in between
+COPIED = 10_000  # positions per transaction whose lines are copied, which the database does by itself
+FEW = 2000  # new events at most that are left for the swap, unless they arrive faster than they are rated
+ROUNDS = 10  # attempts to catch up before the swap
+APART = 200_000  # events between two checkpoints of a replay, at least
+
+
+class RebuildResult(NamedTuple):
+    """The result of a rebuild.
+
+    generation  the new one;  since  position from which on it was rated again
+    matches     that were rated again;  changed  how many of them have new lines
+    """
+
+    generation: int
+    since: int
+    matches: int
+    changed: int
+
+
+def is_due(head: Head, plan: Plan) -> bool:
+    """Whether a correction awaits a rebuild, or the ratings come from other kernels than this version's."""
+    return head.due is not None or head.engine != engine_of(plan.last_rules.system)
+
+
+def rebuild(
+    database: Database, ladder: str, clock: Callable[[], int], *, whole: bool = False, progress: Progress | None = None
+) -> RebuildResult | None:
+    """Write a new generation of a ladder's ratings and swap it in; return None if no rebuild is due.
+
+    whole  rebuild from the first event on, due or not
+    Reads and writes continue meanwhile; matches that arrive are rated before the swap.
+    """
+    while True:
+        with database.write() as store:
+            head = store.lock(ladder)
+            if whole:
+                head = repair_corrected(store, head)
+                plan = plan_of(event_rows.read_corrections(store, head, head.corrected))
+            else:
+                plan = event_rows.read_plan(store, head, head.corrected)
+            if not whole and not is_due(head, plan):
+                return None
+            build = _open(database, store, head, plan, 1 if whole else None, clock())
+        if build.finish(progress, clock):
+            if whole:
+                repair(database, ladder)
+            return build.result()
+
+
+def correct_and_rebuild(
+    database: Database,
+    ladder: str,
+    clock: Callable[[], int],
+    wish: CorrectionRequest,
+    event_id: str,
+    progress: Progress | None = None,
+    note: Callable[[Store], None] = lambda _: None,
+) -> Effect:
+    """Add a correction to the ledger together with the ratings that it leads to, atomically; return what it changed.
+
+    note  called in the transaction that adds it
+    Raises what `wish` raises, BadRowsError if a strict correction leaves matches unrated, and InputError if a rating
+    would leave the range of the system.
+    """
+    while True:
+        with database.write() as store:
+            head = store.lock(ladder)
+            if is_done(store, head, wish, event_id):
+                return already_applied(event_id, head.position)
+            planned = wish(store, head)
+            if planned.since is None:
+                players = rating_rows.count_player_states(store, head)
+                correct(store, head, planned.kind, planned.body, event_id, clock(), since=None)
+                note(store)
+                return Effect(planned.told, [], players, 0, 0, head.position)
+            wanted = Correction(head.position + 1, planned.kind, planned.body)
+            plan = plan_of([wanted], event_rows.read_plan(store, head, head.corrected))
+            matches = None
+            if planned.insertion is not None:
+                matches = PendingMatches.of(planned.insertion, ids_created(store, planned.insertion.batch))
+            pending = PendingCorrection(wish, planned, event_id, note, matches)
+            build = _open(database, store, head, plan, planned.since, clock(), pending)
+        if build.finish(progress, clock):
+            assert build.effect is not None
+            return build.effect
+
+
+class PendingCorrection(NamedTuple):
+    """A correction that is added to the ledger by the swap.
+
+    wish  the request;  wanted  the event planned for it;  note  called in the transaction of the swap
+    matches  that are recorded with it
+    """
+
+    wish: CorrectionRequest
+    wanted: PlannedCorrection
+    event_id: str
+    note: Callable[[Store], None]
+    matches: PendingMatches | None = None
+
+
+def _open(
+    database: Database,
+    store: Store,
+    head: Head,
+    plan: Plan,
+    since: int | None,
+    now: int,
+    pending: PendingCorrection | None = None,
+) -> RebuildRun:
+    """Create the row of a new generation, with the next number, and return its builder.
+
+    since  position from which on a requested correction changes ratings, in addition to what is due
+    """
+    system = plan.last_rules.system
+    starts = [position for position in (since, head.due) if position is not None]
+    if head.engine != engine_of(system) or not starts:
+        starts.append(1)
+    last = rating_rows.last_number(store, head.ladder)
+    rating_rows.insert_generations(
+        store, head.ladder, last + 1, system.name, engine_of(system), planned=head.corrected, ready=False, now=now
+    )
+    first = min(*starts, head.position + 1)  # an altered row may say that a rebuild is due after the last event
+    return RebuildRun(database, head, plan, first, last + 1, pending)
+
+
+@dataclass
+class RebuildRun:
+    """A generation while it is written: of `head`, by `plan`, differing from the live one from `since` on.
+
+    effect  of the pending correction, once it is applied
+    """
+
+    database: Database
+    head: Head
+    plan: Plan
+    since: int
+    generation: int
+    pending: PendingCorrection | None = None
+    changed: int = 0
+    effect: Effect | None = None
+
+    def __post_init__(self) -> None:
+        wanted = None if self.pending is None else self.pending.wanted
+        self.tally = ReplayTally(self.head.name, self.plan, wanted, self.since)
+        matches = None if self.pending is None else self.pending.matches
+        self._inserted = [] if matches is None else matches.rows()
+        self._inserted_lines = [b""] * len(self._inserted)
+
+    def finish(self, progress: Progress | None, clock: Callable[[], int]) -> bool:
+        """Write the generation and swap it in with its correction; False if another change made it obsolete."""
+        try:
+            self.write(progress)
+            if self.swap(clock):
+                self.tidy()
+                return True
+        except InputError:  # a rating out of the system's range, or a match that it cannot rate
+            self.discard()
+            raise
+        self.discard()
+        return False
+
+    def result(self) -> RebuildResult:
+        """The result of the rebuild."""
+        return RebuildResult(self.generation, self.since, self.tally.rated, self.changed)
+
+    def write(self, progress: Progress | None) -> None:
+        """Write lines, checkpoints and states in small transactions, until at most a few new events are left.
+
+        None of them is durable at once: the swap is, and with it all that were committed before.
+        """
+        with self.database.read() as store:
+            self._systems = rating_rows.read_systems(store, self.head.ladder)
+            self.roster = begin(store, self.head, self.plan, self.since)
+            self._kept = self.roster.position
+        self._write_to(self.head, progress)
+        self.tally.check()
+        for _ in range(ROUNDS):  # the swap blocks other writers, so little must be left for it
+            with self.database.read() as store:
+                now = store.head(self.head.name)
+            if now.position - self.roster.position < FEW:
+                break
+            self._write_to(now, progress)
+        if self.pending is not None:
+            with self.database.read() as store:
+                self._before = _live_states(store, store.head(self.head.name))
+        self._copy_before(progress)
+        for part in _parts(self.roster):
+            with self.database.write(durable=False) as store:
+                rating_rows.put_player_states(store, self.head.ladder, self.generation, part, new=True)
+
+    def _write_to(self, head: Head, progress: Progress | None) -> None:
+        """Write lines and checkpoints, from the roster's position up to a head."""
+        for step in replay_apart(self.database, head, self.plan, self.roster, progress, self._inserted):
+            self.tally.add(step)
+            self._put_lines(step)
+            if self.roster.position - self._kept >= max(APART, 4 * len(self.roster)):
+                self._kept = self.roster.position
+                with self.database.write(durable=False) as writing:
+                    rating_rows.put_checkpoints(writing, self.head.ladder, self.generation, self.roster)
+
+    def _put_lines(self, step: ReplayStep) -> None:
+        """Write the lines of a step that differ from those first recorded."""
+        rows = self._changed_lines(step)
+        self.changed += len(rows)
+        for first in range(0, len(rows), AT_ONCE):
+            with self.database.write(durable=False) as store:
+                rating_rows.insert_journal_lines(store, rows[first : first + AT_ONCE])
+
+    def _changed_lines(self, step: ReplayStep) -> list[Row]:
+        """The rows of the lines of a step, from the first change on, that differ from those first recorded."""
+        positions, journal = step.block.positions, step.rated.journal_lines()
+        is_pending = positions >= FIRST_PENDING
+        for index in np.flatnonzero(is_pending).tolist():
+            self._inserted_lines[int(positions[index]) - FIRST_PENDING] = journal[index]
+        changed = ~unchanged(step, self._systems, self.plan) & (step.block.counts_at >= self.since) & ~is_pending
+        lines = compress(journal, changed.tolist())
+        positions = positions[changed].tolist()
+        return [
+            (self.head.ladder, self.generation, position, line) for position, line in zip(positions, lines, strict=True)
+        ]
+
+    def _copy_before(self, progress: Progress | None) -> None:
+        """Copy the lines and checkpoints of the live generation before the first change."""
+        for first in range(1, self.since, COPIED):
+            if progress:
+                progress(self.roster.position)  # which may cancel the rebuild
+            last = min(first + COPIED, self.since) - 1
+            with self.database.write(durable=False) as store:
+                rating_rows.copy_journal_lines(store, self.head, self.generation, first, last)
+                rating_rows.copy_checkpoints(store, self.head, self.generation, first, last)
+        with self.database.write(durable=False) as store:
+            rating_rows.copy_inserted(store, self.head, self.generation, self.since)
+
+    def swap(self, clock: Callable[[], int]) -> bool:
+        """Rate what arrived meanwhile and make the new generation the live one; False if it is obsolete."""
+        with self.database.write() as store:
+            now = store.lock(self.head.name)
+            if not self._is_current(store, now):
+                return False
+            touched = self.catch_up(store, now)
+            if self.pending is not None:
+                self.effect = self._compare(store, now, self.pending.wanted.told, touched)
+            roster, learned = self.roster, self.roster.ladders.tobytes()
+            rating_rows.set_rated(store, now.ladder, self.generation, time=roster.time, learned=learned)
+            packed = roster.sample.pack()
+            rating_rows.set_ready(store, now.ladder, self.generation, planned=now.corrected, sample=packed)
+            ladder_rows.set_generation(store, now.ladder, self.generation)
+            if self.pending is not None:
+                wanted = self.pending.wanted
+                if self.pending.matches is not None:
+                    head = store.head(self.head.name)
+                    self.pending.matches.record(store, head, self._inserted_lines, clock(), self.generation)
+                head = store.head(self.head.name)
+                correct(store, head, wanted.kind, wanted.body, self.pending.event_id, clock(), since=None)
+                self.pending.note(store)
+        return True
+
+    def _is_current(self, store: Store, now: Head) -> bool:
+        """Whether no other generation went live, this one still exists, and no event since then invalidates it."""
+        exists = rating_rows.exists(store, self.head.ladder, self.generation)
+        if now.generation != self.head.generation or not exists:
+            return False
+        later = event_rows.read_corrections(store, now, now.corrected, after=self.head.corrected)
+        if not all(_keeps_ratings(event) for event in later):
+            return False
+        return self.pending is None or self.pending.wish(store, now) == self.pending.wanted
+
+    def catch_up(self, store: Store, now: Head) -> Ids:
+        """Rate the matches that were recorded meanwhile, inside the transaction of the swap; return their players."""
+        touched = [np.empty(0, np.int64)]
+        for step in replay(store, now, self.plan, self.roster):
+            self.tally.add(step)
+            rating_rows.insert_journal_lines(store, self._changed_lines(step))
+            touched.append(step.block.ids)
+        self.tally.check()
+        ids = np.unique(self.plan.identity(np.concatenate(touched)))
+        rating_rows.put_player_states(store, now.ladder, self.generation, self.roster.part(ids))
+        return ids
+
+    def _compare(self, store: Store, now: Head, told: str, touched: Ids) -> Effect:
+        """The effect on the ratings that are live until this transaction commits.
+
+        touched  players of matches recorded since the live states were read, whose states are read again
+        """
+        before = self._before
+        latest = _live_states(store, now, touched)
+        rows = before.admit(latest.ids, _live_rules(store, now))
+        before.records[rows], before.tally[rows] = latest.records, latest.tally
+        players = len(np.union1d(before.ids, self.roster.ids))
+        moves = rating_moves(store, before, self.roster)
+        return Effect(told, moves, players, self.tally.rated, self.tally.left_out, now.position)
+
+    def discard(self) -> None:
+        """Delete this generation, which never became the live one."""
+        _delete(self.database, self.head.ladder, self.generation, earlier=False)
+
+    def tidy(self) -> None:
+        """Delete the lines, states and checkpoints of earlier generations, and the rows of unfinished ones."""
+        _delete(self.database, self.head.ladder, self.generation, earlier=True)
+
+
+def _delete(database: Database, ladder: int, generation: int, *, earlier: bool) -> None:
+    """Delete lines, states and checkpoints of a generation (earlier: of all before it), in small transactions.
+
+    The row of the generation itself is deleted if it has never been in use.
+    """
+    for delete_some in (
+        rating_rows.delete_some_journal_lines,
+        rating_rows.delete_some_player_states,
+        rating_rows.delete_some_checkpoints,
+    ):
+        left = True
+        while left:
+            with database.write(durable=False) as store:
+                left = delete_some(store, ladder, generation, AT_ONCE, earlier=earlier)
+    with database.write(durable=False) as store:
+        rating_rows.delete_unready(store, ladder, generation, earlier=earlier)
+
+
+def _live_rules(store: Store, head: Head) -> Rules:
+    return event_rows.read_plan(store, head, head.planned).last_rules
+
+
+def _live_states(store: Store, head: Head, ids: Ids | None = None) -> Roster:
+    """The states that are shown now, of all players or of these."""
+    return rating_rows.read_roster(store, head, _live_rules(store, head), ids)
+
+
+def _keeps_ratings(correction: Correction) -> bool:
+    presentation = correction.kind == Kind.CHANGED and correction.body.get("system") is None
+    return presentation or correction.kind in (Kind.RENAMED, Kind.ERASED)
+
+
+def _parts(roster: Roster) -> Iterator[Roster]:
+    for first in range(0, len(roster), AT_ONCE):
+        yield roster.part(roster.ids[first : first + AT_ONCE])

@@ -22,7 +22,7 @@ from evenmatch.errors import (
     UsageError,
 )
 from evenmatch.http.connections import Connection, client_address
-from evenmatch.http.path_text import is_text
+from evenmatch.http.hosts import is_text
 from evenmatch.http.request_context import context_of
 from evenmatch.http.site import ALL, Site, anonymous_client, site_of
 

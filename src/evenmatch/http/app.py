@@ -20,6 +20,7 @@ from evenmatch import __version__
 from evenmatch.accounts.access import ANYONE
 from evenmatch.errors import EvenmatchError, RateLimitError
 from evenmatch.http.access import allow, count, recalled
+from evenmatch.http.hosts import is_api
 from evenmatch.http.middleware import (
     HEADER,
     LONGEST,
@@ -33,10 +34,9 @@ from evenmatch.http.middleware import (
     ResponseCache,
     takes_key,
 )
+from evenmatch.http.models.base import Fault, Problem
 from evenmatch.http.models.ladders import StartingRatings
 from evenmatch.http.models.matches import BatchReport, MatchReport
-from evenmatch.http.models.problems import Fault, Problem
-from evenmatch.http.path_text import is_api
 from evenmatch.http.problems import MEDIA_TYPE, OTHERS, ProblemKind, make_problem, refusal, respond
 from evenmatch.http.request_context import BodyRefusedError, context_of
 from evenmatch.http.routes import ROUTERS

@@ -6,7 +6,9 @@ import json
 import math
 from base64 import urlsafe_b64decode, urlsafe_b64encode
 from binascii import Error
-from typing import Any
+from typing import Annotated, Any
+
+from fastapi import Query
 
 from evenmatch.errors import UsageError
 from evenmatch.players.matches import END_OF_LIST, ListKey
@@ -53,3 +55,7 @@ def _parse(text: str) -> Any:  # noqa: ANN401 - whatever JSON holds
         return json.loads(urlsafe_b64decode(text + "=" * (-len(text) % 4)))
     except (ValueError, Error, RecursionError):
         return None
+
+
+Limit = Annotated[int, Query(ge=1, le=500, description="Most items on a page.")]
+Cursor = Annotated[str | None, Query(description="The `next` of the previous page.")]

@@ -12,6 +12,9 @@ import re
 import socket
 from collections.abc import Sequence
 from functools import lru_cache
+from urllib.parse import unquote
+
+from starlette.convertors import Convertor, register_url_convertor
 
 ANY = "*"
 BELOW = "*."  # begins an entry for all names below another one
@@ -90,3 +93,42 @@ def _network(entry: str) -> Network:
         return ipaddress.ip_network(entry)
     except ValueError:
         raise ValueError(f"{entry!r} is not an address, a network such as 10.0.0.0/8, or *") from None
+
+
+API = ("/v1/", "/healthz", "/readyz", "/metrics")  # beginnings of paths; all others belong to the web site
+
+
+def is_api(path: str) -> bool:
+    """Whether a path belongs to the API, and not to the web site."""
+    return path.startswith(API)
+
+
+def as_meant(part: str) -> str:
+    """The decoded text of a path segment; bytes that are not UTF-8 become lone surrogates."""
+    return unquote(part, errors="surrogateescape")
+
+
+def is_text(value: str) -> bool:
+    """Whether a database can store the value: it has no NUL and no lone surrogate."""
+    try:
+        value.encode()
+    except UnicodeEncodeError:
+        return False
+    return "\0" not in value
+
+
+class PathText(Convertor[str]):
+    """A path segment, percent-decoded; the text may contain a slash."""
+
+    regex = "[^/]+"
+
+    def convert(self, value: str) -> str:
+        """The decoded text; it may contain lone surrogates, which no valid name has."""
+        return as_meant(value)
+
+    def to_string(self, value: str) -> str:
+        """The value unchanged, as it appears in the path."""
+        return value
+
+
+register_url_convertor("text", PathText())

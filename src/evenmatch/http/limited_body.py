@@ -17,7 +17,7 @@ from evenmatch.errors import EvenmatchError, ForbiddenError, RateLimitError
 from evenmatch.http.access import allow, client_of, count_wrong_key, header, is_signed, sender_in_head
 from evenmatch.http.bodies import KEYS, PAGES, SIGNATURES, SMALL_BODY, STRANGERS, VERIFIED, BodySender, players_of
 from evenmatch.http.connections import Connection
-from evenmatch.http.path_text import as_meant, is_api
+from evenmatch.http.hosts import as_meant, is_api
 from evenmatch.http.problems import BUSY, OTHERS, ProblemKind, make_problem, refused_problem
 from evenmatch.http.request_context import BodyRefusedError, context_of
 from evenmatch.http.site import Site

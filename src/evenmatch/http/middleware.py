@@ -25,9 +25,9 @@ from evenmatch.http import fast_json, report_recording
 from evenmatch.http.access import READS, authenticated, header, identified, is_allowed, read_before, recalled
 from evenmatch.http.bodies import ReplayableBody
 from evenmatch.http.connections import Connection
+from evenmatch.http.hosts import as_meant, is_api, is_text
 from evenmatch.http.limited_body import LimitedBody
 from evenmatch.http.logs import log
-from evenmatch.http.path_text import as_meant, is_api, is_text
 from evenmatch.http.problems import OTHERS, make_problem, refusal, respond
 from evenmatch.http.repeated_log import repeated
 from evenmatch.http.request_bodies import QUICK

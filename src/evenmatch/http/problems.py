@@ -27,7 +27,7 @@ from evenmatch.errors import (
     UsageError,
 )
 from evenmatch.http.logs import log
-from evenmatch.http.models.problems import Fault, Problem
+from evenmatch.http.models.base import Fault, Problem
 from evenmatch.http.request_context import RequestContext
 from evenmatch.times import iso_time
 

@@ -9,7 +9,7 @@ from starlette.types import Scope
 
 from evenmatch.accounts.access import Caller
 from evenmatch.errors import EvenmatchError
-from evenmatch.http.models.problems import Problem
+from evenmatch.http.models.base import Problem
 from evenmatch.http.rate_limits import Allowance
 
 LONGEST_LOGGED = 200  # characters of a path

@@ -27,13 +27,11 @@ from evenmatch.http import service_metrics
 from evenmatch.http.app import Pages, application
 from evenmatch.http.connections import ConnectionLimits, Connections
 from evenmatch.http.hosts import TrustedProxies
-from evenmatch.http.listening import BACKLOG, address_of
 from evenmatch.http.logs import log
 from evenmatch.http.options import Options
-from evenmatch.http.processes.acceptor import Acceptor
 from evenmatch.http.processes.group import ProcessGroup
 from evenmatch.http.processes.metrics_exchange import MetricsExchange
-from evenmatch.http.processes.retirement import Retirement, tell_ready
+from evenmatch.http.processes.retirement import Acceptor, Retirement, tell_ready
 from evenmatch.http.protocol import LimitedProtocol, ProtocolLimits, limited_protocol
 from evenmatch.http.repeated_log import RepeatedWarnings, repeated
 from evenmatch.http.shares import share
@@ -49,6 +47,31 @@ from evenmatch.queues.queue_service import QueueService
 from evenmatch.recording.recorder import MatchLimits
 from evenmatch.webhooks.delivery import Deliverer
 from evenmatch.webhooks.subscriptions import Webhooks
+
+BACKLOG = 2048  # connections that wait to be accepted
+
+
+def listen(options: Options) -> socket.socket:
+    """Open the listening socket at the address of the options. Raises UsageError if that fails."""
+    listening = socket.socket(socket.AF_INET6 if ":" in options.host else socket.AF_INET)
+    try:
+        listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listening.bind((options.host, options.port))
+        listening.listen(BACKLOG)
+    except OSError as error:
+        listening.close()
+        raise UsageError(
+            f"cannot listen on {options.host}:{options.port}: {error.strerror}; choose an address of this machine with "
+            "--host or EVENMATCH_HOST, and a free port with --port or EVENMATCH_PORT (0 takes any free port)"
+        ) from None
+    return listening
+
+
+def address_of(listening: socket.socket) -> str:
+    """The URL of a listening socket."""
+    host, port = listening.getsockname()[:2]
+    return f"http://{f'[{host}]' if ':' in host else host}:{port}"
+
 
 if sys.platform != "win32":
     import resource

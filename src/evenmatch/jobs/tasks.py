@@ -11,7 +11,7 @@ from typing import ClassVar, NamedTuple, Protocol, cast
 
 from evenmatch.accounts.audit_entries import AuditEntry, Correcting
 from evenmatch.corrections.effect import Effect, RatingMove
-from evenmatch.corrections.rebuild import RebuildResult
+from evenmatch.corrections.repair import RebuildResult
 from evenmatch.corrections.replay import Progress
 from evenmatch.ladders.ladders import is_done
 from evenmatch.ledger import event_rows, rating_rows

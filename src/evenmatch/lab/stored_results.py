@@ -17,7 +17,7 @@ from evenmatch.lab.backtests.backtest import Backtest
 from evenmatch.lab.backtests.findings import RELIABILITY, SEGMENTS
 from evenmatch.lab.backtests.verdict import verdict
 from evenmatch.lab.charts import COLORS, new_figure
-from evenmatch.lab.ladder import what_if_report
+from evenmatch.lab.ladder import what_if
 from evenmatch.lab.ladder.what_if import WhatIf
 from evenmatch.options import options_of, shown
 from evenmatch.systems.system import Rules
@@ -81,7 +81,7 @@ def keep_tuning(found: Backtest, present: Rules) -> dict[str, object]:
         "given"
     ]  # log loss of the present rules minus that of the tuned ones, which are the chosen variant
     difference = Measure(-present_minus_tuned["difference"], -present_minus_tuned["high"], -present_minus_tuned["low"])
-    finding = what_if_report.compared(
+    finding = what_if.compared(
         "The tuned parameters", before["log_loss"], after["log_loss"], difference, after["matches"]
     )
     old, new, declared = present.values(), tuned.values(), options_of(present.system.parameters)
@@ -145,7 +145,7 @@ def keep_what_if(found: WhatIf) -> dict[str, object]:
                 for name, old in now.values().items()
                 if now.system is then.system and declared[name] != old
             ],
-            "findings": what_if_report.what_if_findings(found),
+            "findings": what_if.what_if_findings(found),
             "scores": None if found.scores is None else [score._asdict() for score in found.scores],
             "difference": None if found.difference is None else vars(found.difference),
             "judged": found.judged,
@@ -162,7 +162,7 @@ def keep_what_if(found: WhatIf) -> dict[str, object]:
 
 def what_if_figures(kept: Kept) -> dict[str, go.Figure]:
     """Figure of a stored what-if: ranks by the other rules against present ranks."""
-    return {"ranks": what_if_report.ranks([(name, now, then) for name, now, then in kept["ranks"]])}
+    return {"ranks": what_if.ranks([(name, now, then) for name, now, then in kept["ranks"]])}
 
 
 def stored_rules(rules: Rules) -> dict[str, object]:

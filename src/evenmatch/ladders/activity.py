@@ -9,7 +9,7 @@ from collections import Counter
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from evenmatch.corrections.rebuild import is_due
+from evenmatch.corrections.repair import is_due
 from evenmatch.errors import EvenmatchError, StoreError
 from evenmatch.ledger import event_rows
 from evenmatch.ledger.ladder_rows import last_change

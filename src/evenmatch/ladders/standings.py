@@ -26,8 +26,8 @@ from evenmatch.ledger.plan import Counting
 from evenmatch.ledger.rows import Row
 from evenmatch.ledger.store import Head, Store
 from evenmatch.standings.board import Board, Snapshot, snapshot
+from evenmatch.standings.distribution import lowered
 from evenmatch.standings.division import settle
-from evenmatch.standings.percentile_decay import lowered
 from evenmatch.systems.system import timeless
 
 __all__ = (

@@ -35,9 +35,9 @@ from evenmatch.match import Match
 from evenmatch.operations.service import Service
 from evenmatch.players.name_rule import check_names
 from evenmatch.queues import queue_sql, stored_queues
-from evenmatch.queues.penalties import strike as strike_players
 from evenmatch.queues.queue_sql import StoredPenalty
 from evenmatch.queues.stored_queues import rules_of
+from evenmatch.queues.stored_queues import strike as strike_players
 from evenmatch.recording.ledger_append import AHEAD
 from evenmatch.recording.receipts import MatchReceipt, first_receipts
 from evenmatch.times import implausible, iso_time

@@ -9,8 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from evenmatch.history import Flags, Floats
-from evenmatch.matchmaking.kernel_options import INT64, compiled, inner, lean_inner
-from evenmatch.matchmaking.records import KernelRules, QueueView
+from evenmatch.matchmaking.records import INT64, KernelRules, QueueView, compiled, inner, lean_inner
 from evenmatch.matchmaking.roles import assign, covers
 from evenmatch.matchmaking.tickets import Whole
 

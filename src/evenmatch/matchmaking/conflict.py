@@ -6,8 +6,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from evenmatch.matchmaking.kernel_options import INT64, compiled, inner, lean, lean_inner, merged
-from evenmatch.matchmaking.records import KernelRules, QueueView
+from evenmatch.matchmaking.records import INT64, KernelRules, QueueView, compiled, inner, lean, lean_inner, merged
 from evenmatch.matchmaking.tickets import FOREVER, Whole
 
 SECONDS = 1e-6  # in a microsecond

@@ -9,10 +9,9 @@ import numpy as np
 from evenmatch.history import Floats
 from evenmatch.matchmaking.attributes import Fields, fields_of
 from evenmatch.matchmaking.conflict import worth
-from evenmatch.matchmaking.kernel_options import compiled, lean
 from evenmatch.matchmaking.proposal import COSTS, Proposals
 from evenmatch.matchmaking.queue import Queue
-from evenmatch.matchmaking.records import KernelRules, QueueView
+from evenmatch.matchmaking.records import KernelRules, QueueView, compiled, lean
 from evenmatch.matchmaking.roles import assign
 from evenmatch.matchmaking.tickets import ANYWHERE, Masks, Whole, rows_of, starts
 from evenmatch.matchmaking.view import rules_of

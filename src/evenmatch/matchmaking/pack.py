@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from evenmatch.matchmaking.kernel_options import compiled, inner, lean, lean_inner
+from evenmatch.matchmaking.records import compiled, inner, lean, lean_inner
 from evenmatch.matchmaking.tickets import Whole
 
 

@@ -8,9 +8,8 @@ import numpy as np
 
 from evenmatch.history import Flags, Floats
 from evenmatch.matchmaking.conflict import meets, mixes
-from evenmatch.matchmaking.kernel_options import INT64, compiled, inner, lean_inner, merged
 from evenmatch.matchmaking.pack import choose, fills, has_room
-from evenmatch.matchmaking.records import KernelRules, QueueView
+from evenmatch.matchmaking.records import INT64, KernelRules, QueueView, compiled, inner, lean_inner, merged
 from evenmatch.matchmaking.roles import add_party, take_back
 from evenmatch.matchmaking.tickets import Masks, Whole
 

@@ -2,9 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+import builtins
+import dis
+import hashlib
+import types
+from collections.abc import Callable, Iterator
+from typing import Any, NamedTuple, TypeVar, cast
 
 import numpy as np
+from numba import njit
+from numba.core.dispatcher import Dispatcher
 from numpy.typing import NDArray
 
 Records = NDArray[np.void]
@@ -97,3 +104,91 @@ class KernelRules(NamedTuple):
     rematch_wait: float
     rematch_fade: float
     spread_cost: float
+
+
+F = TypeVar("F", bound=Callable[..., object])
+
+# Of a whole number that is passed to a kernel: numba compiles it again for the type of a literal.
+INT64 = cast("type[int]", np.int64)
+
+_OPTIONS: dict[str, Any] = {"cache": True, "nogil": True, "error_model": "numpy", "no_cfunc_wrapper": True}
+_LEAN: dict[str, Any] = {"_nrt": False}  # no allocation, so no reference counting: several times faster
+_INNER: dict[str, Any] = {"no_cpython_wrapper": True}  # no entry for Python, which takes long to compile
+
+
+def compiled(function: F) -> F:
+    """Compile a kernel that allocates memory; its name changes whenever its code or a dependency changes."""
+    return cast("F", njit(**_OPTIONS)(_renamed(function)))
+
+
+def lean(function: F) -> F:
+    """Like `compiled`, for a kernel that allocates nothing."""
+    return cast("F", njit(**_OPTIONS, **_LEAN)(_renamed(function)))
+
+
+def inner(function: F) -> F:
+    """Like `compiled`, for a kernel that kernels alone call: Python cannot call it."""
+    return cast("F", njit(**_OPTIONS, **_INNER)(_renamed(function)))
+
+
+def lean_inner(function: F) -> F:
+    """Like `inner`, for a kernel that allocates nothing."""
+    return cast("F", njit(**_OPTIONS, **_INNER, **_LEAN)(_renamed(function)))
+
+
+def merged(function: F) -> F:
+    """Like `compiled`, for a small kernel that is inlined into its callers."""
+    return cast("F", njit(error_model="numpy", inline="always", **_LEAN)(_renamed(function)))
+
+
+def _renamed(function: F) -> F:
+    """Add the fingerprint to the function's name, because numba's cache identifies kernels by name."""
+    python = cast("types.FunctionType", function)
+    name = f"{python.__name__}_{fingerprint(python)}"
+    copy = types.FunctionType(python.__code__, python.__globals__, name, python.__defaults__)
+    copy.__qualname__, copy.__module__, copy.__doc__ = name, python.__module__, python.__doc__
+    copy.__annotations__ = python.__annotations__
+    return cast("F", copy)
+
+
+def fingerprint(function: types.FunctionType) -> str:
+    """Hash of all that a kernel's machine code depends on: its code and types, the kernels it calls, its constants.
+
+    Raises NameError for a global that is not defined yet: a kernel must be below everything that it uses.
+    """
+    digest = hashlib.sha256()
+    for annotation in function.__annotations__.values():  # numba's cache files name the types of the arguments
+        value = function.__globals__.get(annotation)
+        digest.update(f"{annotation} {_described(function, annotation) if isinstance(value, type) else ''}".encode())
+    for code in _codes(function.__code__):
+        consts = [item for item in code.co_consts if not isinstance(item, types.CodeType) and item != function.__doc__]
+        digest.update(code.co_code + repr((consts, code.co_names, code.co_varnames)).encode())
+        for instruction in dis.get_instructions(code):
+            if instruction.opname == "LOAD_GLOBAL" and not hasattr(builtins, instruction.argval):
+                digest.update(f"{instruction.argval} {_described(function, instruction.argval)}".encode())
+    return digest.hexdigest()[:12]
+
+
+def _codes(code: types.CodeType) -> Iterator[types.CodeType]:
+    yield code
+    for constant in code.co_consts:
+        if isinstance(constant, types.CodeType):  # a comprehension
+            yield from _codes(constant)
+
+
+def _described(function: types.FunctionType, name: str) -> str:
+    """Describe a global of a kernel by a text that differs whenever the machine code would."""
+    if name not in function.__globals__:
+        raise NameError(f"kernel {function.__name__} uses {name}, which must be defined above it")
+    value = function.__globals__[name]
+    if isinstance(value, Dispatcher):
+        return str(value.py_func.__name__)  # contains its fingerprint
+    if isinstance(value, types.ModuleType):
+        return value.__name__
+    if isinstance(value, type):
+        return f"{value.__module__}.{value.__qualname__} {getattr(value, '_fields', ())}"
+    if isinstance(value, np.ndarray):
+        return f"{value.dtype} {value.shape} {value.tobytes().hex()}"
+    if isinstance(value, int | float | str | tuple | np.generic | np.dtype):
+        return repr(value)
+    raise TypeError(f"kernel {function.__name__} uses {name}, a {type(value).__name__}: its value cannot be hashed")

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from evenmatch.matchmaking.kernel_options import INT64, compiled, lean, lean_inner
-from evenmatch.matchmaking.records import QueueView
+from evenmatch.matchmaking.records import INT64, QueueView, compiled, lean, lean_inner
 from evenmatch.matchmaking.tickets import Whole
 
 

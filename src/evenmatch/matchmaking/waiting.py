@@ -15,11 +15,10 @@ from evenmatch.history import Flags, Floats
 from evenmatch.matchmaking.attributes import AttributeField, Fields, agree, fields_of
 from evenmatch.matchmaking.conflict import worth
 from evenmatch.matchmaking.odds import LineUps, exceeds, predicted_odds
-from evenmatch.matchmaking.queue import Queue
+from evenmatch.matchmaking.queue import ExpectedWait, Queue, WaitEstimate, WaitKind
 from evenmatch.matchmaking.records import QueueView, Records
 from evenmatch.matchmaking.tickets import Tickets, Whole
 from evenmatch.matchmaking.view import meets_in, rules_of, view_of
-from evenmatch.matchmaking.wait_record import ExpectedWait, WaitEstimate, WaitKind
 from evenmatch.policy import INFINITE, Policy
 
 SHORTEST = 1.0  # seconds: the time to a tick or two; less is not expected

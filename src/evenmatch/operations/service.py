@@ -9,10 +9,10 @@ from typing import Literal
 
 import numpy as np
 
-from evenmatch.corrections import corrections, rebuild, verification
+from evenmatch.corrections import corrections, repair, verification
 from evenmatch.corrections.effect import Effect, already_applied
 from evenmatch.corrections.ladder_heads import LadderHead
-from evenmatch.corrections.rebuild import RebuildResult
+from evenmatch.corrections.repair import RebuildResult
 from evenmatch.corrections.replay import Progress
 from evenmatch.corrections.verification import Verification
 from evenmatch.errors import ConflictError, EvenmatchError, RowProblem, UsageError
@@ -190,7 +190,7 @@ class Service(Transacting):
         event_id  chosen by the caller: repeating it changes nothing, repeating it with other content raises
                   ConflictError
         """
-        effect = rebuild.correct_and_rebuild(
+        effect = repair.correct_and_rebuild(
             self.database, ladder, self.clock, wish, event_id or _id("correction"), progress, self.note
         )
         self._boards.forget(ladder)
@@ -208,7 +208,7 @@ class Service(Transacting):
 
     def rebuild(self, ladder: str, *, whole: bool = False, progress: Progress | None = None) -> RebuildResult | None:
         """Rebuild a ladder's ratings from its ledger if that is due (None: it was not). whole: from the first event."""
-        rebuilt = rebuild.rebuild(self.database, ladder, self.clock, whole=whole, progress=progress)
+        rebuilt = repair.rebuild(self.database, ladder, self.clock, whole=whole, progress=progress)
         if rebuilt is not None:
             self._boards.forget(ladder)
             self.divide(ladder)

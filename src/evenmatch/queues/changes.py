@@ -13,10 +13,9 @@ from evenmatch.ledger.store import Store
 from evenmatch.live.live_sql import LiveMatchBody, MatchSlot
 from evenmatch.live.slots import begin, fill_teams
 from evenmatch.queues import queue_sql, stored_queues
-from evenmatch.queues.penalties import strike
 from evenmatch.queues.playlists import PlaylistMoves
 from evenmatch.queues.queue_sql import FormedMatch, MatchForecast, OfferBody, OfferRow, OfferSlot, TicketMove, TicketRow
-from evenmatch.queues.stored_queues import QueueRules, QueueSetup
+from evenmatch.queues.stored_queues import QueueRules, QueueSetup, strike
 from evenmatch.times import iso_time
 
 

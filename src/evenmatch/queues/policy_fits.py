@@ -20,13 +20,13 @@ from evenmatch.ladders.settings import Settings
 from evenmatch.ledger.store import Store
 from evenmatch.matchmaking import Ticket, Tickets
 from evenmatch.operations.service import Service
+from evenmatch.policy import WaitTarget
 from evenmatch.queues import queue_setup, queue_sql, stored_queues
 from evenmatch.queues.parties import ticket_of
 from evenmatch.queues.queue_service import QueueService
 from evenmatch.queues.queue_sql import TicketUpdate
 from evenmatch.queues.state import LadderOdds
 from evenmatch.queues.stored_queues import QueueSetup
-from evenmatch.wait_target import WaitTarget
 
 if TYPE_CHECKING:
     from evenmatch.lab.queue.policy_fit import PolicyFit

@@ -26,12 +26,11 @@ from evenmatch.queues.changes import QueueChanges
 from evenmatch.queues.joins import Outcome, admit
 from evenmatch.queues.leases import Leases
 from evenmatch.queues.parties import JoinProfiles, LevelBook, QueueFilter, check
-from evenmatch.queues.penalties import Penalty, penalty_of
 from evenmatch.queues.playlists import with_locks
 from evenmatch.queues.queue_sql import OfferRow, Seat, TicketRow
 from evenmatch.queues.requests import Accept, Decline, Join, Leave, QueueRequest, RequestResult, TicketAnswer
 from evenmatch.queues.state import Counts, QueueState
-from evenmatch.queues.stored_queues import QueueExperiment, QueueRules, QueueSetup
+from evenmatch.queues.stored_queues import Penalty, QueueExperiment, QueueRules, QueueSetup, penalty_of
 from evenmatch.queues.ticket_status import Status
 from evenmatch.stake_assumptions import StakeAssumptions
 from evenmatch.stakes import PlayerStakes

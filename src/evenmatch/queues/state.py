@@ -25,8 +25,8 @@ from evenmatch.ledger.store import Head, Store
 from evenmatch.live import live_sql
 from evenmatch.live.live_sql import LiveMatchRow
 from evenmatch.matchmaking import LineUps, Met, Policy, Proposal, Queue, Waiting, propose, why
+from evenmatch.matchmaking.queue import WaitEstimate
 from evenmatch.matchmaking.tickets import starts
-from evenmatch.matchmaking.wait_record import WaitEstimate
 from evenmatch.matchmaking.waiting import remember
 from evenmatch.queues import queue_sql, stored_queues
 from evenmatch.queues.parties import Level, ticket_of, with_levels, with_levels_of

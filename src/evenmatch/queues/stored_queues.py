@@ -4,20 +4,21 @@ from __future__ import annotations
 
 import dataclasses
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING, NamedTuple
 
+from evenmatch.durations import SECOND
 from evenmatch.errors import BadParameterError, UnknownNameError
 from evenmatch.experiment import ExperimentDesign
+from evenmatch.ledger import player_rows
 from evenmatch.ledger.store import Store
 from evenmatch.ledger.text import check_text
 from evenmatch.options import Checked, known_values, number
-from evenmatch.policy import Policy
+from evenmatch.policy import FEWEST_SHARE, LONGEST, MOST_SHARE, SHORTEST, Policy, WaitTarget
 from evenmatch.queues import queue_sql
-from evenmatch.queues.queue_sql import StoredExperiment, StoredQueue
-from evenmatch.wait_target import FEWEST, LONGEST, MOST, SHORTEST, WaitTarget
+from evenmatch.queues.queue_sql import StoredExperiment, StoredPenalty, StoredQueue
 
 if TYPE_CHECKING:
     from evenmatch.matchmaking import OddsFunction
@@ -98,7 +99,9 @@ class QueueRules(Checked):
         "Fit the policy to the queue's own arrivals once a day, so that most players wait no longer; none: never.",
         optional=True,
     )
-    auto_share: float = number(0.9, FEWEST, MOST, "The share of the players to which `auto_within` applies.")
+    auto_share: float = number(
+        0.9, FEWEST_SHARE, MOST_SHARE, "The share of the players to which `auto_within` applies."
+    )
 
     @property
     def target(self) -> WaitTarget | None:
@@ -222,3 +225,50 @@ def find(known: Mapping[str, QueueSetup], name: str) -> QueueSetup:
     if name not in known:
         raise UnknownNameError("queue", name, known)
     return known[name]
+
+
+FARTHEST = 50.0  # strikes; the wait reaches penalty_most long before
+
+
+class Penalty(NamedTuple):
+    """A player's strikes, faded as of now. until: when they may queue again, microseconds since the epoch."""
+
+    strikes: float
+    until: int
+
+
+def strike(store: Store, ladder: int, players: Sequence[int], now: int, rules: QueueRules) -> dict[int, StoredPenalty]:
+    """Give each of these players one more strike; return their penalties. Requires the ladder's change lock.
+
+    s = faded former strikes + 1; the wait is penalty · 2^(s - 1), at most penalty_most.
+    """
+    chosen = sorted(set(players))
+    before = queue_sql.read_penalties(store, ladder, chosen)
+    new: dict[int, StoredPenalty] = {}
+    for player in chosen:
+        former = before.get(player)
+        strikes = 1 + (0.0 if former is None else faded(former.strikes, former.struck_at, now, rules))
+        wait = min(rules.penalty * 2 ** (min(strikes, FARTHEST) - 1), rules.penalty_most)
+        new[player] = StoredPenalty(strikes, now, now + round(wait * SECOND))
+    queue_sql.put_penalties(store, ladder, new)
+    return new
+
+
+def faded(strikes: float, struck_at: int, now: int, rules: QueueRules) -> float:
+    """Strikes after fading: halved every `penalty_fades` seconds since `struck_at`."""
+    left: float = strikes * 0.5 ** (max(now - struck_at, 0) / SECOND / rules.penalty_fades)
+    return left
+
+
+def penalty_of(store: Store, ladder: int, name: str, now: int) -> Penalty | None:
+    """A player's penalty; None: never struck, or forgiven, or an unknown name.
+
+    Strikes are faded by the queue of the ladder in which they fade slowest.
+    """
+    player = player_rows.ids_of(store, [name]).get(name)
+    stored = None if player is None else queue_sql.read_penalties(store, ladder, [player]).get(player)
+    if stored is None:
+        return None
+    all_rules = [setup.rules for setup in read(store, ladder).values()] or [QueueRules()]
+    slowest = max(all_rules, key=lambda rules: rules.penalty_fades)
+    return Penalty(faded(stored.strikes, stored.struck_at, now, slowest), stored.until)

@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 
 from evenmatch.compile_notice import load_kernels
-from evenmatch.corrections.rebuild import APART
+from evenmatch.corrections.repair import APART
 from evenmatch.corrections.replay import Progress
 from evenmatch.errors import BadRowsError, RowProblem
 from evenmatch.history import Flags, History

@@ -12,9 +12,8 @@ from numpy.typing import NDArray
 from evenmatch.errors import BadParameterError, InputError
 from evenmatch.history import Flags, Floats, Times
 from evenmatch.standings.activity import Activity
-from evenmatch.standings.distribution import Distribution, Population
+from evenmatch.standings.distribution import Distribution, Population, lowered, percentile_falls
 from evenmatch.standings.division import Division, settle
-from evenmatch.standings.percentile_decay import lowered, percentile_falls
 from evenmatch.standings.placement import UNKNOWN
 from evenmatch.standings.rules import AUTO, StandingsRules
 

@@ -15,8 +15,7 @@ from evenmatch.errors import InputError, UsageError
 from evenmatch.history import History
 from evenmatch.match import Match
 from evenmatch.tables.build import assemble
-from evenmatch.tables.files import write_arrow
-from evenmatch.tables.reading import read_matches
+from evenmatch.tables.files import read_matches, write_arrow
 from evenmatch.tables.source import Source
 from evenmatch.tables.table import COLUMNS, MatchTable
 from evenmatch.times import format_named

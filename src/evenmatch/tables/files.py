@@ -17,9 +17,11 @@ import pyarrow.compute as pc
 import pyarrow.csv as pa_csv
 import pyarrow.json as pa_json
 
-from evenmatch.errors import InputError, RowProblem, UsageError
+from evenmatch.errors import BadRowsError, InputError, RowProblem, UsageError
+from evenmatch.tables.build import assemble
 from evenmatch.tables.source import Source, csv_records, long_cells, not_utf8
-from evenmatch.tables.table import COLUMNS
+from evenmatch.tables.table import COLUMNS, MatchTable
+from evenmatch.times import format_named
 from evenmatch.whole_file import whole_file
 
 _SHOWN = 40  # bytes of a cell shown in a message
@@ -280,3 +282,20 @@ def iso_8601(moments: pa.ChunkedArray) -> pa.ChunkedArray:
     with contextlib.suppress(pa.ArrowInvalid):  # raised if some have a fraction of a second
         naive = naive.cast(pa.timestamp("s"))
     return pc.strftime(naive, format="%Y-%m-%dT%H:%M:%SZ")
+
+
+def read_matches(
+    path: Path, name: str | None = None, *, skip_bad: bool = False, time_format: str = "seconds"
+) -> MatchTable:
+    """Read the matches of a file, like `tables.read`; for `name` see files.read_rows."""
+    form = format_named(time_format)
+    rows, source = read_rows(path, name)
+    rows_only = [rows]
+    del rows  # assemble then has the only reference, and frees each column after reading it
+    try:
+        return assemble(rows_only.pop(), source, skip_bad=skip_bad and source.form != "jsonl", form=form)
+    except BadRowsError:
+        if source.form != "jsonl":
+            raise
+    rows, source = read_lines(path, source.name)  # again line by line, for the line numbers in the messages
+    return assemble(rows, source, skip_bad=skip_bad, form=form)

@@ -22,16 +22,15 @@ from evenmatch.errors import (
     StoreError,
     UnknownNameError,
 )
-from evenmatch.http import path_text
+from evenmatch.http import hosts
 from evenmatch.http.access import check_host
 from evenmatch.http.logs import log
 from evenmatch.http.problems import kind_of
 from evenmatch.http.request_context import BodyRefusedError, context_of, logged_path
 from evenmatch.http.site import Site, anonymous_client
 from evenmatch.ladders.visibility import Visibility
-from evenmatch.web.cookies import SESSION, Cookies
 from evenmatch.web.forms import FieldError, refused
-from evenmatch.web.page_request import PageRequest, SharedState, address, send_asset
+from evenmatch.web.page_request import SESSION, Cookies, PageRequest, SharedState, address, send_asset
 from evenmatch.web.page_route import PageRoute
 from evenmatch.web.pages import PAGES
 from evenmatch.web.view_models import LadderShown
@@ -246,7 +245,7 @@ class _NotFound:
             query = request.url.query
             await RedirectResponse(bare["path"] + (f"?{query}" if query else ""), 308)(scope, receive, send)
             return
-        message = f"There is no page at {path_text.as_meant(scope['path'])[:200]!r}."
+        message = f"There is no page at {hosts.as_meant(scope['path'])[:200]!r}."
         try:
             check_host(self._shared.site, scope)
             visit.allow()

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from evenmatch import systems
 from evenmatch.errors import EvenmatchError, UnknownNameError, UsageError
-from evenmatch.ladders.rule_overrides import check_installed
+from evenmatch.ladders.descriptions import check_installed
 from evenmatch.ladders.settings import SETTINGS, Settings
 from evenmatch.options import Choice, options_of, shown
 from evenmatch.rating import rules

@@ -26,7 +26,7 @@ from evenmatch.jobs.jobs import Work
 from evenmatch.lab import stored_results
 from evenmatch.lab.backtests.backtest import backtest
 from evenmatch.lab.backtests.report import embed
-from evenmatch.lab.ladder import ladder_charts
+from evenmatch.lab.ladder import charts
 from evenmatch.lab.ladder.health import LadderHealth, health, health_findings
 from evenmatch.lab.ladder.what_if import what_if
 from evenmatch.lab.queue import queue_charts, simulation
@@ -56,12 +56,12 @@ class Figure(Protocol):
 
 
 HEALTH: Mapping[str, Callable[[LadderHealth], Figure | None]] = {
-    "levels": ladder_charts.levels,
-    "floor": ladder_charts.at_floor,
-    "troubles": ladder_charts.troubles,
-    "odds": ladder_charts.odds,
-    "activity": ladder_charts.activity,
-    "reliability": ladder_charts.reliability,
+    "levels": charts.levels,
+    "floor": charts.at_floor,
+    "troubles": charts.troubles,
+    "odds": charts.odds,
+    "activity": charts.activity,
+    "reliability": charts.reliability,
 }
 DRAWN: Mapping[str, Callable[[Mapping[str, Any]], Mapping[str, Figure]]] = {
     "backtest": stored_results.backtest_figures,
@@ -92,7 +92,7 @@ def health_figure(found: LadderHealth, of: str) -> str:
 
 def calibration_figure(points: Sequence[Point]) -> Markup:
     """Return the reliability curve of a queue's predictions as JSON for a page."""
-    return _embedded(ladder_charts.calibration("queue", points))
+    return _embedded(charts.calibration("queue", points))
 
 
 def experiment_figure(audited: ExperimentAudit) -> Markup | None:
@@ -112,11 +112,11 @@ def experiment_figure(audited: ExperimentAudit) -> Markup | None:
 def waits_figure(recent: Sequence[RecentOffer]) -> str:
     """Return the chart of waits of the parties that were recently offered a match, as JSON."""
     waits = [
-        ladder_charts.PartyWait(offer.made_at, wait, percentile)
+        charts.PartyWait(offer.made_at, wait, percentile)
         for offer in recent
         for wait, percentile in zip(offer.waits, offer.percentiles, strict=True)
     ]
-    return str(ladder_charts.waits_over_time(waits[:WAITS]).to_json())
+    return str(charts.waits_over_time(waits[:WAITS]).to_json())
 
 
 def backtest_work(service: Service, ladder: str, systems: Sequence[str], warm_up: float, say: Say) -> Work:

@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
 from importlib import resources
 from pathlib import Path
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 from urllib.parse import parse_qsl, quote, unquote, urlencode
 
 import jinja2
@@ -27,11 +27,11 @@ from starlette.responses import HTMLResponse, PlainTextResponse, RedirectRespons
 
 from evenmatch.accounts.access import ANYONE, Caller
 from evenmatch.accounts.audit_entries import AuditEntry
-from evenmatch.accounts.sessions import Credential, Session
+from evenmatch.accounts.sessions import LASTS, Credential, Session
 from evenmatch.errors import AccessError, BusyError, EvenmatchError, ForbiddenError, StoreError, UsageError
 from evenmatch.http.access import allow, check_own
+from evenmatch.http.hosts import as_meant, is_text
 from evenmatch.http.logs import log
-from evenmatch.http.path_text import is_text
 from evenmatch.http.problems import within
 from evenmatch.http.request_context import context_of
 from evenmatch.http.site import Site
@@ -39,10 +39,55 @@ from evenmatch.http.waiting_requests import Waiter
 from evenmatch.lab.safe_names import plain, visible
 from evenmatch.ladders.ladder_queries import LadderQueries
 from evenmatch.times import iso_time
-from evenmatch.web.cookies import ME, NOTICE, ONCE, SESSION, Cookies
 from evenmatch.web.forms import CONFIRM, FieldError, Fields, Form, refused
 from evenmatch.web.lab_jobs import LabCache
 from evenmatch.web.view_models import seen_of
+
+SESSION, ME, NOTICE, ONCE = "evenmatch-session", "evenmatch-me", "evenmatch-notice", "evenmatch-once"
+PREFIX = "__Host-"
+YEAR = 365 * 86_400
+LASTING = {SESSION: LASTS, ME: YEAR, NOTICE: 60, ONCE: 60}  # seconds
+SAME_SITE: dict[str, Literal["lax", "strict"]] = {SESSION: "lax", ME: "lax", NOTICE: "lax", ONCE: "strict"}
+
+
+class Cookies:
+    """The cookies of a request, and those of its response."""
+
+    def __init__(self, request: Request) -> None:
+        self._request = request
+        self._is_secure = request.url.scheme == "https"
+
+    def read(self, name: str) -> str | None:
+        """The value of a cookie as it was set; None if there is none."""
+        return self._request.cookies.get(self._full(name))
+
+    def text(self, name: str) -> str:
+        """The text in a cookie that `write_text` has set; empty if there is none, or it is not valid UTF-8."""
+        cookie = self.read(name)
+        text = "" if cookie is None else as_meant(cookie)
+        return text if is_text(text) else ""
+
+    def write(self, response: Response, name: str, value: str) -> None:
+        """Set a cookie."""
+        self._write(response, name, value, LASTING[name])
+
+    def write_text(self, response: Response, name: str, text: str) -> None:
+        """Set a cookie to any text."""
+        self.write(response, name, quote(text, safe=""))
+
+    def delete(self, response: Response, name: str) -> None:
+        """Delete a cookie, if the request has it."""
+        if self.read(name) is not None:
+            self._write(response, name, "", 0)
+
+    def _write(self, response: Response, name: str, value: str, lasts: int) -> None:
+        response.set_cookie(
+            self._full(name), value, lasts, path="/", httponly=True, samesite=SAME_SITE[name], secure=self._is_secure
+        )
+
+    def _full(self, name: str) -> str:
+        return f"{PREFIX}{name}" if self._is_secure else name
+
 
 OWN = {"evenmatch.css": "text/css", "evenmatch.js": "text/javascript", "icon.svg": "image/svg+xml"}
 PLOTLY = "plotly.min.js"

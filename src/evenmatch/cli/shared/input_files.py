@@ -45,7 +45,7 @@ def received(file: str) -> Iterator[tuple[Path, str | None]]:
 
 def matches_in(path: Path, name: str | None, skip_bad: bool, time_format: str) -> MatchTable:
     """Read the matches of a file, with a progress bar."""
-    from evenmatch.tables.reading import read_matches
+    from evenmatch.tables.files import read_matches
 
     with working(f"reading {name or path.name}"):
         return read_matches(path, name, skip_bad=skip_bad, time_format=time_format)

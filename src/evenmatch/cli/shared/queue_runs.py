@@ -107,7 +107,7 @@ def tell(
 
 
 def _print(runs: Sequence[Run], title: str) -> None:
-    from evenmatch.lab.queue.run_facts import habits
+    from evenmatch.lab.queue.report import habits
     from evenmatch.lab.queue.run_metrics import summary_of
     from evenmatch.lab.queue.verdict import meanings, percent
 

@@ -12,6 +12,7 @@ from evenmatch.times import EPOCH, likeness
 if TYPE_CHECKING:
     from pydantic.config import JsonDict
 
+
 MICROSECOND = timedelta(microseconds=1)
 LONGEST = 256
 
@@ -87,3 +88,27 @@ def micros(moment: datetime) -> int:
 def moment(time: int) -> datetime:
     """The UTC time of a number of microseconds since the Unix epoch."""
     return EPOCH + timedelta(microseconds=time)
+
+
+class Fault(BaseModel):
+    """One error and its location: a path in the body such as `teams.0.place`, or the id of a match."""
+
+    model_config = ConfigDict(frozen=True)
+
+    where: str
+    reason: str
+
+
+class Problem(BaseModel):
+    """An error as defined by RFC 9457: `type` for programs, `title` and `detail` for people."""
+
+    model_config = ConfigDict(frozen=True)
+
+    type: str
+    title: str
+    status: int
+    detail: str
+    request_id: str | None = None
+    problems: list[Fault] | None = None
+    retry_after: float | None = None
+    until: str | None = None

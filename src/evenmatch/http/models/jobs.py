@@ -6,8 +6,7 @@ from typing import Literal
 
 from pydantic import ConfigDict, Field, JsonValue
 
-from evenmatch.http.models.base import Moment, ResponseModel
-from evenmatch.http.models.problems import Fault
+from evenmatch.http.models.base import Fault, Moment, ResponseModel
 
 JOB: dict[str, JsonValue] = {
     "job": "job_2f7c9a1be04d5a66",

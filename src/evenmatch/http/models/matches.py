@@ -6,9 +6,8 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from evenmatch.http.models.base import Moment, Name, RequestModel, ResponseModel, Seconds, examples
+from evenmatch.http.models.base import Moment, Name, Problem, RequestModel, ResponseModel, Seconds, examples
 from evenmatch.http.models.options import OptionsRequest, OptionsResponse, checked_fields, response_fields
-from evenmatch.http.models.problems import Problem
 from evenmatch.options import options_of
 from evenmatch.stake_assumptions import StakeAssumptions
 

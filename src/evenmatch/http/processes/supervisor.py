@@ -19,8 +19,7 @@ from typing import Self
 from evenmatch.errors import EvenmatchError, UsageError
 from evenmatch.http.logs import log
 from evenmatch.http.options import Options
-from evenmatch.http.processes.commands import READY, RETIRE, SERVING, Start
-from evenmatch.http.processes.group import CLOSED, SharedMemory
+from evenmatch.http.processes.group import CLOSED, READY, RETIRE, SERVING, SharedMemory, Start
 from evenmatch.operations.open_database import is_postgresql
 
 

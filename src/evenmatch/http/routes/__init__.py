@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from evenmatch.http import path_text  # noqa: F401 - registers the path converter `text`
+from evenmatch.http import hosts  # noqa: F401 - registers the path converter `text`
 from evenmatch.http.routes import (
     corrections,
     jobs,

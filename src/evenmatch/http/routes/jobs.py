@@ -12,15 +12,14 @@ from evenmatch.accounts.audit_entries import AuditEntry
 from evenmatch.errors import UnknownNameError
 from evenmatch.http.access import Admin, AnyAdmin, Watcher
 from evenmatch.http.audit_entries import audit_entry
-from evenmatch.http.cursors import read_cursor, write_cursor
+from evenmatch.http.cursors import Cursor, Limit, read_cursor, write_cursor
+from evenmatch.http.models.base import Problem
 from evenmatch.http.models.jobs import Health, JobOut, JobsPage
-from evenmatch.http.models.problems import Problem
-from evenmatch.http.page_parameters import Cursor, Limit
 from evenmatch.http.problems import OTHERS, STARTING, make_problem, respond
 from evenmatch.http.request_context import context_of
 from evenmatch.http.responses import read
+from evenmatch.http.routes.corrections import accepted, alive, job_out
 from evenmatch.http.site import Site, site_of
-from evenmatch.http.task_outcomes import accepted, alive, job_out
 from evenmatch.http.waiting_requests import until
 from evenmatch.jobs.jobs import Job
 from evenmatch.jobs.tasks import RebuildTask, Task, VerifyTask

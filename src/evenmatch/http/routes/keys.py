@@ -7,7 +7,7 @@ from starlette.responses import Response
 
 from evenmatch.accounts.keys import Key
 from evenmatch.http.access import Admin, AnyAdmin, Queuer
-from evenmatch.http.cursors import read_cursor, write_cursor
+from evenmatch.http.cursors import Cursor, Limit, read_cursor, write_cursor
 from evenmatch.http.models.base import micros, moment
 from evenmatch.http.models.keys import (
     AuditEntryOut,
@@ -19,7 +19,6 @@ from evenmatch.http.models.keys import (
     TokenOut,
     TokenRequest,
 )
-from evenmatch.http.page_parameters import Cursor, Limit
 from evenmatch.http.request_context import context_of
 from evenmatch.http.responses import read, written
 from evenmatch.http.site import site_of

@@ -16,7 +16,7 @@ from evenmatch.corrections.effect import Effect
 from evenmatch.corrections.ladder_heads import present_head
 from evenmatch.http.access import Admin, Reader
 from evenmatch.http.audit_entries import audit_entry
-from evenmatch.http.cursors import read_cursor, write_cursor
+from evenmatch.http.cursors import Cursor, Limit, read_cursor, write_cursor
 from evenmatch.http.models.base import moment
 from evenmatch.http.models.corrections import CorrectionEffect
 from evenmatch.http.models.jobs import JobOut
@@ -44,18 +44,23 @@ from evenmatch.http.models.ladders import (
     StartingRatingsSet,
     SystemsPage,
 )
-from evenmatch.http.page_parameters import Cursor, Limit
 from evenmatch.http.request_bodies import body_schema, read_body
 from evenmatch.http.responses import encoded, read, written
+from evenmatch.http.routes.corrections import IN_LINE, accepted, alive, respond
 from evenmatch.http.site import Site, site_of
-from evenmatch.http.task_outcomes import IN_LINE, accepted, alive, respond
 from evenmatch.jobs import tasks
 from evenmatch.jobs.jobs import Job
 from evenmatch.jobs.tasks import CorrectionTask, PreviewTask, SeasonTask
-from evenmatch.ladders.descriptions import options_as_data, policies_as_data, rules_as_data, system_as_data
+from evenmatch.ladders.descriptions import (
+    check_installed,
+    choose,
+    options_as_data,
+    policies_as_data,
+    rules_as_data,
+    system_as_data,
+)
 from evenmatch.ladders.inactivity import DailyDecay
 from evenmatch.ladders.ladders import ChangeRules, Ladder
-from evenmatch.ladders.rule_overrides import check_installed, choose
 from evenmatch.ladders.seasons import Season
 from evenmatch.ladders.settings import Settings
 from evenmatch.rating import rules

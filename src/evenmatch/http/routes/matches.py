@@ -15,7 +15,7 @@ from starlette.responses import Response
 from evenmatch.errors import EvenmatchError
 from evenmatch.http import report_recording
 from evenmatch.http.access import Reader, Reporter, check_own
-from evenmatch.http.cursors import list_key, write_cursor
+from evenmatch.http.cursors import Cursor, Limit, list_key, write_cursor
 from evenmatch.http.models.base import Moment, Name, micros, moment
 from evenmatch.http.models.matches import (
     AppearanceOut,
@@ -35,7 +35,6 @@ from evenmatch.http.models.matches import (
     TeamOdds,
     TeamOut,
 )
-from evenmatch.http.page_parameters import Cursor, Limit
 from evenmatch.http.request_bodies import body_schema, read_body
 from evenmatch.http.responses import encoded, read, written
 from evenmatch.http.site import site_of

@@ -9,7 +9,7 @@ from starlette.responses import Response
 
 from evenmatch.http.access import Admin, Reader, check_own
 from evenmatch.http.audit_entries import audit_entry
-from evenmatch.http.cursors import list_key, read_cursor, write_cursor
+from evenmatch.http.cursors import Cursor, Limit, list_key, read_cursor, write_cursor
 from evenmatch.http.models.base import LONGEST, moment
 from evenmatch.http.models.players import (
     InactivityOut,
@@ -29,12 +29,11 @@ from evenmatch.http.models.players import (
     PlayersMerged,
     RenameRequest,
 )
-from evenmatch.http.page_parameters import Cursor, Limit
 from evenmatch.http.responses import encoded, read, written
+from evenmatch.http.routes.corrections import outcome
 from evenmatch.http.routes.ladders import readable
 from evenmatch.http.routes.standings import standing_out
 from evenmatch.http.site import site_of
-from evenmatch.http.task_outcomes import outcome
 from evenmatch.jobs.tasks import DueTask
 from evenmatch.ladders.inactivity import InactivityNotice
 from evenmatch.players.explanations import ShownRatingChange, shown, shown_number

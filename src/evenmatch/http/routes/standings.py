@@ -11,7 +11,7 @@ from starlette.responses import Response
 
 from evenmatch.errors import UsageError
 from evenmatch.http.access import Reader
-from evenmatch.http.cursors import read_cursor, write_cursor
+from evenmatch.http.cursors import Cursor, Limit, read_cursor, write_cursor
 from evenmatch.http.models.base import Name
 from evenmatch.http.models.standings import (
     DistributionBin,
@@ -23,7 +23,6 @@ from evenmatch.http.models.standings import (
     StandingRow,
     StandingsPage,
 )
-from evenmatch.http.page_parameters import Cursor, Limit
 from evenmatch.http.responses import encoded, read
 from evenmatch.http.site import Site, site_of
 from evenmatch.ladders.ladder_queries import LadderQueries

@@ -11,7 +11,7 @@ from evenmatch.accounts.access import Caller
 from evenmatch.errors import UnknownNameError
 from evenmatch.http.access import Admin, AnyAdmin
 from evenmatch.http.audit_entries import audit_entry
-from evenmatch.http.cursors import read_cursor, write_cursor
+from evenmatch.http.cursors import Cursor, Limit, read_cursor, write_cursor
 from evenmatch.http.models.base import moment
 from evenmatch.http.models.webhooks import (
     DeliveriesPage,
@@ -21,7 +21,6 @@ from evenmatch.http.models.webhooks import (
     WebhookOut,
     WebhooksPage,
 )
-from evenmatch.http.page_parameters import Cursor, Limit
 from evenmatch.http.responses import read, written
 from evenmatch.http.site import Site, site_of
 from evenmatch.webhooks.subscriptions import Delivery, Webhook, WebhookFailures

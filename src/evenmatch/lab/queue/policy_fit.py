@@ -17,8 +17,7 @@ from evenmatch.lab.queue.simulation import ArrivalSource, play
 from evenmatch.lab.queue.ticket_source import Crowd, TicketSample
 from evenmatch.matchmaking.propose import propose
 from evenmatch.matchmaking.tickets import Tickets
-from evenmatch.policy import Policy
-from evenmatch.wait_target import WaitTarget
+from evenmatch.policy import Policy, WaitTarget
 
 LEAST_STRICT = 30  # players; fewer give no estimate
 

@@ -11,8 +11,7 @@ from evenmatch.errors import AccessError, EvenmatchError, UnknownNameError, Usag
 from evenmatch.ladders.standings import View
 from evenmatch.players.placement import why_nobody
 from evenmatch.standings.board import Standing
-from evenmatch.web.cookies import ME, SESSION
-from evenmatch.web.page_request import LONGEST_NAME, PageRequest, address
+from evenmatch.web.page_request import LONGEST_NAME, ME, SESSION, PageRequest, address
 from evenmatch.web.view_models import LadderShown
 
 TOP = 10

@@ -12,7 +12,7 @@ from evenmatch import systems
 from evenmatch.errors import AccessError, ConflictError, InputError, UnknownNameError, UsageError
 from evenmatch.jobs.jobs import Job, Work
 from evenmatch.lab.queue.run_metrics import summary_of
-from evenmatch.ladders.rule_overrides import check_installed
+from evenmatch.ladders.descriptions import check_installed
 from evenmatch.options import shown
 from evenmatch.policy import presets
 from evenmatch.queues.audit import QueueAudit

@@ -13,7 +13,7 @@ from evenmatch.accounts.audit_entries import Correcting, correcting
 from evenmatch.corrections.corrections import Ban, Reinstate, Unvoid, Void
 from evenmatch.corrections.effect import Effect
 from evenmatch.errors import ConflictError, UsageError
-from evenmatch.http.task_outcomes import ended, outcome
+from evenmatch.http.routes.corrections import ended, outcome
 from evenmatch.jobs.jobs import Job
 from evenmatch.jobs.tasks import CorrectionTask, PreviewTask, RebuildTask, SeasonTask, Task, VerifyTask, effect_of
 from evenmatch.ladders import correction_log

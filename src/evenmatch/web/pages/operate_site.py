@@ -11,7 +11,7 @@ from starlette.responses import Response
 from evenmatch.accounts.access import SCOPES
 from evenmatch.accounts.keys import Key
 from evenmatch.errors import AccessError, ConflictError, ForbiddenError, UnknownNameError, UsageError
-from evenmatch.ladders.rule_overrides import check_installed
+from evenmatch.ladders.descriptions import check_installed
 from evenmatch.ladders.settings import Settings
 from evenmatch.rating import rules
 from evenmatch.systems import names as system_names

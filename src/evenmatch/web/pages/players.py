@@ -21,7 +21,7 @@ from evenmatch.web.page_request import PageRequest, address
 from evenmatch.web.view_models import LadderShown, PlayedMatch, played
 
 if TYPE_CHECKING:
-    from evenmatch.lab.ladder.rating_charts import LevelPoint
+    from evenmatch.lab.ladder.charts import LevelPoint
 
 SIZE = 20
 FORM = 10  # latest results shown in a row
@@ -142,7 +142,7 @@ async def path_figure(visit: PageRequest) -> Response:
 
 
 def _path_figure(visit: PageRequest) -> str:
-    from evenmatch.lab.ladder import rating_charts  # noqa: PLC0415 - charts are imported on first use
+    from evenmatch.lab.ladder import charts  # noqa: PLC0415 - charts are imported on first use
 
     view = visit.reading.view(visit.ladder)
     of = visit.asked("of", "rating")
@@ -154,17 +154,17 @@ def _path_figure(visit: PageRequest) -> str:
     if of == "rating":
         cuts = [(cut.division.name, cut.rating) for cut in view.snapshot.cuts() if cut.rating is not None]
         points = [
-            rating_charts.ChartPoint(step.match_id, step.played_at, step.before, step.after, step.word)
+            charts.ChartPoint(step.match_id, step.played_at, step.before, step.after, step.word)
             for step in path.steps
             if step.before is not None and step.after is not None
         ]
         points += [
-            rating_charts.ChartPoint(rating_charts.NOT_PLAYING, fall.fell_at, fall.before, fall.after, "fell")
+            charts.ChartPoint(charts.NOT_PLAYING, fall.fell_at, fall.before, fall.after, "fell")
             for fall in path.falls
             if fall.of == "rating"
         ]
         points.sort(key=lambda point: point.played_at)
-        return str(rating_charts.player_path(points, cuts, path.openings, path.whole).to_json())
+        return str(charts.player_path(points, cuts, path.openings, path.whole).to_json())
     divisions = view.settings.standings.divisions
     number = {division.name: index for index, division in enumerate(divisions)}
     levels = [_level_point(step, number, of) for step in path.steps]
@@ -174,19 +174,19 @@ def _path_figure(visit: PageRequest) -> str:
     ]
     drawn = [point for point in levels if point is not None]
     drawn += [
-        rating_charts.LevelPoint(
-            rating_charts.NOT_PLAYING, fall.fell_at, fall.after, f"percentile {fall.after:.0f}: {fall.text}", "fell"
+        charts.LevelPoint(
+            charts.NOT_PLAYING, fall.fell_at, fall.after, f"percentile {fall.after:.0f}: {fall.text}", "fell"
         )
         for fall in path.falls
         if fall.of == of
     ]
     whole = path.whole if len(path.steps) < path.whole else None
-    return str(rating_charts.level_path(drawn, of, marks, path.openings, whole).to_json())
+    return str(charts.level_path(drawn, of, marks, path.openings, whole).to_json())
 
 
 def _level_point(step: RatingStep, number: Mapping[str, int], of: str) -> LevelPoint | None:
     """The point of a match in the chart of percentiles or divisions; None: not shown after this match."""
-    from evenmatch.lab.ladder.rating_charts import LevelPoint  # noqa: PLC0415
+    from evenmatch.lab.ladder.charts import LevelPoint  # noqa: PLC0415
 
     level = step.percentile if of == "percentile" else number.get(step.division or "")
     if level is None:

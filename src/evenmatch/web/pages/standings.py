@@ -119,7 +119,7 @@ async def distribution_figure(visit: PageRequest) -> Response:
 
 
 def _distribution_figure(visit: PageRequest) -> str:
-    from evenmatch.lab.ladder import rating_charts  # noqa: PLC0415 - charts are imported on first use
+    from evenmatch.lab.ladder import charts  # noqa: PLC0415 - charts are imported on first use
 
     view = visit.reading.view(visit.ladder)
     histogram = view.snapshot.distribution(BINS)
@@ -128,7 +128,7 @@ def _distribution_figure(visit: PageRequest) -> str:
     own = own_standing(visit, view)
     you = own.rating if isinstance(own, Standing) else None
     cuts = [(cut.division.name, cut.rating) for cut in view.snapshot.cuts() if cut.rating is not None]
-    figure = rating_charts.spread(histogram.edges.tolist(), histogram.counts.tolist(), cuts, you)
+    figure = charts.spread(histogram.edges.tolist(), histogram.counts.tolist(), cuts, you)
     return str(figure.to_json())
 
 
