@@ -8,12 +8,12 @@ import signal
 import sys
 import threading
 from collections.abc import Callable
+from dataclasses import dataclass
 from mmap import mmap
 from pathlib import Path
 from typing import Any
 
 from pydantic import TypeAdapter
-from pydantic.dataclasses import dataclass
 
 from evenmatch.http.rate_limits import SECRET, SIZE, TokenBuckets
 
