@@ -322,7 +322,7 @@ def test_every_program_runs_where_the_demo_was_installed_or_says_in_one_line_wha
     for name in (
         "benchmarks.__main__",
         "tools/queue_pictures.py",
-    ):  # the pictures compare with matchmakers of benchmarks
+    ):
         assert ended.pop(name) == f"benchmarks need {remedy} bench --help"
     assert ended.pop("tools/screenshots.py") == 1
     assert told.stderr == f"evenmatch: pictures need {remedy} screenshots\n"
