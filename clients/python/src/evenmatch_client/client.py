@@ -114,7 +114,7 @@ class _Settings:
             if isinstance(outcome, httpx.Response) and outcome.is_success:
                 try:
                     return msgspec.json.decode(outcome.content or b"{}", type=call.answer)
-                except msgspec.DecodeError as error:
+                except (msgspec.DecodeError, UnicodeDecodeError) as error:
                     reason = f"the answer is not from evenmatch ({error}); is this `evenmatch serve`?"
                     raise UnreachableError(f"{call.method} {call.path}: {reason}") from error
             failure, wait = self._failure(call, outcome), pause * random.uniform(0.5, 1.0)  # so that clients spread out
@@ -131,7 +131,7 @@ class _Settings:
     def _failure(call: Call[Any], outcome: Outcome) -> ProblemError | UnreachableError:
         if isinstance(outcome, httpx.Response):
             return ProblemError.of(outcome)
-        return UnreachableError(f"{call.method} {call.path}: {outcome or type(outcome).__name__}")
+        return UnreachableError(f"{call.method} {call.path}: {str(outcome) or type(outcome).__name__}")
 
     def _match(self, ladder: str, ticket: int, *, accept: bool, timeout: float | None) -> Conversation[Ticket]:
         until = None if timeout is None else time.monotonic() + timeout

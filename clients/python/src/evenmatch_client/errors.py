@@ -41,7 +41,7 @@ class ProblemError(EvenmatchClientError):
         """The error for an answer that is not a success, also from a proxy in between."""
         try:
             problem = msgspec.json.decode(response.content, type=Problem)
-        except msgspec.DecodeError:
+        except (msgspec.DecodeError, UnicodeDecodeError):
             status = response.status_code
             title = HTTPStatus(status).phrase if status in set(HTTPStatus) else "Unknown status"
             body = " ".join(response.text.split())[:QUOTED_AT_MOST]
