@@ -52,7 +52,7 @@ def workers():
     """The ids of the worker processes of this process."""
     tasks = Path(f"/proc/{os.getpid()}/task")
     children = {child for task in tasks.iterdir() for child in (task / "children").read_text().split()}
-    return [int(child) for child in children if b"work.worker" in Path(f"/proc/{child}/cmdline").read_bytes()]
+    return [int(child) for child in children if b"jobs.worker" in Path(f"/proc/{child}/cmdline").read_bytes()]
 
 
 def wait_until(holds):
