@@ -1,7 +1,8 @@
-"""Calibration of predictions: reliability curves and slopes, with bootstrap intervals.
+"""Calibration of predictions, and comparison of two groups of matches, with bootstrap intervals.
 
-Predictions are viewed from the favourite's side and counted in bins of its log-odds, by block of matches; intervals
-come from resampled blocks.
+Predictions are viewed from the favourite's side and counted in bins of its log-odds, by block of matches. Intervals
+come from resampled blocks: matches of one block have players, ratings and the hour of the day in common. Two groups
+are compared within the same blocks (a paired cluster bootstrap), with Student's intervals.
 """
 
 from __future__ import annotations

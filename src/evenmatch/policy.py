@@ -1,4 +1,4 @@
-"""Policies: the limits and preferences of the matchmaker as data, with named presets."""
+"""Policies: the matchmaker's limits and preferences as data, with presets; the wait that a queue should keep."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Rate a table of recorded matches: ratings, standings, journal, and the explanation of one match."""
+"""Rate a table of recorded matches: rules by name, ratings, standings, journal, and the explanation of one match."""
 
 from __future__ import annotations
 

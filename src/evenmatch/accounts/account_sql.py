@@ -1,4 +1,8 @@
-"""Rows of table `api_key`: keys with their scopes, as JSON, a hash that verifies them, and a sealed signing key."""
+"""Rows of the tables `api_key`, `audit`, `ended_session`, `seen_signature` and `secret`.
+
+API keys are stored with their scopes (JSON), a hash that verifies them and a sealed signing key. The audit trail gets
+one entry per action, in the transaction of the action.
+"""
 
 from __future__ import annotations
 

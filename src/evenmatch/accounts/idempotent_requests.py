@@ -1,7 +1,7 @@
-"""Limits of the requests with an Idempotency-Key that are kept for a day, of each API key and of its players together.
+"""Requests with an Idempotency-Key: each is carried out once, and its answer is repeated for a day.
 
-Beyond them requests are refused. To drop the oldest instead would break the promise of these keys: a request that was
-dropped and is sent again would be carried out again.
+The requests kept for each API key and its players are limited. Beyond the limit, new ones are refused. Dropping the
+oldest instead would break the promise: a dropped request that is sent again would be carried out twice.
 """
 
 from __future__ import annotations

@@ -1,4 +1,7 @@
-"""Web sessions: signed cookies, created with an API key or a player's token, valid until logout or expiry."""
+"""Web sessions, and checks of the credentials of requests that wait for a long time.
+
+A session is a signed cookie, created with an API key or a player's token, and valid until logout or expiry.
+"""
 
 from __future__ import annotations
 

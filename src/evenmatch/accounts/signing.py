@@ -1,9 +1,9 @@
-"""Requests signed with an API key that is not sent itself: HMAC-SHA256 over timestamp, method, path and body.
+"""Requests that are signed with an API key instead of carrying it: HMAC-SHA256 over timestamp, method, path and body.
 
     Authorization: Evenmatch-HMAC-SHA256 key=em_…, timestamp=1795300000, nonce=8c1f…, signature=5f0c…
 
-The signing key is the SHA-256 of the whole text of an API key. A signed write is accepted once: the nonce, which may be
-omitted, tells apart equal requests of the same second.
+The signing key is the SHA-256 of the API key's text. A signed write is accepted once, by whichever process gets it.
+The nonce may be omitted; it tells apart equal requests of the same second.
 """
 
 from __future__ import annotations

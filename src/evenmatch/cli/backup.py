@@ -1,4 +1,4 @@
-"""evenmatch backup: copy the whole database while it is in use."""
+"""evenmatch backup and drill: copy the database while it is in use, and restore the latest backup for a trial."""
 
 from __future__ import annotations
 

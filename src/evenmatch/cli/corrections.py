@@ -1,4 +1,4 @@
-"""Shared part of the correction commands: preview rating changes, apply the correction, print the result."""
+"""evenmatch ban, void and reinstate: preview how ratings change, correct the ladder, print the effect."""
 
 from __future__ import annotations
 

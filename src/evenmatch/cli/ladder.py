@@ -1,4 +1,4 @@
-"""evenmatch ladder: create, show and change ladders."""
+"""evenmatch ladder: create, show and change ladders, and advise on placement matches."""
 
 from __future__ import annotations
 

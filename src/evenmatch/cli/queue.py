@@ -1,4 +1,4 @@
-"""evenmatch queue: create, list and remove the matchmaking queues of a ladder."""
+"""evenmatch queue: create, list and remove queues, run experiments with two policies, and audit predictions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""evenmatch rate: ratings and standings from recorded matches."""
+"""evenmatch rate: ratings and standings from a file of recorded matches or from partitioned Parquet."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""evenmatch simulate-queue: waiting times and match quality of a simulated queue."""
+"""evenmatch simulate-queue and queue fit: how long players wait, and which policy keeps a stated wait."""
 
 from __future__ import annotations
 

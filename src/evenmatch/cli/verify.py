@@ -1,4 +1,4 @@
-"""evenmatch verify: check the ledger, and compare ratings with a replay of it, bit for bit."""
+"""evenmatch verify, rebuild and head: check the ledger, compare ratings with a replay, and export the chain's end."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tasks of a cluster: many in order with a bound on those that wait, and the executor that the lab takes."""
+"""Tasks of a cluster: many in order, with a bound on how many wait; how tasks and results travel."""
 
 from __future__ import annotations
 

@@ -1,4 +1,8 @@
-"""Check the rows of a ladder's generations against its events: the lines returned for matches are read by them."""
+"""Rebuild a ladder's ratings from its ledger into a new generation, and restore what else follows from its events.
+
+The live generation is served until the new one is complete. Besides ratings, a rebuild restores appearances, settings
+and seasons, and checks the rows of generations against the events.
+"""
 
 from __future__ import annotations
 

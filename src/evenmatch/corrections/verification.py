@@ -1,4 +1,9 @@
-"""Find events of a ladder that were altered, removed, inserted or moved. Only a backup restores them."""
+"""Verify a ladder: check the chain of events, and compare ratings, journal and names with a replay.
+
+Ratings and journal lines are compared bit for bit. Events that were altered, removed, inserted or moved are damage,
+which only a backup repairs. A match's digest covers the reported names, while its players are stored as ids: the names
+that lead to these ids now must give the digest again. The names of erased players are deleted and cannot be checked.
+"""
 
 from __future__ import annotations
 

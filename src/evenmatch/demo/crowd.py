@@ -1,4 +1,4 @@
-"""The crowd: simulated players and game servers in their own thread, which use the HTTP API only."""
+"""The crowd: simulated players and game servers in a thread of their own. They use the HTTP API only."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Create the ladders of the demo, each with a closed season and the matches of the present one."""
+"""Create the ladders of the demo, each with a closed season and the simulated matches of the last 75 days."""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""The simulated people of the demo: hidden true skills, habits, friends and regions."""
+"""The simulated people of the demo: names, hidden true skills, habits, friends and regions.
+
+Their names come from many countries, and some test how pages escape them.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""A bound on the request bodies that a process holds in memory, in all, of each group of senders and of each sender."""
+"""A bound on the request bodies that a process holds in memory, and bodies that can be read twice.
+
+The bound holds for all bodies, for each group of senders and for each sender.
+"""
 
 from __future__ import annotations
 

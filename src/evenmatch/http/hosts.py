@@ -1,8 +1,8 @@
-"""The names under which the service answers browsers.
+"""Names under which the service answers browsers, trusted load balancers, and the text of paths.
 
-A page of another site can be made to ask a service that its visitor reaches and it does not, by a name of its own that
-leads to the service's address (DNS rebinding). Its requests carry that name, so names without permission are refused.
-An address in place of a name cannot be such a trick.
+A page of another site can ask a service that its visitor reaches, under a name of its own that leads to the service's
+address (DNS rebinding). Such a request carries that name, so names that are not allowed are refused. An address in
+place of a name cannot be such a trick.
 """
 
 from __future__ import annotations

@@ -1,4 +1,10 @@
-"""Middleware that logs unexpected exceptions and answers them with a problem."""
+"""ASGI middleware: errors, followers, Idempotency-Key, the request log, and fast answers.
+
+FastPath (reports, joins, accepted offers) and FastReads (a ticket, a player) answer the most frequent requests without
+the framework's routing, which takes up to ten times as long as the rest. ResponseCache answers reads of standings. All
+three give the endpoint's own answer: a request that is not certainly valid, or whose caller is unknown or not allowed,
+is routed.
+"""
 
 from __future__ import annotations
 

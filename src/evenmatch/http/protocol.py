@@ -1,4 +1,8 @@
-"""The transport of a connection as the request that is answered on it may use it."""
+"""uvicorn's HTTP protocol, with limits that it has no options for: heads, bodies, slow clients, connections.
+
+uvicorn parses with httptools, to which its own limit on the size of a head does not apply. It waits without limit for
+a head, for a body and for a client that does not read.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,9 @@
-"""Rate limits: a token bucket for each key, in memory that all serving processes of the machine may share."""
+"""Rate limits: a token bucket for each key, in memory that the serving processes of a machine may share.
+
+A bucket is one number, the time at which it is full again (the generic cell rate algorithm). It is read and written at
+once, without a lock that a frozen process would hold. Two processes that write a bucket in the same microsecond may
+count two requests as one.
+"""
 
 from __future__ import annotations
 

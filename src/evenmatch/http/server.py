@@ -1,4 +1,9 @@
-"""The server process: the application under uvicorn, and the background workers."""
+"""The server process: its socket, the application under uvicorn, the background workers, and its end.
+
+Python waits for its threads when it exits, and a thread that computes or waits for a database cannot be cancelled. So
+a process that was asked to stop ends within a deadline, whatever still runs. Nothing is lost: a transaction that was
+not committed did not happen, and its caller got no answer.
+"""
 
 from __future__ import annotations
 

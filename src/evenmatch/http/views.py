@@ -1,6 +1,7 @@
-"""A cache of responses made from standings; each is valid while these standings are the current ones.
+"""Cached standings, the responses made from them, and the views of walks from page to page.
 
-Callers who see everything and callers who see what the ladder shows its players have responses of their own.
+A response is valid while its standings are the current ones. Callers who see everything and callers who see what the
+ladder shows its players have separate responses.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Requests that wait for a change, long polls and streams, which end with their client, their key and the process."""
+"""Requests that wait for a change. Long polls and streams end with their client, their key and the process."""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Requests for jobs, by which equal ones are recognized."""
+"""Background jobs for work that outlives a request: one process runs each, all processes see it.
+
+Equal requests share a job. Few jobs run at a time on a machine, and one per ladder; the others wait in line.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Effects of corrections as JSON values, rounded as they are shown, and effects read back from them."""
+"""Tasks on a ladder that may take long: values that can be sent to a worker process, which carries them out."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Start a worker process for a task, follow it, and end it."""
+"""Carry out tasks on ladders: small ones at once, others in a worker process that is followed here."""
 
 from __future__ import annotations
 

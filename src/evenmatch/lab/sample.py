@@ -1,4 +1,7 @@
-"""Charts of ratings over time, drawn with matplotlib (extra `plot`)."""
+"""A synthetic season of a team game, and the picture of its ratings over time.
+
+Players have a true skill, and some leave matches early. Pictures are drawn with matplotlib (extra `plot`).
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Descriptions of rating systems, of a ladder's rules and of matchmaking policies, as data."""
+"""Rating systems, a ladder's rules and matchmaking policies as data; rules with some of their values changed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A ladder as tables: matches, ratings, journal, corrections; and the matches of one player."""
+"""A ladder as tables (matches, ratings, journal, corrections), as files of any size, and the matches of one player."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Rating decay: which ratings of inactive players fall, and the event of the ledger by which they do."""
+"""Inactivity: which ratings fall, the daily event by which they do, notices of it, and past falls for charts."""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""A view of a ladder's standings: a snapshot, and the settings and the ledger's head that it was computed from."""
+"""The standings of each ladder, cached in memory and refreshed as they age.
+
+A view is a snapshot of the standings with the settings and the head of the ledger that it was computed from.
+"""
 
 from __future__ import annotations
 

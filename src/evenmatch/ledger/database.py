@@ -1,4 +1,7 @@
-"""Database connections, transactions and schema migration, with driver errors translated to clear messages."""
+"""Database connections, transactions and schema migration, with driver errors translated to clear messages.
+
+A follower opens a database for reading only, such as a hot standby.
+"""
 
 from __future__ import annotations
 

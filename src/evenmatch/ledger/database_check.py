@@ -1,4 +1,8 @@
-"""Checks of a database: its pages, indexes against the rows of their tables, its schema, ladders and players."""
+"""Checks of a database: its pages, indexes, schema, ladders, players and names, and whether its disk has room.
+
+A small write does not show a full disk: SQLite reuses the pages of its log and PostgreSQL those of its tables, so one
+row still fits where a match does not.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,8 @@
-"""Rows of table `event`: the matches and corrections of each ladder's ledger, changed only to erase a name."""
+"""Rows of the tables `event`, `correction` and `appearance`: a ladder's ledger, and two indexes of it.
+
+Events change only to erase a name. `correction` has the positions of events that are corrections, and `appearance`
+which player is in which match, by the id that the match was reported under.
+"""
 
 from __future__ import annotations
 

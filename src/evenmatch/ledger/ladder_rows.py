@@ -1,4 +1,8 @@
-"""Rows of table `ladder`; `Store.head` and `Store.lock` read them together with the current generation."""
+"""Rows of the tables `ladder`, `line`, `division`, `season` and `final`.
+
+`Store.head` and `Store.lock` read a ladder together with its current generation. All changes to a ladder's queues lock
+its row of `line`, and get a number from it.
+"""
 
 from __future__ import annotations
 

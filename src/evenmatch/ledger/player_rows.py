@@ -1,4 +1,7 @@
-"""Rows of table `name_check`: the appearance of each name, judged when it came into being.
+"""Rows of the tables `player`, `name` and `name_check`: one id for every name that a player was ever reported under.
+
+A change of names also advances the row `names` of table `counter`. `name_check` has the appearance of each name,
+judged when the name was stored:
 
 skeleton  equal for names that look alike, see ledger.name_skeletons
 oddities  reasons to look at it, separated by commas; NULL: none

@@ -1,4 +1,4 @@
-"""Bulk statements and locks of PostgreSQL."""
+"""Bulk statements and locks of PostgreSQL, and its binary arrays, packed with numpy."""
 
 from __future__ import annotations
 

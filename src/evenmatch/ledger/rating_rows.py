@@ -1,4 +1,7 @@
-"""Rows of table `generation`: one per generation of a ladder's ratings."""
+"""Rows of the tables `generation`, `checkpoint`, `journal` and `state`: a ladder's ratings, as derived from its events.
+
+A rebuild writes a new generation beside the live one.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Authenticated encryption of single values in the database, with keys derived from the master secret."""
+"""The master secret, and the encryption of single values in the database with keys derived from it.
+
+The secret is in the environment or, for SQLite, in a file beside the database.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,8 @@
-"""Announcements: a game server begins a live match, or confirms the start of one that a queue created."""
+"""Live matches: announced by a game server or created by a queue, followed while they are played, then recorded.
+
+Players leave and join, open slots are filled from a queue, and a match is closed, cancelled or expires. Leaving early
+earns a strike, which returning removes.
+"""
 
 from __future__ import annotations
 

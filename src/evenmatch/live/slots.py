@@ -1,4 +1,9 @@
-"""The slots of a live match: all of them at its start, and those that a queue fills later."""
+"""Slots of a live match, and seats: a player with a seat can neither join a queue nor another match.
+
+How the player got the seat decides how far it reaches. Accepting the offer of a queue, or being announced by a caller
+of all ladders, gives a seat on all ladders. A key of some ladders gives a seat on the ladder of the match alone: it
+cannot keep a player from ladders that it does not cover, and is not told what the player does there.
+"""
 
 from __future__ import annotations
 

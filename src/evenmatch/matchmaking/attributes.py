@@ -1,8 +1,9 @@
 """Attributes and maps as bits: what each waiting ticket accepts, and what the tickets of a match have in common.
 
 Each attribute has a field of bits in a 64-bit mask, a bit for each value. Tickets can be in one match exactly if the
-intersection of their masks has a bit in every field. An attribute with a worth has one more bit, `waived`, in the masks
-of the tickets that do not insist: they accept all values, or have waited as long as agreement is worth.
+intersection of their masks has a bit in every field. An attribute with a worth has one more bit, `waived`, in the
+masks of the tickets that do not insist: they accept all values, or have waited as long as agreement is worth. What
+tickets and vetoes name is checked against what queues declare.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Kernels for the details of created matches: rematches, party differences, assigned roles."""
+"""Details of created matches (rematches, party differences, roles), and their conversion to proposals."""
 
 from __future__ import annotations
 

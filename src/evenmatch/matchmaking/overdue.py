@@ -1,4 +1,4 @@
-"""Kernels for overdue tickets: collect the oldest compatible tickets, wherever they are in the order."""
+"""Matches for overdue tickets, oldest first, or reservation of other tickets for them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,8 @@
-"""Kernel that creates matches by preference: chosen filters, large parties, equal party sizes, home region."""
+"""Kernels that create matches: passes by preference, the tickets collected for each match, and which matches are kept.
+
+Passes prefer chosen filters, large parties, equal party sizes and the home region. Within a pass, weighted interval
+scheduling selects disjoint matches.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The state of one queue, as columns updated in place."""
+"""The state of one queue, as columns updated in place, with its regions, choices and record of waits."""
 
 from __future__ import annotations
 

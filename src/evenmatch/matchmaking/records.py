@@ -1,4 +1,4 @@
-"""Record types of a queue and its view, as numpy structured types for the kernels."""
+"""Record types of a queue and its view for the kernels, and how these kernels are compiled."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The state of one tick: the tickets that are still free and the matches created so far."""
+"""The state of one tick: free tickets, the matches created so far, the cells of attributes, and the choice of a map."""
 
 from __future__ import annotations
 

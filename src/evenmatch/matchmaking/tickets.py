@@ -1,4 +1,4 @@
-"""Many tickets as columns, for bulk joins, benchmarks and the simulator."""
+"""A ticket, one party that waits for a match, and many tickets as columns."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Back up a database while it is in use."""
+"""Back up a database while it is in use, and restore a backup in a drill, which replays and compares its ladders."""
 
 from __future__ import annotations
 

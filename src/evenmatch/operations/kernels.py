@@ -1,4 +1,9 @@
-"""The matchmaker's compiled kernels: the parts in which they are compiled, and what loads all of them."""
+"""Compiled kernels: find those that are missing, compile them in child processes, load them into this one.
+
+numba stores compiled kernels in a cache on disk, so each is compiled once per installation. Compiling holds the
+interpreter lock for a long time. Child processes keep the server responsive and use all processors. Run as a program,
+this module is such a child: it reads one part per line, compiles it, and writes the line back.
+"""
 
 from __future__ import annotations
 

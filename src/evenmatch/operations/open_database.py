@@ -1,4 +1,4 @@
-"""Open an existing database, or one to serve."""
+"""Open an existing database, or one to serve; check its files daily, and whether it takes writes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Players by number: a table of hashes in memory, the names themselves in a temporary file."""
+"""Names of a stream: players by number, and whether any match id is used twice, in bounded memory.
+
+Hashes with a key of the run (SipHash) number the players; the names wait in a temporary file.
+"""
 
 from __future__ import annotations
 

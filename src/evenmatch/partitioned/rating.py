@@ -1,4 +1,7 @@
-"""Rate partitions: stream them through the loop, write ratings and journals partitioned in the same way."""
+"""Rate partitions: stream them through the loop, and write ratings and journals, partitioned in the same way.
+
+Each file is written completely or not at all, to a folder or an object store.
+"""
 
 from __future__ import annotations
 

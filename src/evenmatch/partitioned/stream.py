@@ -1,4 +1,4 @@
-"""A stream of chunks from the partitions of one ladder, or of ladders that share their files."""
+"""A stream of chunks from the partitions of one ladder, or of ladders that share files, with a thread per step."""
 
 from __future__ import annotations
 

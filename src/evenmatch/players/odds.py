@@ -1,4 +1,4 @@
-"""The stakes of a possible match, by a ladder's current ratings."""
+"""The odds and the stakes of a possible match, by a ladder's current ratings."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The rule of placement, and the progress of a player, in words."""
+"""The rule of placement, a player's progress, and why standings do not list a player, in words."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Changes to a player on all ladders: rename, merge, erase; and starting ratings on one ladder."""
+"""Players: find them on one ladder, rename, merge and erase them on all, and set starting ratings."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Comparison of the waits that parties were told when they joined with those that followed."""
+"""The audit of a queue: predicted results and waits of its matches, compared with what was reported."""
 
 from __future__ import annotations
 

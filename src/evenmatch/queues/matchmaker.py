@@ -1,8 +1,9 @@
-"""How the ladders are shared among the matchmakers of several processes: the same number for each.
+"""The matchmaker of all ladders, shared among processes: the one with a ladder's lease makes offers to waiting tickets.
 
-Each process that runs a matchmaker renews a lease of its own, which shows that it lives. It holds the leases of its
-share of the ladders at most, and releases those above, for instance when another process has started. Whether matches
-are valid does not depend on it: see matchmaker.py.
+One process matches all queues of a ladder, in one tick. A ticket may wait in several of them, and every change is
+written under the ladder's change lock: a second process would only wait for the first, or do its work twice. Each
+process renews a lease of its own, holds the leases of its share of the ladders at most, and releases the rest, for
+instance when another process has started. The validity of matches does not depend on leases.
 """
 
 from __future__ import annotations

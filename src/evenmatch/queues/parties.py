@@ -1,4 +1,4 @@
-"""The filter of a player: which opponents, regions, attributes and maps they accept on a ladder."""
+"""A party that joins: its members' filters, its check, its ratings, and its conversion to a matchmaking ticket."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The players who recently joined a queue: their tickets, and how fast they come."""
+"""Fit the policy of a queue to the players who recently joined it: on request, or once a day for a wait target."""
 
 from __future__ import annotations
 

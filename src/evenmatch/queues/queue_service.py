@@ -1,4 +1,4 @@
-"""Answers of players to their tickets: leave, accept or decline."""
+"""The queue service: joins, leaves and answers in batches, heartbeats, notifications, and ticket status."""
 
 from __future__ import annotations
 

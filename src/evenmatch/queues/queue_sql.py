@@ -1,4 +1,7 @@
-"""Rows of table `ticket`: parties that wait in queues, or waited."""
+"""Rows of the tables of a ladder's queues: queues and experiments, tickets, offers, seats, penalties, filters, leases.
+
+Writers of tickets, offers and seats hold the ladder's change lock.
+"""
 
 from __future__ import annotations
 

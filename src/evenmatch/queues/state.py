@@ -1,4 +1,7 @@
-"""Names that waiting players avoid and that no player had when they joined: their players may join later."""
+"""An in-memory copy of one ladder's queues, updated from the database's changes.
+
+It also knows the odds of matches by the ladder's own system, recent meetings, and avoided names without a player yet.
+"""
 
 from __future__ import annotations
 

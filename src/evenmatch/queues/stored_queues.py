@@ -1,4 +1,4 @@
-"""An experiment of a queue as it is stored: its design and the two policies."""
+"""A ladder's queues as stored (policy, rules, experiment), and penalties of players who let others down."""
 
 from __future__ import annotations
 

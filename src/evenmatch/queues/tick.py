@@ -1,4 +1,4 @@
-"""Backfill: open slots of live matches in the form that the matchmaker needs."""
+"""One tick of a ladder's matchmaker: decide without a transaction, then write in one; backfill live matches."""
 
 from __future__ import annotations
 

@@ -1,8 +1,10 @@
-"""A per-process cache of player states, which saves reading them again while no other process writes them.
+"""The names and player states that recording reads: from a cache of this process where possible.
 
 The states of a ladder are as of a position of its ledger, which every event advances. The recorder reads the position
-under the ladder's lock. What other processes have recorded since makes the states of its players stale; a correction,
-and a change of names, those of all. Only committed states are cached.
+under the ladder's lock. What other processes have recorded since makes the states of its players stale; a correction
+or a change of names makes all stale. Only committed states are cached. If several processes record on a ladder, each
+reads ahead what its cache lacks while another one holds the lock. Under the lock it then reads only the states that
+have changed.
 """
 
 from __future__ import annotations

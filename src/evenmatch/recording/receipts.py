@@ -1,4 +1,7 @@
-"""Matches whose teams have other sizes than the `team_size` of their ladder."""
+"""Receipts: what a recorded match did to its players' ratings, first or repeated, and warnings of odd team sizes.
+
+Matches are recorded by the thousand, so their lines are built as columns, and each receipt takes its part of them.
+"""
 
 from __future__ import annotations
 

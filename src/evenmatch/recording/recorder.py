@@ -1,4 +1,8 @@
-"""Which matches of a batch are new, which were sent again, and which are refused."""
+"""Record matches as they end: the new matches of a batch share one transaction and one call of the loop.
+
+Matches that were sent again get their first receipt; those that are too large, or conflict with what is recorded, are
+refused.
+"""
 
 from __future__ import annotations
 

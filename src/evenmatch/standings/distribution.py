@@ -1,4 +1,4 @@
-"""Distribution of ratings: percentiles against a population, and a histogram with round bin widths."""
+"""Distribution of ratings: percentiles, their fall by inactivity, and a histogram with round bin widths."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Divisions: named bands of percentiles."""
+"""Divisions: named bands of percentiles, with hysteresis: promotion at once, demotion only below a margin."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Cells -> matches: group rows, sort matches, check that rows agree, derive places."""
+"""Cells -> matches: group rows, sort matches, check that rows agree, derive places, and report every bad row."""
 
 from __future__ import annotations
 

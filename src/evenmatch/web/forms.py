@@ -1,4 +1,4 @@
-"""Submitted forms: the values as typed, the error if refused, and the field that the error belongs to."""
+"""Submitted forms: the values as typed, the error if refused, and the forms for rules and settings."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The computations of the lab pages, run in threads and jobs: from a ladder's matches to findings and JSON figures.
+"""The cached computations of the lab pages, in threads and jobs: from a ladder's matches to findings and figures.
 
 Importing this module loads the whole lab: import it inside functions only.
 """

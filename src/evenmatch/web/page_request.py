@@ -1,4 +1,9 @@
-"""The request for a page: the visitor, the parameters, forms, cookies and responses."""
+"""The request for a page: visitor, parameters, forms, cookies, templates, assets, and news of changes.
+
+Over HTTPS the names of cookies begin with __Host-, which browsers accept from this very host and over HTTPS alone.
+Neither another host of the same domain nor anybody on the way can set them. A load balancer that ends TLS must be
+trusted to say so.
+"""
 
 from __future__ import annotations
 

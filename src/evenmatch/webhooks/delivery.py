@@ -1,7 +1,9 @@
-"""Pauses of webhooks whose receivers keep failing: deliveries wait, and one is sent now and then as a probe.
+"""Deliveries of webhooks: each is created exactly once, then sent until it is delivered or given up.
 
-A pause begins by itself, with an entry in the audit trail and a line in the log, and ends with the first delivery that
-arrives, or when an operator resumes the webhook.
+Deliveries are signed, sent within a deadline and to allowed addresses only. Slots limit how many are in flight, so
+that slow receivers do not delay the others. A receiver that keeps failing is paused, with an entry in the audit trail:
+one delivery is sent now and then as a probe. The pause ends with the first delivery that arrives, or when an operator
+resumes the webhook.
 """
 
 from __future__ import annotations

@@ -1,4 +1,7 @@
-"""Rows of table `webhook`: URLs that subscribe to events, as JSON; a removed webhook keeps its row."""
+"""Rows of the tables `webhook`, `delivery`, `told` (how far each webhook is) and `webhook_failure`.
+
+A webhook is a URL that subscribes to events. A removed one keeps its row.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Base classes of all models, and the types for names, text and times."""
+"""Base classes of all models, types for names, text and times, and problems (RFC 9457)."""
 
 from __future__ import annotations
 

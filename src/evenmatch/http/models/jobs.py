@@ -1,4 +1,4 @@
-"""Background jobs, for work that takes longer than a request."""
+"""Background jobs, and the health of a server process."""
 
 from __future__ import annotations
 

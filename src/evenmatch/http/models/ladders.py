@@ -1,4 +1,4 @@
-"""Ladders, their rules and seasons, and the available rating systems and policies."""
+"""Ladders, their rules and seasons, changes to them, and the available rating systems and policies."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Players: profile, matches, rating history, search."""
+"""Players: profile, matches, rating history and search; renaming, merging and erasing them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Queues, tickets and offers."""
+"""Queues, policies, tickets and offers; experiments with two policies; the audit of a queue."""
 
 from __future__ import annotations
 

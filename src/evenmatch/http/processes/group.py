@@ -1,4 +1,4 @@
-"""The serving processes of one supervisor, as one of them sees its group."""
+"""The serving processes of one supervisor: the memory that they share, and their messages to it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,9 @@
-"""The end of a serving process whose successor is ready, in which no request fails."""
+"""How a serving process takes connections beside the others, and how it ends when its successor is ready.
+
+The process with the fewest connections takes the next one. Left to the kernel, the first process to wake up takes all
+or most of those that wait, and clients keep connections for hours. With a socket per process (SO_REUSEPORT) the spread
+is random, and the connections of a dead process wait until it is replaced. A retiring process lets no request fail.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Endpoints for corrections by operators: voids and bans, with preview; each is a ledger event and a replay."""
+"""Endpoints for corrections by operators: voids, bans and late matches, with preview; and how long tasks are answered.
+
+A small correction is answered at once. A large one becomes a job, which the answer names.
+"""
 
 from __future__ import annotations
 

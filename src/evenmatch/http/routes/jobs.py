@@ -1,4 +1,4 @@
-"""Endpoints for background jobs: rebuild or verify ratings, and follow the progress."""
+"""Endpoints for background jobs (rebuild, verify, progress), and for the health and metrics of the process."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Endpoints to read ladders, their rules and seasons, and the available rating systems and policies."""
+"""Endpoints to create, change and read ladders, their rules and seasons, and to list rating systems and policies."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Endpoints to report finished matches.
+"""Endpoints to report finished matches, to read them with their reasons, and for the odds of a line-up.
 
 `http.middleware.FastPath` answers reports that are certainly valid before they reach these endpoints.
 """

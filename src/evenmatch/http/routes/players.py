@@ -1,4 +1,4 @@
-"""Endpoints for players: profile, matches, rating history, and search by name."""
+"""Endpoints for players: profile, matches, rating history, search, renaming, merging, erasing and odd names."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Endpoints for queues: state, configuration, penalties, and the ticket of a player."""
+"""Endpoints for queues: state, configuration, experiments, audit, penalties, and the ticket of a player."""
 
 from __future__ import annotations
 

@@ -1,4 +1,9 @@
-"""Replay a history with one set of rules and score its predictions."""
+"""Replay a history with one set of rules, and score its predictions with bootstrap intervals.
+
+Metrics are ratios of sums over cells, sets of matches of one block of time, ladder, period and experience (see
+match_cells), so each match is scored once. A match has weight 1: with three teams or more, the scores of all pairs of
+teams are averaged.
+"""
 
 from __future__ import annotations
 

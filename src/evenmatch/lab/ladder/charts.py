@@ -1,4 +1,4 @@
-"""Charts of a ladder's health over time, in the style of `lab.charts`. Requires plotly (extra `lab`)."""
+"""Charts of a ladder's health, waits and players, in the style of `lab.charts`. Requires plotly (extra `lab`)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Health of a ladder over time: rating inflation, players at the floor, quitters, calibration of the odds."""
+"""Health of a ladder over time, measured and in sentences: inflation, players at the floor, quitters, calibration."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The numbers that a rating system learns of a ladder, over the time of its matches."""
+"""What a ladder's matches teach over time: the numbers that its system learns, and how soon percentiles steady."""
 
 from __future__ import annotations
 

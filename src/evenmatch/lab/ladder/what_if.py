@@ -1,4 +1,4 @@
-"""What if: compare the standings of a ladder under its present rules and under other rules."""
+"""What if: the standings of a ladder under its present rules and under others, in sentences and a chart."""
 
 from __future__ import annotations
 

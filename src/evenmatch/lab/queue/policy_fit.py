@@ -1,4 +1,4 @@
-"""Fit a policy to a queue: the closest matches with which a stated wait is kept, found by simulation."""
+"""Fit a policy to a queue by simulation: the closest matches that keep a stated wait, explained in sentences."""
 
 from __future__ import annotations
 

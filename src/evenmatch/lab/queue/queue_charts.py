@@ -1,4 +1,7 @@
-"""Plotly figure of an experiment with two policies: how much each figure of the second one differs."""
+"""Plotly figures of simulated queues and of experiments, for reports, notebooks and web pages.
+
+Same style as `lab.charts`: every line has a color, a dash pattern and a symbol. Requires plotly (extra `lab`).
+"""
 
 from __future__ import annotations
 

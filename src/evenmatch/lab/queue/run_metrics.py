@@ -1,4 +1,4 @@
-"""Summary of a run: waits, evenness, broken rules, speed."""
+"""Summary of a run: waits, evenness, broken rules, speed, and who is still waiting at the end."""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Matches of a run as columns, and measures of their quality."""
+"""A run of a queue: tickets, their outcomes, its matches as columns, and which rules the matches break.
+
+The checks of rules share no code with the matchmaker.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Scenario of a simulated queue: arrivals, parties, regions and habits of its players; named mixes."""
+"""Scenario of a simulated queue: its settings, the players of its ladder, and when their parties arrive."""
 
 from __future__ import annotations
 

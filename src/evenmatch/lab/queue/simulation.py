@@ -1,4 +1,4 @@
-"""Queue simulator: run one matchmaker with one policy on one scenario, tick by tick."""
+"""Queue simulator: run one matchmaker with one policy on one scenario, tick by tick, and record the run."""
 
 from __future__ import annotations
 

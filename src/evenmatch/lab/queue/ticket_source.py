@@ -1,4 +1,4 @@
-"""Tickets of a scenario, tick by tick: arrivals, cancellations, and returns after a match."""
+"""Tickets of a simulated queue, tick by tick: of a scenario, or drawn from the tickets of a real queue."""
 
 from __future__ import annotations
 

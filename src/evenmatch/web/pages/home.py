@@ -1,4 +1,4 @@
-"""The entry pages: the list of ladders, the overview of a ladder, and the three questions of players."""
+"""The entry pages: the list of ladders, the overview of a ladder, the three questions of players, login and logout."""
 
 from __future__ import annotations
 

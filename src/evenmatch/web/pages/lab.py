@@ -1,4 +1,4 @@
-"""The lab of a ladder: its health over time, and the results of backtests, tuning and what-ifs."""
+"""The lab of a ladder: health, backtests, tuning, what-ifs, the audit of a queue, and the queue simulator."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The operator pages of one ladder: rules, settings, seasons, archive and jobs."""
+"""The operator pages of one ladder: corrections with preview, rules, settings, seasons, archive and jobs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The queues of a ladder: waiting players, latest offers, expected waits, and tickets of guests."""
+"""The queues of a ladder: waiting players, statistics of offers, expected waits, and tickets of guests."""
 
 from __future__ import annotations
 
