@@ -15,6 +15,7 @@ from evenmatch.corrections.corrections import Ban
 from evenmatch.errors import SecretError, StoreError, UsageError
 from evenmatch.ledger import table_copy
 from evenmatch.ledger.database import Database
+from evenmatch.ledger.database_url import parse_url
 from evenmatch.ledger.secrets import VARIABLE, new_secret
 from evenmatch.operations.copy import copy_database
 from evenmatch.operations.service import Service
@@ -100,18 +101,47 @@ def test_a_source_that_was_written_to_is_copied_again(urls, monkeypatch):
     assert events_in(target) == events_in(source)
 
 
-def test_a_copy_that_was_killed_goes_on(tmp_path):
-    source, target = str(tmp_path / "old.db"), str(tmp_path / "new.db")
-    with Service.open(source) as service:
-        service.create_ladder("default", "elo", rules("elo"))
-        service.record_many("default", [duel(number, f"p{number % 97}", f"q{number % 89}") for number in range(3000)])
-    command = [sys.executable, "-m", "evenmatch", "copy", "--from", source, "--to", target]
+SLOWLY = """
+import sys, time
+from evenmatch.cli import main
+from evenmatch.ledger import table_copy
+from evenmatch.ledger.database import Database
+from evenmatch.ledger.database_url import parse_url
+table_copy.ROWS = 4
+write = Database.write
+def slowly(database, **options):
+    time.sleep(0.05)
+    return write(database, **options)
+Database.write = slowly
+main()
+"""
+
+
+def copied_events(url):
+    """How many events are in a database that no process may open yet; 0 while it has no tables."""
+    database = Database(parse_url(url))
+    try:
+        with database.read() as store:
+            return store.all("SELECT COUNT(*) FROM event")[0][0]
+    except StoreError:
+        return 0
+    finally:
+        database.close()
+
+
+def test_a_copy_that_was_killed_in_the_middle_goes_on(urls):
+    source, target = urls
+    whole = len(events_in(source))
+    command = [sys.executable, "-c", SLOWLY, "copy", "--from", source, "--to", target]
     with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as child:
         until = time.monotonic() + 60
-        while not Path(target).exists() and time.monotonic() < until:
+        while copied_events(target) < 8 and time.monotonic() < until:
             time.sleep(0.01)
-        time.sleep(0.2)
         child.send_signal(signal.SIGKILL)
+    assert child.returncode == -signal.SIGKILL
+    assert 8 <= copied_events(target) < whole
+    with pytest.raises(StoreError, match="the copy into this database is not complete"):
+        Service.open(target)
     copy_database(source, target, working)
     assert events_in(target) == events_in(source)
 

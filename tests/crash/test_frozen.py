@@ -55,7 +55,9 @@ def test_others_record_before_game_servers_lose_patience_while_a_writer_is_froze
 
 
 @pytest.mark.parametrize(
-    "take", [lambda store: store.lock(LADDER), lambda store: ladder_rows.lock(store, 1)], ids=["ladder", "changes"]
+    "take",
+    [lambda store: store.lock(LADDER), lambda store: ladder_rows.lock_changes(store, 1)],
+    ids=["ladder", "changes"],
 )
 def test_transactions_of_a_frozen_process_that_wait_for_one_lock_do_not_add_up(url, take):
     """Each gets the lock when the server ends the one before, and does no more than that: its process is frozen."""
@@ -63,7 +65,7 @@ def test_transactions_of_a_frozen_process_that_wait_for_one_lock_do_not_add_up(u
         service.create_ladder(LADDER, "elo", rules("elo"))
         assert service.record(numbered_match(3)).rated
         with service.database.write() as store:
-            ladder_rows.lock(store, 1)  # its row is there from now on
+            ladder_rows.lock_changes(store, 1)  # its row is there from now on
         over, ended = threading.Event(), []
 
         def wait_for_the_lock(begun):

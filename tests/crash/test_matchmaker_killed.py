@@ -20,7 +20,7 @@ DEADLINE = 60.0  # seconds, for processes that start on a busy machine
 def holders(service: Service) -> Counter[str]:
     """How many ladders each process holds."""
     with service.database.read() as store:
-        return Counter(lease.owner for lease in queue_sql.read_all(store, "matchmaker of ladder ").values())
+        return Counter(lease.owner for lease in queue_sql.read_leases_named(store, "matchmaker of ladder ").values())
 
 
 def wait_for(holds: Callable[[], bool]) -> float:

@@ -127,8 +127,8 @@ def test_wrong_tokens_count_as_wrong_keys_do(client, clock, token):
 
 def test_very_many_wrong_keys_are_not_looked_for_in_the_database(client, key, monkeypatch):
     asked = []
-    real = account_sql.read_api_keys
-    monkeypatch.setattr(account_sql, "read_api_keys", lambda store, key: asked.append(key) or real(store, key))
+    real = account_sql.read_api_key
+    monkeypatch.setattr(account_sql, "read_api_key", lambda store, key: asked.append(key) or real(store, key))
     for at in range(FEW + 15):
         client.get(LADDERS, headers=wrong(at))
     assert len(asked) == FEW

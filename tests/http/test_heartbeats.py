@@ -100,7 +100,7 @@ def test_heartbeats_that_could_not_be_written_are_written_later(site, admin, tic
     assert admin.post(f"{TICKETS}/{ticket}/heartbeat").status_code == 204
     heartbeats = site.queue_service.heartbeats
     with monkeypatch.context() as broken:
-        broken.setattr("evenmatch.queues.queue_sql.set_seen", fail)
+        broken.setattr("evenmatch.queues.queue_sql.set_heartbeats", fail)
         with pytest.raises(StoreError):
             heartbeats.write()
     assert seen_at(site.service, ticket) == clock() - 20_000_000
@@ -123,4 +123,4 @@ def test_a_process_without_matchmakers_writes_heartbeats(database_url, tmp_path)
 def seen_at(service, ticket):
     """When the last heartbeat of a ticket of the ladder duel was, as the database says."""
     with service.database.read() as store:
-        return queue_sql.read_seen(store, store.head("duel").ladder, [ticket])[ticket]
+        return queue_sql.read_heartbeats(store, store.head("duel").ladder, [ticket])[ticket]

@@ -162,7 +162,7 @@ def test_names_that_resolve_slowly_hold_up_only_the_webhooks_of_their_ladder(ask
 def test_a_paused_webhook_is_shown_and_resumed(admin, service, ladder):
     number = admin.post("/v1/webhooks", json=HOOK).json()["webhook"]
     with service.database.write() as store:
-        webhook_sql.put(store, number, WebhookFailures(12, 0, 1_000_000, 61_000_000))
+        webhook_sql.put_failures(store, number, WebhookFailures(12, 0, 1_000_000, 61_000_000))
     (paused,) = admin.get("/v1/webhooks").json()["items"]
     assert (paused["failures"], paused["paused_at"], paused["probe_at"]) == (
         12,

@@ -10,7 +10,7 @@ from evenmatch import rules
 from evenmatch.accounts.keys import Keys
 from evenmatch.http.options import Options
 from evenmatch.ledger import player_rows
-from evenmatch.ledger.ladder_rows import advance
+from evenmatch.ledger.ladder_rows import reserve_changes
 from evenmatch.live import attendance, slots
 from evenmatch.operations.service import Service
 from loop_lag import BUSY, ServedLag
@@ -48,7 +48,7 @@ def store_matches(service, first, count, size, spans=1):
         for at in range(first, first + count):
             teams = [[{"player": name, "id": ids[name], "spells": spells} for name in team] for team in names]
             times = now, now + 7200 * SECOND
-            slots.begin(store, number, f"m-{at}", advance(store, number, 1), None, *times, {"teams": teams})
+            slots.begin(store, number, f"m-{at}", reserve_changes(store, number, 1), None, *times, {"teams": teams})
 
 
 @pytest.mark.slow

@@ -106,7 +106,7 @@ def test_the_policies_of_a_running_experiment_are_compared(queue_service, site, 
             forecast["trial"] = {"experiment": started.number, "arm": "b", "elapsed": elapsed * 1_000_000}
             formed_at = started.started_at + elapsed * 1_000_000
             match = FormedMatch(f"m{number}", "ranked", formed_at, 1, forecast)
-            queue_sql.insert_formed_matches(store, store.head("duel").ladder, match)
+            queue_sql.insert_formed_match(store, store.head("duel").ladder, match)
     clock.move(seconds=1000)
     registry = CollectorRegistry()
     registry.register(Figures(ActivityReader(site.queue_service)))
@@ -143,8 +143,8 @@ def test_deliveries_that_wait_and_that_are_dead_are_told_apart(queue_service, se
     assert (told["webhook_deliveries", "waiting"], told["webhook_deliveries", "dead"]) == (2, 1)
     assert told["webhooks_paused",] == 0
     with service.database.write() as store:
-        webhook_sql.put(store, 1, WebhookFailures(12, 1, 2, 3))
-        webhook_sql.put(store, 2, WebhookFailures(2, 1))
+        webhook_sql.put_failures(store, 1, WebhookFailures(12, 1, 2, 3))
+        webhook_sql.put_failures(store, 2, WebhookFailures(2, 1))
     assert figures()["webhooks_paused",] == 1
 
 

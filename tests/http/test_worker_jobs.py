@@ -249,7 +249,7 @@ def test_a_small_correction_whose_checkpoint_is_lost_meanwhile_is_left_to_a_work
     service.record_many("duel", [duel(number, "ann", "bob", "duel") for number in range(3, 40)])
     with service.database.write() as store:
         head = store.lock("duel")
-        rating_rows.put_checkpoints(
+        rating_rows.put_checkpoint(
             store, head.ladder, head.generation, rating_rows.read_roster(store, head, rules("elo"))
         )
     service.record(duel(40, "bob", "eve", "duel"))

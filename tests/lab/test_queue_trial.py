@@ -7,7 +7,7 @@ import pytest
 from evenmatch.errors import BadParameterError
 from evenmatch.lab.ladder.charts import PartyWait, waits_over_time
 from evenmatch.lab.queue.run_metrics import summary_of
-from evenmatch.lab.queue.simulation import Steps, TrialCrowd, policy_of, steps_of, try_preset, try_steps
+from evenmatch.lab.queue.simulation import Steps, TrialCrowd, policy_of, try_preset, try_steps
 from evenmatch.policy import presets
 
 SECOND = 1_000_000
@@ -22,6 +22,11 @@ ORDERS = [
 @pytest.mark.parametrize(("times", "widths", "later", "wider"), ORDERS)
 def test_steps_are_put_in_order(times, widths, later, wider):
     assert Steps(times, widths).in_order == Steps(later, wider)
+
+
+def steps_of(policy):
+    """The steps of a policy as the sliders have them."""
+    return Steps(*zip(*policy.steps, strict=True))
 
 
 def test_a_policy_is_balanced_but_for_its_steps():

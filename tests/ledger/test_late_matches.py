@@ -208,12 +208,14 @@ def test_a_page_of_matches_is_read_without_reading_all_the_others(tmp_path, cloc
                 head = store.head("default")
                 driver = store.connection.connection.driver_connection
                 driver.set_progress_handler(lambda: steps.append(1), 1)
-                assert (
-                    len(event_rows.read_list_events(store, head.ladder, event_rows.END_OF_LIST, 10, None, None)) == 10
-                )
+                assert len(event_rows.read_match_list(store, head.ladder, event_rows.END_OF_LIST, 10, None, None)) == 10
                 assert event_rows.read_newest_time(store, head.ladder) is not None
                 assert (
-                    len(event_rows.read_list_appearances(store, head.ladder, 1, event_rows.END_OF_LIST, 10, None, None))
+                    len(
+                        event_rows.read_match_list_of_player(
+                            store, head.ladder, 1, event_rows.END_OF_LIST, 10, None, None
+                        )
+                    )
                     == 10
                 )
                 driver.set_progress_handler(None, 0)

@@ -101,7 +101,7 @@ def test_ids_of_a_batch_are_looked_up_without_reading_the_matches_of_a_ladder(ur
         with service.database.write_ladder("elo", 0) as (store, head):  # the server has not counted its rows yet
             before = store.all(read)[0][0]
             unknown = [f"new{n}" for n in range(500)]
-            assert set(event_rows.find(store, head, [*unknown, "m7", "m1999"])) == {"m7", "m1999"}
+            assert set(event_rows.find_events(store, head, [*unknown, "m7", "m1999"])) == {"m7", "m1999"}
             lookup = look_up(store, head, [*unknown, "m8"], head.position - 3)
             assert (set(lookup.known), len(lookup.later)) == ({"m8"}, 3)
             assert store.all(read)[0][0] - before <= 20

@@ -135,7 +135,7 @@ def test_reports_read_only_the_corrections_that_are_new(played_service, other, r
 def append(store, kind, body):
     """Append a correction; the plan in the same transaction."""
     head = store.lock("default")
-    position = event_rows.append(store, head, kind, f"c{body}", b"", body, 1, NO_IDS, NO_RATINGS)
+    position = event_rows.append_correction(store, head, kind, f"c{body}", b"", body, 1, NO_IDS, NO_RATINGS)
     return event_rows.read_plan(store, store.head("default"), position)
 
 

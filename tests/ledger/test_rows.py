@@ -43,7 +43,7 @@ def test_an_update_sets_several_columns_also_to_null(store):
 
 def test_only_rows_that_have_the_whole_key_are_updated(store):
     queue_sql.insert_missing_seats(store, {1: Seat(HERE, 5, None), 2: Seat(ELSEWHERE, 6, None)})
-    queue_sql.set_matches(store, HERE, {1: "m1", 2: "m1", 3: "m1"})
+    queue_sql.set_seat_matches(store, HERE, {1: "m1", 2: "m1", 3: "m1"})
     assert all_seats(store) == {1: Seat(HERE, 5, "m1"), 2: Seat(ELSEWHERE, 6, None)}
 
 
@@ -52,7 +52,7 @@ def test_no_rows_and_no_values_change_nothing(store):
     store.update(live_schema.seat, ("player",), ("match_id",), [])
     store.run_among("DELETE FROM seat WHERE ladder = ? AND player IN ({})", (HERE,), [])
     with store.together(0):
-        queue_sql.set_matches(store, HERE, {})
+        queue_sql.set_seat_matches(store, HERE, {})
         queue_sql.delete_seats(store, HERE, [])
     assert all_seats(store) == {1: Seat(HERE, 5, None)}
 
@@ -71,9 +71,9 @@ def test_writes_that_are_collected_see_earlier_ones_to_their_table(store):
     queue_sql.insert_missing_seats(store, {player: Seat(HERE, player, None) for player in range(1, 5)})
     with store.together(0):
         queue_sql.delete_seats(store, HERE, {1, 2})
-        queue_sql.set_matches(store, HERE, {2: "m2", 3: "m3"})
+        queue_sql.set_seat_matches(store, HERE, {2: "m2", 3: "m3"})
         queue_sql.move_seats(store, [3, 4], HERE, ELSEWHERE, 11)
-        queue_sql.set_matches(store, HERE, {4: "m4"})
+        queue_sql.set_seat_matches(store, HERE, {4: "m4"})
     assert all_seats(store) == {3: Seat(ELSEWHERE, 11, "m3"), 4: Seat(ELSEWHERE, 11, None)}
 
 

@@ -15,7 +15,7 @@ from evenmatch import rules
 from evenmatch.ladders.inactivity import DailyDecay
 from evenmatch.ladders.settings import Settings
 from evenmatch.ledger import player_rows
-from evenmatch.ledger.ladder_rows import advance
+from evenmatch.ledger.ladder_rows import reserve_changes
 from evenmatch.match import Match, Team
 from evenmatch.queues import queue_sql
 from evenmatch.queues.leases import Leases
@@ -108,7 +108,7 @@ def make_offer(service, ladder, teams, match=None):
     with service.database.write() as store:
         number = store.head(ladder).ladder
         ids, _ = player_rows.admit(store, [name for team in teams for name in team])
-        change = advance(store, number, 1)
+        change = reserve_changes(store, number, 1)
         chairs = [[{"player": one, "id": ids[one], "ticket": 3, "role": None} for one in team] for team in teams]
         body = {"teams": chairs, "match": match, "region": "eu", "ping": 40.0, "odds": [0.525, 0.475], "spread": 4.5}
         made = queue_sql.OfferRow(
@@ -123,8 +123,8 @@ def change_offer(service, ladder, offer, state, match_id=None):
     with service.database.write() as store:
         number = store.head(ladder).ladder
         row = queue_sql.read_offers(store, number, [offer])[offer]
-        row.change, row.state, row.match_id = advance(store, number, 1), state, match_id
-        queue_sql.update(store, number, [row])
+        row.change, row.state, row.match_id = reserve_changes(store, number, 1), state, match_id
+        queue_sql.update_offers(store, number, [row])
 
 
 # what is sent

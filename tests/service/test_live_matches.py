@@ -11,7 +11,7 @@ import sqlalchemy as sa
 from evenmatch import rules
 from evenmatch.errors import BadRowsError, ConflictError, InputError, UnknownNameError
 from evenmatch.ledger import player_rows
-from evenmatch.ledger.ladder_rows import advance
+from evenmatch.ledger.ladder_rows import reserve_changes
 from evenmatch.live import live_matches
 from evenmatch.live import live_matches as looping
 from evenmatch.live import slots as slots_rows
@@ -73,7 +73,7 @@ def recorded_times(service, match_id):
 def make_queue(service, ladder="duel", name="ranked", **options):
     with service.database.write() as store:
         number = store.head(ladder).ladder
-        change = advance(store, number, 1)
+        change = reserve_changes(store, number, 1)
         setup = QueueSetup(name, change, Policy(team_size=2, teams=2), QueueRules(**options))
         stored_queues.put(store, number, setup)
 
@@ -83,7 +83,7 @@ def make_match(service, clock, match_id="q-1", ladder="duel", queue="ranked", te
     with service.database.write() as store:
         number = store.head(ladder).ladder
         ids, _ = player_rows.admit(store, [name for team in teams for name in team])
-        change = advance(store, number, 1)
+        change = reserve_changes(store, number, 1)
         body = {
             "teams": [[{"player": one, "id": ids[one], "ticket": 7, "role": None} for one in team] for team in teams],
             "region": "eu",
@@ -636,7 +636,7 @@ def test_openings_are_wished_for_filled_and_gone(service, running, ladder, clock
     def fill(team, name, number):
         with service.database.write() as store:
             head = store.head(ladder)
-            change = advance(store, head.ladder, 1)
+            change = reserve_changes(store, head.ladder, 1)
             slot = {"player": name, "id": number, "ticket": 9, "role": "tank"}
             teams = [[]] * team + [[slot]]
             return slots_rows.fill_teams(store, head.ladder, "q-1", change, teams, clock.now)

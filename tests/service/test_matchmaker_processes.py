@@ -121,8 +121,8 @@ def test_the_lease_of_a_process_that_is_long_gone_is_deleted(begin, service, lad
     two = begin("two", 0.0)
     pass_time([two], FORGET + 1.0)
     with service.database.read() as store:
-        assert [*stored_leases.read_all(store, PROCESS)] == [f"{PROCESS}two"]
-        assert len(stored_leases.read_all(store, MATCHMAKER)) == LADDERS + 1
+        assert [*stored_leases.read_leases_named(store, PROCESS)] == [f"{PROCESS}two"]
+        assert len(stored_leases.read_leases_named(store, MATCHMAKER)) == LADDERS + 1
 
 
 def test_all_players_get_their_match_whoever_matches_their_ladder(begin, service, ladders):

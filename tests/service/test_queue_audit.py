@@ -41,7 +41,7 @@ def formed(service, ladder, number, odds, *, at=0, teams=None, spread=1.0, waits
     }
     with service.database.write() as store:
         head = store.head(ladder)
-        queue_sql.insert_formed_matches(store, head.ladder, FormedMatch(f"m{number}", "ranked", at, 7, forecast))
+        queue_sql.insert_formed_match(store, head.ladder, FormedMatch(f"m{number}", "ranked", at, 7, forecast))
 
 
 def result(number, first, second, *, ladder, quitters=(), teams=None):
@@ -118,7 +118,7 @@ def test_odds_that_are_not_calibrated_are_warned_of(service, ladder, sharpness, 
         for number, odds in enumerate(predicted.tolist(), 1):
             forecast = {"teams": ids, "parties": [[1], [1]], "odds": [odds, 1 - odds], "spread": 1.0}
             forecast |= {"percentile": 50.0, "waits": [1.0]}
-            queue_sql.insert_formed_matches(
+            queue_sql.insert_formed_match(
                 store, store.head(ladder).ladder, FormedMatch(f"m{number}", "ranked", number, 7, forecast)
             )
     found = audited(service, ladder)

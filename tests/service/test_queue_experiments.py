@@ -184,7 +184,7 @@ def form(store, ladder, experiment, elapsed, *, players, waits=(1.0,), spread=1.
     }
     forecast["trial"]["elapsed"] = time
     formed_at = experiment.started_at + time + 4 * SECOND
-    queue_sql.insert_formed_matches(store, ladder, FormedMatch(f"x{number}", "ranked", formed_at, 1, forecast))
+    queue_sql.insert_formed_match(store, ladder, FormedMatch(f"x{number}", "ranked", formed_at, 1, forecast))
 
 
 def test_the_washout_and_other_times_are_left_out(service, ladder, queue_service, clock):

@@ -89,5 +89,5 @@ def test_a_process_that_takes_a_queue_over_reads_few_offers_at_a_time(service, q
     monkeypatch.setattr(queue_sql, "AT_ONCE", 2)
     monkeypatch.setattr(Store, "all", lambda *asked: counts.append(rows := all_rows(*asked)) or rows)
     with service.database.read() as store:
-        assert [row.offer for row in queue_sql.read_recent(store, number, 20)] == [5, 2, 3, 7, 8]
+        assert [row.offer for row in queue_sql.read_recent_offers(store, number, 20)] == [5, 2, 3, 7, 8]
     assert max(map(len, counts)) == 2

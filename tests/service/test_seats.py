@@ -192,4 +192,4 @@ def test_players_in_announced_matches_are_counted_as_playing(service, running, q
     join_queue(queue_service, "duel", party("eve"))
     with service.database.read() as store:
         number = store.head("duel").ladder
-        assert queue_sql.count_by_ladder(store) == [(number, 1, 4, 2)]
+        assert queue_sql.count_seats_by_ladder(store) == [(number, 1, 4, 2)]

@@ -345,7 +345,7 @@ def test_the_predictions_of_a_queue_are_audited(site, anyone):
     found = backtest_predictions(site)
     with site.service.database.write() as store:
         for match in found:
-            queue_sql.insert_formed_matches(store, store.head("6v6").ladder, match)
+            queue_sql.insert_formed_match(store, store.head("6v6").ladder, match)
     shown = words_of(anyone, f"{LADDER}/audit?period=all")
     assert "300 matches were formed: 300 played as predicted" in shown
     for heading in ("By spread in percentiles", "By longest wait in seconds", "By parties", "By percentile"):
@@ -378,7 +378,7 @@ def test_two_policies_that_share_a_queue_are_compared(site, anyone):
             forecast |= {"percentile": 50.0, "waits": waits}
             forecast["trial"] = {"experiment": started.number, "arm": arm, "elapsed": elapsed * SECOND}
             match = FormedMatch(f"trial-{elapsed}", "trial", begin + elapsed * SECOND, 1, forecast)
-            queue_sql.insert_formed_matches(store, ladder, match)
+            queue_sql.insert_formed_match(store, ladder, match)
     shown = words_of(anyone, f"{LADDER}/audit?queue=trial")
     assert "Which policy does better? Experiment of 2" in shown
     assert "B does better on median wait and wait of 95 of 100." in shown

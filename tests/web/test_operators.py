@@ -312,7 +312,7 @@ def test_a_paused_webhook_is_shown_and_resumed(operator, site, league, service, 
     site.webhooks.allow_private = True
     hook, _ = site.webhooks.add("http://127.0.0.1:9/hook", ["match.rated"], league)
     with service.database.write() as store:
-        webhook_sql.put(store, hook.webhook, WebhookFailures(12, clock.now, clock.now, clock.now))
+        webhook_sql.put_failures(store, hook.webhook, WebhookFailures(12, clock.now, clock.now, clock.now))
     assert "1 paused: their receivers keep failing" in words(operator.page("/operate"))
     assert "after 12 failures" in words(operator.page("/operate/webhooks"))
     operator.submit(f"/operate/webhooks/{hook.webhook}/resume", on="/operate/webhooks")

@@ -56,7 +56,7 @@ class StoredKey:
         return None if self.sealed is None else sealer.open(self.sealed, _API_KEYS_TABLE, self.key.key)
 
 
-def read_api_keys(store: Store, key: str) -> StoredKey | None:
+def read_api_key(store: Store, key: str) -> StoredKey | None:
     """The key of this id; None if there is none."""
     rows = store.all(f"{_READ} WHERE key = ?", key)
     if not rows:
@@ -65,17 +65,17 @@ def read_api_keys(store: Store, key: str) -> StoredKey | None:
     return StoredKey(_key(rows[0]), bytes(verifier), None if sealed is None else bytes(sealed))
 
 
-def read_all(store: Store) -> list[Key]:
+def read_all_api_keys(store: Store) -> list[Key]:
     """All keys by creation time, including revoked and expired ones."""
     return [_key(row) for row in store.all(f"{_READ} ORDER BY created_at, key")]
 
 
-def ids_of_unrevoked(store: Store) -> list[str]:
+def read_unrevoked_key_ids(store: Store) -> list[str]:
     """The ids of the keys that were not revoked, ascending."""
     return [row[0] for row in store.all("SELECT key FROM api_key WHERE revoked_at IS NULL ORDER BY key")]
 
 
-def insert_api_keys(store: Store, key: Key, verifier: bytes, signing_key: bytes) -> None:
+def insert_api_key(store: Store, key: Key, verifier: bytes, signing_key: bytes) -> None:
     """Insert a new key, which is not revoked. Raises SecretError."""
     ladders = None if key.ladders is None else json.dumps(key.ladders, ensure_ascii=False)
     sealed = secret_checks.sealer(store).seal(signing_key, _API_KEYS_TABLE, key.key)
@@ -84,12 +84,12 @@ def insert_api_keys(store: Store, key: Key, verifier: bytes, signing_key: bytes)
     store.insert(live_schema.api_key, columns, [row])
 
 
-def lock_api_keys(store: Store, key: str) -> None:
+def lock_api_key(store: Store, key: str) -> None:
     """Lock the row of a key until the transaction ends."""
     store.run("UPDATE api_key SET name = name WHERE key = ?", key)
 
 
-def set_revoked_at(store: Store, key: str, now: int) -> None:
+def set_key_revoked_at(store: Store, key: str, now: int) -> None:
     """Mark a key as revoked."""
     store.run("UPDATE api_key SET revoked_at = ? WHERE key = ?", now, key)
 
@@ -133,7 +133,7 @@ class Entry(NamedTuple):
     request: str | None
 
 
-def insert_audit_entries(
+def insert_audit_entry(
     store: Store,
     now: int,
     actor: str,
@@ -150,13 +150,13 @@ def insert_audit_entries(
     store.insert(live_schema.audit, _AUDIT_ENTRIES_COLUMNS, [row])
 
 
-def contains_audit_entries(store: Store, actor: str, request: str, since: int) -> bool:
+def has_audit_entry(store: Store, actor: str, request: str, since: int) -> bool:
     """Whether a request of an actor has been noted since a time in microseconds."""
     sql = "SELECT 1 FROM audit WHERE at >= ? AND actor = ? AND request = ? LIMIT 1"
     return bool(store.all(sql, since, actor, request))
 
 
-def read_page(store: Store, ladder: str | None, before: int | None, limit: int) -> list[Entry]:
+def read_audit_page(store: Store, ladder: str | None, before: int | None, limit: int) -> list[Entry]:
     """The latest entries, the newest first.
 
     ladder  only entries of this ladder; None: all entries;  before  only entries with a smaller number; None: all
@@ -169,22 +169,22 @@ def read_page(store: Store, ladder: str | None, before: int | None, limit: int) 
     return [Entry(*row)._replace(body=json.loads(row[6])) for row in rows]
 
 
-def contains_ended_sessions(store: Store, session: str) -> bool:
+def is_session_ended(store: Store, session: str) -> bool:
     """Whether the session with this id was ended."""
     return bool(store.all("SELECT 1 FROM ended_session WHERE session = ?", session))
 
 
-def among(store: Store, sessions: Sequence[str]) -> set[str]:
+def read_ended_among(store: Store, sessions: Sequence[str]) -> set[str]:
     """Those of the sessions with these ids that were ended."""
     return {row[0] for row in store.among("SELECT session FROM ended_session WHERE session IN ({})", (), sessions)}
 
 
-def put_ended_sessions(store: Store, session: str, until: int) -> None:
+def put_ended_session(store: Store, session: str, until: int) -> None:
     """Insert an ended session, or replace the one with its id. until: when it would have expired."""
     store.upsert(live_schema.ended_session, ("session", "until"), [(session, until)])
 
 
-def delete_expired(store: Store, now: int) -> None:
+def delete_expired_sessions(store: Store, now: int) -> None:
     """Delete the sessions that would have expired by now."""
     store.run("DELETE FROM ended_session WHERE until <= ?", now)
 
@@ -192,7 +192,7 @@ def delete_expired(store: Store, now: int) -> None:
 _TOGETHER = 500  # rows per statement
 
 
-def insert_new(store: Store, rows: Sequence[tuple[int, bytes]]) -> set[bytes]:
+def insert_new_signatures(store: Store, rows: Sequence[tuple[int, bytes]]) -> set[bytes]:
     """Insert those of these (until, digest) that are new; return their digests.
 
     A digest always has the same `until`. Rows are inserted in order, so that two writers do not deadlock.
@@ -207,7 +207,7 @@ def insert_new(store: Store, rows: Sequence[tuple[int, bytes]]) -> set[bytes]:
     return new
 
 
-def delete_past(store: Store, now: int) -> None:
+def delete_past_signatures(store: Store, now: int) -> None:
     """Delete those whose time is over. now: seconds since the epoch"""
     store.run("DELETE FROM seen_signature WHERE until < ?", now)
 
@@ -233,7 +233,7 @@ def read_shared_secrets(store: Store, *names: str) -> dict[str, SharedSecret]:
     }
 
 
-def insert_missing(store: Store, name: str, secret: SharedSecret) -> None:
+def insert_missing_secret(store: Store, name: str, secret: SharedSecret) -> None:
     """Insert a secret, unless there is one of this name, which stays. Raises SecretError."""
     store.upsert(
         live_schema.secret, _SHARED_SECRETS_COLUMNS, [_row(secret_checks.sealer(store), name, secret)], same=True
@@ -248,12 +248,12 @@ def put_shared_secrets(store: Store, secrets: dict[str, SharedSecret]) -> None:
     )
 
 
-def lock_shared_secrets(store: Store, name: str) -> None:
+def lock_shared_secret(store: Store, name: str) -> None:
     """Lock the row of a secret until the transaction ends."""
     store.run("UPDATE secret SET name = name WHERE name = ?", name)
 
 
-def delete_all(store: Store) -> None:
+def delete_all_secrets(store: Store) -> None:
     """Delete all secrets: what they signed is not valid any more, and new ones are created when needed."""
     store.run("DELETE FROM secret")
 

@@ -27,7 +27,7 @@ def note(
     for what, text in (("target", target), ("request id", request)):
         if text is not None:
             check_text(what, text)
-    account_sql.insert_audit_entries(
+    account_sql.insert_audit_entry(
         store, now, caller.actor, action, ladder=ladder, target=target, body=body or {}, request=request
     )
 
@@ -45,4 +45,4 @@ class Audit:
         before  only entries with a smaller number: the last number of a page gives the next page
         """
         with self._database.read() as store:
-            return account_sql.read_page(store, ladder, before, limit)
+            return account_sql.read_audit_page(store, ladder, before, limit)

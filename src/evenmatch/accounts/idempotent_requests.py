@@ -254,7 +254,7 @@ def _again(
             return _unpacked(stored.answer)
         if before.held_until > attempt.begun_at:
             return running
-        if account_sql.contains_audit_entries(store, request.caller.actor, before.request, before.begun_at):
+        if account_sql.has_audit_entry(store, request.caller.actor, before.request, before.begun_at):
             return ConflictError(
                 f"the request with {shown} was carried out, and its answer was lost with the process that ran it; read "
                 "what it has changed"

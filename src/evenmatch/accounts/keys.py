@@ -94,7 +94,7 @@ class Keys:
             for ladder in limits or ():
                 store.head(ladder)  # raises UnknownNameError
             secret = signing_key(text)
-            account_sql.insert_api_keys(store, key, verifier(secret), secret)
+            account_sql.insert_api_key(store, key, verifier(secret), secret)
             body = {"name": name, "scopes": granted, "ladders": limits, "expires_at": expires_at}
             note(store, by, "key.created", target=key_id, body=body, now=now, request=request)
         return key, text
@@ -102,7 +102,7 @@ class Keys:
     def list(self) -> list[Key]:
         """All keys by creation time, including revoked and expired ones."""
         with self._database.read() as store:
-            return account_sql.read_all(store)
+            return account_sql.read_all_api_keys(store)
 
     def revoke(self, key: str, *, by: Caller = OPERATOR, request: str | None = None) -> Key:
         """Revoke a key, given its id or full text, and with it the tokens it issued; revoking twice changes nothing.
@@ -116,13 +116,13 @@ class Keys:
         with self._database.write() as store:
             stored = None
             if _ID.fullmatch(wanted):
-                account_sql.lock_api_keys(store, wanted)
-                stored = account_sql.read_api_keys(store, wanted)
+                account_sql.lock_api_key(store, wanted)
+                stored = account_sql.read_api_key(store, wanted)
             if stored is None:
-                raise UnknownNameError("key", _without_secret(wanted), account_sql.ids_of_unrevoked(store))
+                raise UnknownNameError("key", _without_secret(wanted), account_sql.read_unrevoked_key_ids(store))
             revoked = stored.key
             if revoked.revoked_at is None:
-                account_sql.set_revoked_at(store, wanted, now)
+                account_sql.set_key_revoked_at(store, wanted, now)
                 note(store, by, "key.revoked", target=wanted, now=now, request=request)
                 revoked = replace(revoked, revoked_at=now)
         self._cache.pop(wanted, None)
@@ -186,7 +186,7 @@ class Keys:
         ids, read_at = self._ids
         if not 0 <= now - read_at < REMEMBERED:
             with self._database.read() as store:
-                ids = frozenset(account_sql.ids_of_unrevoked(store))
+                ids = frozenset(account_sql.read_unrevoked_key_ids(store))
             self._ids = ids, now
         return key in ids
 
@@ -194,7 +194,7 @@ class Keys:
         """Those of the keys with these ids that are unknown, revoked or expired, as the database says now."""
         now = self._clock()
         with self._database.read() as store:
-            stored_keys = {key: account_sql.read_api_keys(store, key) for key in sorted(set(keys))}
+            stored_keys = {key: account_sql.read_api_key(store, key) for key in sorted(set(keys))}
         return {key for key, stored in stored_keys.items() if stored is None or stored.key.state(now) != "good"}
 
     def is_remembered(self, key: str) -> bool:
@@ -221,7 +221,7 @@ class Keys:
         if not _ID.fullmatch(key):
             return None
         with self._database.read() as store:
-            stored = account_sql.read_api_keys(store, key)
+            stored = account_sql.read_api_key(store, key)
         if stored is None:
             return None
         self._cache[key] = loaded = _CachedKey.of(stored, read_at)

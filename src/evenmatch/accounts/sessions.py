@@ -101,7 +101,7 @@ class Sessions:
             return None
         session = str(claims["jti"])
         with self._database.read() as store:
-            if account_sql.contains_ended_sessions(store, session):
+            if account_sql.is_session_ended(store, session):
                 return None
         proof = hmac.new(self._signing(), f"proof {session}".encode(), hashlib.sha256).hexdigest()
         return Session(caller, proof, session, until)
@@ -113,13 +113,13 @@ class Sessions:
     def ended(self, sessions: Iterable[str]) -> set[str]:
         """Those of the sessions with these ids that were ended early, as the database says now."""
         with self._database.read() as store:
-            return account_sql.among(store, sorted(sessions))
+            return account_sql.read_ended_among(store, sorted(sessions))
 
     def end(self, session: Session) -> None:
         """End a session: its cookie text is not valid any more."""
         with self._database.write() as store:
-            account_sql.delete_expired(store, self._clock())
-            account_sql.put_ended_sessions(store, session.name, session.until)
+            account_sql.delete_expired_sessions(store, self._clock())
+            account_sql.put_ended_session(store, session.name, session.until)
 
     def _signed(self, text: str, secret: bytes) -> tuple[Mapping[str, object], int] | None:
         """The claims of a signed text, and its expiry in microseconds; None if it is forged or expired."""
@@ -157,7 +157,7 @@ class Sessions:
             self._secret = stored[SECRET].value if SECRET in stored else None
         if self._secret is None:
             with self._database.write() as store:
-                account_sql.insert_missing(store, SECRET, SharedSecret(secrets.token_bytes(32), self._clock()))
+                account_sql.insert_missing_secret(store, SECRET, SharedSecret(secrets.token_bytes(32), self._clock()))
                 self._secret = account_sql.read_shared_secrets(store, SECRET)[SECRET].value
         return self._secret
 

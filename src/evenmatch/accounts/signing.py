@@ -122,9 +122,9 @@ class SeenSignatures:
         now = self._clock() // SECOND
         rows = [(signed.timestamp + SKEW, _digest(signed)) for signed in requests]
         with self._database.write(durable=False) as store:
-            new = account_sql.insert_new(store, rows)
+            new = account_sql.insert_new_signatures(store, rows)
             if now - self._pruned_at >= PRUNE_EVERY:
-                account_sql.delete_past(store, now - SKEW)  # SKEW: other processes may have slower clocks
+                account_sql.delete_past_signatures(store, now - SKEW)  # SKEW: other processes may have slower clocks
                 self._pruned_at = now
         outcomes: list[AccessError | None] = []
         for _, digest in rows:

@@ -202,7 +202,7 @@ class Tokens:
         now = self._clock()
         with self._database.write() as store:
             _create_secret(store, now)
-            account_sql.lock_shared_secrets(store, PRESENT)  # one rotation at a time
+            account_sql.lock_shared_secret(store, PRESENT)  # one rotation at a time
             former = account_sql.read_shared_secrets(store, PRESENT)[PRESENT].value
             replaced = {PRESENT: SharedSecret(secrets.token_bytes(32), now), FORMER: SharedSecret(former, now)}
             account_sql.put_shared_secrets(store, replaced)
@@ -239,7 +239,7 @@ class Tokens:
 
 def _create_secret(store: Store, now: int) -> None:
     """Create the present secret if there is none; an existing one stays."""
-    account_sql.insert_missing(store, PRESENT, SharedSecret(secrets.token_bytes(32), now))
+    account_sql.insert_missing_secret(store, PRESENT, SharedSecret(secrets.token_bytes(32), now))
 
 
 def _decode(text: str, secret: bytes) -> dict[str, object]:

@@ -145,7 +145,7 @@ def first_match(store: Store, head: Head, player: int, since: int | None) -> int
     """Where ratings first changed by a match, at `since` or later, of a player or of anyone merged into them."""
     merged = event_rows.read_plan(store, head, head.corrected).merged
     ids = [player, *(old for old, into in merged.items() if into == player)]
-    return event_rows.first_position(store, head.ladder, ids, -(2**62) if since is None else since)
+    return event_rows.first_rated_position(store, head.ladder, ids, -(2**62) if since is None else since)
 
 
 def preview(store: Store, head: Head, wish: PlannedCorrection, progress: Progress | None = None) -> Effect:

@@ -79,7 +79,7 @@ class _Piece:
 
 def _begin(store: Store, head: Head, latest: int) -> tuple[int, int]:
     """The position after which the last `latest` matches stand, and the number of matches before them."""
-    correction_positions = np.array(event_rows.read_positions_corrections(store, head.ladder), np.int64)
+    correction_positions = np.array(event_rows.read_correction_positions(store, head.ladder), np.int64)
     skipped = max(head.position - len(correction_positions) - latest, 0)
     after = skipped
     while (position := skipped + int(correction_positions.searchsorted(after, side="right"))) != after:

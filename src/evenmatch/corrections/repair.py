@@ -57,7 +57,7 @@ def generation_damage(store: Store, head: Head, systems: Systems, used: Collecti
     used  the generations whose lines were returned for matches
     The column `planned` of the live generation is left out if it is repairable.
     """
-    stored = {row.generation: row for row in rating_rows.read_all(store, head.ladder)}
+    stored = {row.generation: row for row in rating_rows.read_generations(store, head.ladder)}
     damage = []
     for generation in sorted({*used, *stored}):
         row, is_live = stored.get(generation), generation == head.generation
@@ -88,7 +88,7 @@ def repair(database: Database, ladder: str) -> None:
         repair_settings(store, head)
         _repair_seasons(store, head)
         _repair_appearances(store, head)
-        ladder_rows.delete_some(store, head.ladder, ladder_rows.read_damaged(store, head.ladder))
+        ladder_rows.delete_divisions_of(store, head.ladder, ladder_rows.read_damaged_divisions(store, head.ladder))
 
 
 def repair_corrected(store: Store, head: Head) -> Head:
@@ -160,7 +160,7 @@ def _opened_seasons(store: Store, head: Head) -> list[Season]:
 
 def _repair_seasons(store: Store, head: Head) -> None:
     if seasons_difference(store, head) is not None:
-        ladder_rows.replace(store, head.ladder, _opened_seasons(store, head))
+        ladder_rows.replace_seasons(store, head.ladder, _opened_seasons(store, head))
 
 
 def _repair_appearances(store: Store, head: Head) -> None:
@@ -168,13 +168,13 @@ def _repair_appearances(store: Store, head: Head) -> None:
     everything = Scope(head.position)
     for block, _ in event_rows.read_blocks(store, head, 0, head.position, everything):
         sums += appearance_sums(block)
-    if event_rows.checksum(store, head.ladder) == tuple(sums.tolist()):
+    if event_rows.sum_appearances(store, head.ladder) == tuple(sums.tolist()):
         return
-    event_rows.delete(store, head.ladder)
+    event_rows.delete_appearances(store, head.ladder)
     for block, _ in event_rows.read_blocks(store, head, 0, head.position, everything):
         sizes = np.diff(block.columns.slot_start[block.columns.team_start])
         slots = block.ids, np.repeat(block.positions, sizes), np.repeat(block.played_at, sizes)
-        event_rows.insert(store, head.ladder, *slots)
+        event_rows.insert_appearances(store, head.ladder, *slots)
 
 
 AT_ONCE = 4000  # rows per transaction, so that others can write in between
@@ -249,7 +249,7 @@ def correct_and_rebuild(
                 return already_applied(event_id, head.position)
             planned = wish(store, head)
             if planned.since is None:
-                players = rating_rows.count_player_states(store, head)
+                players = rating_rows.count_states(store, head)
                 correct(store, head, planned.kind, planned.body, event_id, clock(), since=None)
                 note(store)
                 return Effect(planned.told, [], players, 0, 0, head.position)
@@ -296,8 +296,8 @@ def _open(
     starts = [position for position in (since, head.due) if position is not None]
     if head.engine != engine_of(system) or not starts:
         starts.append(1)
-    last = rating_rows.last_number(store, head.ladder)
-    rating_rows.insert_generations(
+    last = rating_rows.last_generation(store, head.ladder)
+    rating_rows.insert_generation(
         store, head.ladder, last + 1, system.name, engine_of(system), planned=head.corrected, ready=False, now=now
     )
     first = min(*starts, head.position + 1)  # an altered row may say that a rebuild is due after the last event
@@ -350,7 +350,7 @@ class RebuildRun:
         None of them is durable at once: the swap is, and with it all that were committed before.
         """
         with self.database.read() as store:
-            self._systems = rating_rows.read_systems(store, self.head.ladder)
+            self._systems = rating_rows.read_generation_systems(store, self.head.ladder)
             self.roster = begin(store, self.head, self.plan, self.since)
             self._kept = self.roster.position
         self._write_to(self.head, progress)
@@ -367,7 +367,7 @@ class RebuildRun:
         self._copy_before(progress)
         for part in _parts(self.roster):
             with self.database.write(durable=False) as store:
-                rating_rows.put_player_states(store, self.head.ladder, self.generation, part, new=True)
+                rating_rows.put_states(store, self.head.ladder, self.generation, part, new=True)
 
     def _write_to(self, head: Head, progress: Progress | None) -> None:
         """Write lines and checkpoints, from the roster's position up to a head."""
@@ -377,7 +377,7 @@ class RebuildRun:
             if self.roster.position - self._kept >= max(APART, 4 * len(self.roster)):
                 self._kept = self.roster.position
                 with self.database.write(durable=False) as writing:
-                    rating_rows.put_checkpoints(writing, self.head.ladder, self.generation, self.roster)
+                    rating_rows.put_checkpoint(writing, self.head.ladder, self.generation, self.roster)
 
     def _put_lines(self, step: ReplayStep) -> None:
         """Write the lines of a step that differ from those first recorded."""
@@ -410,7 +410,7 @@ class RebuildRun:
                 rating_rows.copy_journal_lines(store, self.head, self.generation, first, last)
                 rating_rows.copy_checkpoints(store, self.head, self.generation, first, last)
         with self.database.write(durable=False) as store:
-            rating_rows.copy_inserted(store, self.head, self.generation, self.since)
+            rating_rows.copy_inserted_lines(store, self.head, self.generation, self.since)
 
     def swap(self, clock: Callable[[], int]) -> bool:
         """Rate what arrived meanwhile and make the new generation the live one; False if it is obsolete."""
@@ -438,7 +438,7 @@ class RebuildRun:
 
     def _is_current(self, store: Store, now: Head) -> bool:
         """Whether no other generation went live, this one still exists, and no event since then invalidates it."""
-        exists = rating_rows.exists(store, self.head.ladder, self.generation)
+        exists = rating_rows.generation_exists(store, self.head.ladder, self.generation)
         if now.generation != self.head.generation or not exists:
             return False
         later = event_rows.read_corrections(store, now, now.corrected, after=self.head.corrected)
@@ -455,7 +455,7 @@ class RebuildRun:
             touched.append(step.block.ids)
         self.tally.check()
         ids = np.unique(self.plan.identity(np.concatenate(touched)))
-        rating_rows.put_player_states(store, now.ladder, self.generation, self.roster.part(ids))
+        rating_rows.put_states(store, now.ladder, self.generation, self.roster.part(ids))
         return ids
 
     def _compare(self, store: Store, now: Head, told: str, touched: Ids) -> Effect:
@@ -487,7 +487,7 @@ def _delete(database: Database, ladder: int, generation: int, *, earlier: bool) 
     """
     for delete_some in (
         rating_rows.delete_some_journal_lines,
-        rating_rows.delete_some_player_states,
+        rating_rows.delete_some_states,
         rating_rows.delete_some_checkpoints,
     ):
         left = True

@@ -175,7 +175,7 @@ def begin(store: Store, head: Head, plan: Plan, since: int) -> Roster:
 
     Raises DamageError if the checkpoint is damaged.
     """
-    checkpoint = rating_rows.read_last(store, head, since)
+    checkpoint = rating_rows.read_last_checkpoint(store, head, since)
     if checkpoint is None:
         return Roster.empty(plan.rules_at(1))
     position, time, states = checkpoint
@@ -191,10 +191,10 @@ def appearance_sums(block: Block) -> NDArray[np.int64]:
     sizes = np.diff(block.columns.slot_start[block.columns.team_start])
     positions, played_at = np.repeat(block.positions, sizes), np.repeat(block.played_at, sizes)
     rated = np.repeat(block.rated, sizes)
-    sums = event_rows.checksum_of(block.ids[rated], positions[rated], played_at[rated])
+    sums = event_rows.appearance_sums(block.ids[rated], positions[rated], played_at[rated])
     if not rated.all():  # only in these can a player be named twice, who appeared once
         once = np.unique(np.stack((block.ids[~rated], positions[~rated], played_at[~rated]), axis=1), axis=0)
-        sums += event_rows.checksum_of(once[:, 0], once[:, 1], once[:, 2])
+        sums += event_rows.appearance_sums(once[:, 0], once[:, 1], once[:, 2])
     return sums
 
 

@@ -60,7 +60,7 @@ def damage_of(store: Store, head: Head, visit: Callable[[list[Event]], None]) ->
         yield f"the ladder's row says that position {head.position} is the last, but there are events up to {last}"
     elif seal != (head.seal or FIRST):
         yield f"the event at position {last} is not the one that the ladder's row has as its last"
-    if event_rows.read_positions_corrections(store, head.ladder) != correction_positions:
+    if event_rows.read_correction_positions(store, head.ladder) != correction_positions:
         yield "the table of corrections does not agree with the events"
     known = {trace: position for trace, position in read_traces(store, head).items() if position > head.position}
     if known and last <= head.position:
@@ -89,7 +89,7 @@ class LineCheck:
     def __init__(self, store: Store, head: Head, plan: Plan) -> None:
         self._store, self._head = store, head
         system = plan.last_rules.system.name
-        systems = rating_rows.read_systems(store, head.ladder)
+        systems = rating_rows.read_generation_systems(store, head.ladder)
         self._own = [generation for generation, name in systems.items() if name == system]
         self._changed = 0
         self.used: set[int] = set()
@@ -100,7 +100,7 @@ class LineCheck:
         positions, stored = step.block.positions, step.stored
         generation = np.array(stored.generations)
         self.used.update(np.unique(generation).tolist())
-        changed = rating_rows.read_changed(self._store, self._head, step.block)
+        changed = rating_rows.read_changed_lines(self._store, self._head, step.block)
         in_journal = np.isin(positions, list(changed))
         same = same_lines(stored.told, step.rated, np.isin(generation, self._own) & ~in_journal)
         if changed:
@@ -396,7 +396,7 @@ def _verify(database: Database, ladder: str, progress: Progress | None, kept: La
         plan = whole if planned == whole.upto else plan_of(event for event in listed if event.position <= planned)
         roster, lines = Roster.empty(plan.rules_at(1)), LineCheck(store, head, plan)
         matches, slots = 0, np.zeros(3, np.int64)
-        for stop in [*rating_rows.read_positions(store, head), head.position]:
+        for stop in [*rating_rows.read_checkpoint_positions(store, head), head.position]:
             for step in replay(store, head._replace(position=stop), plan, roster, progress):
                 lines.add(step)
                 matches += len(step.block)
@@ -404,10 +404,10 @@ def _verify(database: Database, ladder: str, progress: Progress | None, kept: La
             if stop < head.position:
                 differences += _compare_checkpoint(store, head, plan, roster)
         differences += lines.finish()
-        if event_rows.checksum(store, head.ladder) != tuple(slots.tolist()):
+        if event_rows.sum_appearances(store, head.ladder) != tuple(slots.tolist()):
             differences.append("the table of appearances does not agree with the matches")
         differences += filter(None, [settings_difference(store, head), seasons_difference(store, head)])
-        if ladder_rows.read_damaged(store, head.ladder):
+        if ladder_rows.read_damaged_divisions(store, head.ladder):
             differences.append("the divisions of players are not as they were recorded")
         same_engine = head.engine == engine_of(plan.last_rules.system)
         states, more = _compare_states(store, head, plan, roster)

@@ -162,9 +162,13 @@ class SeasonTask:
 
     def outline(self, store: Store, head: Head) -> Outline:
         """The standings to store, and the replay that is due; equal requests have the same id."""
-        replayed = 0 if head.due is None else head.position - rating_rows.last_position(store, head, before=head.due)
+        replayed = (
+            0
+            if head.due is None
+            else head.position - rating_rows.last_checkpoint_position(store, head, before=head.due)
+        )
         sent = [self.event_id, self.title, self.reset, self.factor]
-        return Outline(replayed + rating_rows.count_player_states(store, head), _text_digest(sent))
+        return Outline(replayed + rating_rows.count_states(store, head), _text_digest(sent))
 
     def run(self, service: Service, progress: Progress) -> Mapping[str, object]:
         """Open the season; the result is that of the endpoint."""
@@ -188,7 +192,7 @@ class DueTask:
         """The events to replay."""
         if head.due is None:
             return Outline(0)
-        return Outline(head.position - rating_rows.last_position(store, head, before=head.due))
+        return Outline(head.position - rating_rows.last_checkpoint_position(store, head, before=head.due))
 
     def run(self, service: Service, progress: Progress) -> Mapping[str, object]:
         """Rebuild."""
@@ -251,7 +255,7 @@ def is_recorded(task: Task, store: Store, head: Head) -> bool:
     """Whether the ledger has the event that the task adds."""
     if not isinstance(task, CorrectionTask | SeasonTask) or task.event_id is None:
         return False
-    return task.event_id in event_rows.find(store, head, [task.event_id])
+    return task.event_id in event_rows.find_events(store, head, [task.event_id])
 
 
 def rebuilt_result(rebuilt: RebuildResult | None) -> dict[str, object]:
@@ -262,7 +266,7 @@ def rebuilt_result(rebuilt: RebuildResult | None) -> dict[str, object]:
 
 
 def _whole(store: Store, head: Head) -> Outline:
-    return Outline(head.position + rating_rows.count_player_states(store, head))
+    return Outline(head.position + rating_rows.count_states(store, head))
 
 
 def _size(store: Store, head: Head, correction: Correcting, event_id: str | None) -> int:
@@ -273,8 +277,8 @@ def _size(store: Store, head: Head, correction: Correcting, event_id: str | None
     starts = [position for position in (planned.since, head.due) if position is not None]
     if not starts:
         return 0
-    replayed = head.position - rating_rows.last_position(store, head, before=min(starts))
-    return replayed + rating_rows.count_player_states(store, head)
+    replayed = head.position - rating_rows.last_checkpoint_position(store, head, before=min(starts))
+    return replayed + rating_rows.count_states(store, head)
 
 
 def _digest(store: Store, head: Head, correction: Correcting, name: str | None) -> str:

@@ -94,11 +94,11 @@ class ActivityReader:
                 activity.positions[head.name] = head.position
                 self._read_due(store, head, activity)
             queued = queue_sql.ladders_with_queues(store)
-            activity.seats = [(names[ladder], *counts) for ladder, *counts in queue_sql.count_by_ladder(store)]
+            activity.seats = [(names[ladder], *counts) for ladder, *counts in queue_sql.count_seats_by_ladder(store)]
             for ladder in queued:
                 self._count_offers(store, ladder, names[ladder])
             activity.waiting, activity.dead = self._deliveries(store)
-            activity.paused = webhook_sql.count_paused(store)
+            activity.paused = webhook_sql.count_paused_webhooks(store)
             self._audit(store, [head for head in heads if head.ladder in set(queued)])
             activity.audits, activity.experiments = self._audits, self._experiments
         activity.offers = dict(sorted(self._offers.items()))
@@ -153,10 +153,10 @@ class ActivityReader:
 
     def _deliveries(self, store: Store) -> tuple[int, int]:
         """The numbers of waiting and of dead deliveries."""
-        waiting = webhook_sql.count_waiting(store)
+        waiting = webhook_sql.count_waiting_deliveries(store)
         read_at, dead = self._dead
         if time.monotonic() - read_at > SELDOM:
-            dead = webhook_sql.count_dead(store)
+            dead = webhook_sql.count_dead_deliveries(store)
             self._dead = time.monotonic(), dead
         return waiting, dead
 

@@ -62,7 +62,7 @@ def match_tables(store: Store, head: Head, *, counted: bool = False) -> Iterator
 def _live(store: Store, head: Head, block: Block) -> list[bytes]:
     """The lines of each match in the live generation; empty if it is not rated."""
     positions = block.positions.tolist()
-    lines = rating_rows.read(store, head, positions)
+    lines = rating_rows.read_journal_lines(store, head, positions)
     return [lines[position][0] if position in lines else b"" for position in positions]
 
 
@@ -213,7 +213,7 @@ def list_of_player(
     """The keys of a player's matches, the last played first; see `events.read_list`."""
     ids = [player, *(old for old, new in plan.merged.items() if new == player)]
     most = head.position if limit is None else limit
-    read = [event_rows.read_list_appearances(store, head.ladder, own, before, most, since, until) for own in ids]
+    read = [event_rows.read_match_list_of_player(store, head.ladder, own, before, most, since, until) for own in ids]
     return sorted(chain.from_iterable(read), reverse=True)[:limit]
 
 
@@ -230,7 +230,7 @@ def _rows_at(
     store: Store, head: Head, plan: Plan, player: int, positions: Sequence[int]
 ) -> Iterator[dict[str, object]]:
     system = plan.last_rules.system
-    lines = rating_rows.read(store, head, positions)
+    lines = rating_rows.read_journal_lines(store, head, positions)
     for block, rows in event_rows.read_blocks_at(store, head, positions):
         ids = plan.identity(block.ids).tolist()
         starts = block.columns.slot_start[block.columns.team_start].tolist()
@@ -433,7 +433,7 @@ def export(database: Database, ladder: str, files: Files, now: int) -> dict[Path
 def learned_table(store: Store, head: Head) -> pa.Table:
     """One row per number that the system has learned of the ladder; low, high: null where there is no interval."""
     rules = event_rows.read_plan(store, head, head.planned).last_rules
-    learned = rules.system.learned(rating_rows.read_ladders(head, rules), rules.parameters)
+    learned = rules.system.learned(rating_rows.read_ladder_records(head, rules), rules.parameters)
     texts = {name: pa.array([getattr(number, name) for number in learned], pa.large_string()) for name in WORDS}
     values = {
         name: pa.array([getattr(number, name) for number in learned], pa.float64(), from_pandas=True)

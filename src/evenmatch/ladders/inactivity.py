@@ -152,18 +152,18 @@ def add(store: Store, head: Head, due: DueDecay, settings: Settings, now: int) -
     numbers = {name: value for name, value in due.decay._asdict().items() if name != "position"}
     body = {**numbers, "stop": settings.rating_stop or None, "bound": due.bound, "count": len(due.roster)}
     event_id = f"decay:{iso_time(due.decay.until)[:10]}"
-    if event_rows.find(store, head, [event_id]):  # a match was reported with this id
+    if event_rows.find_events(store, head, [event_id]):  # a match was reported with this id
         event_id = f"{event_id}:{secrets.token_hex(8)}"
     effect = effect_of(store, head, due)
     position = correct(store, head, Kind.DECAYED, body, event_id, now, since=None)
     assert position == due.decay.position
-    rating_rows.put_player_states(store, head.ladder, head.generation, due.roster)
+    rating_rows.put_states(store, head.ladder, head.generation, due.roster)
     return DecayResult(position, due.decay.until, effect)
 
 
 def effect_of(store: Store, head: Head, due: DueDecay | None) -> Effect:
     """The effect of a decay on the ladder."""
-    players = rating_rows.count_player_states(store, head)
+    players = rating_rows.count_states(store, head)
     if due is None:
         return Effect("no rating falls by inactivity", [], players, 0, 0, head.position)
     moves = rating_moves(store, due.before, due.roster)

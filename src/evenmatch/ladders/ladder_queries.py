@@ -129,7 +129,7 @@ class LadderQueries(Transacting):
         """The numbers that a ladder's system has learned of it; empty for a system that learns nothing of ladders."""
         with self._read(name) as (store, head):
             rules = event_rows.read_plan(store, head, head.planned).last_rules
-            return rules.system.learned(rating_rows.read_ladders(head, rules), rules.parameters)
+            return rules.system.learned(rating_rows.read_ladder_records(head, rules), rules.parameters)
 
     def finals(self, ladder: str, season: int, offset: int, size: int) -> tuple[Settings, list[FinalStanding]]:
         """A ladder's settings, and up to `size` final standings of a season from `offset` (from 0) on."""

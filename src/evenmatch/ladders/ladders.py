@@ -56,15 +56,15 @@ def create(store: Store, name: str, system: str, rules: Rules, settings: Setting
     if any(unicodedata.category(character) in ("Cc", "Zl", "Zp") for character in name):
         raise InputError(f"the ladder's name {name!r} contains a control character; expected text on one line")
     player_rows.hold_names(store)  # serializes concurrent creations of the same name
-    if ladder_rows.exists(store, name):
+    if ladder_rows.ladder_exists(store, name):
         raise ConflictError(f"ladder {name!r} exists already; choose another name")
-    ladder = ladder_rows.insert_ladders(store, name, settings.write(), now)
-    rating_rows.insert_generations(
+    ladder = ladder_rows.insert_ladder(store, name, settings.write(), now)
+    rating_rows.insert_generation(
         store, ladder, 1, rules.system.name, engine_of(rules.system), planned=0, ready=True, now=now
     )
     body = {**write_rules(rules, system), "start": True, "settings": settings.plain()}
     correct(store, store.head(name), Kind.CHANGED, body, f"{ladder_rows.MADE}{name}", now, since=None)
-    ladder_rows.insert_seasons(store, ladder, 1, ladder_rows.FIRST_TITLE, position=1, now=now)
+    ladder_rows.insert_season(store, ladder, 1, ladder_rows.FIRST_TITLE, position=1, now=now)
     return store.head(name)
 
 
@@ -86,12 +86,12 @@ def correct(
     Raises ConflictError if the id is already used with other content.
     """
     digest = correction_digest(kind, body, ids, ratings)
-    known = event_rows.find(store, head, [event_id])
+    known = event_rows.find_events(store, head, [event_id])
     if known:
         if known[event_id][1] != digest:
             raise taken(event_id, head)
         return None
-    position = event_rows.append(store, head, kind, event_id, digest, write_body(body), now, ids, ratings)
+    position = event_rows.append_correction(store, head, kind, event_id, digest, write_body(body), now, ids, ratings)
     if since is not None:
         due = since if head.due is None else min(head.due, since)
         ladder_rows.set_due(store, head.ladder, due)
@@ -136,7 +136,7 @@ class CorrectionRequest(Protocol):
 
 def is_done(store: Store, head: Head, wish: CorrectionRequest, event_id: str) -> bool:
     """Whether the ledger already has this request under this id. Raises ConflictError if it has other content."""
-    known = event_rows.find(store, head, [event_id])
+    known = event_rows.find_events(store, head, [event_id])
     if not known:
         return False
     sent = wish.body(store, head)
@@ -158,7 +158,7 @@ def stored_body(store: Store, head: Head, kind: Kind, event_id: str) -> Body | N
 
     The id of a match or of a correction of another kind is taken.
     """
-    known = event_rows.find(store, head, [event_id])
+    known = event_rows.find_events(store, head, [event_id])
     if not known:
         return None
     position = known[event_id][0]
@@ -197,7 +197,7 @@ def describe(store: Store, head: Head, players: int | None = None) -> Ladder:
     ]
     matches = head.position - len(all_corrections)
     if players is None:
-        players = rating_rows.count_player_states(store, head)
+        players = rating_rows.count_states(store, head)
     rules = plan_of(all_corrections).last_rules
     return Ladder(
         head.name,
@@ -208,7 +208,7 @@ def describe(store: Store, head: Head, players: int | None = None) -> Ladder:
         matches,
         players,
         head.due,
-        ladder_rows.last_number(store, head.ladder),
+        ladder_rows.last_season(store, head.ladder),
     )
 
 
@@ -222,7 +222,7 @@ def change_settings(store: Store, head: Head, changes: Mapping[str, object], eve
         return before
     ladder_rows.set_settings(store, head.ladder, settings.write())
     if settings.standings.divisions != before.standings.divisions:  # the recorded divisions no longer apply
-        ladder_rows.delete(store, head.ladder)
+        ladder_rows.delete_divisions(store, head.ladder)
         ladder_rows.set_divided_at(store, head.ladder, now)
     return settings
 

@@ -56,7 +56,7 @@ def opened_before(
         shares = [body["factor"]]
     if body["factor"] not in shares or title not in (None, body["title"]):
         raise taken(event_id, head)
-    position = event_rows.find(store, head, [event_id])[event_id][0]
+    position = event_rows.find_events(store, head, [event_id])[event_id][0]
     return next(season for season in ladder_rows.read_seasons(store, head.ladder) if season.position == position)
 
 
@@ -72,21 +72,21 @@ def open_season(
     number = current.number + 1
     new_title = title or f"Season {number}"
     _keep_standings(store, head, current.number, view)
-    digest = ladder_rows.digest(store, head.ladder, current.number)
+    digest = ladder_rows.digest_final_standings(store, head.ladder, current.number)
     body = {"title": new_title, "season": number, "factor": factor, DIGEST: digest}
     position = correct(store, head, Kind.SEASON, body, event_id, now, since=None)
     assert position is not None
     plan = event_rows.read_plan(store, head, position)
     roster = rating_rows.read_roster(store, head, plan.last_rules)
     finish(roster, plan, position)
-    rating_rows.put_player_states(store, head.ladder, head.generation, roster)
+    rating_rows.put_states(store, head.ladder, head.generation, roster)
     rating_rows.set_sample(store, head.ladder, head.generation, roster.sample.pack())
-    rating_rows.put_checkpoints(store, head.ladder, head.generation, roster)
+    rating_rows.put_checkpoint(store, head.ladder, head.generation, roster)
     if factor != 1:
-        ladder_rows.delete(store, head.ladder)
+        ladder_rows.delete_divisions(store, head.ladder)
         ladder_rows.set_divided_at(store, head.ladder, now)
-    ladder_rows.set_closed_at(store, head.ladder, current.number, now)
-    ladder_rows.insert_seasons(store, head.ladder, number, new_title, position=position, now=now)
+    ladder_rows.set_season_closed_at(store, head.ladder, current.number, now)
+    ladder_rows.insert_season(store, head.ladder, number, new_title, position=position, now=now)
     return Season(number, new_title, position, now, None)
 
 
@@ -96,7 +96,7 @@ def standings_damage(store: Store, head: Head) -> list[str]:
     return [
         f"the final standings of season {ended} are not as they were stored when it ended"
         for ended, event in enumerate(openings, 1)
-        if event.body[DIGEST] != ladder_rows.digest(store, head.ladder, ended)
+        if event.body[DIGEST] != ladder_rows.digest_final_standings(store, head.ladder, ended)
     ]
 
 
@@ -107,7 +107,7 @@ def preview(store: Store, head: Head, title: str | None, factor: float) -> Effec
     before = replace(roster, records=roster.records.copy(), tally=roster.tally.copy())
     if factor != 1:
         roster.reset(rules, factor)
-    new_title = title or f"Season {ladder_rows.last_number(store, head.ladder) + 1}"
+    new_title = title or f"Season {ladder_rows.last_season(store, head.ladder) + 1}"
     return Effect(f"{new_title} begins", rating_moves(store, before, roster), len(roster), 0, 0, head.position)
 
 

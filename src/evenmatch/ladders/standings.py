@@ -294,7 +294,7 @@ def _catch_up(store: Store, old: View, head: Head) -> Board | None:
         return None
     if head == old.head:
         return board
-    later = event_rows.read_between(store, head.ladder, old.head.position, head.position)
+    later = event_rows.read_changes_between(store, head.ladder, old.head.position, head.position)
     if any(
         kind == Kind.DECAYED or (kind == Kind.SEASON and json.loads(body)["factor"] != 1) for kind, body, _ in later
     ):
@@ -302,7 +302,7 @@ def _catch_up(store: Store, old: View, head: Head) -> Board | None:
     ids = event_rows.changed_players(later).tolist()
     changed = _columns(rating_rows.read_standings(store, head, ids))
     added = changed.player[board.find(changed.player) < 0]  # some may be banned already, or have a recorded division
-    recorded = ladder_rows.read_some(store, head.ladder, added.tolist())
+    recorded = ladder_rows.read_divisions_of(store, head.ladder, added.tolist())
     board = _joined(board, changed, _divisions(recorded, added), _hidden(store, head, added))
     if head.corrected != old.head.corrected:
         board = replace(board, hidden=_hidden(store, head, board.player))
@@ -393,6 +393,6 @@ def divide(store: Store, view: View, now: int) -> int | None:
     board, taken = view.snapshot.board, view.snapshot
     rows = taken.changed(board)
     listed = zip(board.player[rows].tolist(), taken.divisions[rows].tolist(), strict=True)
-    ladder_rows.put(store, head.ladder, listed)
+    ladder_rows.put_divisions(store, head.ladder, listed)
     ladder_rows.set_divided_at(store, head.ladder, now)
     return len(rows)

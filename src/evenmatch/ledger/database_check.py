@@ -14,11 +14,7 @@ from typing import NamedTuple
 import sqlalchemy as sa
 
 from evenmatch.errors import StoreError
-from evenmatch.ledger import (
-    event_rows,
-    ladder_rows,
-    live_schema,  # noqa: F401 - its tables join the others
-)
+from evenmatch.ledger import event_rows, ladder_rows
 from evenmatch.ledger.database import VERSION, Database
 from evenmatch.ledger.player_rows import PSEUDONYM
 from evenmatch.ledger.schema import METADATA

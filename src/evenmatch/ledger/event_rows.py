@@ -45,19 +45,19 @@ class StoredMatches(NamedTuple):
 # all events
 
 
-def find(store: Store, head: Head, ids: Sequence[str]) -> dict[str, tuple[int, bytes]]:
+def find_events(store: Store, head: Head, ids: Sequence[str]) -> dict[str, tuple[int, bytes]]:
     """(position, digest) by event id, for those of these ids that exist in the ledger."""
-    return digests(store.each([by_id(store, head, ids)])[0]) if ids else {}
+    return event_digests(store.each([events_by_id(store, head, ids)])[0]) if ids else {}
 
 
-def by_id(store: Store, head: Head, ids: Sequence[str]) -> Statement:
+def events_by_id(store: Store, head: Head, ids: Sequence[str]) -> Statement:
     """The statement that reads (id, position, digest) of those of these one or more ids that exist in the ledger."""
     sql = "SELECT id, position, digest FROM event WHERE ladder = ? AND id IN ({})"
     return store.rows.by_key(sql, (head.ladder,), ids)
 
 
-def digests(rows: Sequence[Row]) -> dict[str, tuple[int, bytes]]:
-    """(position, digest) by id, of rows that the statement of `by_id` read."""
+def event_digests(rows: Sequence[Row]) -> dict[str, tuple[int, bytes]]:
+    """(position, digest) by id, of rows that the statement of `events_by_id` read."""
     return {event_id: (position, bytes(digest)) for event_id, position, digest in rows}
 
 
@@ -75,19 +75,19 @@ def read_events(store: Store, head: Head) -> Iterator[list[Event]]:
         after = rows[-1][0]
 
 
-def read_between(store: Store, ladder: int, after: int, upto: int) -> list[Row]:
+def read_changes_between(store: Store, ladder: int, after: int, upto: int) -> list[Row]:
     """(kind, body, players) of the events after a position and up to another, in no particular order."""
     sql = "SELECT kind, body, players FROM event WHERE ladder = ? AND position > ? AND position <= ?"
     return store.all(sql, ladder, after, upto)
 
 
 def changed_players(later: Sequence[Row]) -> Ids:
-    """The players whose states these events (see `read_between`) changed, ascending."""
+    """The players whose states these events (see `read_changes_between`) changed, ascending."""
     packed = [players for _, _, players in later if players is not None]
     return np.unique(np.frombuffer(b"".join(packed), ID).astype(np.int64))
 
 
-def read_id(store: Store, ladder: int, position: int) -> str:
+def read_event_id(store: Store, ladder: int, position: int) -> str:
     """The id of the event at a position."""
     event_id: str = store.all("SELECT id FROM event WHERE ladder = ? AND position = ?", ladder, position)[0][0]
     return event_id
@@ -272,7 +272,7 @@ class ListKey(NamedTuple):
 END_OF_LIST = ListKey(2**63 - 1, 2**63 - 1)
 
 
-def read_list_events(
+def read_match_list(
     store: Store, ladder: int, before: ListKey, limit: int, since: int | None, until: int | None
 ) -> list[ListKey]:
     """The keys of up to `limit` matches below `before`, the last played first.
@@ -346,7 +346,7 @@ def replace_labels(store: Store, ladder: int, position: int, labels: str) -> Non
     store.run("UPDATE event SET labels = ? WHERE ladder = ? AND position = ?", labels, ladder, position)
 
 
-def read_after(store: Store, ladder: int, after: int, limit: int) -> list[Row]:
+def read_events_after(store: Store, ladder: int, after: int, limit: int) -> list[Row]:
     """(position, id, kind, played_at) of the first `limit` events after a position, in order."""
     sql = "SELECT position, id, kind, played_at FROM event WHERE ladder = ? AND position > ? ORDER BY position LIMIT ?"
     return store.all(sql, ladder, after, limit)
@@ -400,18 +400,12 @@ def read_stored_corrections(store: Store, ladder: int, before: int, limit: int |
     return [StoredCorrection(*row) for row in store.all(sql + clause, ladder, before, *values)]
 
 
-def read_positions_corrections(store: Store, ladder: int) -> list[int]:
+def read_correction_positions(store: Store, ladder: int) -> list[int]:
     """The positions of all corrections, ascending."""
     return [row[0] for row in store.all("SELECT position FROM correction WHERE ladder = ? ORDER BY position", ladder)]
 
 
-def read_last_position(store: Store, ladder: int) -> int:
-    """The position of the last correction; 0: there is none."""
-    position: int = store.all("SELECT COALESCE(MAX(position), 0) FROM correction WHERE ladder = ?", ladder)[0][0]
-    return position
-
-
-def append(
+def append_correction(
     store: Store, head: Head, kind: Kind, event_id: str, digest: bytes, body: str, now: int, ids: Ids, ratings: Floats
 ) -> int:
     """Append a correction to a ladder's events and return its position."""
@@ -425,7 +419,7 @@ def append(
     return position
 
 
-def insert(store: Store, ladder: int, ids: Ids, positions: Ids, played_at: Times) -> None:
+def insert_appearances(store: Store, ladder: int, ids: Ids, positions: Ids, played_at: Times) -> None:
     """Insert which player appeared in which match; a player named twice in a match appeared once."""
     order = np.lexsort((positions, played_at, ids))
     ids, positions, played_at = ids[order], positions[order], played_at[order]
@@ -436,7 +430,7 @@ def insert(store: Store, ladder: int, ids: Ids, positions: Ids, played_at: Times
         store.insert_columns(schema.appearance, {"ladder": ladder}, columns)
 
 
-def delete(store: Store, ladder: int) -> None:
+def delete_appearances(store: Store, ladder: int) -> None:
     """Delete all appearances of a ladder."""
     store.run("DELETE FROM appearance WHERE ladder = ?", ladder)
 
@@ -446,8 +440,8 @@ FACTORS = (1_103_515_245, 1_664_525_807)  # of the player, in the two sums of a 
 TIME_FACTOR = 1_013_904_223
 
 
-def checksum(store: Store, ladder: int) -> tuple[int, ...]:
-    """The checksum of a ladder's appearances, see `checksum_of`; without players and positions that cannot be."""
+def sum_appearances(store: Store, ladder: int) -> tuple[int, ...]:
+    """The checksum of a ladder's appearances, see `appearance_sums`; without players and positions that cannot be."""
     time = f"((played_at % {PRIME} + {PRIME}) % {PRIME} * {TIME_FACTOR} % {PRIME})"
     linear = [f"(player % {PRIME} * {factor} + position + {time}) % {PRIME}" for factor in FACTORS]
     cubes = [f"COALESCE(SUM({term} * {term} % {PRIME} * {term} % {PRIME}), 0)" for term in ("a", "b")]
@@ -456,7 +450,7 @@ def checksum(store: Store, ladder: int) -> tuple[int, ...]:
     return tuple(map(int, store.all(f"SELECT COUNT(*), {', '.join(cubes)} FROM ({terms}) terms", ladder)[0]))
 
 
-def checksum_of(ids: Ids, positions: Ids, played_at: Times) -> Ids:
+def appearance_sums(ids: Ids, positions: Ids, played_at: Times) -> Ids:
     """The number of appearances, and two sums over them of a cube in a prime field of player, position and time.
 
     Checksums of parts add up. No term exceeds 63 bits. Unlike with plain sums, it also matters which player is paired
@@ -468,13 +462,13 @@ def checksum_of(ids: Ids, positions: Ids, played_at: Times) -> Ids:
     return np.array([len(ids), *(cube.sum() for cube in cubes)], np.int64)
 
 
-def has_any(store: Store, ladder: int, players: Sequence[int]) -> bool:
+def has_appeared(store: Store, ladder: int, players: Sequence[int]) -> bool:
     """Whether one of these players appeared in a match."""
     sql = "SELECT 1 FROM appearance WHERE ladder = ? AND player IN ({}) LIMIT 1"
     return bool(store.among(sql, (ladder,), players))
 
 
-def first_position(store: Store, ladder: int, players: Sequence[int], since: int) -> int | None:
+def first_rated_position(store: Store, ladder: int, players: Sequence[int], since: int) -> int | None:
     """Where the ratings of these players first changed by a match that ended at a time (microseconds) or later.
 
     It is a match's position, or the one before which an inserted match counts. None: there is no such match.
@@ -490,13 +484,13 @@ def first_position(store: Store, ladder: int, players: Sequence[int], since: int
     return min((int(first) for first in firsts if first is not None), default=None)
 
 
-def read_positions_appearances(store: Store, ladder: int, players: Sequence[int]) -> set[int]:
+def read_match_positions(store: Store, ladder: int, players: Sequence[int]) -> set[int]:
     """The positions of all matches of these players."""
     sql = "SELECT position FROM appearance WHERE ladder = ? AND player IN ({})"
     return {row[0] for row in store.among(sql, (ladder,), players)}
 
 
-def read_list_appearances(
+def read_match_list_of_player(
     store: Store, ladder: int, player: int, before: ListKey, limit: int, since: int | None, until: int | None
 ) -> list[ListKey]:
     """The keys of up to `limit` matches of a player below `before`, the last played first; see `events.read_list`."""
@@ -506,7 +500,7 @@ def read_list_appearances(
     return [ListKey(*row) for row in rows]
 
 
-def read_labels(store: Store, ladder: int, players: Sequence[int]) -> dict[int, str | None]:
+def read_team_labels(store: Store, ladder: int, players: Sequence[int]) -> dict[int, str | None]:
     """The labels of the teams (JSON; None for 0, 1, 2 …) of every match of these players, by position."""
     sql = (
         "SELECT e.position, e.labels FROM appearance a JOIN event e ON e.ladder = a.ladder AND e.position = a.position "

@@ -21,17 +21,17 @@ from evenmatch.ledger.store import Store
 MADE = "ladder:"  # begins the id of a ladder's first event, before its name
 
 
-def exists(store: Store, name: str) -> bool:
+def ladder_exists(store: Store, name: str) -> bool:
     """Whether there is a ladder with this name."""
     return bool(store.all("SELECT 1 FROM ladder WHERE name = ?", name))
 
 
-def names(store: Store, ladders: Sequence[int]) -> dict[int, str]:
+def ladder_names(store: Store, ladders: Sequence[int]) -> dict[int, str]:
     """The names of these ladders, by id."""
     return {row[0]: row[1] for row in store.among("SELECT ladder, name FROM ladder WHERE ladder IN ({})", (), ladders)}
 
 
-def insert_ladders(store: Store, name: str, settings: str, now: int) -> int:
+def insert_ladder(store: Store, name: str, settings: str, now: int) -> int:
     """Insert a ladder without events, whose current generation is 1; return its id."""
     columns = ("name", "position", "generation", "corrected", "settings", "created_at", "divided_at")
     store.insert(schema.ladder, columns, [(name, 0, 1, 0, settings, now, 0)])
@@ -75,7 +75,7 @@ _ADVANCE = (
 )
 
 
-def advance(store: Store, ladder: int, count: int) -> int:
+def reserve_changes(store: Store, ladder: int, count: int) -> int:
     """Take the ladder's change lock until the transaction ends; reserve `count` change numbers, return the first.
 
     Numbers ascend in commit order, so a reader who has seen a change has seen all changes before it.
@@ -84,17 +84,17 @@ def advance(store: Store, ladder: int, count: int) -> int:
     return last - count + 1
 
 
-def advance_each(store: Store, counts: Mapping[int, int]) -> dict[int, int]:
+def reserve_changes_of_each(store: Store, counts: Mapping[int, int]) -> dict[int, int]:
     """The same for several ladders, by id: the first change number reserved on each.
 
     Every transaction locks in this order, so that none waits for another in a circle.
     """
-    return {ladder: advance(store, ladder, counts[ladder]) for ladder in sorted(counts)}
+    return {ladder: reserve_changes(store, ladder, counts[ladder]) for ladder in sorted(counts)}
 
 
-def lock(store: Store, ladder: int) -> None:
+def lock_changes(store: Store, ladder: int) -> None:
     """Take the ladder's change lock until the transaction ends, without a change number."""
-    advance(store, ladder, 0)
+    reserve_changes(store, ladder, 0)
 
 
 def last_change(store: Store, ladder: int) -> int:
@@ -108,7 +108,7 @@ def last_changes(store: Store) -> dict[int, int]:
     return dict(store.all("SELECT ladder, change FROM line"))
 
 
-def read_ladders(store: Store) -> list[str]:
+def read_changed_ladders(store: Store) -> list[str]:
     """The names of the ladders that ever had a queue or a live match, ascending."""
     sql = "SELECT l.name FROM line JOIN ladder l ON l.ladder = line.ladder ORDER BY l.name"
     return [row[0] for row in store.all(sql)]
@@ -119,19 +119,19 @@ def read_divisions(store: Store, ladder: int) -> list[Row]:
     return store.all("SELECT player, division FROM division WHERE ladder = ?", ladder)
 
 
-def read_some(store: Store, ladder: int, players: list[int]) -> list[Row]:
+def read_divisions_of(store: Store, ladder: int, players: list[int]) -> list[Row]:
     """(player id, division index) of those of these players who were shown in a division, in no particular order."""
     return store.among("SELECT player, division FROM division WHERE ladder = ? AND player IN ({})", (ladder,), players)
 
 
-def read_damaged(store: Store, ladder: int) -> list[int]:
+def read_damaged_divisions(store: Store, ladder: int) -> list[int]:
     """The ids of the players whose row is not as it was written, ascending."""
     rows = store.all("SELECT player, division, checksum FROM division WHERE ladder = ? ORDER BY player", ladder)
     expected = _checksums(ladder, [row[:2] for row in rows])
     return [row[0] for row, checksum in zip(rows, expected, strict=True) if row[2] != checksum]
 
 
-def put(store: Store, ladder: int, divisions: Iterable[tuple[int, int]]) -> None:
+def put_divisions(store: Store, ladder: int, divisions: Iterable[tuple[int, int]]) -> None:
     """Insert or replace the division indices of players, as (player id, division index)."""
     rows = list(divisions)
     checked = zip(rows, _checksums(ladder, rows), strict=True)
@@ -145,12 +145,12 @@ def _checksums(ladder: int, rows: list[tuple[int, int]]) -> list[int]:
     return checksums
 
 
-def delete(store: Store, ladder: int) -> None:
+def delete_divisions(store: Store, ladder: int) -> None:
     """Delete the divisions of all players of a ladder."""
     store.run("DELETE FROM division WHERE ladder = ?", ladder)
 
 
-def delete_some(store: Store, ladder: int, players: list[int]) -> None:
+def delete_divisions_of(store: Store, ladder: int, players: list[int]) -> None:
     """Delete the divisions of these players."""
     store.run_among("DELETE FROM division WHERE ladder = ? AND player IN ({})", (ladder,), players)
 
@@ -177,26 +177,26 @@ def read_seasons(store: Store, ladder: int) -> list[Season]:
     return [Season(*row) for row in store.all(sql, ladder)]
 
 
-def last_number(store: Store, ladder: int) -> int:
+def last_season(store: Store, ladder: int) -> int:
     """The number of a ladder's open season."""
     number: int = store.all("SELECT MAX(season) FROM season WHERE ladder = ?", ladder)[0][0]
     return number
 
 
-def insert_seasons(store: Store, ladder: int, season: int, title: str, *, position: int, now: int) -> None:
+def insert_season(store: Store, ladder: int, season: int, title: str, *, position: int, now: int) -> None:
     """Insert a season that begins after the event at a position."""
     columns = ("ladder", "season", "title", "position", "opened_at")
     store.insert(schema.season, columns, [(ladder, season, title, position, now)])
 
 
-def replace(store: Store, ladder: int, seasons: Sequence[Season]) -> None:
+def replace_seasons(store: Store, ladder: int, seasons: Sequence[Season]) -> None:
     """Replace all seasons of a ladder."""
     store.run("DELETE FROM season WHERE ladder = ?", ladder)
     columns = ("ladder", "season", "title", "position", "opened_at", "closed_at")
     store.insert(schema.season, columns, [(ladder, *season) for season in seasons])
 
 
-def set_closed_at(store: Store, ladder: int, season: int, now: int) -> None:
+def set_season_closed_at(store: Store, ladder: int, season: int, now: int) -> None:
     """Close a season."""
     store.run("UPDATE season SET closed_at = ? WHERE ladder = ? AND season = ?", now, ladder, season)
 
@@ -230,7 +230,7 @@ def insert_final_standings(store: Store, ladder: int, season: int, rows: Iterabl
         store.insert_columns(schema.final, {"ladder": ladder, "season": season}, columns)
 
 
-def digest(store: Store, ladder: int, season: int) -> str:
+def digest_final_standings(store: Store, ladder: int, season: int) -> str:
     """A digest of all standings of a season, in hexadecimal digits."""
     total, last = hashlib.blake2b(digest_size=16), -1
     sql = f"SELECT {_COLUMNS} FROM final WHERE ladder = ? AND season = ? AND player > ? ORDER BY player LIMIT {_PAGE}"
@@ -257,7 +257,7 @@ def read_final_standings(
     return [FinalRow(*row) for row in rows]
 
 
-def read_of_players(store: Store, ladder: int, players: Sequence[int]) -> list[tuple[int, FinalRow]]:
+def read_final_standings_of(store: Store, ladder: int, players: Sequence[int]) -> list[tuple[int, FinalRow]]:
     """The standings of players in all seasons, with the number of the season, in order of season and player id."""
     sql = f"SELECT season, {_COLUMNS} FROM final WHERE ladder = ? AND player IN ({{}}) ORDER BY season, player"
     return [(season, FinalRow(*row)) for season, *row in store.among(sql, (ladder,), players)]

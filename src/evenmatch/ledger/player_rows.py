@@ -42,7 +42,7 @@ class OddName(NamedTuple):
     like: tuple[str, ...]
 
 
-def insert(store: Store, names: Sequence[str]) -> None:
+def insert_name_checks(store: Store, names: Sequence[str]) -> None:
     """Judge new names and insert a row for each; a name that another writer has just inserted keeps its row."""
     looks = {name: judged(name) for name in names}
     sql = "SELECT skeleton, name FROM name_check WHERE skeleton IN ({})"
@@ -56,12 +56,12 @@ def insert(store: Store, names: Sequence[str]) -> None:
     store.upsert(schema.name_check, ("name", "skeleton", "oddities"), rows, same=True)
 
 
-def delete_of(store: Store, player: int) -> None:
+def delete_name_checks(store: Store, player: int) -> None:
     """Delete the rows of all names of a player."""
     store.run("DELETE FROM name_check WHERE name IN (SELECT name FROM name WHERE player = ?)", player)
 
 
-def like_on(store: Store, head: Head, skeletons: Sequence[str]) -> dict[str, list[tuple[str, int]]]:
+def read_names_alike(store: Store, head: Head, skeletons: Sequence[str]) -> dict[str, list[tuple[str, int]]]:
     """(name, player id) of the names on a ladder with these skeletons, by skeleton."""
     sql = f"SELECT c.skeleton, c.name, n.player FROM name_check c {_ON_LADDER} WHERE c.skeleton IN ({{}})"
     by_skeleton: dict[str, list[tuple[str, int]]] = {}
@@ -70,7 +70,7 @@ def like_on(store: Store, head: Head, skeletons: Sequence[str]) -> dict[str, lis
     return by_skeleton
 
 
-def read_odd(store: Store, head: Head, after: str, limit: int) -> tuple[list[OddName], str | None]:
+def read_odd_names(store: Store, head: Head, after: str, limit: int) -> tuple[list[OddName], str | None]:
     """Up to `limit` odd names on a ladder after a name, by name, and the name to go on after; None: these are all.
 
     A name is only compared with those on the ladder, so fewer than `limit` may be left.
@@ -81,7 +81,7 @@ def read_odd(store: Store, head: Head, after: str, limit: int) -> tuple[list[Odd
         "WHERE c.oddities IS NOT NULL AND c.name > ? ORDER BY c.name LIMIT ?"
     )
     rows = store.all(sql, head.ladder, head.generation, after, limit + 1)
-    alike = like_on(store, head, sorted({row[3] for row in rows}))
+    alike = read_names_alike(store, head, sorted({row[3] for row in rows}))
     odd = []
     for name, player, present, skeleton, oddities in rows[:limit]:
         like = tuple(other for other, owner in alike.get(skeleton, []) if owner != player)
@@ -149,7 +149,7 @@ def admit(store: Store, names: Iterable[str], *, present: bool = False) -> tuple
     if not wanted:
         return {}, {}
     check_texts("player name", wanted)
-    by_name, by_id = known(store, wanted) if present else _ids(store, wanted)
+    by_name, by_id = find_known(store, wanted) if present else _ids(store, wanted)
     new_by_name, new_by_id = create(store, [name for name in wanted if name not in by_name], present=present)
     return by_name | new_by_name, by_id | new_by_id
 
@@ -164,13 +164,13 @@ def create(store: Store, names: Iterable[str], *, present: bool = False) -> tupl
     if not new:
         return {}, {}
     created = store.rows.enrol(store.connection, new)
-    insert(store, new)
+    insert_name_checks(store, new)
     rest = [name for name in new if name not in created]
-    by_name, by_id = known(store, rest) if present else _ids(store, rest)
+    by_name, by_id = find_known(store, rest) if present else _ids(store, rest)
     return by_name | created, by_id | {player: name for name, player in created.items()}
 
 
-def known(store: Store, names: Sequence[str]) -> tuple[dict[str, int], dict[int, str]]:
+def find_known(store: Store, names: Sequence[str]) -> tuple[dict[str, int], dict[int, str]]:
     """The player of each of these names that leads to one, and the displayed names of these players by id."""
     sql = "SELECT n.name, p.player, p.name FROM name n JOIN player p ON p.player = n.player WHERE n.name IN ({})"
     rows = store.among(sql, (), names)
@@ -312,7 +312,7 @@ def rename(store: Store, player: int, name: str) -> None:
         raise ConflictError(f"the name {name!r} belongs to another player; choose a free name or merge the players")
     if taken is None:
         store.insert(schema.name, ("name", "player"), [(name, player)])
-        insert(store, [name])
+        insert_name_checks(store, [name])
     store.run("UPDATE player SET name = ?, folded = ? WHERE player = ?", name, fold(name), player)
     _note_change(store)
 
@@ -367,7 +367,7 @@ def ladders_of(store: Store, player: int) -> list[str]:
 
 def erase(store: Store, player: int, pseudonym: str, now: int) -> None:
     """Replace all names of a player, and of players merged into it, by a pseudonym."""
-    delete_of(store, player)
+    delete_name_checks(store, player)
     store.run("DELETE FROM name WHERE player = ?", player)
     store.insert(schema.name, ("name", "player"), [(pseudonym, player)])
     store.run(

@@ -36,7 +36,7 @@ class StoredGeneration(NamedTuple):
     ready: int
 
 
-def insert_generations(
+def insert_generation(
     store: Store, ladder: int, generation: int, system: str, engine: str, *, planned: int, ready: bool, now: int
 ) -> None:
     """Insert a generation, without ratings yet."""
@@ -44,23 +44,23 @@ def insert_generations(
     store.insert(schema.generation, columns, [(ladder, generation, system, engine, planned, int(ready), now)])
 
 
-def exists(store: Store, ladder: int, generation: int) -> bool:
+def generation_exists(store: Store, ladder: int, generation: int) -> bool:
     """Whether there is a generation with this number."""
     return bool(store.all("SELECT 1 FROM generation WHERE ladder = ? AND generation = ?", ladder, generation))
 
 
-def last_number(store: Store, ladder: int) -> int:
+def last_generation(store: Store, ladder: int) -> int:
     """The highest number of a ladder's generations."""
     number: int = store.all("SELECT MAX(generation) FROM generation WHERE ladder = ?", ladder)[0][0]
     return number
 
 
-def read_systems(store: Store, ladder: int) -> dict[int, str]:
+def read_generation_systems(store: Store, ladder: int) -> dict[int, str]:
     """The name of the system of each generation of a ladder, past ones included."""
     return dict(store.all("SELECT generation, system FROM generation WHERE ladder = ?", ladder))
 
 
-def read_all(store: Store, ladder: int) -> list[StoredGeneration]:
+def read_generations(store: Store, ladder: int) -> list[StoredGeneration]:
     """The generations of a ladder, past ones included, in order."""
     sql = "SELECT generation, system, planned, ready FROM generation WHERE ladder = ? ORDER BY generation"
     return [StoredGeneration(*row) for row in store.all(sql, ladder)]
@@ -109,7 +109,7 @@ def delete_unready(store: Store, ladder: int, generation: int, *, earlier: bool)
     store.run(f"DELETE FROM generation WHERE ladder = ? AND ready = 0 AND generation {which}", ladder, generation)
 
 
-def put_checkpoints(store: Store, ladder: int, generation: int, roster: Roster) -> None:
+def put_checkpoint(store: Store, ladder: int, generation: int, roster: Roster) -> None:
     """Insert or replace the checkpoint at the position of a complete roster."""
     store.upsert(
         schema.checkpoint,
@@ -118,7 +118,7 @@ def put_checkpoints(store: Store, ladder: int, generation: int, roster: Roster) 
     )
 
 
-def read_last(store: Store, head: Head, before: int) -> tuple[int, int | None, bytes] | None:
+def read_last_checkpoint(store: Store, head: Head, before: int) -> tuple[int, int | None, bytes] | None:
     """(position, time, states) of the latest checkpoint before a position; None if there is none."""
     rows = store.all(
         "SELECT position, time, states FROM checkpoint WHERE ladder = ? AND generation = ? AND position < ? "
@@ -128,7 +128,7 @@ def read_last(store: Store, head: Head, before: int) -> tuple[int, int | None, b
     return (rows[0][0], rows[0][1], bytes(rows[0][2])) if rows else None
 
 
-def last_position(store: Store, head: Head, before: int | None = None) -> int:
+def last_checkpoint_position(store: Store, head: Head, before: int | None = None) -> int:
     """Position of the latest checkpoint, or of the latest one before a position; 0 if there is none."""
     sql = "SELECT MAX(position) FROM checkpoint WHERE ladder = ? AND generation = ?"
     bound, values = ("", ()) if before is None else (" AND position < ?", (before,))
@@ -136,7 +136,7 @@ def last_position(store: Store, head: Head, before: int | None = None) -> int:
     return 0 if position is None else position
 
 
-def read_positions(store: Store, head: Head) -> list[int]:
+def read_checkpoint_positions(store: Store, head: Head) -> list[int]:
     """The positions of all checkpoints, ascending."""
     sql = "SELECT position FROM checkpoint WHERE ladder = ? AND generation = ? ORDER BY position"
     return [row[0] for row in store.all(sql, head.ladder, head.generation)]
@@ -159,7 +159,7 @@ def insert_journal_lines(store: Store, rows: Sequence[Row]) -> None:
     store.insert(schema.journal, ("ladder", "generation", "position", "lines"), rows)
 
 
-def read(store: Store, head: Head, positions: Sequence[int]) -> dict[int, tuple[bytes, int]]:
+def read_journal_lines(store: Store, head: Head, positions: Sequence[int]) -> dict[int, tuple[bytes, int]]:
     """The current journal lines of matches by position: (lines, generation that determines their system)."""
     sql = (
         "SELECT e.position, COALESCE(j.lines, e.told), CASE WHEN j.lines IS NULL THEN e.generation ELSE ? END "
@@ -171,7 +171,7 @@ def read(store: Store, head: Head, positions: Sequence[int]) -> dict[int, tuple[
     return {row[0]: (bytes(row[1]), row[2]) for row in rows if row[1] is not None}
 
 
-def read_changed(store: Store, head: Head, block: Block) -> dict[int, bytes]:
+def read_changed_lines(store: Store, head: Head, block: Block) -> dict[int, bytes]:
     """The lines by position, of matches of a block, that differ from those first recorded with the event."""
     sql = "SELECT position, lines FROM journal WHERE ladder = ? AND generation = ? AND position "
     first, last = int(block.counts_at[0]), int(block.counts_at[-1])
@@ -203,7 +203,7 @@ def copy_journal_lines(store: Store, head: Head, generation: int, first: int, la
     generation_rows.copy(store, schema.journal, columns, head.ladder, head.generation, generation, (first, last))
 
 
-def copy_inserted(store: Store, head: Head, generation: int, since: int) -> None:
+def copy_inserted_lines(store: Store, head: Head, generation: int, since: int) -> None:
     """Copy the lines of matches from position `since` on that count before it into another generation."""
     store.run(
         "INSERT INTO journal (ladder, generation, position, lines) SELECT j.ladder, ?, j.position, j.lines "
@@ -240,14 +240,14 @@ def read_roster(store: Store, head: Head, rules: Rules, ids: Ids | None = None) 
     records = np.frombuffer(b"".join([row[1] for row in rows]), kind).copy()
     tally = np.array([row[2:] for row in rows], TALLY) if rows else np.zeros(0, TALLY)
     players = np.array([row[0] for row in rows], np.int64)
-    ladders, sample = read_ladders(head, rules), _read_sample(head)
+    ladders, sample = read_ladder_records(head, rules), _read_sample(head)
     roster = Roster(players, records, tally, ladders, head.position, head.time, sample)
     if ids is not None:
         roster.others = others_reader(store, head, roster)
     return roster
 
 
-def read_ladders(head: Head, rules: Rules) -> Records:
+def read_ladder_records(head: Head, rules: Rules) -> Records:
     """The system's records of the ladder as of the head: the records of its pool and of itself."""
     try:
         return unpack_ladders(rules, head.learned)
@@ -280,7 +280,7 @@ def _read_others(store: Store, head: Head, roster: Roster) -> Floats:
     return np.array([rating for player, rating in rows if player not in own], np.float64)
 
 
-def put_player_states(store: Store, ladder: int, generation: int, roster: Roster, *, new: bool = False) -> None:
+def put_states(store: Store, ladder: int, generation: int, roster: Roster, *, new: bool = False) -> None:
     """Insert or replace the states of all players of a roster; `new`: none of them has a state yet."""
     if not len(roster.ids):
         return
@@ -290,13 +290,13 @@ def put_player_states(store: Store, ladder: int, generation: int, roster: Roster
     store.insert_columns(schema.state, {"ladder": ladder, "generation": generation}, columns, replacing=not new)
 
 
-def count_player_states(store: Store, head: Head) -> int:
+def count_states(store: Store, head: Head) -> int:
     """The number of players with a state in the current generation."""
     sql = "SELECT COUNT(*) FROM state WHERE ladder = ? AND generation = ?"
     return int(store.all(sql, head.ladder, head.generation)[0][0])
 
 
-def has_any(store: Store, ladder: int, players: Sequence[int]) -> bool:
+def have_states(store: Store, ladder: int, players: Sequence[int]) -> bool:
     """Whether one of these players has a state in any generation."""
     return bool(store.among("SELECT 1 FROM state WHERE ladder = ? AND player IN ({}) LIMIT 1", (ladder,), players))
 
@@ -326,6 +326,6 @@ def read_idle(store: Store, head: Head, completed: int, upto: int, above: float)
     )
 
 
-def delete_some_player_states(store: Store, ladder: int, generation: int, limit: int, *, earlier: bool) -> bool:
+def delete_some_states(store: Store, ladder: int, generation: int, limit: int, *, earlier: bool) -> bool:
     """Delete up to `limit` rows of a generation (earlier: of all before it); False: none was left."""
     return generation_rows.delete_some(store, schema.state, "player", ladder, generation, limit, earlier=earlier)

@@ -15,7 +15,7 @@ from evenmatch.errors import ConflictError, InputError, RateLimitError, StoreErr
 from evenmatch.ladders.settings import Settings
 from evenmatch.ledger import event_rows, ladder_rows, player_rows
 from evenmatch.ledger.database import Database
-from evenmatch.ledger.ladder_rows import advance, last_change
+from evenmatch.ledger.ladder_rows import last_change, reserve_changes
 from evenmatch.ledger.store import Head, Store
 from evenmatch.ledger.text import check_text
 from evenmatch.live import live_sql, slots
@@ -86,7 +86,7 @@ def announce(
     if known is not None:
         return _confirm(store, head, known, start, None if everywhere else now)
     Settings.read(head.settings).check_open(head.name)
-    if event_rows.find(store, head, [match_id]):
+    if event_rows.find_events(store, head, [match_id]):
         raise ConflictError(f"match {match_id!r} was reported already; choose another id")
     if live_sql.count_open(store, head.ladder) >= most:
         raise RateLimitError(
@@ -103,7 +103,7 @@ def announce(
         raise InputError(
             f"match {match_id!r} would have expired at {iso_time(expires_at)}; the expiry must be in the future"
         )
-    change = advance(store, head.ladder, 1)
+    change = reserve_changes(store, head.ladder, 1)
     body: LiveMatchBody = {"teams": slots, "announced": True, "start": start}
     begin(store, head.ladder, match_id, change, queue, began, expires_at, body)
     slots_rows.take(store, head, match_id, [slot for side in slots for slot in side], everywhere=everywhere)
@@ -137,7 +137,7 @@ def _confirm(store: Store, head: Head, match: LiveMatchRow, start: MatchStart, l
         for spell in slot["spells"]:  # move times before the confirmed start
             spell[:] = [time if time is None else max(time, began) for time in spell]
     match.body["start"] = start
-    change = advance(store, head.ladder, 1)
+    change = reserve_changes(store, head.ladder, 1)
     confirmed = match._replace(change=change, started_at=began, expires_at=began + length)
     live_sql.put(store, head.ladder, confirmed)
     return confirmed
@@ -283,7 +283,7 @@ def relent(store: Store, ladder: int, slots: Sequence[MatchSlot]) -> None:
     }
     restored = {player: before for player, (before, after) in recorded.items() if present.get(player) == after}
     for player in [player for player, before in restored.items() if before is None]:
-        queue_sql.delete_penalties(store, ladder, player)
+        queue_sql.delete_penalty(store, ladder, player)
     former = {player: StoredPenalty._make(before) for player, before in restored.items() if before is not None}
     queue_sql.put_penalties(store, ladder, former)
     for slot in slots:
@@ -307,7 +307,7 @@ def begin_close(store: Store, head: Head, match: LiveMatchRow, ending: Ending, n
     names = player_rows.names_to_write(store, [slot["id"] for slot in match.slots()])
     finished = match_of(match, head.name, names, ending, noted["ended_at"], noted.get("side_counts", "last"))
     match.body["close"] = noted
-    live_sql.put(store, head.ladder, match._replace(change=advance(store, head.ladder, 1)))
+    live_sql.put(store, head.ladder, match._replace(change=reserve_changes(store, head.ladder, 1)))
     return finished, noted
 
 
@@ -323,7 +323,7 @@ def reopen(store: Store, head: Head, match_id: str, ending: Ending) -> None:
     noted = None if match is None or match.state != OPEN else match.body.get("close")
     if match is not None and noted is not None and noted["told"] == ending.fingerprint():
         match.body["close"] = None
-        live_sql.put(store, head.ladder, match._replace(change=advance(store, head.ladder, 1)))
+        live_sql.put(store, head.ladder, match._replace(change=reserve_changes(store, head.ladder, 1)))
 
 
 def settle(
@@ -354,7 +354,7 @@ def cancel(store: Store, head: Head, match: LiveMatchRow, reason: str | None) ->
     """
     if match.state == CANCELLED:
         return match
-    if match.state != OPEN or event_rows.find(store, head, [match.match_id]):
+    if match.state != OPEN or event_rows.find_events(store, head, [match.match_id]):
         state = "closed" if match.state == OPEN else state_in_words(match)
         raise ConflictError(f"match {match.match_id!r} is {state}; only a live match can be cancelled")
     match.body["close"], match.body["reason"] = None, reason
@@ -365,7 +365,7 @@ def cancel(store: Store, head: Head, match: LiveMatchRow, reason: str | None) ->
 def end(store: Store, head: Head, match: LiveMatchRow, state: str) -> LiveMatchRow:
     """Write the final state of a match and free its seats."""
     slots.free(store, head, match.match_id, [slot["id"] for slot in match.slots()])
-    match = match._replace(state=state, openings=None, change=advance(store, head.ladder, 1))
+    match = match._replace(state=state, openings=None, change=reserve_changes(store, head.ladder, 1))
     live_sql.put(store, head.ladder, match)
     return match
 
@@ -407,7 +407,7 @@ def move(
     slots_rows.free(store, head, match.match_id, [slot["id"] for slot in absent])
     strike(store, head.ladder, match.queue, absent, now)
     relent(store, head.ladder, present)
-    match = match._replace(change=advance(store, head.ladder, 1))
+    match = match._replace(change=reserve_changes(store, head.ladder, 1))
     live_sql.put(store, head.ladder, match)
     return match
 
@@ -465,7 +465,7 @@ class Running:
         database = self._service.database
         with database.write() as store:
             head = store.head(ladder)
-            ladder_rows.lock(store, head.ladder)
+            ladder_rows.lock_changes(store, head.ladder)
             yield store, head
 
     def announce(
@@ -531,7 +531,7 @@ class Running:
             openings = request_backfill(store, head, match, queue, seats, limited_at)
             if openings != match.openings:
                 check_on(match)
-                match = match._replace(openings=openings, change=ladder_rows.advance(store, head.ladder, 1))
+                match = match._replace(openings=openings, change=ladder_rows.reserve_changes(store, head.ladder, 1))
                 live_sql.put(store, head.ladder, match)
             return status_of(store, ladder, match)
 
@@ -607,7 +607,7 @@ class Running:
             return []
         expired = []
         with self._write(ladder) as (store, head):
-            recorded = event_rows.find(
+            recorded = event_rows.find_events(
                 store, head, due
             )  # already in the ledger, although the live match was not closed
             for match in live_sql.read(store, head.ladder, due).values():
@@ -643,7 +643,7 @@ class Running:
     def _ladders(self) -> list[str]:
         database = self._service.database
         with database.read() as store:
-            return ladder_rows.read_ladders(store)
+            return ladder_rows.read_changed_ladders(store)
 
 
 def _find(store: Store, head: Head, match_id: str) -> LiveMatchRow:

@@ -97,7 +97,7 @@ def seat_on(store: Store, ladder: int, player: int) -> Seat | None:
         return None
     for row in queue_sql.read_playlists(store, seat.ladder, [seat.ticket]).values():
         own = [entry for entry in row.playlist if entry.ladder == ladder]
-        if any(state in queue_sql.TICKETS_OPEN for state in queue_sql.read_states(store, own).values()):
+        if any(state in queue_sql.TICKETS_OPEN for state in queue_sql.read_ticket_states(store, own).values()):
             return Seat(ladder, own[0].ticket, None)
     return None
 
@@ -125,7 +125,7 @@ def take(store: Store, head: Head, match_id: str, slots: Sequence[MatchSlot], *,
 def _take_everywhere(store: Store, head: Head, match_id: str, named: dict[int, str]) -> None:
     own = Seat(head.ladder, None, match_id)
     queue_sql.insert_missing_seats(store, dict.fromkeys(named, own))
-    for player, ladder, seat in queue_sql.read_with_ladders(store, list(named)):
+    for player, ladder, seat in queue_sql.read_seats_with_ladders(store, list(named)):
         if seat != own:
             raise _taken(named[player], seat, ladder, match_id)
 
@@ -145,8 +145,8 @@ def take_again(store: Store, head: Head, match_id: str, slots: Sequence[MatchSlo
 def free(store: Store, head: Head, match_id: str, players: Iterable[int]) -> None:
     """Delete the seats of players in a match; their seats elsewhere stay."""
     listed = list(players)
-    queue_sql.delete_of_match_seats(store, head.ladder, match_id, listed)
-    queue_sql.delete_of_match_ladder_seats(store, head.ladder, match_id, listed)
+    queue_sql.delete_seats_of_match(store, head.ladder, match_id, listed)
+    queue_sql.delete_ladder_seats_of_match(store, head.ladder, match_id, listed)
 
 
 def _taken(name: str, seat: Seat, ladder: str, match_id: str) -> ConflictError:

@@ -17,7 +17,12 @@ from evenmatch.webhooks.subscriptions import new_webhook_secret
 
 __all__ = ["ReplacedSecret", "confirm", "is_current", "new_secret", "reset", "rotate", "secret_place"]
 
-RESEAL = (account_sql.reseal_api_keys, account_sql.reseal_shared_secrets, webhook_sql.reseal, request_sql.reseal)
+RESEAL = (
+    account_sql.reseal_api_keys,
+    account_sql.reseal_shared_secrets,
+    webhook_sql.reseal_webhooks,
+    request_sql.reseal,
+)
 
 
 class ReplacedSecret(NamedTuple):
@@ -80,7 +85,7 @@ def reset(database: Database, clock: Callable[[], int]) -> list[ReplacedSecret]:
         secret_checks.hold(store)
         secret_checks.replace(store, database.master.sealer_or_new())
         account_sql.delete_signing_keys(store)
-        account_sql.delete_all(store)
+        account_sql.delete_all_secrets(store)
         request_sql.delete_all(store)
         for hook in webhook_sql.read_all_webhooks(store):
             secret = new_webhook_secret()

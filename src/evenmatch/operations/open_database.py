@@ -105,7 +105,7 @@ ROW = "write-test"
 def write_test(database: Database, clock: Callable[[], int]) -> None:
     """Commit one row durably. Raises StoreError if the database, or its disk, does not take it."""
     with database.write() as store:
-        queue_sql.write_test(store, ROW, clock())
+        queue_sql.write_test_lease(store, ROW, clock())
         check_room(database, store)
 
 

@@ -156,7 +156,7 @@ def recorded(store: Store, head: Head, positions: Sequence[int]) -> list[MatchPr
         return []
     verdicts = CorrectionEffects.of(store, head)
     divisions = [division.name for division in Settings.read(head.settings).standings.divisions]
-    lines = rating_rows.read(store, head, positions)
+    lines = rating_rows.read_journal_lines(store, head, positions)
     counted = event_rows.read_counted_at(store, head.ladder, positions)
     profiles = [
         replace(profile, late=_late(profile.played_at, *counted.get(profile.position, (None, None))))
@@ -198,7 +198,7 @@ def page_of(
     player  only their matches;  since, until  only matches that ended at or after, and before (microseconds)
     """
     if player is None:
-        listed = event_rows.read_list_events(store, head.ladder, before, limit + 1, since, until)
+        listed = event_rows.read_match_list(store, head.ladder, before, limit + 1, since, until)
     else:
         plan = event_rows.read_plan(store, head, head.corrected)
         listed = list_of_player(store, head, plan, player, before=before, limit=limit + 1, since=since, until=until)

@@ -41,7 +41,7 @@ class NameRule:
         known = player_rows.ids_on(store, head, wanted).keys() | _seated(store, head, wanted)
         looks = {name: judged(name) for name in wanted if name not in known}
         self._skeletons = {name: look.skeleton for name, look in looks.items()}
-        alike = player_rows.like_on(store, head, sorted(set(self._skeletons.values())))
+        alike = player_rows.read_names_alike(store, head, sorted(set(self._skeletons.values())))
         for name, skeleton in self._skeletons.items():
             oddities = looks[name].oddities
             others = [other for other, owner in alike.get(skeleton, ()) if owner != player]
@@ -77,7 +77,7 @@ def odd_names(service: Transacting, ladder: str, after: str, limit: int) -> tupl
     with service.reading(ladder) as (store, head):
         if Settings.read(head.settings).names == "any":
             return [], None
-        return player_rows.read_odd(store, head, after, limit)
+        return player_rows.read_odd_names(store, head, after, limit)
 
 
 def check_names(store: Store, head: Head, names: Sequence[str], *, player: int | None = None) -> None:

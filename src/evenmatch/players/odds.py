@@ -37,7 +37,7 @@ def stakes_by_id(
     latest = now if head.time is None else max(now, head.time)
     check_stakes(plan, ids, names, latest, len(ids))
     state, _ = records_of(store, head, plan.last_rules, ids)
-    ladders = rating_rows.read_ladders(head, plan.last_rules)
+    ladders = rating_rows.read_ladder_records(head, plan.last_rules)
     computed = stakes(plan.last_rules, state, names, sizes, latest, assumptions, range(len(ids)), ladders)
     return dict(zip(given, computed.players, strict=True))
 
@@ -129,7 +129,7 @@ def prospects(
     shown = rules.system.as_of(state, latest, rules.parameters)["rating"].tolist()
     members = iter(map(LineupMember, names, shown, newcomer))
     listed = tuple(tuple(next(members) for _ in team) for team in teams)
-    ladders = rating_rows.read_ladders(head, rules)
+    ladders = rating_rows.read_ladder_records(head, rules)
     computed = None
     if query is not None:
         chosen = check_players(names, query.players)

@@ -114,10 +114,10 @@ def _refuse_merge(store: Store, old: int, new: int, name: str, into: str) -> Non
         banned = next((called for called, own in zip((name, into), ids, strict=True) if plan.bans.keys() & own), None)
         if banned is not None:
             raise ConflictError(f"{banned!r} is banned from ladder {ladder!r}; reinstate them first, merge, ban again")
-        seen = [event_rows.read_positions_appearances(store, head.ladder, own) for own in ids]
+        seen = [event_rows.read_match_positions(store, head.ladder, own) for own in ids]
         met = sorted(seen[0] & seen[1])
         if met:
-            match_id = event_rows.read_id(store, head.ladder, met[0])
+            match_id = event_rows.read_event_id(store, head.ladder, met[0])
             raise ConflictError(
                 f"{name!r} and {into!r} met in match {match_id!r} of ladder {ladder!r}, so they are different players"
             )
@@ -140,7 +140,7 @@ def start(store: Store, head: Head, ratings: dict[str, float], event_id: str, no
     values = without_minus_zero(np.array(list(ratings.values()), np.float64)[first])
     plan.last_rules.starting(values)  # raises InputError for a value out of range
     body = {"count": len(ids), "system": plan.last_rules.system.name}
-    if event_id in event_rows.find(store, head, [event_id]):
+    if event_id in event_rows.find_events(store, head, [event_id]):
         correct(store, head, Kind.STARTED, body, event_id, now, since=None, ids=ids, ratings=values)
         return 0
     roster = rating_rows.read_roster(store, head, plan.last_rules, ids)
@@ -154,7 +154,7 @@ def start(store: Store, head: Head, ratings: dict[str, float], event_id: str, no
     position = correct(store, head, Kind.STARTED, body, event_id, now, since=None, ids=ids, ratings=values)
     assert position is not None
     finish(roster, event_rows.read_plan(store, head, position), position)
-    rating_rows.put_player_states(store, head.ladder, head.generation, roster)
+    rating_rows.put_states(store, head.ladder, head.generation, roster)
     return len(ids)
 
 
@@ -175,7 +175,7 @@ def erase(store: Store, name: str, now: int) -> str:
 def _scrub(store: Store, head: Head, player: int, names: set[str], pseudonym: str) -> None:
     """Replace the player's names in free text: labels of teams, reasons of corrections."""
     ids = player_rows.identities(store, player)
-    appeared = event_rows.read_labels(store, head.ladder, ids)
+    appeared = event_rows.read_team_labels(store, head.ladder, ids)
     for position, labels in appeared.items():
         listed = [] if labels is None else json.loads(labels)
         if names & set(listed):
@@ -247,7 +247,7 @@ def _unknown(store: Store, head: Head, name: str) -> UnknownNameError:
 
 def _is_in_ledger(store: Store, head: Head, player: int) -> bool:
     ids = player_rows.identities(store, player)
-    if event_rows.has_any(store, head.ladder, ids) or rating_rows.has_any(store, head.ladder, ids):
+    if event_rows.has_appeared(store, head.ladder, ids) or rating_rows.have_states(store, head.ladder, ids):
         return True
     return player in event_rows.read_plan(store, head, head.corrected).bans
 
@@ -256,7 +256,7 @@ def _is_in_queues(store: Store, head: Head, player: int) -> bool:
     return (
         seat_on(store, head.ladder, player) is not None
         or bool(queue_sql.read_penalties(store, head.ladder, [player]))
-        or bool(queue_sql.read_queue_filters(store, head.ladder, [player]))
+        or bool(queue_sql.read_filters(store, head.ladder, [player]))
     )
 
 

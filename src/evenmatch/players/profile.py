@@ -169,6 +169,6 @@ def plain_match(row: Row) -> Row:
 def _seasons(store: Store, head: Head, ids: Sequence[int], seen: Visibility, rules: StandingsRules) -> list[Row]:
     """A player's final standing in each season; players merged since have one each, under their own names."""
     name_of = player_rows.names_of(store, ids)
-    rows = ladder_rows.read_of_players(store, head.ladder, ids)
+    rows = ladder_rows.read_final_standings_of(store, head.ladder, ids)
     finals = [(season, FinalStanding(name_of[row.player], *row[1:])) for season, row in rows]
     return [{"season": season, **seen.final(final, rules)._asdict()} for season, final in finals]

@@ -136,7 +136,10 @@ class OpponentMatch(NamedTuple):
 
 def rated_matches(store: Store, head: Head, player: int, positions: list[int]) -> Iterator[OpponentMatch]:
     """The rated ones among a player's matches at these positions, in no fixed order."""
-    plan, lines = event_rows.read_plan(store, head, head.planned), rating_rows.read(store, head, positions)
+    plan, lines = (
+        event_rows.read_plan(store, head, head.planned),
+        rating_rows.read_journal_lines(store, head, positions),
+    )
     for block, rows in event_rows.read_blocks_at(store, head, positions):
         ids, c = plan.identity(block.ids), block.columns
         for match, position in enumerate(block.positions.tolist()):

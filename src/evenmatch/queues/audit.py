@@ -213,7 +213,7 @@ def _experiments(
     store: Store, head: Head, queue: str, period: tuple[int, int], matches: _PlayedMatches
 ) -> tuple[ExperimentAudit, ...]:
     """The comparisons of the experiments that ran in a period."""
-    ran = [QueueExperiment.of(row) for row in queue_sql.read_queue_experiments(store, head.ladder, queue, *period)]
+    ran = [QueueExperiment.of(row) for row in queue_sql.read_experiments(store, head.ladder, queue, *period)]
     if not ran:
         return ()
     read, (since, until) = matches.read(), period
@@ -395,7 +395,7 @@ class RecentOffer(NamedTuple):
 
 def recent(store: Store, ladder: int, limit: int) -> list[RecentOffer]:
     """A ladder's latest offers, newest first, at most `limit`."""
-    latest = queue_sql.read_latest(store, ladder, limit)
+    latest = queue_sql.read_latest_offers(store, ladder, limit)
     numbers = sorted({slot["ticket"] for offer in latest for slot in offer.chairs})
     stored = queue_sql.read_tickets(store, ladder, numbers)
     return [_recent(offer, stored) for offer in latest]

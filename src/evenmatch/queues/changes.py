@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from evenmatch.durations import SECOND
 from evenmatch.errors import ConflictError
-from evenmatch.ledger.ladder_rows import advance_each
+from evenmatch.ledger.ladder_rows import reserve_changes_of_each
 from evenmatch.ledger.store import Store
 from evenmatch.live.live_sql import LiveMatchBody, MatchSlot
 from evenmatch.live.slots import begin, fill_teams
@@ -40,7 +40,7 @@ class QueueChanges:
         setups  the ladder's queues if they are known; None: they are read
         """
         self.store, self.ladder, self.now = store, ladder, now
-        self.locks = advance_each(store, counts)
+        self.locks = reserve_changes_of_each(store, counts)
         self.first = self.locks[ladder]
         self.last = self.first + counts[ladder] - 1
         self.tickets: dict[int, TicketRow] = {}
@@ -138,9 +138,9 @@ class QueueChanges:
         with self.store.together(len(self._new)):
             queue_sql.move_tickets(self.store, self.ladder, self._moves, self.last)
             queue_sql.delete_seats(self.store, self.ladder, self._free - playlists.kept)
-            queue_sql.set_matches(self.store, self.ladder, self._seated)
+            queue_sql.set_seat_matches(self.store, self.ladder, self._seated)
             queue_sql.insert_offers(self.store, self.ladder, self._new)
-            queue_sql.update(self.store, self.ladder, self._changed.values())
+            queue_sql.update_offers(self.store, self.ladder, self._changed.values())
         for queue, struck in self._strikes.items():
             strike(self.store, self.ladder, sorted(struck), self.now, self._rules(queue))
 
@@ -203,7 +203,7 @@ class QueueChanges:
         begin(self.store, self.ladder, match_id, self.last, offer.queue, self.now, expires_at, match_body)
         if "policy" in body:
             formed = FormedMatch(match_id, offer.queue, self.now, body["policy"], _forecast(body))
-            queue_sql.insert_formed_matches(self.store, self.ladder, formed)
+            queue_sql.insert_formed_match(self.store, self.ladder, formed)
 
     def _fill(self, offer: OfferRow, match_id: str) -> bool:
         """Add the players to a live match; False if it has no room for them any more."""

@@ -109,7 +109,7 @@ class _Entrance:
         self.name, self.ladder, self._next = name, profile.ladder, first
         self._names = names
         players = _created(names)
-        self._penalties = queue_sql.read_waits(store, self.ladder, players, now)
+        self._penalties = queue_sql.read_penalty_ends(store, self.ladder, players, now)
         self._playing = queue_sql.read_ladder_seats(store, self.ladder, players)
         self._kept = kept_filters.read(store, self.ladder, players)
         self._level = profile.of(store, sorted(names), now)
@@ -274,7 +274,9 @@ class Joins:
 
     def _refuse_seated(self, name: str, seat: Seat, readable: Collection[str] | None) -> None:
         ladder = (
-            self._name if seat.ladder == self._ladder else ladder_rows.names(self._store, [seat.ladder])[seat.ladder]
+            self._name
+            if seat.ladder == self._ladder
+            else ladder_rows.ladder_names(self._store, [seat.ladder])[seat.ladder]
         )
         if seat.ladder != self._ladder and readable is not None and ladder not in readable:
             raise ConflictError(f"player {name!r} waits or plays on another ladder and cannot join")

@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from evenmatch.attributes import MAP
 from evenmatch.errors import ConflictError, UnknownNameError
-from evenmatch.ledger.ladder_rows import advance
+from evenmatch.ledger.ladder_rows import reserve_changes
 from evenmatch.ledger.store import Head, Store
 from evenmatch.live.slots import seat_on
 from evenmatch.matchmaking import Policy
@@ -22,7 +22,7 @@ from evenmatch.queues.requests import Join
 
 def read(store: Store, ladder: int, players: Sequence[int]) -> dict[int, QueueFilter]:
     """The filters of those of these players who keep one, by id."""
-    stored = queue_sql.read_queue_filters(store, ladder, players)
+    stored = queue_sql.read_filters(store, ladder, players)
     return {player: QueueFilter.from_data(json.loads(body)) for player, body in stored.items()}
 
 
@@ -84,14 +84,14 @@ def change(store: Store, head: Head, name: str, chosen: QueueFilter | None) -> l
         ) from None
     policies = {queue: setup.policy for queue, setup in stored_queues.read(store, ladder).items()}
     if chosen is None:
-        queue_sql.delete_queue_filters(store, ladder, player)
+        queue_sql.delete_filter(store, ladder, player)
     else:
         check_declared(f"player {name!r}", chosen, policies)
-        queue_sql.put_queue_filters(store, ladder, player, json.dumps(chosen.to_data(), sort_keys=True))
+        queue_sql.put_filter(store, ladder, player, json.dumps(chosen.to_data(), sort_keys=True))
     seat = seat_on(store, ladder, player)
     if seat is None or seat.ticket is None:
         return []
-    number = advance(store, ladder, 1)
+    number = reserve_changes(store, ladder, 1)
     row = queue_sql.read_tickets(store, ladder, [seat.ticket])[seat.ticket]
     own = {queue: policy for queue, policy in policies.items() if queue in row.party.queues}
     party = _with_filter(row.party, player, QueueFilter() if chosen is None else chosen, own)

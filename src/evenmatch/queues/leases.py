@@ -72,7 +72,7 @@ class Leases:
         """The leases whose names begin with a prefix, read at once, by name. Raises StoreError."""
         with self._guard:
             with self._database.read() as store:
-                stored_leases = queue_sql.read_all(store, prefix)
+                stored_leases = queue_sql.read_leases_named(store, prefix)
             now = self._clock()
             for name, stored in stored_leases.items():
                 seen = self._seen.get(name)
@@ -93,14 +93,14 @@ class Leases:
         with self._guard:
             self._seen.pop(name, None)
             with self._database.write() as store:
-                queue_sql.delete_leases(store, name, lease.beat)
+                queue_sql.delete_lease(store, name, lease.beat)
 
     def release(self, name: str) -> None:
         """Release a lease, so that another process can take it at once."""
         with self._guard:
             self._seen.pop(name, None)
             with self._database.write() as store:
-                queue_sql.release(store, name, self.owner)
+                queue_sql.release_lease(store, name, self.owner)
 
     def _is_alive(self, lease: Lease, now: float) -> bool:
         return lease.owner != NOBODY and now - lease.since < self.patience
@@ -114,13 +114,13 @@ class Leases:
 
     def _read(self, name: str, now: float, seen: Lease | None) -> Lease:
         with self._database.read() as store:
-            return _as_read(queue_sql.read_leases(store, name), now, seen)
+            return _as_read(queue_sql.read_lease(store, name), now, seen)
 
     def _take(self, name: str, now: float, known: Lease) -> bool:
         """Increment the heartbeat, unless another process did since `known` was read; return whether it worked."""
         wall = self._wall()
         with self._database.write() as store:
-            beat = queue_sql.take(store, name, self.owner, wall, (known.owner, known.beat))
+            beat = queue_sql.take_lease(store, name, self.owner, wall, (known.owner, known.beat))
         if beat is None:
             self._seen.pop(name, None)
         else:

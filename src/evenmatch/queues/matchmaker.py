@@ -15,7 +15,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 from evenmatch.durations import SECOND
 from evenmatch.errors import EvenmatchError
-from evenmatch.ledger.ladder_rows import advance
+from evenmatch.ledger.ladder_rows import reserve_changes
 from evenmatch.queues import queue_sql, stored_queues
 from evenmatch.queues.leases import POLL, Leases
 from evenmatch.queues.parties import JoinProfiles, Level
@@ -135,7 +135,7 @@ class Matchmaker:
             return
         database = self.queue_service.service.database
         with database.write() as store:
-            queue_sql.postpone(store, number, held_at, now, advance(store, number, 1))
+            queue_sql.postpone_tickets(store, number, held_at, now, reserve_changes(store, number, 1))
 
     def _catch_up(self, ladder: str, queue_state: QueueState, now: int) -> JoinProfiles:
         """Update the queue state from the database, and the levels of those who wait."""
@@ -238,8 +238,8 @@ class Matchmaker:
         self._pruned[ladder] = time.monotonic()
         database = self.queue_service.service.database
         with database.write() as store:
-            queue_sql.delete_older_than_tickets(store, number, now - KEPT)
-            queue_sql.delete_older_than_offers(store, number, now - KEPT)
+            queue_sql.delete_tickets_before(store, number, now - KEPT)
+            queue_sql.delete_offers_before(store, number, now - KEPT)
 
     def _release(self) -> None:
         for ladder in list(self._since):

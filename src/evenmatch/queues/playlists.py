@@ -73,7 +73,7 @@ class PlaylistMoves:
         missing = {entry.ladder for entry in entries} - locks.keys()
         if missing:
             raise MissingLocksError(missing)
-        states = queue_sql.read_states(self._store, entries)
+        states = queue_sql.read_ticket_states(self._store, entries)
         for row in self._rows.values():
             others = {
                 entry: states[entry]

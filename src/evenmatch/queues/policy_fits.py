@@ -59,7 +59,7 @@ class QueueArrivals(NamedTuple):
 
 def read(store: Store, ladder: int, setup: QueueSetup, now: int) -> QueueArrivals:
     """Read the tickets of a queue that were queued within a day before `now`."""
-    rows, every = queue_sql.read_since(store, ladder, now - KEPT, MOST_READ)
+    rows, every = queue_sql.read_tickets_since(store, ladder, now - KEPT, MOST_READ)
     fitting = [ticket for row in rows if (ticket := _ticket(row, setup)) is not None]
     joined = Tickets.of(fitting)
     counts = np.diff(joined.start) * every
@@ -239,7 +239,7 @@ class AutoPolicies:
         service, due = self._queue_service.service, []
         now = service.clock()
         with service.database.read() as store:
-            for ladder in sorted({ladder for ladder, _ in queue_sql.read_names(store)}):
+            for ladder in sorted({ladder for ladder, _ in queue_sql.read_queue_names(store)}):
                 head = store.head(ladder)
                 if Settings.read(head.settings).archived:
                     continue
@@ -247,7 +247,7 @@ class AutoPolicies:
                 for setup in stored_queues.read(store, head.ladder).values():
                     if setup.rules.target is None or setup.experiment is not None:
                         continue
-                    joined = queue_sql.count_since(store, head.ladder, now - KEPT) if joined is None else joined
+                    joined = queue_sql.count_tickets_since(store, head.ladder, now - KEPT) if joined is None else joined
                     if joined * setup.policy.team_size >= LEAST_JOINS:
                         due.append((ladder, setup, head.position))
         return [entry for entry in due if self._is_due(entry[0], entry[1].name, now)]

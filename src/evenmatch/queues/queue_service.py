@@ -220,7 +220,7 @@ class TicketNotifier:
 
         touched  tickets by the id of their ladder; those of other ladders are in the same playlists
         """
-        names = ladder_rows.names(store, sorted(touched)) if len(touched) > 1 else dict.fromkeys(touched, ladder)
+        names = ladder_rows.ladder_names(store, sorted(touched)) if len(touched) > 1 else dict.fromkeys(touched, ladder)
         by_name = {names[number]: sorted(listed) for number, listed in touched.items()}
         for name, numbers in by_name.items():
             self.announce(store, name, numbers)
@@ -291,8 +291,8 @@ class Heartbeats:
             try:
                 with self._database.write() as store:
                     number = store.head(ladder).ladder
-                    ladder_rows.lock(store, number)
-                    queue_sql.set_seen(store, number, sorted(numbers), self._clock())
+                    ladder_rows.lock_changes(store, number)
+                    queue_sql.set_heartbeats(store, number, sorted(numbers), self._clock())
             except StoreError as error:
                 failure = error
                 with self._guard:
@@ -412,7 +412,7 @@ class QueueService:
     def queues_elsewhere(self, ladder: str) -> list[tuple[str, str]]:
         """(ladder, queue) of every queue of the other ladders, ordered."""
         with self.service.database.read() as store:
-            return [named for named in queue_sql.read_names(store) if named[0] != ladder]
+            return [named for named in queue_sql.read_queue_names(store) if named[0] != ladder]
 
     def recent(self, ladder: str, limit: int) -> list[RecentOffer]:
         """The latest offers of a ladder's queues, newest first, at most `limit`."""
@@ -567,7 +567,7 @@ class QueueService:
         check_text("player name", player)
         with self.service.database.write(share_names=True) as store:
             head = store.head(ladder)
-            ladder_rows.lock(store, head.ladder)
+            ladder_rows.lock_changes(store, head.ladder)
             touched = kept_filters.change(store, head, player, chosen)
             self.service.note(store)
             self.notifier.announce(store, ladder, touched)
@@ -582,9 +582,9 @@ class QueueService:
         """Delete a player's strikes; return whether there were any: not for an unknown name."""
         with self.service.database.write() as store:
             number = store.head(ladder).ladder
-            ladder_rows.lock(store, number)
+            ladder_rows.lock_changes(store, number)
             ids = player_rows.ids_of(store, [player])
-            had = player in ids and queue_sql.delete_penalties(store, number, ids[player])
+            had = player in ids and queue_sql.delete_penalty(store, number, ids[player])
             if had:
                 self.service.note(store)
             return had

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from evenmatch.errors import ConflictError
 from evenmatch.experiment import ExperimentDesign
-from evenmatch.ledger.ladder_rows import advance
+from evenmatch.ledger.ladder_rows import reserve_changes
 from evenmatch.ledger.store import Store
 from evenmatch.policy import Policy
 from evenmatch.queues import queue_sql, stored_queues
@@ -29,7 +29,7 @@ def set_queue(
 ) -> QueueSetup:
     """Create or replace a queue: see QueueService.set_queue."""
     stored_queues.check_name(name)
-    change = advance(store, levels.ladder, 1)
+    change = reserve_changes(store, levels.ladder, 1)
     before = stored_queues.read(store, levels.ladder).get(name)
     given, chosen = stored_queues.with_auto(policy, QueueRules() if rules is None else rules, before)
     parsed = stored_queues.policy_of(given, levels.view.settings.team_size)
@@ -49,7 +49,7 @@ def replace_policy(store: Store, ladder: int, before: QueueSetup, policy: Policy
 
     Raises UnknownNameError or ConflictError if the queue was removed or changed since, or runs an experiment.
     """
-    change = advance(store, ladder, 1)
+    change = reserve_changes(store, ladder, 1)
     setup = stored_queues.find(stored_queues.read(store, ladder), before.name)
     if setup.experiment is not None:
         raise ConflictError(
@@ -67,7 +67,7 @@ def start_experiment(
     store: Store, ladder: int, name: str, policy: Mapping[str, object], design: Mapping[str, object], now: int
 ) -> QueueExperiment:
     """Start an experiment in a queue: see QueueService.start_experiment."""
-    change = advance(store, ladder, 1)
+    change = reserve_changes(store, ladder, 1)
     setup = stored_queues.find(stored_queues.read(store, ladder), name)
     second, made = second_policy(policy, setup.policy), ExperimentDesign.from_data(design)
     running = setup.experiment
@@ -78,21 +78,21 @@ def start_experiment(
             f"queue {name!r} runs an experiment since {iso_time(running.started_at)}; stop it before you start another"
         )
     experiment = QueueExperiment(change, name, now, None, made, setup.policy, second)
-    queue_sql.insert_queue_experiments(store, ladder, experiment.stored)
+    queue_sql.insert_experiment(store, ladder, experiment.stored)
     stored_queues.put(store, ladder, setup._replace(change=change))
     return experiment
 
 
 def stop_experiment(store: Store, ladder: int, name: str, now: int) -> QueueExperiment:
     """Stop the experiment of a queue: see QueueService.stop_experiment."""
-    change = advance(store, ladder, 1)
+    change = reserve_changes(store, ladder, 1)
     setup = stored_queues.find(stored_queues.read(store, ladder), name)
     if setup.experiment is None:
-        earlier = queue_sql.read_queue_experiments(store, ladder, name, 0, now)
+        earlier = queue_sql.read_experiments(store, ladder, name, 0, now)
         if not earlier:
             raise ConflictError(f"queue {name!r} runs no experiment")
         return QueueExperiment.of(earlier[0])  # the request was repeated
-    queue_sql.stop(store, ladder, name, now)
+    queue_sql.stop_experiment(store, ladder, name, now)
     stored_queues.put(store, ladder, setup._replace(change=change))
     return setup.experiment._replace(stopped_at=now)
 
@@ -104,7 +104,7 @@ def remove_queue(
     changes = QueueChanges(store, ladder, now, counts)
     setups = changes.setups
     stored_queues.find(setups, name)
-    open_tickets = [row for row in queue_sql.read_open(store, ladder) if name in row.party.queues]
+    open_tickets = [row for row in queue_sql.read_open_tickets(store, ladder) if name in row.party.queues]
     if open_tickets and not force:
         count = f"{len(open_tickets)} ticket{'s wait' if len(open_tickets) > 1 else ' waits'}"
         raise ConflictError(f"{count} in queue {name!r}; remove it when it is empty, or force the removal")
@@ -116,6 +116,6 @@ def remove_queue(
         if row.offer is None:
             changes.drop(row.ticket, row.party.players, reason)
     changes.keep()
-    queue_sql.delete_queues(store, ladder, name)
-    queue_sql.stop(store, ladder, name, now)
+    queue_sql.delete_queue(store, ladder, name)
+    queue_sql.stop_experiment(store, ladder, name, now)
     return RemovedQueue(len(open_tickets), changes.touched)

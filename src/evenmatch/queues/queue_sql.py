@@ -150,7 +150,7 @@ def read_changed_tickets(store: Store, ladder: int, after: int) -> list[TicketUp
     return [TicketUpdate(*row)._replace(party=_party(row[4])) for row in store.all(sql, WAITING, ladder, after)]
 
 
-def read_waiting(store: Store, ladder: int) -> list[TicketUpdate]:
+def read_waiting_tickets(store: Store, ladder: int) -> list[TicketUpdate]:
     """Every waiting ticket, in order of numbers. Reads all rows: for the first read."""
     sql = "SELECT ticket, change, queued_at, seen_at, body FROM ticket WHERE ladder = ? AND state = ? ORDER BY ticket"
     return [TicketUpdate(*row)._replace(party=_party(row[4])) for row in store.all(sql, ladder, WAITING)]
@@ -160,18 +160,18 @@ def _party(body: str | None) -> Party | None:
     return None if body is None else Party.read(body)
 
 
-def count_since(store: Store, ladder: int, since: int) -> int:
+def count_tickets_since(store: Store, ladder: int, since: int) -> int:
     """The number of tickets, in any state, that were queued at or after a time."""
     sql = "SELECT COUNT(*) FROM ticket WHERE ladder = ? AND queued_at >= ?"
     return int(store.all(sql, ladder, since)[0][0])
 
 
-def read_since(store: Store, ladder: int, since: int, most: int) -> tuple[list[TicketUpdate], int]:
+def read_tickets_since(store: Store, ladder: int, since: int, most: int) -> tuple[list[TicketUpdate], int]:
     """Tickets, in any state, that were queued at or after a time, in order of numbers, and of how many each is one.
 
     most  about how many are read: if there are more, those whose number is a multiple
     """
-    every = max(1, -(-count_since(store, ladder, since) // most))
+    every = max(1, -(-count_tickets_since(store, ladder, since) // most))
     sql = (
         "SELECT ticket, change, queued_at, seen_at, body FROM ticket WHERE ladder = ? AND queued_at >= ? "
         "AND ticket / ? * ? = ticket ORDER BY ticket"
@@ -180,7 +180,7 @@ def read_since(store: Store, ladder: int, since: int, most: int) -> tuple[list[T
     return [TicketUpdate(*row)._replace(party=_party(row[4])) for row in rows], every
 
 
-def read_open(store: Store, ladder: int) -> list[TicketRow]:
+def read_open_tickets(store: Store, ladder: int) -> list[TicketRow]:
     """Every ticket that waits or has an offer, here or elsewhere, in order of numbers. Reads all rows."""
     return [
         _ticket(row) for row in store.all(f"{_TICKET} AND state IN (?, ?, ?) ORDER BY ticket", ladder, *TICKETS_OPEN)
@@ -193,7 +193,7 @@ def read_playlists(store: Store, ladder: int, tickets: Sequence[int]) -> dict[in
     return {row[0]: _ticket(row) for row in rows}
 
 
-def read_states(store: Store, entries: Iterable[PlaylistTicket]) -> dict[PlaylistTicket, str]:
+def read_ticket_states(store: Store, entries: Iterable[PlaylistTicket]) -> dict[PlaylistTicket, str]:
     """The states of the existing tickets among these, of any ladders."""
     by_ladder: dict[int, list[int]] = {}
     for entry in sorted(set(entries)):
@@ -231,24 +231,24 @@ def set_party(store: Store, ladder: int, ticket: int, party: Party, change: int)
     store.run(sql, party.write(), change, ladder, ticket)
 
 
-def waiting_among(store: Store, ladder: int, tickets: Sequence[int]) -> set[int]:
+def read_waiting_among(store: Store, ladder: int, tickets: Sequence[int]) -> set[int]:
     """The numbers of the waiting tickets among these."""
     sql = "SELECT ticket FROM ticket WHERE ladder = ? AND state = ? AND ticket IN ({})"
     return {row[0] for row in store.among(sql, (ladder, WAITING), tickets)}
 
 
-def read_seen(store: Store, ladder: int, tickets: Sequence[int]) -> dict[int, int]:
+def read_heartbeats(store: Store, ladder: int, tickets: Sequence[int]) -> dict[int, int]:
     """The time of the last heartbeat of each waiting ticket among these, by number."""
     sql = "SELECT ticket, seen_at FROM ticket WHERE ladder = ? AND state = ? AND ticket IN ({})"
     return dict(store.among(sql, (ladder, WAITING), tickets))
 
 
-def set_seen(store: Store, ladder: int, tickets: Sequence[int], now: int) -> None:
+def set_heartbeats(store: Store, ladder: int, tickets: Sequence[int], now: int) -> None:
     """Write a heartbeat of each ticket; it gets no change number. Requires the ladder's change lock."""
     store.run_among("UPDATE ticket SET seen_at = ? WHERE ladder = ? AND ticket IN ({})", (now, ladder), tickets)
 
 
-def postpone(store: Store, ladder: int, since: int | None, now: int, change: int) -> None:
+def postpone_tickets(store: Store, ladder: int, since: int | None, now: int, change: int) -> None:
     """Shift the queueing times of open tickets so that the time from `since` to `now` does not count as waiting.
 
     since  None: no waiting time counts before now
@@ -261,7 +261,7 @@ def postpone(store: Store, ladder: int, since: int | None, now: int, change: int
     store.run(sql, until, now, now - until, change, ladder, *TICKETS_OPEN, now)
 
 
-def delete_older_than_tickets(store: Store, ladder: int, before: int, most: int = 2000) -> None:
+def delete_tickets_before(store: Store, ladder: int, before: int, most: int = 2000) -> None:
     """Delete finished tickets that were queued before a time, the oldest first, at most `most`."""
     sql = "SELECT ticket FROM ticket WHERE ladder = ? AND state IN (?, ?) AND queued_at < ? ORDER BY ticket LIMIT ?"
     old = [row[0] for row in store.all(sql, ladder, MATCHED, GONE, before, most)]
@@ -287,18 +287,18 @@ class StoredExperiment(NamedTuple):
 _QUEUE_EXPERIMENTS_COLUMNS = ("experiment", "queue", "started_at", "stopped_at", "body")
 
 
-def insert_queue_experiments(store: Store, ladder: int, experiment: StoredExperiment) -> None:
+def insert_experiment(store: Store, ladder: int, experiment: StoredExperiment) -> None:
     """Insert an experiment."""
     store.insert(live_schema.queue_experiment, ("ladder", *_QUEUE_EXPERIMENTS_COLUMNS), [(ladder, *experiment)])
 
 
-def stop(store: Store, ladder: int, queue: str, now: int) -> None:
+def stop_experiment(store: Store, ladder: int, queue: str, now: int) -> None:
     """End the running experiment of a queue, if there is one."""
     sql = "UPDATE queue_experiment SET stopped_at = ? WHERE ladder = ? AND queue = ? AND stopped_at IS NULL"
     store.run(sql, now, ladder, queue)
 
 
-def read_queue_experiments(store: Store, ladder: int, queue: str, since: int, until: int) -> list[StoredExperiment]:
+def read_experiments(store: Store, ladder: int, queue: str, since: int, until: int) -> list[StoredExperiment]:
     """The experiments of a queue that ran at some time from `since` until before `until`, the latest first."""
     sql = (
         f"SELECT {', '.join(_QUEUE_EXPERIMENTS_COLUMNS)} FROM queue_experiment "
@@ -330,36 +330,36 @@ def read_queues(store: Store, ladder: int) -> list[tuple[StoredQueue, StoredExpe
     ]
 
 
-def read_changes(store: Store, ladder: int) -> dict[str, int]:
+def read_queue_changes(store: Store, ladder: int) -> dict[str, int]:
     """The change number of each queue's present configuration, by queue name."""
     return dict(store.all("SELECT queue, change FROM queue WHERE ladder = ?", ladder))
 
 
-def read_rules(store: Store, ladder: int, queue: str) -> str | None:
+def read_queue_rules(store: Store, ladder: int, queue: str) -> str | None:
     """The rules of a queue as JSON; None: there is no such queue."""
     rows = store.all("SELECT rules FROM queue WHERE ladder = ? AND queue = ?", ladder, queue)
     return rows[0][0] if rows else None
 
 
-def read_all_rules(store: Store) -> list[tuple[str, str]]:
+def read_all_queue_rules(store: Store) -> list[tuple[str, str]]:
     """(ladder name, rules as JSON) of every queue of all ladders, ordered by ladder name."""
     sql = "SELECT l.name, q.rules FROM queue q JOIN ladder l ON l.ladder = q.ladder ORDER BY l.name"
     return [(ladder, rules) for ladder, rules in store.all(sql)]
 
 
-def read_names(store: Store) -> list[tuple[str, str]]:
+def read_queue_names(store: Store) -> list[tuple[str, str]]:
     """(ladder name, queue name) of every queue, ordered."""
     sql = "SELECT l.name, q.queue FROM queue q JOIN ladder l ON l.ladder = q.ladder ORDER BY l.name, q.queue"
     return [(ladder, queue) for ladder, queue in store.all(sql)]
 
 
-def put_queues(store: Store, ladder: int, queue: StoredQueue) -> None:
+def put_queue(store: Store, ladder: int, queue: StoredQueue) -> None:
     """Insert a queue, or replace the one with its name."""
     columns = ("ladder", "queue", "change", "policy", "rules")
     store.upsert(live_schema.queue, columns, [(ladder, *queue)])
 
 
-def delete_queues(store: Store, ladder: int, queue: str) -> None:
+def delete_queue(store: Store, ladder: int, queue: str) -> None:
     """Delete a queue."""
     store.run("DELETE FROM queue WHERE ladder = ? AND queue = ?", ladder, queue)
 
@@ -369,18 +369,18 @@ def ladders_with_queues(store: Store) -> list[int]:
     return [row[0] for row in store.all("SELECT DISTINCT ladder FROM queue")]
 
 
-def read_queue_filters(store: Store, ladder: int, players: Sequence[int]) -> dict[int, str]:
+def read_filters(store: Store, ladder: int, players: Sequence[int]) -> dict[int, str]:
     """The filters of those of these players who keep one, as JSON, by player id."""
     sql = "SELECT player, body FROM queue_filter WHERE ladder = ? AND player IN ({})"
     return dict(store.among(sql, (ladder,), players))
 
 
-def put_queue_filters(store: Store, ladder: int, player: int, body: str) -> None:
+def put_filter(store: Store, ladder: int, player: int, body: str) -> None:
     """Insert or replace a player's filter."""
     store.upsert(live_schema.queue_filter, ("ladder", "player", "body"), [(ladder, player, body)])
 
 
-def delete_queue_filters(store: Store, ladder: int, player: int) -> bool:
+def delete_filter(store: Store, ladder: int, player: int) -> bool:
     """Delete a player's filter; return whether there was one."""
     sql = "DELETE FROM queue_filter WHERE ladder = ? AND player = ? RETURNING player"
     return bool(store.all(sql, ladder, player))
@@ -435,7 +435,7 @@ class FormedMatch(NamedTuple):
 _FORMED_MATCHES_COLUMNS = ("match_id", "queue", "formed_at", "policy", "body")
 
 
-def insert_formed_matches(store: Store, ladder: int, match: FormedMatch) -> None:
+def insert_formed_match(store: Store, ladder: int, match: FormedMatch) -> None:
     """Insert a formed match."""
     row = (ladder, *match[:4], json.dumps(match.forecast, sort_keys=True))
     store.insert(live_schema.formed_match, ("ladder", *_FORMED_MATCHES_COLUMNS), [row])
@@ -450,7 +450,7 @@ def read_formed_matches(store: Store, ladder: int, queue: str, since: int, until
 
 
 OFFERS_OPEN, MADE, OFF = "open", "made", "off"
-AT_ONCE = 1000  # offers read at a time by `read_recent`
+AT_ONCE = 1000  # offers read at a time by `read_recent_offers`
 
 
 class OfferSlot(TypedDict):
@@ -536,7 +536,7 @@ def read_changed_offers(store: Store, ladder: int, after: int) -> list[OfferRow]
     return [_offer(row) for row in store.all(f"{_OFFER} AND change > ? ORDER BY change, offer", ladder, after)]
 
 
-def read_recent(store: Store, ladder: int, since: int) -> Iterator[OfferRow]:
+def read_recent_offers(store: Store, ladder: int, since: int) -> Iterator[OfferRow]:
     """Open offers, and offers made since a time that became matches, in order of changes, never many in memory."""
     sql = (
         f"{_OFFER} AND (state = ? OR (state = ? AND made_at >= ?)) "
@@ -548,12 +548,12 @@ def read_recent(store: Store, ladder: int, since: int) -> Iterator[OfferRow]:
         offer, change = rows[-1][:2]
 
 
-def read_latest(store: Store, ladder: int, limit: int) -> list[OfferRow]:
+def read_latest_offers(store: Store, ladder: int, limit: int) -> list[OfferRow]:
     """The latest offers in any state, newest first."""
     return [_offer(row) for row in store.all(f"{_OFFER} ORDER BY offer DESC LIMIT ?", ladder, limit)]
 
 
-def read_maps(store: Store, ladder: int, queue: str, limit: int) -> list[str]:
+def read_latest_maps(store: Store, ladder: int, queue: str, limit: int) -> list[str]:
     """The maps of the latest offers of a queue in any state, at most `limit`, the latest last."""
     sql = "SELECT body FROM offer WHERE ladder = ? AND queue = ? ORDER BY offer DESC LIMIT ?"
     bodies = [json.loads(row[0]) for row in store.all(sql, ladder, queue, limit)]
@@ -574,7 +574,7 @@ def insert_offers(store: Store, ladder: int, offers: Iterable[OfferRow]) -> None
     store.insert(live_schema.offer, ("ladder", *_OFFERS_COLUMNS), rows)
 
 
-def update(store: Store, ladder: int, offers: Iterable[OfferRow]) -> None:
+def update_offers(store: Store, ladder: int, offers: Iterable[OfferRow]) -> None:
     """Write the mutable columns of offers."""
     rows = [
         (ladder, offer.offer, offer.change, offer.state, offer.match_id, json.dumps(sorted(offer.said)))
@@ -583,7 +583,7 @@ def update(store: Store, ladder: int, offers: Iterable[OfferRow]) -> None:
     store.update(live_schema.offer, ("ladder", "offer"), ("change", "state", "match_id", "said"), rows)
 
 
-def delete_older_than_offers(store: Store, ladder: int, before: int, most: int = 2000) -> None:
+def delete_offers_before(store: Store, ladder: int, before: int, most: int = 2000) -> None:
     """Delete finished offers that were made before a time, the oldest first, at most `most`."""
     sql = "SELECT offer FROM offer WHERE ladder = ? AND state IN (?, ?) AND made_at < ? ORDER BY offer LIMIT ?"
     old = [row[0] for row in store.all(sql, ladder, MADE, OFF, before, most)]
@@ -614,7 +614,7 @@ def read_penalties(store: Store, ladder: int, players: Sequence[int]) -> dict[in
     return {row[0]: StoredPenalty(*row[1:]) for row in store.among(sql, (ladder,), players)}
 
 
-def read_waits(store: Store, ladder: int, players: Sequence[int], now: int) -> dict[int, int]:
+def read_penalty_ends(store: Store, ladder: int, players: Sequence[int], now: int) -> dict[int, int]:
     """When each of these players may queue again, by id; only players who still have to wait."""
     sql = "SELECT player, until FROM penalty WHERE ladder = ? AND until > ? AND player IN ({})"
     return dict(store.among(sql, (ladder, now), players))
@@ -626,7 +626,7 @@ def put_penalties(store: Store, ladder: int, penalties: Mapping[int, StoredPenal
     store.upsert(live_schema.penalty, ("ladder", *_PENALTIES_COLUMNS), rows)
 
 
-def delete_penalties(store: Store, ladder: int, player: int) -> bool:
+def delete_penalty(store: Store, ladder: int, player: int) -> bool:
     """Delete a player's penalty; return whether there was one."""
     sql = "DELETE FROM penalty WHERE ladder = ? AND player = ? RETURNING player"
     return bool(store.all(sql, ladder, player))
@@ -649,7 +649,7 @@ def read_seats(store: Store, players: Sequence[int]) -> dict[int, Seat]:
     return {row[0]: Seat(*row[1:]) for row in store.among(sql, (), players)}
 
 
-def read_with_ladders(store: Store, players: Sequence[int]) -> list[tuple[int, str, Seat]]:
+def read_seats_with_ladders(store: Store, players: Sequence[int]) -> list[tuple[int, str, Seat]]:
     """(player id, name of the ladder, seat) of those of these players who have one, ordered by player id."""
     sql = (
         "SELECT s.player, l.name, s.ladder, s.ticket, s.match_id FROM seat s JOIN ladder l ON l.ladder = s.ladder "
@@ -671,7 +671,7 @@ def move_seats(store: Store, players: Iterable[int], source: int, ladder: int, t
     store.run_among(sql, (ladder, ticket, source), sorted(players))
 
 
-def set_matches(store: Store, ladder: int, matches: Mapping[int, str]) -> None:
+def set_seat_matches(store: Store, ladder: int, matches: Mapping[int, str]) -> None:
     """Record which match players on this ladder play, by player id."""
     rows = [(player, ladder, match_id) for player, match_id in sorted(matches.items())]
     store.update(live_schema.seat, ("player", "ladder"), ("match_id",), rows)
@@ -682,13 +682,13 @@ def delete_seats(store: Store, ladder: int, players: Iterable[int]) -> None:
     store.run_among("DELETE FROM seat WHERE ladder = ? AND player IN ({})", (ladder,), sorted(players))
 
 
-def delete_of_match_seats(store: Store, ladder: int, match_id: str, players: Iterable[int]) -> None:
+def delete_seats_of_match(store: Store, ladder: int, match_id: str, players: Iterable[int]) -> None:
     """Delete the seats of players in a match; their seats elsewhere stay."""
     sql = "DELETE FROM seat WHERE ladder = ? AND match_id = ? AND player IN ({})"
     store.run_among(sql, (ladder, match_id), sorted(set(players)))
 
 
-def count_by_ladder(store: Store) -> list[Row]:
+def count_seats_by_ladder(store: Store) -> list[Row]:
     """(ladder id, waiting players, playing players, open matches with players) of each ladder with seats.
 
     With the seats that hold on one ladder only.
@@ -716,7 +716,7 @@ def insert_missing_ladder_seats(store: Store, ladder: int, players: Iterable[int
     store.upsert(live_schema.ladder_seat, _LADDER_SEATS_COLUMNS, rows, same=True)
 
 
-def delete_of_match_ladder_seats(store: Store, ladder: int, match_id: str, players: Iterable[int]) -> None:
+def delete_ladder_seats_of_match(store: Store, ladder: int, match_id: str, players: Iterable[int]) -> None:
     """Delete the seats of players in a match."""
     sql = "DELETE FROM ladder_seat WHERE ladder = ? AND match_id = ? AND player IN ({})"
     store.run_among(sql, (ladder, match_id), sorted(set(players)))
@@ -739,13 +739,13 @@ class StoredLease(NamedTuple):
     held_at: int | None
 
 
-def read_leases(store: Store, name: str) -> StoredLease:
+def read_lease(store: Store, name: str) -> StoredLease:
     """The lease of this name; owned by NOBODY, with no heartbeat, if it was never taken."""
     rows = store.all("SELECT owner, beat, held_at FROM lease WHERE name = ?", name)
     return StoredLease(*rows[0]) if rows else StoredLease(NOBODY, 0, None)
 
 
-def take(store: Store, name: str, owner: str, held_at: int, known: tuple[str, int]) -> int | None:
+def take_lease(store: Store, name: str, owner: str, held_at: int, known: tuple[str, int]) -> int | None:
     """Set the owner and increment the heartbeat, if the lease still has the (owner, heartbeat) `known`.
 
     Returns the new heartbeat; None: the lease has changed.
@@ -754,7 +754,7 @@ def take(store: Store, name: str, owner: str, held_at: int, known: tuple[str, in
     return rows[0][0] if rows else None
 
 
-def write_test(store: Store, name: str, held_at: int) -> None:
+def write_test_lease(store: Store, name: str, held_at: int) -> None:
     """Write a row that no process holds, to see whether the database takes it."""
     sql = (
         "INSERT INTO lease (name, owner, beat, held_at) VALUES (?, ?, 1, ?) "
@@ -763,7 +763,7 @@ def write_test(store: Store, name: str, held_at: int) -> None:
     store.run(sql, name, NOBODY, held_at)
 
 
-def read_all(store: Store, prefix: str) -> dict[str, StoredLease]:
+def read_leases_named(store: Store, prefix: str) -> dict[str, StoredLease]:
     """The leases whose names begin with a prefix, by name, in its order."""
     after = prefix[:-1] + chr(ord(prefix[-1]) + 1)
     sql = "SELECT name, owner, beat, held_at FROM lease WHERE name >= ? AND name < ? ORDER BY name"
@@ -771,11 +771,11 @@ def read_all(store: Store, prefix: str) -> dict[str, StoredLease]:
     return {row[0]: StoredLease(*row[1:]) for row in rows}
 
 
-def delete_leases(store: Store, name: str, beat: int) -> None:
+def delete_lease(store: Store, name: str, beat: int) -> None:
     """Delete a lease, unless its heartbeat has gone on."""
     store.run("DELETE FROM lease WHERE name = ? AND beat = ?", name, beat)
 
 
-def release(store: Store, name: str, owner: str) -> None:
+def release_lease(store: Store, name: str, owner: str) -> None:
     """Give the lease to NOBODY, if this owner has it."""
     store.run("UPDATE lease SET owner = ? WHERE name = ? AND owner = ?", NOBODY, name, owner)

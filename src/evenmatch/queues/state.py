@@ -212,13 +212,13 @@ class LadderOdds:
             self._rules = event_rows.read_plan(store, head, head.planned).last_rules
             self._row, self._state = {}, self._rules.newcomers(0)
         elif head.position != old.position:
-            later = event_rows.read_between(store, head.ladder, old.position, head.position)
+            later = event_rows.read_changes_between(store, head.ladder, old.position, head.position)
             if any(kind == Kind.SEASON for kind, _, _ in later):
                 self._row, self._state = {}, self._state[:0]
             for player in event_rows.changed_players(later).tolist():
                 self._row.pop(player, None)
         assert self._rules is not None
-        self._head, self._ladders = head, rating_rows.read_ladders(head, self._rules)
+        self._head, self._ladders = head, rating_rows.read_ladder_records(head, self._rules)
 
     @staticmethod
     def _is_replaced(old: Head, head: Head) -> bool:
@@ -319,9 +319,9 @@ class QueueState:
         since = now - round(self._meetings.longest(self.setups) * 1e6)
         offer_rows: Iterable[OfferRow]
         if self.change < 0:
-            offer_rows = queue_sql.read_recent(store, self.ladder, since)
+            offer_rows = queue_sql.read_recent_offers(store, self.ladder, since)
             matches = live_sql.read_open(store, self.ladder)
-            ticket_rows = queue_sql.read_waiting(store, self.ladder)
+            ticket_rows = queue_sql.read_waiting_tickets(store, self.ladder)
         else:
             offer_rows = queue_sql.read_changed_offers(store, self.ladder, self.change)
             matches = live_sql.read_changed(store, self.ladder, self.change)

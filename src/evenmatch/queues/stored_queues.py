@@ -200,7 +200,7 @@ def _setup(queue: StoredQueue, experiment: StoredExperiment | None) -> QueueSetu
 def ticks(store: Store) -> dict[str, float]:
     """The shortest tick among each ladder's queues, by ladder name; only ladders with queues."""
     shortest: dict[str, float] = {}
-    for ladder, rules in queue_sql.read_all_rules(store):
+    for ladder, rules in queue_sql.read_all_queue_rules(store):
         tick = QueueRules.from_data(json.loads(rules)).tick
         shortest[ladder] = min(shortest.get(ladder, tick), tick)
     return shortest
@@ -208,7 +208,7 @@ def ticks(store: Store) -> dict[str, float]:
 
 def rules_of(store: Store, ladder: int, queue: str) -> QueueRules:
     """The rules of a queue; the defaults if there is no such queue."""
-    rules = queue_sql.read_rules(store, ladder, queue)
+    rules = queue_sql.read_queue_rules(store, ladder, queue)
     return QueueRules() if rules is None else QueueRules.from_data(json.loads(rules))
 
 
@@ -217,7 +217,7 @@ def put(store: Store, ladder: int, setup: QueueSetup) -> None:
     policy, rules = (
         json.dumps(data, ensure_ascii=False, sort_keys=True) for data in (setup.policy.to_data(), setup.rules.to_data())
     )
-    queue_sql.put_queues(store, ladder, StoredQueue(setup.name, setup.change, policy, rules))
+    queue_sql.put_queue(store, ladder, StoredQueue(setup.name, setup.change, policy, rules))
 
 
 def find(known: Mapping[str, QueueSetup], name: str) -> QueueSetup:

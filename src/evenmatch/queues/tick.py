@@ -239,7 +239,7 @@ class MatchmakerTick:
         if not silent:
             return
         with self._database.read() as store:
-            seen = queue_sql.read_seen(store, queue_state.ladder, sorted(silent))
+            seen = queue_sql.read_heartbeats(store, queue_state.ladder, sorted(silent))
         for ticket, seen_at in seen.items():
             queue_state.held[ticket].seen_at = seen_at
             if seen_at < silent[ticket]:
@@ -334,7 +334,7 @@ class MatchmakerTick:
                 if offer.offer in decisions.off:
                     changes.call_off(offer, decisions.off[offer.offer])
             involved = {ticket for _, body in decisions.made for ticket in _tickets(body)} | decisions.dropped.keys()
-            waiting = queue_sql.waiting_among(store, queue_state.ladder, sorted(involved))
+            waiting = queue_sql.read_waiting_among(store, queue_state.ladder, sorted(involved))
             dropped = sorted(waiting & decisions.dropped.keys())
             for ticket in dropped:
                 changes.drop(ticket, queue_state.held[ticket].party.players, decisions.dropped[ticket])
@@ -354,7 +354,7 @@ class MatchmakerTick:
 
     def _unchanged(self, store: Store) -> set[str]:
         """The names of the queues whose configuration is the one in memory."""
-        stored = queue_sql.read_changes(store, self._state.ladder)
+        stored = queue_sql.read_queue_changes(store, self._state.ladder)
         return {name for name, setup in self._state.setups.items() if stored.get(name) == setup.change}
 
     def _choose_maps(self, store: Store, numbered: list[tuple[int, str, OfferBody]]) -> None:
@@ -363,7 +363,7 @@ class MatchmakerTick:
         for number, queue, body in numbered:
             if maps := body.get("maps"):
                 if queue not in played:
-                    played[queue] = queue_sql.read_maps(store, self._state.ladder, queue, REMEMBERED)
+                    played[queue] = queue_sql.read_latest_maps(store, self._state.ladder, queue, REMEMBERED)
                 seed = self._state.policy(queue, self._now).map_seed
                 body["map"] = choose_map(maps, played[queue], seed, number)
                 played[queue].append(body["map"])

@@ -146,8 +146,8 @@ def _linked(store: Store, ladder: int, rows: Collection[TicketRow]) -> dict[int,
     if not playlists:
         return {}
     entries = {entry for listed in playlists.values() for entry in listed}
-    states = queue_sql.read_states(store, entries)
-    names = ladder_rows.names(store, sorted({entry.ladder for entry in entries}))
+    states = queue_sql.read_ticket_states(store, entries)
+    names = ladder_rows.ladder_names(store, sorted({entry.ladder for entry in entries}))
     return {
         number: tuple(
             LinkedTicket(names[entry.ladder], entry.ticket, states.get(entry, queue_sql.GONE)) for entry in listed

@@ -94,7 +94,7 @@ def late(database: Database, ladder: str, matches: MatchTable) -> LateMatches:
         early = np.zeros(len(matches), np.bool_) if newest is None else matches.history.columns.time < newest
         rows = np.flatnonzero(early)
         ids = matches.match_id.take(pa.array(rows)).to_pylist()
-        present = event_rows.find(store, head, ids)
+        present = event_rows.find_events(store, head, ids)
     early[rows[[match_id in present for match_id in ids]]] = False
     return LateMatches(early, newest)
 
@@ -134,7 +134,7 @@ def import_matches(
         with database.write(patient=True) as store:
             head = store.lock(ladder)
             Settings.read(head.settings).check_open(ladder)
-            present = event_rows.find(store, head, batch.ids)
+            present = event_rows.find_events(store, head, batch.ids)
             taken = [
                 (index, reason) for index, reason in _taken(present, batch, ladder) if batch.ids[index] not in left_out
             ]
@@ -173,10 +173,10 @@ def _without_large(matches: MatchTable, limits: MatchLimits, *, skip_bad: bool) 
 
 def _checkpoint(store: Store, ladder: str) -> None:
     head = store.head(ladder)
-    if head.position - rating_rows.last_position(store, head) >= APART:
+    if head.position - rating_rows.last_checkpoint_position(store, head) >= APART:
         roster = rating_rows.read_roster(store, head, event_rows.read_plan(store, head, head.planned).last_rules)
-        if head.position - rating_rows.last_position(store, head) >= 4 * len(roster):
-            rating_rows.put_checkpoints(store, head.ladder, head.generation, roster)
+        if head.position - rating_rows.last_checkpoint_position(store, head) >= 4 * len(roster):
+            rating_rows.put_checkpoint(store, head.ladder, head.generation, roster)
 
 
 def _batches(matches: MatchTable, rated: bool) -> Iterator[Batch]:
@@ -235,13 +235,13 @@ def _twice(store: Store, matches: MatchTable) -> list[tuple[int, str]]:
 def _conflicts(store: Store, ladder: str, matches: MatchTable, rated: bool) -> list[tuple[int, str]]:
     """The matches whose ids are already used on the ladder with other content."""
     head = store.head(ladder)
-    if not head.position - len(event_rows.read_positions_corrections(store, head.ladder)):
+    if not head.position - len(event_rows.read_correction_positions(store, head.ladder)):
         return []
     names = np.array(matches.player_names, object)
     conflicts: list[tuple[int, str]] = []
     for first in range(0, len(matches), AT_ONCE):
         end = min(first + AT_ONCE, len(matches))
-        present = event_rows.find(store, head, matches.match_id.slice(first, end - first).to_pylist())
+        present = event_rows.find_events(store, head, matches.match_id.slice(first, end - first).to_pylist())
         if not present:
             continue
         batch = batch_of(matches, names, first, end, rated)

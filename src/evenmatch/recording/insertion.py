@@ -52,7 +52,7 @@ class InsertMatches:
         Raises ConflictError if the ladder has these matches already, or one with other content, and InputError for a
         match that no other match of the ladder ended after.
         """
-        batch, known = self.batch, event_rows.find(store, head, self.batch.ids)
+        batch, known = self.batch, event_rows.find_events(store, head, self.batch.ids)
         for match_id, digest in zip(batch.ids, batch.digests, strict=True):
             if match_id in known and known[match_id][1] != digest:
                 raise ConflictError(f"match {match_id!r} is on ladder {head.name!r} already, with other content")

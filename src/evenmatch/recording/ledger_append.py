@@ -171,7 +171,7 @@ def append(
     entry = LedgerEntry(positions, counted_at, [None] * len(batch), requested, ids, rated.journal_lines())
     with store.together(len(slot_ids)):
         insert(store, head, batch, entry, now, head.generation)
-        rating_rows.put_player_states(store, head.ladder, head.generation, roster)
+        rating_rows.put_states(store, head.ladder, head.generation, roster)
         learned = roster.ladders.tobytes()
         rating_rows.set_rated(store, head.ladder, head.generation, time=roster.time, learned=learned)
         if roster.sample is not before:
@@ -223,7 +223,7 @@ def insert(store: Store, head: Head, batch: Batch, entry: LedgerEntry, now: int,
     sizes = np.diff(history.match_slots)
     slots = entry.ids[history.columns.player], np.repeat(entry.positions, sizes), np.repeat(batch.played_at, sizes)
     event_rows.insert_matches(store, head.ladder, columns, now, generation)
-    event_rows.insert(store, head.ladder, *slots)
+    event_rows.insert_appearances(store, head.ladder, *slots)
     ladder_rows.set_position(store, head.ladder, int(entry.positions[-1]), seal)
 
 

@@ -216,7 +216,7 @@ def read_ahead(store: Store, head: Head, memory: PlayerStateCache, rules: Rules,
     transaction = StateTransaction(memory, head)
     transaction.later = later_events(store, head, transaction.after)
     ids, names = memory.names(head.names, wanted)
-    new_ids, new_names = player_rows.known(store, [name for name in wanted if name not in ids])
+    new_ids, new_names = player_rows.find_known(store, [name for name in wanted if name not in ids])
     ids |= new_ids
     players = np.unique(np.array(list(ids.values()), np.int64))
     roster = transaction.roster(store, rules, players)

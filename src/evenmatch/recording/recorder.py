@@ -485,7 +485,7 @@ def record(
 
 def _checkpoint(store: Store, head: Head, plan: Plan) -> None:
     """Store a checkpoint if many more events than players have come since the last one."""
-    if head.position - rating_rows.last_position(store, head) >= 4 * rating_rows.count_player_states(store, head):
-        rating_rows.put_checkpoints(
+    if head.position - rating_rows.last_checkpoint_position(store, head) >= 4 * rating_rows.count_states(store, head):
+        rating_rows.put_checkpoint(
             store, head.ladder, head.generation, rating_rows.read_roster(store, head, plan.last_rules)
         )

@@ -30,11 +30,13 @@ def look_up(store: Store, head: Head, ids: Sequence[str], after: int) -> Recordi
         "SELECT match_id, CAST(NULL AS bigint), CAST(NULL AS bytea) FROM live "
         "WHERE ladder = ? AND state = ? AND match_id IN ({})"
     )
-    statements = [event_rows.by_id(store, head, ids), store.rows.by_key(live, (head.ladder, OPEN), ids)]
+    statements = [event_rows.events_by_id(store, head, ids), store.rows.by_key(live, (head.ladder, OPEN), ids)]
     if after < head.position:
         statements.append(_later(head, after))
     known, open_matches, *others = store.each(statements)
-    return RecordingLookup(event_rows.digests(known), [row[0] for row in open_matches], others[0] if others else ())
+    return RecordingLookup(
+        event_rows.event_digests(known), [row[0] for row in open_matches], others[0] if others else ()
+    )
 
 
 def later_events(store: Store, head: Head, after: int) -> Sequence[Row]:

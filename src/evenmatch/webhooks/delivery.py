@@ -54,7 +54,7 @@ log = logging.getLogger(__name__)
 
 def count(store: Store, hook: Webhook, error: str | None, now: int) -> None:
     """Count an attempt; pause the webhook if it keeps failing, resume it after a success. error: None: it arrived."""
-    known = webhook_sql.read_webhook_failures(store, hook.webhook)
+    known = webhook_sql.read_failures(store, hook.webhook)
     if error is None:
         if known is not None:
             resume(store, hook, known, now)
@@ -67,12 +67,12 @@ def count(store: Store, hook: Webhook, error: str | None, now: int) -> None:
         paused_at = now
         _tell(store, hook, "webhook.paused", {"failures": failures, "error": error}, now)
     probe_at = None if paused_at is None else _next_probe(paused_at, now)
-    webhook_sql.put(store, hook.webhook, WebhookFailures(failures, failed_at, paused_at, probe_at))
+    webhook_sql.put_failures(store, hook.webhook, WebhookFailures(failures, failed_at, paused_at, probe_at))
 
 
 def resume(store: Store, hook: Webhook, known: WebhookFailures, now: int) -> None:
     """Forget the failures of a webhook after a success, so that it is not paused any more."""
-    webhook_sql.delete_webhook_failures(store, hook.webhook)
+    webhook_sql.delete_failures(store, hook.webhook)
     if known.paused_at is not None:
         _tell(store, hook, "webhook.resumed", {"failures": known.failures}, now)
 
@@ -110,9 +110,9 @@ class DeliveryOutcome(NamedTuple):
 
 def keep(store: Store, ladder: int, hook: Webhook, before: Cursor, found: NewEvents, now: int) -> int:
     """Write a webhook's new deliveries and its cursor, unless another process already did; return their number."""
-    if webhook_sql.read_webhooks(store, hook.webhook) is None:
+    if webhook_sql.read_webhook(store, hook.webhook) is None:
         return 0
-    if not webhook_sql.move(store, ladder, hook.webhook, before, found.upto):
+    if not webhook_sql.move_cursor(store, ladder, hook.webhook, before, found.upto):
         return 0
     wanted = [(event, body) for event, body in found.told if event in hook.events]
     webhook_sql.insert_deliveries(store, hook.webhook, wanted, now)
@@ -121,7 +121,7 @@ def keep(store: Store, ladder: int, hook: Webhook, before: Cursor, found: NewEve
 
 def note(store: Store, due: DueDelivery, hook: Webhook | None, outcome: DeliveryOutcome, now: int) -> None:
     """Record the outcome of an attempt. hook: the webhook of the delivery; None: it was removed."""
-    if hook is not None and webhook_sql.read_webhooks(store, hook.webhook) is not None:
+    if hook is not None and webhook_sql.read_webhook(store, hook.webhook) is not None:
         count(store, hook, outcome.error, now)
     next_at = None
     if outcome.error is not None and not outcome.is_final:
@@ -143,9 +143,9 @@ def retry_at(delivery: int, attempts: int, now: int) -> int | None:
 
 def give_up_paused(store: Store, now: int) -> None:
     """Make the deliveries that have waited for a paused webhook for a day dead."""
-    for webhook, failures in webhook_sql.read_all_webhook_failures(store).items():
+    for webhook, failures in webhook_sql.read_all_failures(store).items():
         if failures.paused_at is not None:
-            webhook_sql.give_up(store, webhook, now - PAUSE_KEPT_FOR, GIVEN_UP)
+            webhook_sql.give_up_deliveries(store, webhook, now - PAUSE_KEPT_FOR, GIVEN_UP)
 
 
 def prune(store: Store, after: int, now: int) -> tuple[int, int | None]:
@@ -154,7 +154,7 @@ def prune(store: Store, after: int, now: int) -> tuple[int, int | None]:
     Returns their count and the number after which the next page begins; None: no more pages. The very last delivery
     always stays, because SQLite would otherwise assign its number again.
     """
-    page = webhook_sql.read_times(store, after, PAGE)
+    page = webhook_sql.read_delivery_times(store, after, PAGE)
     old = [row.delivery for row in page if row.next_at is None and _is_old(row.made_at, row.delivered_at, now)]
     webhook_sql.delete_deliveries(store, old)
     is_last = len(page) < PAGE or page[-1].made_at > now - KEPT
@@ -438,7 +438,7 @@ class Deliverer:
         hooks = webhook_sql.read_all_webhooks(store)
         if not hooks:
             return []
-        changes, cursors = ladder_rows.last_changes(store), webhook_sql.read_all_webhook_cursors(store)
+        changes, cursors = ladder_rows.last_changes(store), webhook_sql.read_cursors(store)
         batches = []
         for head in store.heads():
             end = Cursor(head.position, changes.get(head.ladder, 0))
@@ -479,14 +479,14 @@ class Deliverer:
         """All webhooks, and the due deliveries of those that have a free slot."""
         with self._database.read() as store:
             hooks = {hook.webhook: hook for hook in webhook_sql.read_all_webhooks(store)}
-            failures = webhook_sql.read_all_webhook_failures(store)
+            failures = webhook_sql.read_all_failures(store)
             self._slots.set_failing(hook for number, hook in hooks.items() if number in failures)
             without = [
                 number
                 for number, hook in hooks.items()
                 if waits(failures.get(number), time) or not self._slots.has_room(hook)
             ]
-            return hooks, webhook_sql.read_due(store, time, without, 2 * RECEIVER, 4 * AT_ONCE)
+            return hooks, webhook_sql.read_due_deliveries(store, time, without, 2 * RECEIVER, 4 * AT_ONCE)
 
     def finish(self) -> int:
         """Wait for all deliveries in flight and record their outcome; return the number delivered."""

@@ -35,7 +35,7 @@ def news(store: Store, head: Head, after: Cursor, change: int, wanted: frozenset
     head, change  as read in this transaction
     """
     is_behind = after.position < head.position
-    rows = event_rows.read_after(store, head.ladder, after.position, TOGETHER) if is_behind else []
+    rows = event_rows.read_events_after(store, head.ladder, after.position, TOGETHER) if is_behind else []
     bodies = [*_of_ledger(store, head, rows, wanted), *_of_queues(store, head, after, change, wanted)]
     upto = Cursor(rows[-1][0] if rows else after.position, change)
     return NewEvents(upto, [(event, write({"event": event, "ladder": head.name, **body})) for event, body in bodies])

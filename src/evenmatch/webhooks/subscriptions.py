@@ -64,10 +64,10 @@ class Webhooks:
             heads = store.heads() if ladder is None else [store.head(ladder)]
             if sum(hook.ladder == ladder for hook in webhook_sql.read_all_webhooks(store)) >= HOOKS:
                 raise InputError(f"there are {HOOKS} webhooks for {ladder or 'all ladders'} already; remove one first")
-            number = webhook_sql.insert_webhooks(store, ladder, url, shown.encode(), chosen, now)
+            number = webhook_sql.insert_webhook(store, ladder, url, shown.encode(), chosen, now)
             changes = ladder_rows.last_changes(store)
             cursors = {head.ladder: Cursor(head.position, changes.get(head.ladder, 0)) for head in heads}
-            webhook_sql.insert_webhook_cursors(store, number, cursors)
+            webhook_sql.insert_cursors(store, number, cursors)
             self.service.note(store, str(number))
             created = _find(store, number)
         return created, shown
@@ -88,23 +88,23 @@ class Webhooks:
         database, now = self.service.database, self._now()
         with database.write() as store:
             removed = _find(store, webhook)
-            webhook_sql.set_removed_at(store, webhook, now)
-            webhook_sql.delete_webhook_cursors(store, webhook)
-            webhook_sql.delete_webhook_failures(store, webhook)
-            webhook_sql.cancel_pending(store, webhook, REMOVED)
+            webhook_sql.set_webhook_removed_at(store, webhook, now)
+            webhook_sql.delete_cursors(store, webhook)
+            webhook_sql.delete_failures(store, webhook)
+            webhook_sql.cancel_deliveries(store, webhook, REMOVED)
             self.service.note(store)
         return removed
 
     def failures(self) -> dict[int, WebhookFailures]:
         """The failures of all webhooks whose last attempt failed, and their pauses."""
         with self.service.database.read() as store:
-            return webhook_sql.read_all_webhook_failures(store)
+            return webhook_sql.read_all_failures(store)
 
     def resume(self, webhook: int) -> Webhook:
         """End the pause of a webhook, so that its deliveries are sent; return it. Raises UnknownNameError."""
         with self.service.database.write() as store:
             resumed = _find(store, webhook)
-            webhook_sql.delete_webhook_failures(store, webhook)
+            webhook_sql.delete_failures(store, webhook)
             self.service.note(store)
         return resumed
 
@@ -121,18 +121,18 @@ class Webhooks:
         database = self.service.database
         with database.read() as store:
             _find(store, webhook)
-            return tuple(webhook_sql.read_page(store, webhook, state, upto, max(1, min(limit, MOST))))
+            return tuple(webhook_sql.read_delivery_page(store, webhook, state, upto, max(1, min(limit, MOST))))
 
     def redeliver(self, delivery: int) -> Delivery:
         """Send a delivery again as soon as possible, whatever its state. Raises UnknownNameError, ConflictError."""
         database, now = self.service.database, self._now()
         with database.write() as store:
-            stored = webhook_sql.read_deliveries(store, delivery)
+            stored = webhook_sql.read_delivery(store, delivery)
             if stored is None:
                 raise UnknownNameError("delivery", str(delivery), [])
-            if webhook_sql.read_webhooks(store, stored.webhook) is None:
+            if webhook_sql.read_webhook(store, stored.webhook) is None:
                 raise ConflictError(f"delivery {delivery} belongs to a removed webhook and cannot be sent again")
-            webhook_sql.restart(store, delivery, now)
+            webhook_sql.restart_delivery(store, delivery, now)
             self.service.note(store)
         return replace(stored, attempts=0, next_at=now, delivered_at=None, error=None)
 
@@ -149,7 +149,7 @@ REMOVED = "the webhook was removed"
 
 
 def _find(store: Store, webhook: int) -> Webhook:
-    known = webhook_sql.read_webhooks(store, webhook)
+    known = webhook_sql.read_webhook(store, webhook)
     if known is None:
         raise UnknownNameError(
             "webhook", str(webhook), [str(hook.webhook) for hook in webhook_sql.read_all_webhooks(store)]

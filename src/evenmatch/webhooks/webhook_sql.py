@@ -40,13 +40,13 @@ def read_all_webhooks(store: Store) -> list[Webhook]:
     return [_webhook(row) for row in store.all(f"{_WEBHOOKS_READ} ORDER BY webhook")]
 
 
-def read_webhooks(store: Store, webhook: int) -> Webhook | None:
+def read_webhook(store: Store, webhook: int) -> Webhook | None:
     """The webhook of this number; None if there is none, or it was removed."""
     rows = store.all(f"{_WEBHOOKS_READ} AND webhook = ?", webhook)
     return _webhook(rows[0]) if rows else None
 
 
-def insert_webhooks(store: Store, ladder: str | None, url: str, secret: bytes, events: Sequence[str], now: int) -> int:
+def insert_webhook(store: Store, ladder: str | None, url: str, secret: bytes, events: Sequence[str], now: int) -> int:
     """Insert a new webhook and return its number. Raises SecretError."""
     sql = "INSERT INTO webhook (ladder, url, secret, events, created_at) VALUES (?, ?, ?, ?, ?) RETURNING webhook"
     number: int = store.all(sql, ladder, url, b"", json.dumps(events), now)[0][0]
@@ -59,12 +59,12 @@ def set_secret(store: Store, webhook: int, secret: bytes) -> None:
     _write_secret(store, webhook, secret_checks.sealer(store), secret)
 
 
-def set_removed_at(store: Store, webhook: int, now: int) -> None:
+def set_webhook_removed_at(store: Store, webhook: int, now: int) -> None:
     """Mark a webhook as removed, and delete its secret."""
     store.run("UPDATE webhook SET removed_at = ?, secret = ? WHERE webhook = ?", now, b"", webhook)
 
 
-def reseal(store: Store, old: Sealer, new: Sealer) -> None:
+def reseal_webhooks(store: Store, old: Sealer, new: Sealer) -> None:
     """Seal all secrets with another master secret."""
     for webhook, sealed in store.all("SELECT webhook, secret FROM webhook WHERE removed_at IS NULL"):
         _write_secret(store, webhook, new, old.open(bytes(sealed), _TABLE, webhook))
@@ -138,19 +138,19 @@ class DeliveryTimes(NamedTuple):
     delivered_at: int | None
 
 
-def read_deliveries(store: Store, delivery: int) -> Delivery | None:
+def read_delivery(store: Store, delivery: int) -> Delivery | None:
     """The delivery of this number; None if there is none."""
     rows = store.all(f"{_DELIVERIES_READ} delivery = ?", delivery)
     return Delivery(*rows[0]) if rows else None
 
 
-def read_page(store: Store, webhook: int, state: str | None, before: int, limit: int) -> list[Delivery]:
+def read_delivery_page(store: Store, webhook: int, state: str | None, before: int, limit: int) -> list[Delivery]:
     """The deliveries of a webhook with smaller numbers than `before`, newest first. state: of STATES; None: all."""
     where = f"{_DELIVERIES_READ} webhook = ? AND delivery < ? AND {'1 = 1' if state is None else _STATES[state]}"
     return [Delivery(*row) for row in store.all(f"{where} ORDER BY delivery DESC LIMIT ?", webhook, before, limit)]
 
 
-def read_due(store: Store, now: int, without: Sequence[int], each: int, most: int) -> list[DueDelivery]:
+def read_due_deliveries(store: Store, now: int, without: Sequence[int], each: int, most: int) -> list[DueDelivery]:
     """Due deliveries, oldest first, without those of some webhooks: at most `each` of one and `most` in total."""
     others = f" AND webhook NOT IN ({', '.join('?' * len(without))})" if without else ""
     sql = (
@@ -162,7 +162,7 @@ def read_due(store: Store, now: int, without: Sequence[int], each: int, most: in
     return sorted(DueDelivery(*row) for row in store.among(wanted, (), chosen))
 
 
-def read_times(store: Store, after: int, limit: int) -> list[DeliveryTimes]:
+def read_delivery_times(store: Store, after: int, limit: int) -> list[DeliveryTimes]:
     """The times of the first `limit` deliveries with larger numbers than `after`, by number, without the very last."""
     sql = (
         "SELECT delivery, made_at, next_at, delivered_at FROM delivery WHERE delivery > ? "
@@ -171,13 +171,13 @@ def read_times(store: Store, after: int, limit: int) -> list[DeliveryTimes]:
     return [DeliveryTimes(*row) for row in store.all(sql, after, limit)]
 
 
-def count_waiting(store: Store) -> int:
+def count_waiting_deliveries(store: Store) -> int:
     """The number of deliveries that wait for their next attempt."""
     count: int = store.all("SELECT COUNT(*) FROM delivery WHERE next_at IS NOT NULL")[0][0]
     return count
 
 
-def count_dead(store: Store) -> int:
+def count_dead_deliveries(store: Store) -> int:
     """The number of deliveries that were given up."""
     sql = "SELECT COUNT(*) FROM delivery WHERE next_at IS NULL AND delivered_at IS NULL"
     count: int = store.all(sql)[0][0]
@@ -202,7 +202,7 @@ def count_attempt(
     )
 
 
-def restart(store: Store, delivery: int, next_at: int) -> None:
+def restart_delivery(store: Store, delivery: int, next_at: int) -> None:
     """Make a delivery pending again, without attempts, whatever its state."""
     store.run(
         "UPDATE delivery SET attempts = 0, next_at = ?, delivered_at = NULL, error = NULL WHERE delivery = ?",
@@ -210,12 +210,12 @@ def restart(store: Store, delivery: int, next_at: int) -> None:
     )
 
 
-def cancel_pending(store: Store, webhook: int, error: str) -> None:
+def cancel_deliveries(store: Store, webhook: int, error: str) -> None:
     """Make the pending deliveries of a webhook dead, with this error."""
     store.run("UPDATE delivery SET next_at = NULL, error = ? WHERE webhook = ? AND next_at IS NOT NULL", error, webhook)
 
 
-def give_up(store: Store, webhook: int, before: int, error: str) -> None:
+def give_up_deliveries(store: Store, webhook: int, before: int, error: str) -> None:
     """Make the pending deliveries of a webhook that were created before this time dead, with this error."""
     store.run(
         "UPDATE delivery SET next_at = NULL, error = ? WHERE webhook = ? AND next_at IS NOT NULL AND made_at < ?",
@@ -238,19 +238,19 @@ class Cursor(NamedTuple):
     change: int
 
 
-def read_all_webhook_cursors(store: Store) -> dict[tuple[int, int], Cursor]:
+def read_cursors(store: Store) -> dict[tuple[int, int], Cursor]:
     """All cursors by (ladder, webhook)."""
     rows = store.all("SELECT ladder, webhook, position, change FROM told")
     return {row[:2]: Cursor(*row[2:]) for row in rows}
 
 
-def insert_webhook_cursors(store: Store, webhook: int, cursors: Mapping[int, Cursor]) -> None:
+def insert_cursors(store: Store, webhook: int, cursors: Mapping[int, Cursor]) -> None:
     """Insert the cursors of a new webhook, by ladder."""
     rows = [(ladder, webhook, *cursor) for ladder, cursor in cursors.items()]
     store.insert(live_schema.told, _WEBHOOK_CURSORS_COLUMNS, rows)
 
 
-def move(store: Store, ladder: int, webhook: int, before: Cursor, after: Cursor) -> bool:
+def move_cursor(store: Store, ladder: int, webhook: int, before: Cursor, after: Cursor) -> bool:
     """Move a webhook's cursor if it stands at `before`; without a row, it stands at 0, 0. Return whether it did."""
     store.upsert(live_schema.told, _WEBHOOK_CURSORS_COLUMNS, [(ladder, webhook, 0, 0)], same=True)
     moved = store.all(
@@ -261,7 +261,7 @@ def move(store: Store, ladder: int, webhook: int, before: Cursor, after: Cursor)
     return bool(moved)
 
 
-def delete_webhook_cursors(store: Store, webhook: int) -> None:
+def delete_cursors(store: Store, webhook: int) -> None:
     """Delete all cursors of a webhook."""
     store.run("DELETE FROM told WHERE webhook = ?", webhook)
 
@@ -284,30 +284,30 @@ class WebhookFailures(NamedTuple):
     probe_at: int | None = None
 
 
-def read_all_webhook_failures(store: Store) -> dict[int, WebhookFailures]:
+def read_all_failures(store: Store) -> dict[int, WebhookFailures]:
     """The failures of all webhooks that have any."""
     rows = store.all("SELECT webhook, failures, failed_at, paused_at, probe_at FROM webhook_failure")
     return {row[0]: WebhookFailures(*row[1:]) for row in rows}
 
 
-def read_webhook_failures(store: Store, webhook: int) -> WebhookFailures | None:
+def read_failures(store: Store, webhook: int) -> WebhookFailures | None:
     """The failures of a webhook; None if its last attempt succeeded, or there was none."""
     sql = "SELECT failures, failed_at, paused_at, probe_at FROM webhook_failure WHERE webhook = ?"
     rows = store.all(sql, webhook)
     return WebhookFailures(*rows[0]) if rows else None
 
 
-def count_paused(store: Store) -> int:
+def count_paused_webhooks(store: Store) -> int:
     """The number of paused webhooks."""
     count: int = store.all("SELECT COUNT(*) FROM webhook_failure WHERE paused_at IS NOT NULL")[0][0]
     return count
 
 
-def put(store: Store, webhook: int, failures: WebhookFailures) -> None:
+def put_failures(store: Store, webhook: int, failures: WebhookFailures) -> None:
     """Insert or replace the failures of a webhook."""
     store.upsert(live_schema.webhook_failure, _WEBHOOK_FAILURES_COLUMNS, [(webhook, *failures)])
 
 
-def delete_webhook_failures(store: Store, webhook: int) -> None:
+def delete_failures(store: Store, webhook: int) -> None:
     """Delete the failures of a webhook."""
     store.run("DELETE FROM webhook_failure WHERE webhook = ?", webhook)

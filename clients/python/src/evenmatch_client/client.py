@@ -107,7 +107,7 @@ class _Settings:
         )
 
     def _ask(self, call: Call[T]) -> Conversation[T]:
-        """Send a request until it is answered; a job is waited for."""
+        """Send a request until it is answered, for `patience` seconds."""
         until, pause = time.monotonic() + self.patience + call.wait, FIRST_PAUSE
         while True:
             outcome = yield call

@@ -24,19 +24,17 @@ from evenmatch.http.waiting_requests import until
 from evenmatch.jobs.jobs import Job
 from evenmatch.jobs.tasks import RebuildTask, Task, VerifyTask
 
-router_jobs = APIRouter(prefix="/v1", tags=["jobs"])
+router = APIRouter(prefix="/v1", tags=["jobs"])
 Wait = Annotated[float, Query(ge=0, le=60, description="Seconds to wait for the end of the job.")]
 
 
-@router_jobs.post(
-    "/ladders/{ladder:text}/rebuild", response_model=JobOut, status_code=202, operation_id="rebuild_ladder"
-)
+@router.post("/ladders/{ladder:text}/rebuild", response_model=JobOut, status_code=202, operation_id="rebuild_ladder")
 async def rebuild_ladder(ladder: str, request: Request, caller: Admin) -> Response:
     """Recompute a ladder's ratings from its ledger, as a job; if one is running, return it."""
     return await _begun(request, RebuildTask(ladder), audit_entry(request, caller, "ladder.rebuilt", ladder))
 
 
-@router_jobs.post("/ladders/{ladder:text}/verify", response_model=JobOut, status_code=202, operation_id="verify_ladder")
+@router.post("/ladders/{ladder:text}/verify", response_model=JobOut, status_code=202, operation_id="verify_ladder")
 async def verify_ladder(ladder: str, request: Request, caller: Admin) -> Response:
     """Compare a ladder's ratings with a replay of its ledger, bit for bit, as a job; if one is running, return it."""
     return await _begun(request, VerifyTask(ladder), audit_entry(request, caller, "ladder.verified", ladder))
@@ -59,7 +57,7 @@ def _find(site: Site, caller: Caller, job: str) -> Job:
     return current
 
 
-@router_jobs.delete("/jobs/{job}", response_model=JobOut, status_code=202, operation_id="cancel_job")
+@router.delete("/jobs/{job}", response_model=JobOut, status_code=202, operation_id="cancel_job")
 async def cancel_job(job: str, request: Request, caller: AnyAdmin) -> Response:
     """Cancel a running job: it ends soon and changes nothing, unless it was done just before.
 
@@ -74,7 +72,7 @@ async def cancel_job(job: str, request: Request, caller: AnyAdmin) -> Response:
     return accepted(await site.work(cancel))
 
 
-@router_jobs.get("/jobs/{job}", response_model=JobOut, operation_id="get_job")
+@router.get("/jobs/{job}", response_model=JobOut, operation_id="get_job")
 async def get_job(job: str, request: Request, caller: AnyAdmin, wait: Wait = 0.0) -> Response:
     """A job and its progress; with `wait`, return when it has ended."""
     site = site_of(request)
@@ -91,7 +89,7 @@ async def get_job(job: str, request: Request, caller: AnyAdmin, wait: Wait = 0.0
     return read(request, job_out(status))
 
 
-@router_jobs.get("/jobs", response_model=JobsPage, operation_id="list_jobs")
+@router.get("/jobs", response_model=JobsPage, operation_id="list_jobs")
 async def list_jobs(
     request: Request, caller: AnyAdmin, ladder: str | None = None, limit: Limit = 50, cursor: Cursor = None
 ) -> Response:
@@ -110,16 +108,16 @@ async def list_jobs(
 
 LOADING = "getting ready: loading rating systems and matchmaker; the first start compiles them, which takes a minute"
 
-router_health = APIRouter(tags=["health"])
+health_router = APIRouter(tags=["health"])
 
 
-@router_health.get("/healthz", operation_id="health")
+@health_router.get("/healthz", operation_id="health")
 async def health() -> Health:
     """The process is running."""
     return Health(status="ok")
 
 
-@router_health.get(
+@health_router.get(
     "/readyz", operation_id="ready", responses={503: {"description": "The process cannot serve requests now."}}
 )
 async def ready(request: Request) -> Response:
@@ -145,7 +143,7 @@ async def obstacle(site: Site) -> Problem | None:
     return None if problem is None else make_problem(OTHERS[503], problem)
 
 
-@router_health.get("/metrics", operation_id="metrics", response_class=Response)
+@health_router.get("/metrics", operation_id="metrics", response_class=Response)
 async def metrics(request: Request, _: Watcher) -> Response:
     """The metrics in the Prometheus text format; of several serving processes each with its number, `worker`."""
     site = site_of(request)

@@ -66,15 +66,15 @@ from evenmatch.ladders.settings import Settings
 from evenmatch.rating import rules
 from evenmatch.systems.ladder_records import Learned
 
-router_ladder_changes = APIRouter(prefix="/v1/ladders", tags=["ladders"])
-LADDER_CHANGES_LADDER = "/{ladder:text}"
+changes_router = APIRouter(prefix="/v1/ladders", tags=["ladders"])
+BY_NAME = "/{ladder:text}"
 NOTHING = Effect("nothing would change", [], 0, 0, 0, 0)
 SAME_RULES = {"told": "the ladder already has these rules", "there_already": True, "preview": False, "effect": None}
 
 Ahead = Annotated[float, Query(ge=0, le=366, description="Days from now; 0: what falls now.")]
 
 
-@router_ladder_changes.post("", response_model=LadderOut, status_code=201, operation_id="create_ladder")
+@changes_router.post("", response_model=LadderOut, status_code=201, operation_id="create_ladder")
 async def create_ladder(asked: LadderCreate, request: Request, caller: Admin) -> Response:
     """Create a ladder that is rated by an installed system."""
     site = site_of(request)
@@ -92,7 +92,7 @@ async def create_ladder(asked: LadderCreate, request: Request, caller: Admin) ->
     return written(ladder_out(created), 201)
 
 
-@router_ladder_changes.patch(LADDER_CHANGES_LADDER, response_model=LadderOut, operation_id="change_settings")
+@changes_router.patch(BY_NAME, response_model=LadderOut, operation_id="change_settings")
 async def change_settings(ladder: str, asked: SettingsChange, request: Request, caller: Admin) -> Response:
     """Change settings such as title, placement or divisions; ratings stay unchanged."""
     site = site_of(request)
@@ -108,9 +108,7 @@ async def change_settings(ladder: str, asked: SettingsChange, request: Request, 
     return written(ladder_out(await site.change(ladder, change)))
 
 
-@router_ladder_changes.put(
-    f"{LADDER_CHANGES_LADDER}/rules", response_model=JobOut, status_code=202, operation_id="change_rules"
-)
+@changes_router.put(f"{BY_NAME}/rules", response_model=JobOut, status_code=202, operation_id="change_rules")
 async def change_rules(ladder: str, asked: RulesChange, request: Request, caller: Admin) -> Response:
     """Rate by another system or other parameters, as a job; reads and reports work as before meanwhile.
 
@@ -129,8 +127,8 @@ async def change_rules(ladder: str, asked: RulesChange, request: Request, caller
     return accepted(await alive(site, lambda: site.change(ladder, begin)))
 
 
-@router_ladder_changes.post(
-    f"{LADDER_CHANGES_LADDER}/rules/preview",
+@changes_router.post(
+    f"{BY_NAME}/rules/preview",
     response_model=CorrectionEffect,
     responses=IN_LINE,
     operation_id="preview_rules",
@@ -159,9 +157,7 @@ def _rules_change(site: Site, ladder: str, asked: RulesChange) -> ChangeRules | 
     )
 
 
-@router_ladder_changes.post(
-    f"{LADDER_CHANGES_LADDER}/seasons", response_model=SeasonOpened, responses=IN_LINE, operation_id="open_season"
-)
+@changes_router.post(f"{BY_NAME}/seasons", response_model=SeasonOpened, responses=IN_LINE, operation_id="open_season")
 async def open_season(ladder: str, asked: SeasonCreate, request: Request, caller: Admin) -> Response:
     """End the current season, store its final standings, and open the next season."""
     body = asked.model_dump(mode="json", exclude_unset=True)
@@ -170,8 +166,8 @@ async def open_season(ladder: str, asked: SeasonCreate, request: Request, caller
     return await respond(site_of(request), task, SeasonOpened)
 
 
-@router_ladder_changes.post(
-    f"{LADDER_CHANGES_LADDER}/start-ratings",
+@changes_router.post(
+    f"{BY_NAME}/start-ratings",
     response_model=StartingRatingsSet,
     operation_id="start_ratings",
     openapi_extra=body_schema(StartingRatings),
@@ -185,7 +181,7 @@ async def start_ratings(ladder: str, request: Request, caller: Admin) -> Respons
     return written(StartingRatingsSet(players=count))
 
 
-@router_ladder_changes.post(f"{LADDER_CHANGES_LADDER}/decay", response_model=DecayOut, operation_id="decay_ratings")
+@changes_router.post(f"{BY_NAME}/decay", response_model=DecayOut, operation_id="decay_ratings")
 async def decay_ratings(ladder: str, request: Request, caller: Admin) -> Response:
     """Lower the ratings of inactive players by the ladder's rule, as the service does by itself once a day.
 
@@ -199,9 +195,7 @@ async def decay_ratings(ladder: str, request: Request, caller: Admin) -> Respons
     return written(DecayOut(players=result.players, position=result.position, until=moment(result.until)))
 
 
-@router_ladder_changes.get(
-    f"{LADDER_CHANGES_LADDER}/decay/preview", response_model=CorrectionEffect, operation_id="preview_decay"
-)
+@changes_router.get(f"{BY_NAME}/decay/preview", response_model=CorrectionEffect, operation_id="preview_decay")
 async def preview_decay(ladder: str, request: Request, _: Admin, days: Ahead = 0) -> Response:
     """Preview the ratings that would fall by inactivity after some days without matches; nothing is changed."""
     site = site_of(request)
@@ -235,11 +229,11 @@ def ladder_out(ladder: Ladder) -> LadderOut:
     )
 
 
-router_ladders = APIRouter(prefix="/v1", tags=["ladders"])
-LADDERS_LADDER = "/ladders/{ladder:text}"
+router = APIRouter(prefix="/v1", tags=["ladders"])
+LADDER = "/ladders/{ladder:text}"
 
 
-@router_ladders.get("/ladders", response_model=LaddersPage, operation_id="list_ladders")
+@router.get("/ladders", response_model=LaddersPage, operation_id="list_ladders")
 async def list_ladders(request: Request, caller: Reader, limit: Limit = 50, cursor: Cursor = None) -> Response:
     """The ladders that the caller may read, by name."""
     site = site_of(request)
@@ -250,7 +244,7 @@ async def list_ladders(request: Request, caller: Reader, limit: Limit = 50, curs
     return read(request, LaddersPage(items=items, next=following))
 
 
-@router_ladders.get(LADDERS_LADDER, response_model=LadderDetails, operation_id="get_ladder")
+@router.get(LADDER, response_model=LadderDetails, operation_id="get_ladder")
 async def get_ladder(ladder: str, request: Request, caller: Reader) -> Response:
     """A ladder: its rules with every parameter explained, settings, counts and current season."""
     site = site_of(request)
@@ -259,7 +253,7 @@ async def get_ladder(ladder: str, request: Request, caller: Reader) -> Response:
     return read(request, LadderDetails(**fields, rules=_rules(details), present_season=_season(season)))
 
 
-@router_ladders.get(f"{LADDERS_LADDER}/rules", response_model=LadderRules, operation_id="ladder_rules")
+@router.get(f"{LADDER}/rules", response_model=LadderRules, operation_id="ladder_rules")
 async def ladder_rules(ladder: str, request: Request, caller: Reader) -> Response:
     """The rules for players: what a match changes and why, who is listed, where divisions begin."""
     site = site_of(request)
@@ -269,7 +263,7 @@ async def ladder_rules(ladder: str, request: Request, caller: Reader) -> Respons
     return read(request, rules)
 
 
-@router_ladders.get(f"{LADDERS_LADDER}/seasons", response_model=SeasonsPage, operation_id="list_seasons")
+@router.get(f"{LADDER}/seasons", response_model=SeasonsPage, operation_id="list_seasons")
 async def list_seasons(ladder: str, request: Request, _: Reader) -> Response:
     """All seasons of a ladder; for the final standings of one use `standings?season=`."""
     site = site_of(request)
@@ -277,7 +271,7 @@ async def list_seasons(ladder: str, request: Request, _: Reader) -> Response:
     return read(request, SeasonsPage(items=[_season(season) for season in seasons], next=None))
 
 
-@router_ladders.get(f"{LADDERS_LADDER}/head", response_model=HeadOut, operation_id="ladder_head")
+@router.get(f"{LADDER}/head", response_model=HeadOut, operation_id="ladder_head")
 async def ladder_head(ladder: str, request: Request, _: Reader) -> Response:
     """The last event of a ladder's ledger, with the seal over all its events. Kept elsewhere, it shows later
     whether events were removed."""
@@ -286,7 +280,7 @@ async def ladder_head(ladder: str, request: Request, _: Reader) -> Response:
     return read(request, HeadOut.model_validate(head.document()))
 
 
-@router_ladders.get(f"{LADDERS_LADDER}/learned", response_model=LearnedPage, operation_id="learned_of_ladder")
+@router.get(f"{LADDER}/learned", response_model=LearnedPage, operation_id="learned_of_ladder")
 async def learned_of_ladder(ladder: str, request: Request, caller: Reader) -> Response:
     """The numbers that the rating system has learned of the ladder; none for a system that learns nothing of it."""
     site = site_of(request)
@@ -294,13 +288,13 @@ async def learned_of_ladder(ladder: str, request: Request, caller: Reader) -> Re
     return read(request, LearnedPage(items=[_learned(number) for number in numbers], next=None))
 
 
-@router_ladders.get("/systems", response_model=SystemsPage, operation_id="list_systems")
+@router.get("/systems", response_model=SystemsPage, operation_id="list_systems")
 async def list_systems(request: Request, _: Reader) -> Response:
     """The installed rating systems: the data they need, their parameters, presets and factors."""
     return read(request, await site_of(request).work(_systems))
 
 
-@router_ladders.get("/policies", response_model=PoliciesPage, operation_id="list_policies")
+@router.get("/policies", response_model=PoliciesPage, operation_id="list_policies")
 async def list_policies(request: Request, _: Reader) -> Response:
     """The preset policies of the matchmaker, and the effect of each option."""
     return read(request, _policies())

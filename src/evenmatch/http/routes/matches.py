@@ -47,10 +47,10 @@ from evenmatch.recording.report_batch import ReportBatch
 from evenmatch.stake_assumptions import StakeAssumptions
 from evenmatch.stakes import PlayerStakes, Stakes
 
-router_matches = APIRouter(prefix="/v1/ladders/{ladder:text}/matches", tags=["matches"])
+report_router = APIRouter(prefix="/v1/ladders/{ladder:text}/matches", tags=["matches"])
 
 
-@router_matches.post("", response_model=ReceiptOut, operation_id="report_match", openapi_extra=body_schema(MatchReport))
+@report_router.post("", response_model=ReceiptOut, operation_id="report_match", openapi_extra=body_schema(MatchReport))
 async def report_match(ladder: str, request: Request, _: Reporter) -> Response:
     """Report a finished match; returns each player's rating change with factors, percentile and division.
 
@@ -67,7 +67,7 @@ async def report_match(ladder: str, request: Request, _: Reporter) -> Response:
     return written(await report_recording.report(site, ladder, reports))
 
 
-@router_matches.post(
+@report_router.post(
     "/batch", response_model=BatchOutcome, operation_id="report_matches", openapi_extra=body_schema(BatchReport)
 )
 async def report_matches(ladder: str, request: Request, _: Reporter) -> Response:
@@ -124,14 +124,14 @@ def player_stakes_out(stakes: PlayerStakes) -> PlayerStakesOut:
     )
 
 
-router_match_history = APIRouter(prefix="/v1/ladders/{ladder:text}", tags=["matches"])
+router = APIRouter(prefix="/v1/ladders/{ladder:text}", tags=["matches"])
 
 Whose = Annotated[Name | None, Query(description="Only matches of this player.")]
 Since = Annotated[Moment | None, Query(description="Only matches that ended at this time or later.")]
 Until = Annotated[Moment | None, Query(description="Only matches that ended before this time.")]
 
 
-@router_match_history.get("/matches", response_model=MatchesPage, operation_id="list_matches")
+@router.get("/matches", response_model=MatchesPage, operation_id="list_matches")
 async def list_matches(
     ladder: str,
     request: Request,
@@ -168,7 +168,7 @@ async def list_matches(
     return read(request, await site.work(page))
 
 
-@router_match_history.get("/matches/{match_id:text}", response_model=MatchOut, operation_id="get_match")
+@router.get("/matches/{match_id:text}", response_model=MatchOut, operation_id="get_match")
 async def get_match(ladder: str, match_id: str, request: Request, caller: Reader) -> Response:
     """A recorded match: the odds before it, each player's rating change with factors, and the reasons in sentences."""
     site = site_of(request)
@@ -176,7 +176,7 @@ async def get_match(ladder: str, match_id: str, request: Request, caller: Reader
     return read(request, await site.work(lambda: encoded(_match(ladder, *find(ladder, match_id)))))
 
 
-@router_match_history.post("/odds", response_model=OddsOut, operation_id="get_odds")
+@router.post("/odds", response_model=OddsOut, operation_id="get_odds")
 async def get_odds(ladder: str, line_up: LineUp, request: Request, caller: Reader) -> Response:
     """The odds of a line-up with current ratings. Unknown players count as newcomers.
 

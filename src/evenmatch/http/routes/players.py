@@ -41,7 +41,7 @@ from evenmatch.players.matches import MatchProfile
 from evenmatch.players.name_rule import odd_names
 from evenmatch.players.players import NAMED_TWICE
 
-router_players = APIRouter(prefix="/v1", tags=["players"])
+router = APIRouter(prefix="/v1", tags=["players"])
 PLAYER = "/ladders/{ladder:text}/players/{player:text}"
 
 Points = Annotated[int, Query(ge=2, le=2000, description="Most points to return.")]
@@ -51,7 +51,7 @@ Search = Annotated[
 Most = Annotated[int, Query(ge=1, le=100, description="Most names to return.")]
 
 
-@router_players.get(PLAYER, response_model=PlayerProfile, operation_id="get_player")
+@router.get(PLAYER, response_model=PlayerProfile, operation_id="get_player")
 async def get_player(ladder: str, player: str, request: Request, caller: Reader) -> Response:
     """A player on a ladder: standing and rating state. A player's token reads only that player."""
     site = site_of(request)
@@ -71,7 +71,7 @@ async def get_player(ladder: str, player: str, request: Request, caller: Reader)
     return read(request, response)
 
 
-@router_players.get(f"{PLAYER}/matches", response_model=PlayerMatches, operation_id="player_matches")
+@router.get(f"{PLAYER}/matches", response_model=PlayerMatches, operation_id="player_matches")
 async def player_matches(
     ladder: str, player: str, request: Request, caller: Reader, limit: Limit = 50, cursor: Cursor = None
 ) -> Response:
@@ -89,7 +89,7 @@ async def player_matches(
     return read(request, await site.work(page))
 
 
-@router_players.get(f"{PLAYER}/path", response_model=PlayerPath, operation_id="player_path")
+@router.get(f"{PLAYER}/path", response_model=PlayerPath, operation_id="player_path")
 async def player_path(ladder: str, player: str, request: Request, caller: Reader, points: Points = 200) -> Response:
     """A player's rating, percentile and division over time, for a graph; long paths keep every peak and low.
 
@@ -115,7 +115,7 @@ async def player_path(ladder: str, player: str, request: Request, caller: Reader
     return read(request, PlayerPath(ladder=ladder, player=name, points=path_points, falls=falls))
 
 
-@router_players.get("/players", response_model=PlayersFound, operation_id="search_players")
+@router.get("/players", response_model=PlayersFound, operation_id="search_players")
 async def search_players(request: Request, caller: Reader, search: Search, limit: Most = 20) -> Response:
     """Names of players that contain a text, from the ladders that the caller may read. Case and diacritics are ignored.
 
@@ -126,7 +126,7 @@ async def search_players(request: Request, caller: Reader, search: Search, limit
     return read(request, PlayersFound(items=names, next=None))
 
 
-@router_players.get("/players/{player:text}", response_model=PlayerOut, operation_id="find_player")
+@router.get("/players/{player:text}", response_model=PlayerOut, operation_id="find_player")
 async def find_player(player: str, request: Request, caller: Reader) -> Response:
     """A player and the ladders they are on. A player's token reads only that player."""
     site = site_of(request)
@@ -174,10 +174,10 @@ def _match(match: MatchProfile, name: str) -> PlayerMatch:
     )
 
 
-router_player_identities = APIRouter(prefix="/v1/players/{player:text}", tags=["players"])
+identity_router = APIRouter(prefix="/v1/players/{player:text}", tags=["players"])
 
 
-@router_player_identities.post("/rename", response_model=PlayerRenamed, operation_id="rename_player")
+@identity_router.post("/rename", response_model=PlayerRenamed, operation_id="rename_player")
 async def rename_player(player: str, asked: RenameRequest, request: Request, caller: Admin) -> Response:
     """Rename a player; reports under the old name still count for them."""
     site = site_of(request)
@@ -186,7 +186,7 @@ async def rename_player(player: str, asked: RenameRequest, request: Request, cal
     return written(PlayerRenamed(player=asked.to, changed=changed))
 
 
-@router_player_identities.post("/merge", response_model=PlayersMerged, operation_id="merge_player")
+@identity_router.post("/merge", response_model=PlayersMerged, operation_id="merge_player")
 async def merge_player(player: str, asked: MergeRequest, request: Request, caller: Admin) -> Response:
     """Merge a player into `into`, who then has the matches of both. The two must never have met in a match.
 
@@ -203,7 +203,7 @@ async def merge_player(player: str, asked: MergeRequest, request: Request, calle
     return written(PlayersMerged(player=asked.into, ladders=ladders, note=NAMED_TWICE))
 
 
-@router_player_identities.post("/erase", response_model=PlayerErased, operation_id="erase_player")
+@identity_router.post("/erase", response_model=PlayerErased, operation_id="erase_player")
 async def erase_player(player: str, request: Request, caller: Admin) -> Response:
     """Replace a player's names with a pseudonym everywhere, permanently; no rating changes."""
     site = site_of(request)
@@ -211,10 +211,10 @@ async def erase_player(player: str, request: Request, caller: Admin) -> Response
     return written(PlayerErased(pseudonym=await site.change("", service.erase, player)))
 
 
-router_odd_names = APIRouter(prefix="/v1/ladders/{ladder:text}/odd-names", tags=["players"])
+odd_names_router = APIRouter(prefix="/v1/ladders/{ladder:text}/odd-names", tags=["players"])
 
 
-@router_odd_names.get("", response_model=OddNamesPage, operation_id="list_odd_names")
+@odd_names_router.get("", response_model=OddNamesPage, operation_id="list_odd_names")
 async def list_odd_names(ladder: str, request: Request, _: Admin, limit: Limit = 50, cursor: Cursor = None) -> Response:
     """The names on the ladder that may pass as another one, by name; none where the setting `names` is any."""
     site = site_of(request)

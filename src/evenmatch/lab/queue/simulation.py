@@ -274,12 +274,6 @@ class Steps(NamedTuple):
         return Steps(tuple(times), tuple(accumulate(self.widths, max)))
 
 
-def steps_of(policy: Policy) -> Steps:
-    """Return the steps of a policy."""
-    times, widths = zip(*policy.steps, strict=True)
-    return Steps(times, widths)
-
-
 def policy_of(crowd: TrialCrowd, steps: Steps) -> Policy:
     """The balanced policy with these steps; tickets that reached the last step are matched first."""
     times, widths = steps.in_order
