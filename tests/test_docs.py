@@ -9,7 +9,7 @@ import pytest
 import typer
 
 from evenmatch import errors, systems
-from evenmatch.cli.app import app
+from evenmatch.cli.app import application
 from evenmatch.options import options_of
 from evenmatch.policy import Policy, presets
 from evenmatch.tables import COLUMNS
@@ -41,7 +41,7 @@ def test_every_option_and_preset_of_a_policy_is_explained():
 
 def test_every_command_is_in_the_reference_and_the_tutorials():
     pages = "".join(page.read_text() for page in DOCS.rglob("*.md") if page.parent.name != "reference")
-    for name in typer.main.get_command(app).commands:
+    for name in typer.main.get_command(application()).commands:
         assert f"evenmatch {name}" in pages
         assert f"## evenmatch {name}\n" in (DOCS / "reference" / "commands.md").read_text()
 

@@ -409,6 +409,13 @@ def test_starting_up_imports_nothing_heavy(module):
     assert told.stdout.strip() == "[]"
 
 
+def test_the_help_of_all_commands_imports_nothing_heavy():
+    program = "import sys; from evenmatch.cli.app import application; application(); print(*sys.modules)"
+    told = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert {"evenmatch.cli.rate", "evenmatch.cli.queue"} <= set(told.stdout.split())
+    assert {"numba", "pyarrow", "matplotlib", "sqlalchemy", "fastapi"}.isdisjoint(told.stdout.split())
+
+
 def test_a_rating_system_is_named_nowhere_else_in_the_engine():
     """Adding a system touches one file: no list of systems is kept by hand in what loads and runs them."""
     shared = [file for part in ("tables", "systems", "standings") for file in (PACKAGE / part).glob("*.py")]

@@ -12,7 +12,7 @@ from typer._click.exceptions import BadOptionUsage, MissingParameter, UsageError
 from typer.main import get_command
 
 from evenmatch import errors, systems
-from evenmatch.cli.app import app
+from evenmatch.cli.app import application
 from evenmatch.cli.ladder import OFFERED
 from evenmatch.http.options import Options
 
@@ -62,7 +62,7 @@ def problem_of(words, complete):
     if not complete:
         pairs = zip(["", *words[:-1]], words, strict=True)
         words = [word for before, word in pairs if word != "…" or before.startswith("-")]
-    command = get_command(app)
+    command = get_command(application())
     while words and not words[0].startswith("-") and hasattr(command, "commands"):
         if words[0] not in command.commands:
             return f"no command {words[0]!r}"
@@ -99,7 +99,7 @@ def options_of(command):
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
 def test_every_option_that_stands_alone_in_a_page_is_one_of_a_command(page):
     named = re.findall(r"`(--[a-z][a-z-]*)", FENCE.sub("", page.read_text()))
-    assert set(named) - options_of(get_command(app)) == set()
+    assert set(named) - options_of(get_command(application())) == set()
 
 
 ENDPOINT = re.compile(r"(GET|POST|PUT|PATCH|DELETE) (/v1/[\w{}/.-]*\w}?)")

@@ -14,7 +14,7 @@ import typer
 import endpoints
 import evenmatch
 from evenmatch import errors, matchmaking, systems
-from evenmatch.cli.app import app
+from evenmatch.cli.app import application
 from evenmatch.options import options_of, shown
 from evenmatch.policy import Policy, presets
 from evenmatch.systems.system import System
@@ -25,7 +25,7 @@ NOTE = "<!-- Written by tools/reference.py from the code; change the code instea
 
 def commands() -> str:
     """Every command with its arguments and options; those of a group under its heading."""
-    group = typer.main.get_command(app)
+    group = typer.main.get_command(application())
     assert isinstance(group, typer.core.TyperGroup)
     parts = [
         "# Commands\n",

@@ -43,7 +43,7 @@ WRONG = [
     ("explain SEASON -s nope --match d01", "unknown system"),
     ("explain NOWHERE.csv -s wager --match d01", "No such file"),
     ("odds SEASON -s wager --ladder duel", "--teams"),
-    ("odds SEASON -s wager --teams a|vs|b", "name one with --ladder, or use all by --pool-ladders"),
+    ("odds SEASON -s wager --teams a|vs|b", "choose one with --ladder, or add --pool-ladders"),
     ("odds SEASON -s wager --ladder duel --teams a", "expected"),
     ("odds SEASON -s wager --ladder duel --teams a,b", "expected"),
     ("odds SEASON -s wager --ladder duel --teams a|vs|", "expected"),

@@ -217,7 +217,7 @@ def test_a_drill_restores_the_newest_backup_and_compares_it_with_the_live_databa
     assert (ended.code, ended.err) == (0, "")
     assert ended.out.startswith("backups/new.db: can be restored, checked in ")
     assert "ladder duel: 13 events, 11 matches, 6 players, all is equal" in ended.out
-    assert ended.out.endswith("the live database goes on from it\n")
+    assert ended.out.endswith("the live database continues from it\n")
     told = json.loads(run("drill", "backups", "--json").out)
     assert (told["sound"], told["heads"][0]["position"]) == (True, 13)
     assert run("drill", "backups/old.db", "--max-age", "0.5").code == 1

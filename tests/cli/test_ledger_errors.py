@@ -9,7 +9,7 @@ import sqlite3
 import pytest
 import typer
 
-from evenmatch.cli.app import app
+from evenmatch.cli.app import application
 
 WRONG = [
     ("ladder", "Usage"),
@@ -212,7 +212,7 @@ OTHERS |= {"simulate-queue", "replay-queue", "policies", "serve", "compile"}  # 
 
 def help_examples():
     """Every example in the help of the commands on a ledger."""
-    group = typer.main.get_command(app)
+    group = typer.main.get_command(application())
     commands = {name: one for name, one in group.commands.items() if name not in OTHERS}
     listed = [one for command in commands.values() for one in getattr(command, "commands", {"": command}).values()]
     lines = [line.strip() for one in listed for line in inspect.cleandoc(one.callback.__doc__).splitlines()]

@@ -8,7 +8,7 @@ import pytest
 import typer
 
 from evenmatch.cli import policies
-from evenmatch.cli.app import app
+from evenmatch.cli.app import application
 from evenmatch.errors import BadParameterError, InputError, UnknownNameError, UsageError
 from evenmatch.options import options_of
 from evenmatch.policy import Policy, presets
@@ -154,7 +154,7 @@ def test_json_lists_every_option_of_every_preset(run):
 def test_the_examples_of_the_help_follow_on_each_other(run, tmp_path, monkeypatch):
     """Those of the three commands, one after the other in one folder, but for how long they simulate."""
     monkeypatch.chdir(tmp_path)
-    group = typer.main.get_command(app)
+    group = typer.main.get_command(application())
     for name in ("simulate-queue", "policies", "replay-queue"):
         lines = [line.strip() for line in inspect.cleandoc(group.commands[name].callback.__doc__).splitlines()]
         for line in (line.removeprefix("evenmatch ") for line in lines if line.startswith("evenmatch ")):

@@ -36,8 +36,8 @@ def test_a_queue_is_made_with_the_ladders_team_size_and_listed(queue_command):
 def test_what_is_set_again_is_replaced_and_rules_that_are_not_named_stay(queue_command, tmp_path):
     own = tmp_path / "own.toml"
     own.write_text('preset = "quick"\nteam_size = 2\n')
-    queue_command("set", "duel", "ranked", "--rule", "accept_within=9", "--rule", "heartbeat=none")
-    assert queue_command("set", "duel", "ranked", "--policy", own, "--rule", "tick=0.5").code == 0
+    queue_command("set", "duel", "ranked", "--accept-within", "9", "--heartbeat", "none")
+    assert queue_command("set", "duel", "ranked", "--policy", own, "--tick", "0.5").code == 0
     (told,) = listed(queue_command)
     assert (told["policy"]["team_size"], told["policy"]["overdue_after"]) == (2, 120.0)  # of the preset quick
     rules = told["rules"]
@@ -86,9 +86,9 @@ def test_an_experiment_is_started_listed_and_stopped(queue_command, tmp_path):
         ("experiment duel ranked --policy quick --seed x", "--seed x: expected a whole number from 0"),
         ("set none ranked", "unknown ladder 'none'"),
         ("set duel ranked --policy unfair", "unknown policy 'unfair'"),
-        ("set duel ranked --rule accept_within=soon", "expected NAME=SECONDS"),
-        ("set duel ranked --rule accept_within=0", "accept_within"),
-        ("set duel ranked --rule speed=1", "unknown rule of a queue 'speed'"),
+        ("set duel ranked --accept-within soon", "--accept-within soon: expected a number from 1 to 86,400"),
+        ("set duel ranked --accept-within 0", "--accept-within 0: expected a number from 1 to 86,400"),
+        ("set duel ranked --within 60", "--within and --share are for --policy auto, not for balanced"),
     ],
 )
 def test_what_is_wrong_is_said_in_words(queue_command, words, told):

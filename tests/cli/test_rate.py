@@ -3,6 +3,8 @@
 import csv
 import json
 import re
+import subprocess
+import sys
 
 import pyarrow.parquet as pq
 import pytest
@@ -388,3 +390,13 @@ def test_a_rating_out_of_range_is_an_error_and_nothing_is_written(run, tmp_path)
     assert (ended.code, ended.out) == (1, "")
     assert "leaves the range of wager" in ended.err
     assert files_in(tmp_path) == ["x.csv"]
+
+
+def test_rating_a_file_imports_no_matchmaker_no_database_and_no_other_command(season_file):
+    program = "import atexit, sys; atexit.register(lambda: print(*sys.modules)); from evenmatch.cli import main; main()"
+    words = [sys.executable, "-c", program, "rate", str(season_file), "--system", "elo"]
+    imported = subprocess.run(words, capture_output=True, text=True, check=True).stdout.splitlines()[-1].split()
+    own = [name for name in imported if name.partition(".")[0] == "evenmatch"]
+    assert "evenmatch.cli.rate" in own
+    assert len(own) <= 100
+    assert {"evenmatch.matchmaking", "evenmatch.cli.queue", "sqlalchemy"}.isdisjoint(imported)

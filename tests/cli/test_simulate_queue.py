@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from evenmatch import __version__
-from evenmatch.cli.shared import queue_runs
+from evenmatch.cli import simulation
 from evenmatch.lab.queue.run_metrics import summary_of
 from evenmatch.lab.queue.scenario import REGION_MIXES, Scenario
 from evenmatch.lab.queue.simulation import simulate
@@ -111,13 +111,13 @@ def test_a_printed_scenario_is_a_file_that_stands_for_it(run, tmp_path, line):
 def test_a_terminal_that_is_too_narrow_gets_several_tables_with_the_name_in_each():
     row = ["balanced", "1,234.5", "60.2", "2,841.9", "14.0", "94.5", "100%", "92%", "11.2", "5,952", "1,281", "24,087"]
     for width in (60, 80, 100, 130):
-        parts = queue_runs._parts([row], width)
+        parts = simulation._parts([row], width)
         assert [at for part in parts for at in part if at] == list(range(1, 12))
         for part in parts:
             assert part[0] == 0
-            drawn = sum(max(len(row[at]), len(queue_runs.HEADS[at])) + 3 for at in part)
+            drawn = sum(max(len(row[at]), len(simulation.HEADS[at])) + 3 for at in part)
             assert drawn <= width
-    assert [len(queue_runs._parts([row], width)) for width in (60, 80, 130, None)] == [3, 2, 1, 1]
+    assert [len(simulation._parts([row], width)) for width in (60, 80, 130, None)] == [3, 2, 1, 1]
 
 
 def test_a_journal_can_be_read_by_whoever_may_read_a_new_file(run, tmp_path):
@@ -178,12 +178,12 @@ WRONG = [
     ("--minutes 0.01", "--minutes 0.01: expected a number from 0.02"),
     ("--minutes 0.02 --scenario slow.toml", "--minutes 0.02: expected at least one tick of 3 seconds"),
     ("--period 60", "--period 60: only allowed with --kind daily"),
-    ("--players 0", "--players 0: expected a whole number from 2 to 20,000,000\n"),
+    ("--players 0", "--players 0: expected a whole number from 2 to 20,000,000, or none\n"),
     ("--kind recorded", "--kind recorded: expected poisson, daily or bursts; recorded arrivals are"),
     ("--seed -1", "--seed -1: expected a whole number from 0"),
     ("--seed 1.5", "1.5"),
     ("--strict 1.5", "--strict 1.5: expected a number from 0 to 1"),
-    ("--kind sometimes", "--kind sometimes: expected poisson, daily or bursts\n"),
+    ("--kind sometimes", "--kind sometimes: expected poisson, daily, bursts or recorded\n"),
     ("--parties often", "unknown mix of parties 'often'"),
     ("--parties 1,x2", "--parties 1,x2: expected none, some, many, or weights"),
     ("--parties 0,0", "--parties 0,0: expected"),
@@ -191,7 +191,7 @@ WRONG = [
     ("--regions eu=much", "--regions eu=much: expected none, four"),
     ("--regions eu=-1", "regions has 'eu': -1.0; expected"),
     ("--regions fuor", "unknown mix of regions 'fuor' (did you mean 'four'?)"),
-    ("--patience 0", "--patience 0: expected a number from 0.001 to 1,000,000,000\n"),
+    ("--patience 0", "--patience 0: expected a number from 0.001 to 1,000,000,000, or none\n"),
     ("--report page.pdf", "page.pdf: the report is a web page; expected a name ending in .html"),
     ("--report nowhere/page.html", "nowhere/page.html: cannot be written"),
     ("--journal page.html", "page.html: suffix '.html'; expected a journal in a .jsonl file"),
@@ -358,4 +358,4 @@ def test_the_first_policy_is_fitted_to_the_players_of_the_scenario(run):
     assert "Players join at 3" in told.out
     assert ", none of them is strict; the 2 players of a match take 1 s to arrive.\n" in told.out
     assert "four of five wait" in told.out
-    assert "share=2: expected a number from 0.5 to 0.99" in run(*few, "--share", "2").err
+    assert "--share 2: expected a number from 0.5 to 0.99" in run(*few, "--share", "2").err

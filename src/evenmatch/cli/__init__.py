@@ -1,4 +1,4 @@
-"""The command line: one file per command."""
+"""The command line: a module per subject, and what all commands share."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from typing import TextIO
 
 from typer.main import get_command
 
-from evenmatch.cli.app import app
+from evenmatch.cli.app import COMMANDS, application
 from evenmatch.cli.shared.output import fail, note, print_json, problems_document, warn
 from evenmatch.errors import (
     NAMED,
@@ -28,7 +28,7 @@ from evenmatch.errors import (
 )
 from evenmatch.kernel_folder import copy_installed_kernels
 
-__all__ = ["app", "exit_with_errors", "main"]
+__all__ = ["exit_with_errors", "main"]
 
 CODES = {UsageError: 2, StoreError: 3, ClusterError: 4}  # other EvenmatchErrors: 1
 INTERRUPTED = 130
@@ -45,7 +45,8 @@ def main() -> None:
 
 
 def _run() -> object:
-    return _command()()
+    only = next((word for word in sys.argv[1:2] if word in COMMANDS), None)
+    return _command(only)()
 
 
 def exit_with_errors(run: Callable[[], object]) -> None:
@@ -82,9 +83,9 @@ def exit_with_errors(run: Callable[[], object]) -> None:
 
 
 @cache
-def _command() -> Callable[[], object]:
-    """The click command of the app, built once even if `main` is called repeatedly, as in tests."""
-    return get_command(app)
+def _command(only: str | None) -> Callable[[], object]:
+    """The click command of the application, built once even if `main` is called repeatedly, as in tests."""
+    return get_command(application(only))
 
 
 def _hang_up() -> None:

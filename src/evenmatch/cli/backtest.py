@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from evenmatch.cli.shared import options
-from evenmatch.cli.shared.cluster_option import OnCluster, connected, on_all_nodes, workers_of
+from evenmatch.cli.shared.options import OnCluster, connected, on_all_nodes, option, workers_of
 from evenmatch.cli.shared.output import compile_ahead, note, note_skipped, print_json, print_table, printable, working
 from evenmatch.errors import UnknownNameError, UsageError
 
@@ -31,46 +31,22 @@ HEADS = ("system", "variant", "log loss", "95% interval", "Brier", "accuracy", "
 
 def command(
     matches: options.History,
-    systems: Annotated[
-        str, typer.Option("--systems", "-s", metavar="NAMES", help="Systems or .py files, separated by commas; or all.")
-    ] = "all",
+    systems: Annotated[str, option("--systems, -s NAMES", "Systems or .py files, separated by commas.")] = "all",
     param: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--param", metavar="S.K=V", help="An additional variant of a system, for example elo.k=20; repeatable."
-        ),
+        list[str] | None, option("--param S.K=V", "Also try a variant, such as elo.k=20; repeatable.")
     ] = None,
     warm_up: Annotated[
-        float,
-        typer.Option(
-            "--warmup", min=0, max=0.9, metavar="SHARE", help="Share of matches that are learned from but not scored."
-        ),
+        float, option("--warmup SHARE", "Share of early matches that are not scored.", low=0, high=0.9)
     ] = 0.5,
-    tune: Annotated[
-        float,
-        typer.Option(
-            "--tune", min=0, metavar="SECONDS", help="Tune all systems on the warm-up part, for this time in total."
-        ),
-    ] = 0,
-    report: Annotated[
-        Path | None, typer.Option("--report", metavar="FILE", help="Write a report as one .html file.")
-    ] = None,
-    out: Annotated[
-        Path | None, typer.Option("--out", "-o", metavar="FILE", help="Write the scores: .csv, .parquet or .jsonl.")
-    ] = None,
+    tune: Annotated[float, option("--tune SECONDS", "Time to tune all systems on the warm-up part.", low=0)] = 0,
+    report: Annotated[Path | None, option("--report FILE", "Write a report as one .html file.")] = None,
+    out: Annotated[Path | None, option("--out, -o FILE", "Write the scores: .csv, .parquet or .jsonl.")] = None,
     segments: Annotated[
-        Path | None,
-        typer.Option("--segments", metavar="FILE", help="Write the scores by ladder, experience and period."),
+        Path | None, option("--segments FILE", "Write scores by ladder, experience and period.")
     ] = None,
-    players: Annotated[
-        str,
-        typer.Option(
-            "--players", metavar="NAMES", help="Players whose ratings the report shows over time, separated by commas."
-        ),
-    ] = "",
+    players: Annotated[str, option("--players NAMES", "Players to chart in the report, separated by commas.")] = "",
     trials: Annotated[
-        Path | None,
-        typer.Option("--trials", metavar="FOLDER", help="Where tuning stores its trials; by default the user's cache."),
+        Path | None, option("--trials FOLDER", "Where to store trials. Default: your cache folder.")
     ] = None,
     ladder: options.Ladder = None,
     pool_ladders: options.PoolLadders = False,
@@ -83,16 +59,13 @@ def command(
 
     Every match is predicted before it is learned from. All systems are scored on the same matches, those after the
     warm-up share. Each system is tried with its defaults, each preset and, with --tune, the best parameters found on
-    the warm-up part. An interrupted tuning run continues where it stopped when it is started again. With --cluster each
-    variant, and each set of parameters that is tried, is a task of its own; a task on partitions reads all files, and
+    the warm-up part. Run an interrupted tuning again to continue it. With --cluster, each variant and each set of
+    parameters is a separate task; a task on partitions reads all files, and
     has several variants where there are few workers.
 
-    [bold]Examples[/bold]
-
+    Examples:
     evenmatch backtest season.parquet
-
     evenmatch backtest season.parquet --systems elo,glicko2,wager --tune 120 --report fit.html
-
     evenmatch backtest season.parquet --systems elo,wager --param elo.k=16 --out scores.csv
     """
     from evenmatch.lab.backtests.backtest import backtest

@@ -1,11 +1,10 @@
-"""evenmatch ban, void and reinstate: preview how ratings change, correct the ladder, print the effect."""
+"""evenmatch void, ban and reinstate: corrections of a ladder, their previews and their history in words."""
 
 from __future__ import annotations
 
 import time
-from typing import TYPE_CHECKING, Annotated
-
-import typer
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Annotated, NamedTuple
 
 from evenmatch.cli.shared import options
 from evenmatch.cli.shared.database_options import (
@@ -20,6 +19,7 @@ from evenmatch.cli.shared.database_options import (
     opened,
     typed,
 )
+from evenmatch.cli.shared.options import argument, option
 from evenmatch.cli.shared.output import note, print_json, print_table, printable, working
 from evenmatch.errors import ConflictError, UnknownNameError, UsageError
 
@@ -28,18 +28,8 @@ if TYPE_CHECKING:
     from evenmatch.corrections.effect import Effect
     from evenmatch.operations.service import Service
 
-
 TOP = 20
 ONLY_SEEN = "this is a preview, nothing was changed; run it again without --preview to apply it"
-
-NOTHING: dict[str, object] = {
-    "told": None,
-    "there_already": False,
-    "players": 0,
-    "matches": 0,
-    "left_out": 0,
-    "moves": [],
-}  # JSON of a preview if nothing is to be corrected
 
 
 def correct(
@@ -53,9 +43,7 @@ def correct(
         print_json({"ladder": name, "preview": preview, **as_document(seen)})
         return seen
     print_effect(seen, preview)
-    if preview:
-        note(ONLY_SEEN)
-    elif not seen.done:
+    if not preview and not seen.done:
         print(printable(f"ladder {name}: {seen.told}"))
     return seen
 
@@ -74,8 +62,10 @@ def carry_out(service: Service, ladder: str, correction: Correcting, preview: bo
         return noting.correct(ladder, correction, progress, event_id)
 
 
-def as_document(seen: Effect) -> dict[str, object]:
-    """An effect as JSON data, with all players whose rating changes, largest change first."""
+def as_document(seen: Effect | None) -> dict[str, object]:
+    """An effect as JSON data, with all players whose rating changes, largest change first; None: nothing changes."""
+    if seen is None:
+        return {"told": None, "there_already": False, "players": 0, "matches": 0, "left_out": 0, "moves": []}
     return {
         "told": seen.told,
         "there_already": seen.done,
@@ -88,6 +78,8 @@ def as_document(seen: Effect) -> dict[str, object]:
 
 def print_effect(seen: Effect, preview: bool) -> None:
     """Print the players with the largest rating changes, and how many matches become unrated."""
+    if preview:
+        note(ONLY_SEEN)
     begin = f"{'preview: ' if preview else ''}{seen.told}"
     if seen.done:
         print(printable(f"{begin}; nothing is changed"))
@@ -114,23 +106,132 @@ def print_effect(seen: Effect, preview: bool) -> None:
     print_table(f"{begin}: {summary}{shown}{unrated}", heads, rows, right=heads[1:])
 
 
-def command_ban(
-    player: Annotated[str, typer.Argument(metavar="PLAYER", help="The player's name.")],
+Row = Mapping[str, object]
+
+
+class Difference(NamedTuple):
+    """The old and new value of a setting, a parameter, the preset or the system."""
+
+    name: str
+    old: object
+    new: object
+
+    def __str__(self) -> str:
+        return f"{self.name}: {in_words(self.old, self.name)} → {in_words(self.new, self.name)}"
+
+    def plain(self) -> dict[str, object]:
+        """The difference as JSON data."""
+        return {"name": self.name, "from": self.old, "to": self.new}
+
+
+def differences(before: Mapping[str, object], after: Mapping[str, object]) -> list[Difference]:
+    """The differences of the names that are in both mappings."""
+    return [
+        Difference(name, before[name], new) for name, new in after.items() if name in before and before[name] != new
+    ]
+
+
+def in_words(value: object, name: str = "") -> str:
+    """The value of a setting or parameter as text."""
+    from evenmatch.options import shown
+
+    if name == "divisions" and isinstance(value, list):
+        return ", ".join(f"{division} from {lowest}" for division, lowest in value)
+    if name == "team_size" and value is None:
+        return "any"
+    return "none" if value == "" else shown(value)
+
+
+def changed_by(rows: Sequence[Row]) -> list[list[Difference]]:
+    """For each correction of a ladder, creation first, the rules and settings that it changed."""
+    rules: Mapping[str, object] = {}
+    settings: Mapping[str, object] = {}
+    changes = []
+    for row in rows:
+        event = _mapping(row["event"])
+        now_rules = _rules(event) if "parameters" in event else rules
+        now_settings = _mapping(event.get("settings", settings))
+        changes.append(_between(rules, now_rules) + differences(settings, now_settings))
+        rules, settings = now_rules, now_settings
+    return changes
+
+
+def _between(before: Mapping[str, object], after: Mapping[str, object]) -> list[Difference]:
+    """The differences of two sets of rules; parameters are compared only if the system is the same."""
+    names = list(after) if before.get("system") == after.get("system") else ["system"]
+    return differences({name: before[name] for name in names if name in before}, {name: after[name] for name in names})
+
+
+def _rules(event: Mapping[str, object]) -> dict[str, object]:
+    return {"system": event["system"], "preset": event["preset"], **_mapping(event["parameters"])}
+
+
+def about(row: Row, changed: Sequence[Difference]) -> str | None:
+    """The subject and content of a correction as text, or None."""
+    event, player = _mapping(row["event"]), row["player"]
+    match str(row["kind"]):
+        case "ladder-changed":
+            when = "" if "parameters" not in event else ", from the start" if event["start"] else ", from now on"
+            text: object = ("; ".join(map(str, changed)) or "the same values") + when
+        case "player-banned":
+            text = f"{player}, {event['rule']}{_since(event['since'])}"
+        case "player-merged":
+            text = f"{player} into {row['into']}"
+        case "player-renamed":
+            text = f"{event['from']} → {player}" if "from" in event else f"now {player}"
+        case "ratings-started":
+            text = counted(int(str(event["count"])), "player")
+        case "ratings-decayed":
+            text = f"{counted(int(str(event['count'])), 'player')}, {in_words(event['rate'])} a week"
+        case "matches-inserted":
+            text = counted(int(str(event["matches"])), "match", "matches")
+        case "season-opened":
+            text = f"{event['title']}, factor {in_words(event['factor'])}"
+        case _:
+            text = player or row["match_id"]
+    return None if text is None else str(text)
+
+
+def _since(since: object) -> str:
+    from evenmatch.times import iso_time
+
+    return f", since {iso_time(since)}" if isinstance(since, int) else ""
+
+
+def _mapping(value: object) -> Mapping[str, object]:
+    assert isinstance(value, Mapping)
+    return value
+
+
+def void(
+    match: Annotated[str, argument("MATCH", "The match_id of the match.")],
+    ladder: OnLadder = None,
+    reason: Reason = None,
+    preview: Preview = False,
+    event_id: Id = None,
+    db: Db = DATABASE,
+    json: options.Json = False,
+) -> None:
+    """Void a match, so that it does not count, and rate all later matches again.
+
+    The match stays in the ledger; `evenmatch reinstate --match MATCH` makes it count again.
+
+    Examples:
+    evenmatch void m17 --ladder duel --preview
+    evenmatch void m17 --ladder duel --reason "the server crashed"
+    """
+    from evenmatch.corrections.corrections import Void
+
+    correct(db, ladder, Void(match, reason), preview, json, event_id)
+
+
+def ban(
+    player: Annotated[str, argument("PLAYER", "The player's name.")],
     ladder: OnLadder = None,
     rule: Annotated[
-        str,
-        typer.Option(
-            "--rule",
-            metavar="RULE",
-            help="void: their matches do not count; refund: players who lost to them keep their rating.",
-        ),
+        str, option("--rule RULE", "void (their matches do not count) or refund (losers get points back).")
     ] = "void",
-    since: Annotated[
-        str | None,
-        typer.Option(
-            "--since", metavar="TIME", help="ISO 8601 or epoch seconds; matches that ended earlier stay unchanged."
-        ),
-    ] = None,
+    since: Annotated[str | None, option("--since TIME", "Leave matches that ended earlier unchanged.")] = None,
     reason: Reason = None,
     preview: Preview = False,
     event_id: Id = None,
@@ -139,14 +240,12 @@ def command_ban(
 ) -> None:
     """Ban a player from a ladder, and recalculate the ratings that their matches affected.
 
-    With rule void, their matches do not count. With rule refund, their matches stay, but players of teams that finished
-    behind theirs keep the rating they had. A banned player is not in the standings; `evenmatch reinstate PLAYER` undoes
-    the ban and all its effects.
+    With rule void, their matches do not count. With rule refund, their matches stay, but players on teams that finished
+    behind theirs keep the rating they had. Banned players leave the standings. `evenmatch reinstate PLAYER` undoes the
+    ban and all its effects.
 
-    [bold]Examples[/bold]
-
+    Examples:
     evenmatch ban mallory --ladder duel --preview
-
     evenmatch ban mallory --ladder duel --rule refund --since 2026-11-01 --reason "aimbot"
     """
     if rule not in ("void", "refund"):
@@ -159,37 +258,9 @@ def command_ban(
         note(f"--since {since} is in the future: no match so far is changed, but the player is not in the standings")
 
 
-def command_void(
-    match: Annotated[str, typer.Argument(metavar="MATCH", help="The match_id of the match.")],
-    ladder: OnLadder = None,
-    reason: Reason = None,
-    preview: Preview = False,
-    event_id: Id = None,
-    db: Db = DATABASE,
-    json: options.Json = False,
-) -> None:
-    """Void a match, so that it does not count, and rate all later matches again.
-
-    The match stays in the ledger; `evenmatch reinstate --match MATCH` makes it count again.
-
-    [bold]Examples[/bold]
-
-    evenmatch void m17 --ladder duel --preview
-
-    evenmatch void m17 --ladder duel --reason "the server crashed"
-    """
-    from evenmatch.corrections.corrections import Void
-
-    correct(db, ladder, Void(match, reason), preview, json, event_id)
-
-
-def command_reinstate(
-    player: Annotated[
-        str | None, typer.Argument(metavar="[PLAYER]", help="A banned player; for a void match use --match.")
-    ] = None,
-    match: Annotated[
-        str | None, typer.Option("--match", "-m", metavar="MATCH", help="A void match that is to count again.")
-    ] = None,
+def reinstate(
+    player: Annotated[str | None, argument("[PLAYER]", "A banned player; for a void match use --match.")] = None,
+    match: Annotated[str | None, option("--match, -m MATCH", "A void match that is to count again.")] = None,
     ladder: OnLadder = None,
     reason: Reason = None,
     preview: Preview = False,
@@ -199,10 +270,8 @@ def command_reinstate(
 ) -> None:
     """Undo the ban of a player, or let a void match count again.
 
-    [bold]Examples[/bold]
-
+    Examples:
     evenmatch reinstate mallory --ladder duel
-
     evenmatch reinstate --match m17 --ladder duel --preview
     """
     from evenmatch.corrections.corrections import Reinstate, Unvoid

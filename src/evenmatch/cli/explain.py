@@ -5,10 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
-
 from evenmatch.cli.shared import options
 from evenmatch.cli.shared.database_options import DATABASE, Db, OnLadder, ladder_of, opened
+from evenmatch.cli.shared.options import argument, option
 from evenmatch.cli.shared.output import compile_ahead, note_skipped, print_json, printable, working
 from evenmatch.errors import UnknownNameError, UsageError
 
@@ -18,21 +17,12 @@ if TYPE_CHECKING:
     from evenmatch.systems.system import Rules
 
 Story = dict[str, Any]  # the document that --json prints
-OF_FILES = "--system, --preset, --param, --pool-ladders and --skip-bad"
 
 
 def command(
-    match: Annotated[str, typer.Option("--match", "-m", metavar="ID", help="The match_id of the match.")],
-    matches: Annotated[
-        Path | None,
-        typer.Argument(
-            metavar="MATCHES", help="A file of recorded matches; if omitted, the match of a ladder is explained."
-        ),
-    ] = None,
-    system: Annotated[
-        str | None,
-        typer.Option("--system", "-s", metavar="NAME", help="With MATCHES: a rating system, or your own .py file."),
-    ] = None,
+    match: Annotated[str, option("--match, -m ID", "The match_id of the match.")],
+    matches: Annotated[Path | None, argument("MATCHES", "A file of recorded matches, instead of a ladder.")] = None,
+    system: Annotated[str | None, option("--system, -s NAME", "With MATCHES: a rating system or .py file.")] = None,
     preset: options.Preset = None,
     param: options.Param = None,
     pool_ladders: options.PoolLadders = False,
@@ -46,18 +36,12 @@ def command(
 
     The match is on a ladder, or in a file that is rated with --system.
 
-    [bold]Examples[/bold]
-
+    Examples:
     evenmatch explain --ladder arena --match m17
-
     evenmatch explain season.csv --match m17 --system wager
     """
     if matches is None:
-        if system or preset or param or pool_ladders or skip_bad or time_format != "seconds":
-            raise UsageError(
-                "--system, --preset, --param, --pool-ladders, --skip-bad and --time-format apply to a file; "
-                "name MATCHES"
-            )
+        options.check_no_file_options(system, preset, param, pool_ladders, skip_bad, time_format != "seconds")
         with opened(db) as service:
             story = _of_ladder(service, ladder_of(service, ladder), match)
     else:

@@ -5,36 +5,23 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated
 
-import typer
-
 from evenmatch.cli.shared import options
 from evenmatch.cli.shared.database_options import DATABASE, Db, OnLadder, check_unlike, counted, ladder_of, opened
+from evenmatch.cli.shared.options import option
 from evenmatch.cli.shared.output import print_json, printable, working
 from evenmatch.errors import UsageError
 
 
 def command(
     ladder: OnLadder = None,
-    matches: Annotated[
-        Path | None, typer.Option("--matches", metavar="FILE", help="Every recorded match, a row per player.")
-    ] = None,
-    only_counted: Annotated[
-        bool, typer.Option("--counted", help="Only the matches that count, with refunds as column keep.")
-    ] = False,
+    matches: Annotated[Path | None, option("--matches FILE", "Every recorded match, a row per player.")] = None,
+    only_counted: Annotated[bool, option("--counted", "Only matches that count; column keep marks refunds.")] = False,
     ratings: Annotated[
-        Path | None,
-        typer.Option("--ratings", metavar="FILE", help="Rating, rank, percentile and division of all players."),
+        Path | None, option("--ratings FILE", "Rating, rank, percentile and division of players.")
     ] = None,
-    journal: Annotated[
-        Path | None, typer.Option("--journal", metavar="FILE", help="Every rating change, with its factors.")
-    ] = None,
-    corrections: Annotated[
-        Path | None, typer.Option("--corrections", metavar="FILE", help="Voids, bans, rule changes, seasons.")
-    ] = None,
-    learned: Annotated[
-        Path | None,
-        typer.Option("--learned", metavar="FILE", help="Numbers that the system has learned of the ladder."),
-    ] = None,
+    journal: Annotated[Path | None, option("--journal FILE", "Every rating change, with its factors.")] = None,
+    corrections: Annotated[Path | None, option("--corrections FILE", "Voids, bans, rule changes, seasons.")] = None,
+    learned: Annotated[Path | None, option("--learned FILE", "What the system has learned about the ladder.")] = None,
     db: Db = DATABASE,
     json: options.Json = False,
 ) -> None:
@@ -43,10 +30,8 @@ def command(
     Either all named files are written or none. From matches exported with --counted, `evenmatch rate` calculates the
     same ratings, unless the ladder had seasons, starting ratings or parameters that changed from some time on.
 
-    [bold]Examples[/bold]
-
+    Examples:
     evenmatch export --ladder duel --ratings ratings.csv
-
     evenmatch export --ladder duel --matches matches.parquet --journal changes.parquet --corrections log.jsonl
     """
     from evenmatch.ladders.export import Files, export

@@ -10,6 +10,7 @@ import typer
 from evenmatch.accounts.access import SCOPES
 from evenmatch.cli.shared import options
 from evenmatch.cli.shared.database_options import DATABASE, Db, counted, minutes_text, opened, typed
+from evenmatch.cli.shared.options import argument, option
 from evenmatch.cli.shared.output import note, print_json, print_table, printable
 from evenmatch.errors import UsageError
 
@@ -24,35 +25,22 @@ app = typer.Typer(help="Create, list and revoke the API keys of programs that us
 
 @app.command()
 def create(
-    name: Annotated[
-        str, typer.Argument(metavar="NAME", help="A name for people, for example of the server that uses it.")
-    ],
-    scope: Annotated[
-        list[str],
-        typer.Option("--scope", "-s", metavar="S", help=f"{', '.join(SCOPES)}; repeatable."),
-    ],
-    ladder: Annotated[
-        list[str] | None,
-        typer.Option("--ladder", "-l", metavar="L", help="Only for this ladder; repeatable."),
-    ] = None,
-    expires: Annotated[
-        str | None,
-        typer.Option("--expires", metavar="WHEN", help="After a time like 90d or 12h, or at an ISO 8601 time."),
-    ] = None,
+    name: Annotated[str, argument("NAME", "A label, such as the name of the server that uses it.")],
+    scope: Annotated[list[str], option("--scope, -s S", f"{', '.join(SCOPES)}; repeatable.")],
+    ladder: Annotated[list[str] | None, option("--ladder, -l L", "Only for this ladder; repeatable.")] = None,
+    expires: Annotated[str | None, option("--expires WHEN", "A span like 90d or 12h, or an ISO 8601 time.")] = None,
     db: Db = DATABASE,
     json: options.Json = False,
 ) -> None:
-    """Create an API key and print it. It is printed only this once, since it is not stored.
+    """Create an API key and print it. The key is not stored, so it cannot be printed again.
 
-    The scopes: `report` matches; `queue` players and issue tokens to them; `read`; `ratings`, to see those that a
-    ladder does not show its players; `admin`, which may do everything. All include read, report includes ratings.
-    Without --ladder a key is for all present and future ladders; only such a key with scope admin may create ladders
-    and keys. The key goes to standard output, everything else to standard error.
+    Scopes: `report` reports matches, `queue` queues players and issues their tokens, `read` reads, `ratings` also reads
+    ratings that a ladder hides from its players, `admin` does everything. All include read; report includes ratings.
+    Without --ladder, a key is valid for all present and future ladders. Only such a key with scope admin can create
+    ladders and keys. The key goes to standard output, everything else to standard error.
 
-    [bold]Examples[/bold]
-
+    Examples:
     evenmatch key create game-server --scope report --ladder duel
-
     evenmatch key create backend --scope queue --scope report --expires 90d
     """
     from evenmatch.accounts.keys import Keys
@@ -73,8 +61,7 @@ def create(
 def list_(db: Db = DATABASE, json: options.Json = False) -> None:
     """List the keys, including revoked and expired ones.
 
-    [bold]Example[/bold]
-
+    Example:
     evenmatch key list
     """
     from evenmatch.accounts.keys import Keys
@@ -92,14 +79,13 @@ def list_(db: Db = DATABASE, json: options.Json = False) -> None:
 
 @app.command()
 def revoke(
-    key: Annotated[str, typer.Argument(metavar="ID", help="The key's id, em_ and 10 letters, as `key list` shows it.")],
+    key: Annotated[str, argument("ID", "The key's id, em_ and 10 letters, as `key list` shows it.")],
     db: Db = DATABASE,
     json: options.Json = False,
 ) -> None:
     """Revoke a key permanently, with the player tokens it issued; all processes refuse it within 2 seconds.
 
-    [bold]Example[/bold]
-
+    Example:
     evenmatch key revoke em_k3x7qa2mzp
     """
     from evenmatch.accounts.keys import Keys

@@ -8,9 +8,8 @@ from collections import Counter
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Annotated
 
-import typer
-
 from evenmatch.cli.shared import options
+from evenmatch.cli.shared.options import option
 from evenmatch.cli.shared.output import compile_ahead, note, note_skipped, print_json, print_table, printable, working
 from evenmatch.errors import UsageError
 
@@ -22,37 +21,24 @@ if TYPE_CHECKING:
 def command(
     matches: options.Matches,
     system: options.System,
-    teams: Annotated[
-        str, typer.Option("--teams", "-t", metavar='"A,B vs C,D"', help='Players separated by commas, teams by " vs ".')
-    ],
+    teams: Annotated[str, option('--teams, -t "A,B vs C,D"', 'Players separated by commas, teams by " vs ".')],
     preset: options.Preset = None,
     param: options.Param = None,
     ladder: options.Ladder = None,
     pool_ladders: options.PoolLadders = False,
     as_of: options.AsOf = None,
-    show_stakes: Annotated[
-        bool,
-        typer.Option("--stakes", help="Show what a win, a draw, a loss and quitting would change for each player."),
-    ] = False,
-    assume: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--assume",
-            metavar="K=V",
-            help="With --stakes, about the match: seconds, win_score, loss_score, quit_after, performance; repeatable.",
-        ),
-    ] = None,
+    show_stakes: Annotated[bool, option("--stakes", "Also show what each player has at stake.")] = False,
+    assume: Annotated[list[str] | None, option("--assume K=V", "With --stakes: assume this; repeatable.")] = None,
     skip_bad: options.SkipBad = False,
     time_format: options.TimeFormat = "seconds",
     json: options.Json = False,
 ) -> None:
     """Predict win and draw odds of a line-up after the recorded matches. Unknown players count as newcomers.
 
-    With --stakes, what every player would gain or lose, as the match's receipt says if it then goes as assumed.
-    Put a name that contains a comma in double quotes, as in CSV.
+    With --stakes, show what every player would gain or lose. --assume sets seconds, win_score, loss_score, quit_after
+    or performance of the match. Put a name that contains a comma in double quotes, as in CSV.
 
-    [bold]Example[/bold]
-
+    Example:
     evenmatch odds season.csv --system wager --teams "ann,bob,eve vs joe,kim,max"
     """
     by = options.rules_of(system, preset, param)
@@ -71,9 +57,7 @@ def command(
     read = options.matches_of(matches, ladder, pool_ladders, skip_bad, time_format, now)
     recorded = rateable(read, by, skip_bad=skip_bad)
     note_skipped(recorded.skipped, recorded.skipped_matches)
-    if len(recorded.ladders) > 1 and ladder is None:
-        listed = ", ".join(sorted(recorded.ladders))
-        raise UsageError(f"the file has the ladders {listed}; name one with --ladder, or use all by --pool-ladders")
+    options.check_one_ladder(recorded)
     compile_ahead([system], by.system.name)
     with working(f"rating with {by.system.name}", len(recorded)) as progress:
         ratings = rate(recorded, by, progress=progress)

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from evenmatch.cli.audit import acting
 from evenmatch.cli.shared import options
-from evenmatch.cli.shared.database_options import DATABASE, Db, Yes, ask, counted, minutes_text, opened
+from evenmatch.cli.shared.database_options import DATABASE, Db, Yes, acting, ask, counted, minutes_text, opened
+from evenmatch.cli.shared.options import argument, option
 from evenmatch.cli.shared.output import note, print_json, print_table, printable, working
 from evenmatch.errors import UsageError
 from evenmatch.whole_file import whole_file
@@ -18,32 +18,25 @@ from evenmatch.whole_file import whole_file
 if TYPE_CHECKING:
     from evenmatch.players.profile import PlayerOnLadder
 
-
 app = typer.Typer(
     help="Show or rename a player, merge two accounts, export or erase the data of a player.", no_args_is_help=True
 )
 
-Name = Annotated[str, typer.Argument(metavar="NAME", help="The player's name, or one they had before.")]
+Name = Annotated[str, argument("NAME", "The player's name, or one they had before.")]
 
 
 @app.command()
 def show(
     name: Name,
-    ladder: Annotated[
-        str | None, typer.Option("--ladder", "-l", metavar="L", help="Only this ladder; otherwise all.")
-    ] = None,
-    matches: Annotated[
-        int, typer.Option("--matches", "-n", min=0, metavar="N", help="Number of matches shown per ladder.")
-    ] = 10,
+    ladder: Annotated[str | None, option("--ladder, -l L", "Only this ladder; otherwise all.")] = None,
+    matches: Annotated[int, option("--matches, -n N", "Number of matches shown per ladder.", low=0)] = 10,
     db: Db = DATABASE,
     json: options.Json = False,
 ) -> None:
     """Show a player's standings, and the rating changes of their latest matches.
 
-    [bold]Examples[/bold]
-
+    Examples:
     evenmatch player show ann
-
     evenmatch player show ann --ladder duel --matches 50
     """
     from evenmatch.players.profile import dossier, plain_match, plain_standing
@@ -100,15 +93,14 @@ def _print(on: PlayerOnLadder) -> None:
 
 @app.command()
 def rename(
-    old: Annotated[str, typer.Argument(metavar="OLD", help="The player's name.")],
-    new: Annotated[str, typer.Argument(metavar="NEW", help="The new name.")],
+    old: Annotated[str, argument("OLD", "The player's name.")],
+    new: Annotated[str, argument("NEW", "The new name.")],
     db: Db = DATABASE,
     json: options.Json = False,
 ) -> None:
     """Rename a player. The old name still works in reports and commands.
 
-    [bold]Example[/bold]
-
+    Example:
     evenmatch player rename ann "Ann the Great"
     """
     with opened(db) as service:
@@ -124,7 +116,7 @@ def rename(
 @app.command()
 def merge(
     name: Name,
-    into: Annotated[str, typer.Option("--into", metavar="OTHER", help="The player who remains.")],
+    into: Annotated[str, option("--into OTHER", "The player who remains.")],
     yes: Yes = False,
     db: Db = DATABASE,
     json: options.Json = False,
@@ -134,8 +126,7 @@ def merge(
     Players who met in a match cannot be merged. A match that is reported with two of the player's names afterwards is
     recorded, but not rated.
 
-    [bold]Example[/bold]
-
+    Example:
     evenmatch player merge ann_smurf --into ann
     """
     from evenmatch.players.players import NAMED_TWICE
@@ -157,22 +148,19 @@ def merge(
 @app.command()
 def export(
     name: Name,
-    out: Annotated[Path, typer.Option("--out", "-o", metavar="FILE", help="A .json file.")],
-    whole: Annotated[
-        bool, typer.Option("--all", help="Also the ratings that a ladder does not show its players.")
-    ] = False,
+    out: Annotated[Path, option("--out, -o FILE", "A .json file.")],
+    whole: Annotated[bool, option("--all", "Also the ratings that a ladder does not show its players.")] = False,
     db: Db = DATABASE,
     json: options.Json = False,
 ) -> None:
     """Export the data about a player: names, standings, matches with changes, past seasons, bans.
 
-    The file is for the player: it has what each ladder shows its players (its setting `show`), with --all everything.
+    The file is meant for the player: it contains what each ladder shows its players (setting `show`), or everything
+    with --all.
 
-    [bold]Example[/bold]
-
+    Example:
     evenmatch player export ann --out ann.json
     """
-    pass
     from evenmatch.accounts.access import ANYONE, OPERATOR
     from evenmatch.players.profile import everything
 
@@ -190,11 +178,10 @@ def export(
 def erase(name: Name, yes: Yes = False, db: Db = DATABASE, json: options.Json = False) -> None:
     """Replace a player by a pseudonym everywhere. This cannot be undone.
 
-    Every name they had is deleted, also in team labels and reasons of bans. Their matches stay under the pseudonym, so
-    no rating of others changes; they are no longer in standings. Exported files and backups are not changed.
+    All their names are deleted, including those in team labels and ban reasons. Their matches stay under the pseudonym,
+    so no other rating changes. They leave the standings. Exported files and backups are not changed.
 
-    [bold]Example[/bold]
-
+    Example:
     evenmatch player erase ann --yes
     """
     from evenmatch.players.profile import dossier

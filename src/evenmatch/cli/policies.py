@@ -9,9 +9,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-import typer
-
 from evenmatch.cli.shared import options
+from evenmatch.cli.shared.options import argument
 from evenmatch.cli.shared.output import print_json, print_table
 from evenmatch.errors import BadParameterError, EvenmatchError, InputError, UnknownNameError, UsageError
 from evenmatch.options import options_of
@@ -27,22 +26,16 @@ LINE = 116  # characters in a line of a TOML comment
 
 
 def command(
-    name: Annotated[
-        str | None,
-        typer.Argument(metavar="[NAME]", help="A preset, or your own .toml or .json file; if omitted: all presets."),
-    ] = None,
+    name: Annotated[str | None, argument("[NAME]", "A preset or a policy file. Default: all presets.")] = None,
     json: options.Json = False,
 ) -> None:
     """List the matchmaker's presets, or print one policy completely, as a file to edit and use with --policy.
 
     A policy file contains the options that differ from its preset, for example `preset = "quick"`; default: balanced.
 
-    [bold]Examples[/bold]
-
+    Examples:
     evenmatch policies
-
     evenmatch policies quick > mine.toml
-
     evenmatch simulate-queue --policy balanced --policy mine.toml
     """
     from evenmatch.policy import presets
@@ -138,7 +131,7 @@ def document_as_toml(head: str, data: Mapping[str, object], effects: Mapping[str
 
 
 def _displayed(named: str, all_named: Sequence[str]) -> str:
-    """A unique name: presets have no suffix; files with equal names keep their path."""
+    """A unique name: presets and matchmakers of --compare have no suffix; files with equal names keep their path."""
     if Path(named).suffix.lower() not in SUFFIXES:
         return named
     files = [Path(name).name for name in dict.fromkeys(all_named)]
@@ -162,7 +155,7 @@ def _print(policies: dict[str, Policy]) -> None:
     ]
     print_table("Policies (evenmatch policies NAME prints all options of one)", ("option", *policies, "effect"), rows)
     print(UNITS)
-    print("The filters of a loose player let every other loose player into a match after, in a busy queue and at most:")
+    print("A loose player accepts every other loose player after this wait, in a busy queue and at most:")
     for name, policy in policies.items():
         print(f"  {name}: {policy.open_to_all_after(0.0):,.0f} s, {policy.open_to_all_after(INFINITE):,.0f} s")
 

@@ -1,20 +1,14 @@
-"""evenmatch rate: ratings and standings from a file of recorded matches or from partitioned Parquet."""
+"""evenmatch rate: ratings and standings from recorded matches."""
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterable
-from contextlib import ExitStack
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-import typer
-
 from evenmatch.cli.shared import options
-from evenmatch.cli.shared.cluster_option import OnCluster, connected, no_cluster, on_all_nodes
+from evenmatch.cli.shared.options import OnCluster, no_cluster, on_all_nodes, option
 from evenmatch.cli.shared.output import (
-    compile_ahead,
     note,
     note_skipped,
     print_json,
@@ -25,10 +19,7 @@ from evenmatch.cli.shared.output import (
 from evenmatch.errors import UsageError
 
 if TYPE_CHECKING:
-    from evenmatch.partitioned import RatedLadders, StandingsOptions
     from evenmatch.partitioned.rating import RatedLadder
-    from evenmatch.partitioned.stream import Selection
-    from evenmatch.systems.system import Rules
 
 
 def command(
@@ -39,33 +30,13 @@ def command(
     ladder: options.Ladder = None,
     pool_ladders: options.PoolLadders = False,
     as_of: options.AsOf = None,
-    placement: Annotated[
-        int, typer.Option("--placement", min=0, metavar="N", help="Matches to complete before a percentile is shown.")
-    ] = 10,
+    placement: Annotated[int, option("--placement N", "Matches to complete before a percentile is shown.", low=0)] = 10,
     active_days: Annotated[
-        float,
-        typer.Option(
-            "--active-days", min=0, metavar="N", help="Players who completed a match in the last N days are active."
-        ),
+        float, option("--active-days N", "Days that players stay active after a match.", low=0)
     ] = 30,
-    divisions: Annotated[
-        Path | None, typer.Option("--divisions", metavar="FILE", help="A .csv with columns name, lowest (percentile).")
-    ] = None,
-    out: Annotated[
-        str | None,
-        typer.Option(
-            "--out",
-            "-o",
-            metavar="FILE",
-            help="Write all ratings: .csv, .parquet or .jsonl; a folder or URL where MATCHES is one.",
-        ),
-    ] = None,
-    journal: Annotated[
-        str | None,
-        typer.Option(
-            "--journal", metavar="FILE", help="Write every rating change with its factors, in the same formats."
-        ),
-    ] = None,
+    divisions: Annotated[Path | None, option("--divisions FILE", "A .csv file with columns name and lowest.")] = None,
+    out: Annotated[str | None, option("--out, -o FILE", "Write all ratings as .csv, .parquet or .jsonl.")] = None,
+    journal: Annotated[str | None, option("--journal FILE", "Write every rating change with its factors.")] = None,
     skip_bad: options.SkipBad = False,
     time_format: options.TimeFormat = "seconds",
     cluster: OnCluster = None,
@@ -75,27 +46,22 @@ def command(
 
     Prints the top 20 of each ladder; --out writes all players, --journal every rating change.
 
-    [bold]Examples[/bold]
-
+    Examples:
     evenmatch rate season.csv --system wager
-
     evenmatch rate season.csv --system scorefactor --preset xonstat --out ratings.csv
-
     evenmatch rate season.parquet --system battlepoints --param k=40,32,24,16 --journal changes.parquet
-
     evenmatch rate s3://games/season --system even --out s3://games/ratings
-
     evenmatch rate s3://games/season --system elo --out s3://games/ratings --cluster 10.0.0.5:6379
     """
     by = options.rules_of(system, preset, param)
     now = options.moment(as_of)
-    from evenmatch.cli.shared.divisions_file import read_divisions
+    from evenmatch.cli.shared.files import read_divisions
     from evenmatch.standings.division import DIVISIONS
     from evenmatch.tables.partitions import is_partitioned
 
     table = DIVISIONS if divisions is None else read_divisions(divisions)
     if is_partitioned(matches):
-        pass
+        from evenmatch.cli.shared.partitioned_rating import rate_address
         from evenmatch.partitioned import StandingsOptions
         from evenmatch.partitioned.stream import Selection
 
@@ -122,7 +88,6 @@ def command(
     _check_files(Path(matches), ratings_file, journal_file)
     read = options.matches_of(Path(matches), ladder, pool_ladders, skip_bad, time_format, now)
     recorded = rateable(read, by, skip_bad=skip_bad)
-    compile_ahead([system], by.system.name)
     with working(f"rating with {by.system.name}", len(recorded)) as progress:
         ratings = rate(recorded, by, journal=journal is not None, progress=progress)
     with working("standings"):
@@ -184,100 +149,3 @@ def print_ladders(ladders: Iterable[RatedLadder], placement: int) -> None:
             title += " (the others are not shown)"
         heads = ("rank", "player", "rating", "matches", "percentile", "division")
         print_table(title, heads, rows, right=("rank", "rating", "matches", "percentile"))
-
-
-def rate_address(
-    address: str,
-    by: Rules,
-    out: str | None,
-    journal: str | None,
-    selection: Selection,
-    standings: StandingsOptions,
-    *,
-    as_json: bool,
-    cluster: tuple[str, str] | None = None,
-) -> RatedLadders:
-    """Rate the partitions at an address, write and note what `evenmatch rate` does; prints the document of --json.
-
-    cluster  its address and the system of the rules, as `systems.find` takes it; None: in this process
-    """
-    from evenmatch.cluster.ladders import rate_ladders
-    from evenmatch.partitioned import rate_partitions
-    from evenmatch.tables.partitions import find_partitions
-
-    check_places(address, {"--out": out, "--journal": journal})
-    partitions = find_partitions(address)
-    ladders = len({partition.ladder for partition in partitions})
-    if by.system.ladder is not None and ladders > 1 and selection.ladder is None:
-        note(f"{by.system.name}: ladders in folders of their own are rated each alone and learn nothing from others")
-    compile_ahead([by.system.name], by.system.name)
-    begin, total = time.monotonic(), sum(partition.size for partition in partitions)
-    with ExitStack() as stack:
-        rate = rate_partitions
-        if cluster is not None:
-            address_of, system = cluster
-            rate = partial(rate_ladders, stack.enter_context(connected(address_of, [system])))
-        progress = stack.enter_context(working(f"rating with {by.system.name}", 100))
-
-        def report(read: int, matches: int) -> None:
-            speed = matches / max(1e-9, time.monotonic() - begin)
-            progress(
-                100 * read // max(1, total),
-                f"rating with {by.system.name}: {matches:,} matches, {speed:,.0f} a second, percent",
-            )
-
-        rated = rate(
-            partitions, by, out=out, journal=journal, progress=report, selection=selection, standings=standings
-        )
-    if rated.later:
-        note("matches later than --as-of are left out")
-    note_skipped(rated.skipped, rated.skipped_matches)
-    if as_json:
-        print_json(_document(rated, by))
-    for place, files in ((out, rated.ratings), (journal, rated.journal)):
-        if place is not None:
-            rows = sum(int(str(entry["rows"])) for entry in files)
-            counted = f"{len(files):,} file{'' if len(files) == 1 else 's'}"
-            (print if out is not None and not as_json else note)(f"{place}: {counted}, {rows:,} rows")
-    return rated
-
-
-def check_places(address: str, places: dict[str, str | None]) -> None:
-    """Raise UsageError before the long run if results cannot be written to these folders."""
-    from evenmatch.partitioned import Results
-    from evenmatch.tables.files import FORMS
-
-    given = {option: place.rstrip("/") for option, place in places.items() if place is not None}
-    for option, place in given.items():
-        if Path(place).suffix.lower() in FORMS:
-            raise UsageError(f"{option} {place}: is a file; expected a folder or URL, as MATCHES is one")
-        Results(place).check_new()
-    named = [*given.values(), address.rstrip("/")]
-    if len(set(named)) < len(named):
-        raise UsageError(f"{', '.join(given)} and MATCHES name the same folder; expected different ones")
-
-
-def _document(rated: RatedLadders, by: Rules) -> dict[str, object]:
-    """The document of --json: the best of each ladder, since all are in the files of --out."""
-    ladders = [
-        {
-            "ladder": ladder.name,
-            "matches": ladder.matches,
-            "players": ladder.players,
-            "placed": ladder.placed,
-            "top": [{**row, "last_played": str(row["last_played"])} for row in ladder.top],
-        }
-        for ladder in rated.ladders
-    ]
-    return {
-        "system": by.system.name,
-        "preset": by.preset,
-        "parameters": by.values(),
-        "matches": rated.matches,
-        "players": rated.players,
-        "skipped_matches": rated.skipped_matches,
-        **problems_document(rated.skipped),
-        "ladders": ladders,
-        "ratings": list(rated.ratings),
-        "journal": list(rated.journal),
-    }

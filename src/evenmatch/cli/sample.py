@@ -6,10 +6,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-import typer
-
 from evenmatch.cli.shared import options
-from evenmatch.cli.shared.output import compile_ahead, note, print_json, print_table, working
+from evenmatch.cli.shared.options import option
+from evenmatch.cli.shared.output import note, print_json, print_table, working
 from evenmatch.errors import MissingExtraError, UsageError
 
 if TYPE_CHECKING:
@@ -17,10 +16,10 @@ if TYPE_CHECKING:
 
 
 def command(
-    folder: Annotated[
-        Path, typer.Option("--folder", metavar="DIR", help="Folder for the season, the ratings and the chart.")
-    ] = Path("sample"),
-    seed: Annotated[int, typer.Option("--seed", min=0, help="Another seed gives another season.")] = 1,
+    folder: Annotated[Path, option("--folder DIR", "Folder for the season, the ratings and the chart.")] = Path(
+        "sample"
+    ),
+    seed: Annotated[int, option("--seed", "Seed of the random season.", low=0)] = 1,
     json: options.Json = False,
 ) -> None:
     """Simulate a season of a 6v6 game, rate it with wager, explain a match and draw a chart."""
@@ -40,7 +39,6 @@ def command(
     say(f"{folder / 'season.csv'}: {len(matches):,} matches of {len(matches.player)} players; some players quit")
 
     by = rating.rules("wager")
-    compile_ahead(["wager"], "wager")
     with working("rating with wager", len(matches)) as progress:
         ratings = rating.rate(matches, by, journal=True, progress=progress)
         standings = ratings.standings()

@@ -6,8 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from evenmatch.cli.audit import acting
-from evenmatch.cli.corrections import ONLY_SEEN, as_document, print_effect
+from evenmatch.cli.corrections import as_document, print_effect
 from evenmatch.cli.shared import options
 from evenmatch.cli.shared.database_options import (
     DATABASE,
@@ -15,12 +14,14 @@ from evenmatch.cli.shared.database_options import (
     Id,
     OnLadder,
     Preview,
+    acting,
     counted,
     ladder_of,
     minutes_text,
     opened,
     typed,
 )
+from evenmatch.cli.shared.options import argument, option
 from evenmatch.cli.shared.output import beyond, note, print_json, print_table, printable, working
 from evenmatch.errors import UsageError
 
@@ -35,22 +36,10 @@ app = typer.Typer(help="Open seasons, list them, and show final standings.", no_
 @app.command(name="open")
 def open_(
     ladder: OnLadder = None,
-    title: Annotated[
-        str | None,
-        typer.Option("--title", metavar="TEXT", help="Title of the new season; default: Season and its number."),
-    ] = None,
-    reset: Annotated[
-        str | None, typer.Option("--reset", metavar="R", help="full, soft or none; default: the ladder's setting.")
-    ] = None,
+    title: Annotated[str | None, option("--title TEXT", "Title of the new season.")] = None,
+    reset: Annotated[str | None, option("--reset R", "full, soft or none; default: the ladder's setting.")] = None,
     factor: Annotated[
-        float | None,
-        typer.Option(
-            "--factor",
-            min=0,
-            max=1,
-            metavar="F",
-            help="Share of the distance to the mean that a soft reset keeps, 0 to 1.",
-        ),
+        float | None, option("--factor F", "Share of the distance to the mean to keep.", low=0, high=1)
     ] = None,
     preview: Preview = False,
     event_id: Id = None,
@@ -59,15 +48,12 @@ def open_(
 ) -> None:
     """End the current season, store its final standings, and open the next.
 
-    Reset full: all players start again. Soft: all players move towards the mean and keep the share F of their distance
-    from it. None: ratings stay. After a full or soft reset, players must complete their placement matches again.
+    A full reset starts all players again. A soft reset moves players towards the mean: they keep the share F of their
+    distance from it. With none, ratings stay. After a full or soft reset, players repeat their placement matches.
 
-    [bold]Examples[/bold]
-
+    Examples:
     evenmatch season open --ladder duel
-
     evenmatch season open --ladder duel --title "Winter 2026" --reset soft --factor 0.7
-
     evenmatch season open --ladder duel --preview
     """
     if factor is not None and reset not in (None, "soft"):
@@ -80,7 +66,6 @@ def open_(
                 print_json({"ladder": name, "preview": True, **as_document(seen)})
             else:
                 print_effect(seen, preview=True)
-                note(ONLY_SEEN)
             return
         before = service.ladder(name).season
         with working("opening a season"):
@@ -108,8 +93,7 @@ def open_(
 def list_(ladder: OnLadder = None, db: Db = DATABASE, json: options.Json = False) -> None:
     """List the seasons of a ladder.
 
-    [bold]Example[/bold]
-
+    Example:
     evenmatch season list --ladder duel
     """
     with opened(db) as service:
@@ -134,17 +118,16 @@ def list_(ladder: OnLadder = None, db: Db = DATABASE, json: options.Json = False
 
 @app.command()
 def show(
-    number: Annotated[int, typer.Argument(metavar="N", min=1, help="The number of an ended season.")],
+    number: Annotated[int, argument("N", "The number of an ended season.", low=1)],
     ladder: OnLadder = None,
-    page: Annotated[int, typer.Option("--page", min=1, metavar="N", help="Page number, from 1.")] = 1,
-    size: Annotated[int, typer.Option("--size", min=1, metavar="N", help="Players per page.")] = 20,
+    page: Annotated[int, option("--page N", "Page number, from 1.", low=1)] = 1,
+    size: Annotated[int, option("--size N", "Players per page.", low=1)] = 20,
     db: Db = DATABASE,
     json: options.Json = False,
 ) -> None:
     """Show the final standings of a season.
 
-    [bold]Example[/bold]
-
+    Example:
     evenmatch season show 1 --ladder duel --page 2
     """
     with opened(db) as service:

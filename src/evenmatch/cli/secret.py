@@ -1,4 +1,4 @@
-"""evenmatch secret: the master secret, with which a database is sealed that signs for keys, players and webhooks."""
+"""evenmatch secret: the master secret, with which a database is sealed that signs for keys, tokens and webhooks."""
 
 from __future__ import annotations
 

@@ -7,8 +7,6 @@ from collections.abc import Sequence
 from itertools import pairwise
 from typing import TYPE_CHECKING, Annotated
 
-import typer
-
 from evenmatch.cli.shared import options
 from evenmatch.cli.shared.database_options import (
     DATABASE,
@@ -20,6 +18,7 @@ from evenmatch.cli.shared.database_options import (
     opened,
     typed,
 )
+from evenmatch.cli.shared.options import option
 from evenmatch.cli.shared.output import beyond, note, print_json, print_table, printable, working
 from evenmatch.errors import UsageError
 from evenmatch.standings.rules import AUTO
@@ -37,30 +36,15 @@ NEARLY = 1e-6  # tolerance for rounding errors of bin edges, as a share of a bin
 
 def command(
     ladder: OnLadder = None,
-    page: Annotated[int | None, typer.Option("--page", min=1, metavar="N", help="Page number, from 1.")] = None,
-    size: Annotated[int, typer.Option("--size", min=1, max=10_000, metavar="N", help="Players per page.")] = 20,
-    around: Annotated[
-        str | None, typer.Option("--around", metavar="PLAYER", help="A player with those ranked above and below them.")
-    ] = None,
+    page: Annotated[int | None, option("--page N", "Page number, from 1.", low=1)] = None,
+    size: Annotated[int, option("--size N", "Players per page.", low=1, high=10_000)] = 20,
+    around: Annotated[str | None, option("--around PLAYER", "A player and those ranked above and below.")] = None,
     search: Annotated[
-        str | None,
-        typer.Option(
-            "--search", metavar="TEXT", help="Players whose name contains this text, ignoring case and diacritics."
-        ),
+        str | None, option("--search TEXT", "Players whose name contains TEXT, ignoring case and accents.")
     ] = None,
-    friends: Annotated[
-        str | None,
-        typer.Option("--friends", metavar="A,B,C", help="Only these players, with their ranks on the ladder."),
-    ] = None,
-    distribution: Annotated[bool, typer.Option("--distribution", help="Numbers of active players by rating.")] = False,
-    as_of: Annotated[
-        str | None,
-        typer.Option(
-            "--as-of",
-            metavar="TIME",
-            help="last: the time of the ladder's last match; or a later time, as if no more matches were played.",
-        ),
-    ] = None,
+    friends: Annotated[str | None, option("--friends A,B,C", "Only these players, with their ranks.")] = None,
+    distribution: Annotated[bool, option("--distribution", "Number of active players by rating.")] = False,
+    as_of: Annotated[str | None, option("--as-of TIME", "last (the time of the last match) or a later time.")] = None,
     db: Db = DATABASE,
     json: options.Json = False,
 ) -> None:
@@ -68,12 +52,9 @@ def command(
 
     They list the players who completed their placement matches, and a match in the ladder's last active days.
 
-    [bold]Examples[/bold]
-
+    Examples:
     evenmatch standings --ladder duel
-
     evenmatch standings --ladder duel --around ann --size 11
-
     evenmatch standings --ladder duel --friends "ann,bob" --as-of last
     """
     views = {"--page": page, "--around": around, "--search": search, "--friends": friends}

@@ -1,30 +1,31 @@
-"""evenmatch systems: the available rating systems and their parameters."""
+"""evenmatch systems, learned and compile: the rating systems, what they learn, and their kernels."""
 
 from __future__ import annotations
 
+import os
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-import typer
-
 from evenmatch.cli.shared import options
-from evenmatch.cli.shared.output import print_json, print_table
+from evenmatch.cli.shared.database_options import DATABASE, Db, OnLadder, ladder_of, opened
+from evenmatch.cli.shared.options import argument, option
+from evenmatch.cli.shared.output import compile_ahead, note, note_skipped, print_json, print_table, working
+from evenmatch.errors import UsageError
 
 if TYPE_CHECKING:
-    from evenmatch.systems.system import System
+    from evenmatch.lab.ladder.learning import LearnedAt
+    from evenmatch.systems.system import Rules, System
+    from evenmatch.tables import MatchTable
 
 
-def command(
-    name: Annotated[
-        str | None, typer.Argument(metavar="[NAME]", help="A system, or your own .py file; if omitted: all systems.")
-    ] = None,
+def systems(
+    name: Annotated[str | None, argument("[NAME]", "A system or your own .py file. Default: all systems.")] = None,
     json: options.Json = False,
 ) -> None:
     """List the rating systems, or show the parameters, presets, required data and source of one.
 
-    [bold]Examples[/bold]
-
+    Examples:
     evenmatch systems
-
     evenmatch systems wager
     """
     from evenmatch.ladders.descriptions import system_as_data
@@ -44,10 +45,10 @@ def command(
     if json:
         print_json(system_as_data(system))
     else:
-        _print(system)
+        _print_system(system)
 
 
-def _print(system: System) -> None:
+def _print_system(system: System) -> None:
     from evenmatch.options import options_of, shown
 
     print(f"{system.name}: {system.title}\n")
@@ -66,3 +67,115 @@ def _print(system: System) -> None:
         for factor in system.factors
     ]
     print_table("Factors of a change (--journal, evenmatch explain)", ("name", "meaning"), factors)
+
+
+def learned(
+    matches: Annotated[Path | None, argument("MATCHES", "A file of recorded matches, instead of a ladder.")] = None,
+    system: Annotated[str | None, option("--system, -s NAME", "With MATCHES: a system that learns.")] = None,
+    preset: options.Preset = None,
+    param: options.Param = None,
+    pool_ladders: options.PoolLadders = False,
+    skip_bad: options.SkipBad = False,
+    time_format: options.TimeFormat = "seconds",
+    ladder: OnLadder = None,
+    db: Db = DATABASE,
+    json: options.Json = False,
+) -> None:
+    """Show what a rating system has learned about a ladder, in rating points, after each quarter of its matches.
+
+    The numbers tell how much the first side, an extra player and experience are worth, where newcomers start, how much
+    margins of victory count, and which of the system's experts lead.
+
+    Examples:
+    evenmatch learned season.csv
+    evenmatch learned --ladder arena
+    """
+    if matches is None:
+        options.check_no_file_options(system, preset, param, pool_ladders, skip_bad, time_format != "seconds")
+        from evenmatch.corrections.ladder_history import read_history
+
+        with opened(db) as service, working("reading the ladder"):
+            history = read_history(service.database, ladder_of(service, ladder))
+        recorded, by = history.matches, history.rules
+        for text in history.notes:
+            note(text)
+    else:
+        by = options.rules_of(system or "even", preset, param)
+        recorded = options.matches_of(matches, ladder, pool_ladders, skip_bad, time_format)
+        note_skipped(recorded.skipped, recorded.skipped_matches)
+    moments = _learn(recorded, by)
+    if json:
+        print_json([_learned_document(moment) for moment in moments])
+    else:
+        _print_learned(moments, by)
+
+
+def _learn(recorded: MatchTable, by: Rules) -> list[LearnedAt]:
+    from evenmatch.lab.ladder.learning import learned_over_time
+
+    options.check_one_ladder(recorded)
+    with working(f"rating with {by.system.name}", len(recorded)) as progress:
+        return learned_over_time(recorded, by, progress)
+
+
+def _print_learned(moments: list[LearnedAt], by: Rules) -> None:
+    from evenmatch.lab.ladder.learning import shown_number
+
+    heads = ["", *(f"after {moment.matches:,}" for moment in moments)]
+    rows = [
+        [numbers[-1].meaning, *(shown_number(number) for number in numbers)]
+        for numbers in zip(*(moment.numbers for moment in moments), strict=True)
+    ]
+    print_table(f"Learned by {by.system.name}, in points and shares (95 % interval)", heads, rows, right=heads[1:])
+
+
+def _learned_document(moment: LearnedAt) -> dict[str, object]:
+    from math import isnan
+
+    from evenmatch.times import iso_time
+
+    numbers = [
+        number._asdict() | {bound: None for bound in ("low", "high") if isnan(getattr(number, bound))}
+        for number in moment.numbers
+    ]
+    return {"matches": moment.matches, "time": iso_time(moment.time), "learned": numbers}
+
+
+def compile_(
+    systems: Annotated[list[str] | None, argument("[SYSTEM]...", "Systems or .py files. Default: everything.")] = None,
+) -> None:
+    """Compile the rating systems, the matchmaker and the lab's measures. This takes about two minutes on one core.
+
+    numba stores the machine code in the folder NUMBA_CACHE_DIR, or beside the sources if that is not set. Later
+    processes load it if they use the same folder, versions and type of processor. NUMBA_CPU_NAME=generic produces code
+    for every processor of the architecture. Parts that are already compiled are skipped.
+
+    Examples:
+    evenmatch compile
+    evenmatch compile wager my_system.py
+    """
+    from evenmatch.operations.kernels import MATCHMAKER, missing
+    from evenmatch.systems import names
+
+    parts = [*names(), *MATCHMAKER] if systems is None else systems
+    folder = _checked_folder()
+    compile_ahead(parts, "everything" if systems is None else ", ".join(parts))
+    if systems is None:
+        from evenmatch.lab.backtests.evaluation import compile_measures
+
+        with working("compiling the measures of the lab"):
+            compile_measures()
+    if lacking := missing(parts):
+        raise UsageError(f"could not compile {lacking[0]}; `evenmatch rate … --system {lacking[0]}` shows its error")
+    print(f"compiled {len(parts)} parts into {folder}")
+
+
+def _checked_folder() -> str:
+    """The folder of the cache. Raises UsageError if numba cannot write to any."""
+    from evenmatch.matchmaking.passes import make_matches
+
+    folder: str | None = make_matches.stats.cache_path  # type: ignore[attr-defined]
+    if folder is None:
+        named = os.environ.get("NUMBA_CACHE_DIR", "a folder")
+        raise UsageError(f"compiled kernels cannot be kept; expected NUMBA_CACHE_DIR={named} to be writable")
+    return folder

@@ -168,7 +168,8 @@ PATIENCE_OF_PLAYERS = (120.0, 180.0)  # range of the seconds after which a party
 ENDED = 4.0  # seconds after the longest match in which it has been started and reported
 ANSWER = (0.3, 3.0)  # range of the seconds until a party answers an offer
 DECLINES, IS_SILENT = 0.006, 0.002  # shares of offers
-WITH_FRIENDS = 0.05
+WITH_FRIENDS = 0.05  # share of the times that a person queues
+SIMILAR = 0.3  # largest difference in skill within a party
 
 
 class SimulatedPlayers:
@@ -209,14 +210,16 @@ class SimulatedPlayers:
             await asyncio.sleep(self._rng.exponential(REST))
 
     def _party(self, person: SimulatedPerson) -> list[SimulatedPerson]:
-        """This person, and sometimes friends who are not busy."""
-        game, party = self._game, [person]
-        if game.parties > 1 and self._rng.random() < WITH_FRIENDS:
-            for name in person.friends:
-                friend = self._people[name]
-                if len(party) < game.parties and name not in self._busy and game.ladder in friend.skill:
-                    party.append(friend)
-        return party
+        """This person, and sometimes others of similar skill who are not busy."""
+        ladder, own = self._game.ladder, person.skill[self._game.ladder]
+        if self._game.parties < 2 or self._rng.random() >= WITH_FRIENDS:
+            return [person]
+        near = [
+            other
+            for other in self._people.values()
+            if other.name not in self._busy | {person.name} and abs(other.skill.get(ladder, np.inf) - own) < SIMILAR
+        ]
+        return [person, *(near[index] for index in self._rng.permutation(len(near))[: self._game.parties - 1])]
 
     async def _play(self, party: Sequence[SimulatedPerson]) -> None:
         """Queue, answer offers, and return when the match is over."""

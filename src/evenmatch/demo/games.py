@@ -1,54 +1,50 @@
-"""The four games of the demo: the format of their matches, and the random result from the players' skill."""
+"""The four games of the demo: their ladders, and the random result of a match from the players' skill."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 Sides = Sequence[NDArray[np.float64]]  # one array per team, one number per player
+# The crowd is large enough for even matches within half a minute; later the filters widen.
+STEPS = [[0, 5], [8, 10], [16, 25], [30, 40], [60, 100]]
+WAITS = {"even_spread": 6, "overdue_after": 90, "newcomer_wait": 2, "rematch_wait": 4, "rematch_fade": 300}
+POLICY: Mapping[str, object] = {"steps": STEPS, **WAITS}
 
 
 class Result(NamedTuple):
-    """The result of a match, in the order of its teams and players; None: not recorded in this game."""
+    """The result of a match, by team and player; None: this game does not record it."""
 
     team_scores: list[float]
     scores: list[list[float | None]]
     performances: list[list[float | None]]
 
 
-class Rule(Protocol):
-    """A function that simulates the result of a match."""
-
-    def __call__(self, rng: np.random.Generator, skill: Sides, presence: Sides) -> Result:
-        """Return a random result; `presence`: the share of the match that each player was present, 0..1."""
-        ...
-
-
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Game:
-    """A game, its ladder, and its queue.
+    """A game with its ladder and its queue.
 
-    share    of all people who play it;  crowd  number of players active at the same time
-    length   shortest and longest match, seconds;  quits  share of appearances that leave early
-    parties  size of the largest party
+    share    of all people who play it;  crowd  players who are active at the same time
+    matches  in its history;  length  shortest and longest match, seconds
+    end      simulates a result from skill and presence, the share of the match that each player was there, 0..1
+    quits    share of appearances that leave early;  parties  size of the largest party
     """
 
     ladder: str
     title: str
     system: str
     team_size: int
-    teams: int
+    teams: int = 2
     share: float
     crowd: int
     matches: int
     length: tuple[int, int]
-    end: Rule
+    end: Callable[[np.random.Generator, Sides, Sides], Result]
     parameters: Mapping[str, object] = field(default_factory=dict)
-    placement: int = 5
     quits: float = 0.02
     parties: int = 1
     regions: bool = False
@@ -60,16 +56,11 @@ class Game:
         return self.teams * self.team_size
 
 
-def _strength(skill: Sides, presence: Sides) -> list[float]:
-    """The strength of each team: mean skill weighted by presence, with a penalty for absence."""
-    return [
-        float((own * present).mean() + 1.5 * (present.mean() - 1)) for own, present in zip(skill, presence, strict=True)
-    ]
-
-
 def _first_wins(rng: np.random.Generator, skill: Sides, presence: Sides, steep: float) -> tuple[bool, float]:
-    """Whether the first of two teams wins, and the probability of that."""
-    first, second = _strength(skill, presence)
+    """Whether the first of two teams wins, and the probability of that; absent players weaken their team."""
+    first, second = (
+        float((own * present).mean() + 1.5 * (present.mean() - 1)) for own, present in zip(skill, presence, strict=True)
+    )
     chance = float(1 / (1 + np.exp(-steep * (first - second))))
     return bool(rng.random() < chance), chance
 
@@ -98,11 +89,10 @@ def end_brawl(rng: np.random.Generator, skill: Sides, presence: Sides) -> Result
 def end_squads(rng: np.random.Generator, skill: Sides, presence: Sides) -> Result:
     """The first team with ten rounds wins; each player has a performance, -1..1."""
     won, chance = _first_wins(rng, skill, presence, 3.0)
-    close = 1 - abs(2 * chance - 1)
-    other = float(rng.binomial(9, 0.25 + 0.5 * close))
+    other = float(rng.binomial(9, 0.75 - abs(chance - 0.5)))
     middle = float(np.mean(np.concatenate(list(skill))))
     performances: list[list[float | None]] = [
-        [round(float(np.clip(0.3 * (own - middle) + 0.3 * rng.normal(), -1, 1)), 3) for own in side] for side in skill
+        [round(float(np.clip(0.3 * (own - middle + rng.normal()), -1, 1)), 3) for own in side] for side in skill
     ]
     return Result([10.0, other] if won else [other, 10.0], _not_recorded(skill), performances)
 
@@ -119,23 +109,12 @@ def end_duel(rng: np.random.Generator, skill: Sides, presence: Sides) -> Result:
     return Result([float(score) for score in points], _not_recorded(skill), _not_recorded(skill))
 
 
-# The crowd is large enough for even matches within half a minute; filters not satisfied by then are widened.
-_EVEN = {
-    "steps": [[0, 5], [8, 10], [16, 25], [30, 40], [60, 100]],
-    "even_spread": 6,
-    "overdue_after": 90,
-    "newcomer_wait": 2,
-    "rematch_wait": 4,
-    "rematch_fade": 300,
-}
-
 GAMES = (
     Game(
         ladder="arena",
         title="Arena 4v4",
         system="wager",
         team_size=4,
-        teams=2,
         share=0.65,
         crowd=210,
         matches=2800,
@@ -143,7 +122,7 @@ GAMES = (
         end=end_arena,
         quits=0.015,
         parties=2,
-        policy={**_EVEN, "max_odds": 0.6},
+        policy={**POLICY, "max_odds": 0.6},
     ),
     Game(
         ladder="brawl",
@@ -157,28 +136,26 @@ GAMES = (
         length=(18, 30),
         end=end_brawl,
         parameters={"full_time": 20.0, "min_time": 8.0},
-        policy={**_EVEN, "max_odds": None},
+        policy={**POLICY, "max_odds": None},
     ),
     Game(
         ladder="squads",
         title="Squads 3v3",
         system="prav",
         team_size=3,
-        teams=2,
         share=0.55,
         crowd=140,
         matches=2400,
         length=(20, 34),
         end=end_squads,
         parties=2,
-        policy={**_EVEN, "max_odds": 0.6},
+        policy={**POLICY, "max_odds": 0.6},
     ),
     Game(
         ladder="duel",
         title="Duels",
         system="battlepoints",
         team_size=1,
-        teams=2,
         share=0.45,
         crowd=50,
         matches=2600,
@@ -186,7 +163,7 @@ GAMES = (
         end=end_duel,
         quits=0.03,
         regions=True,
-        policy={**_EVEN, "max_odds": 0.65, "max_ping": 120},
+        policy={**POLICY, "max_odds": 0.65, "max_ping": 120},
     ),
 )
 LADDERS = {game.ladder: game for game in GAMES}

@@ -1,12 +1,11 @@
-"""Create the ladders of the demo, each with a closed season and the simulated matches of the last 75 days."""
+"""The ladders of the demo: each has a simulated history of 75 days, a closed season, and a queue."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime, timedelta
 from itertools import chain, islice
 from pathlib import Path
-from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,125 +22,18 @@ from evenmatch.queues.queue_service import QueueService
 from evenmatch.queues.stored_queues import QueueRules
 from evenmatch.standings.rules import StandingsRules
 
+QUEUE = "main"
+RULES = QueueRules(
+    accept_within=20.0, heartbeat=25.0, penalty=10.0, penalty_most=120.0, penalty_fades=600.0, longest_match=300.0
+)
+PLACEMENT = 5  # matches
 DAYS = 75.0  # length of the history
+SEASON_ENDED = 30.0  # days before the end of the history, when the first season was closed
 GONE = 0.05  # share of people who stopped playing half-way
 NEW = 0.04  # share of people who have not played yet
 REACH = 1.8  # standard deviation of the skill of opponents around the first player of a match
 EVENING = 20.0  # the hour of most matches, UTC
 Values = NDArray[np.float64]
-
-
-class Play(NamedTuple):
-    """How a match is played. length: in seconds
-
-    left, seconds  by team and player: whether they leave early, how long they are there
-    """
-
-    length: float
-    left: NDArray[np.bool_]
-    seconds: Values
-
-
-def play_history(seed: int, game: Game, people: Sequence[SimulatedPerson], ends: datetime) -> list[Match]:
-    """Return the matches of the DAYS before `ends`, in order of time; reproducible by seed."""
-    rng = np.random.default_rng([seed, 1, sum(map(ord, game.ladder))])
-    own = [person for person in people if game.ladder in person.skill]
-    fate = rng.random(len(own))
-    eager = np.array([person.eagerness for person in own])
-    skill = np.array([person.skill[game.ladder] for person in own])
-    best_hour = np.array([person.best_hour for person in own])
-    days_before = _days_before(rng, game.matches, ends)
-    early = sum(days >= DAYS / 2 for days in days_before)
-    line_ups = chain(
-        _line_ups(rng, game, early, np.flatnonzero(fate >= NEW), eager, skill),
-        _line_ups(rng, game, game.matches - early, np.flatnonzero((fate >= NEW) & (fate <= 1 - GONE)), eager, skill),
-    )
-    matches = []
-    for number, (days, play, chosen) in enumerate(zip(days_before, _plays(rng, game), line_ups, strict=True), 1):
-        ended = ends - timedelta(days=days)
-        now = skill[chosen] + swing(ended.hour + ended.minute / 60, best_hour[chosen])
-        names = [own[index].name for index in chosen.tolist()]
-        matches.append(_match(rng, game, names, now, play, f"{game.ladder}-{number}", ended))
-    return matches
-
-
-def _plays(rng: np.random.Generator, game: Game) -> Iterable[Play]:
-    """How each match of a game is played, drawn for all at once."""
-    shape = (game.matches, game.teams, game.team_size)
-    length = rng.integers(game.length[0], game.length[1] + 1, (game.matches, 1, 1)).astype(np.float64)
-    left = rng.random(shape) < game.quits
-    left[left.all(axis=(1, 2)), 0] = False  # the first team stays
-    seconds = np.where(left, np.round(rng.uniform(0.1, 0.95, shape) * length, 1), length)
-    return map(Play, length.ravel().tolist(), left, seconds)
-
-
-def _days_before(rng: np.random.Generator, count: int, ends: datetime) -> list[float]:
-    """Random end times of `count` matches, in days before `ends`, descending: more of them in the evenings."""
-    days = np.sort(rng.uniform(0, DAYS, 4 * count))[::-1]
-    hour = (ends.hour + ends.minute / 60 - 24 * days) % 24
-    busy = 0.55 + 0.45 * np.cos((hour - EVENING) / 24 * 2 * np.pi)
-    chosen = np.sort(rng.choice(len(days), count, replace=False, p=busy / busy.sum()))
-    return [float(day) for day in days[chosen]]
-
-
-def _line_ups(
-    rng: np.random.Generator, game: Game, count: int, people: NDArray[np.int64], eager: Values, skill: Values
-) -> Iterator[NDArray[np.int64]]:
-    """The players of matches: a random one of these people and others of similar skill, in random order.
-
-    Teams are not balanced: with teams even by true skill, no rating could predict the results.
-    """
-    weight, skill = eager[people], skill[people]
-    for first in rng.choice(len(people), count, p=weight / weight.sum()).tolist():
-        near = weight * np.exp(-0.5 * ((skill - skill[first]) / REACH) ** 2)
-        time = rng.standard_exponential(len(people)) / near  # the first to arrive: weighted, without replacement
-        time[first] = 0.0
-        yield rng.permutation(people[np.argpartition(time, game.players)[: game.players]])
-
-
-def _match(
-    rng: np.random.Generator, game: Game, names: list[str], skill: Values, play: Play, match_id: str, ended: datetime
-) -> Match:
-    """The match of these players, team by team, whose skill is as it is at that time."""
-    result = game.end(rng, list(skill.reshape(play.left.shape)), list(play.seconds / play.length))
-    players = iter(names)
-    teams = tuple(
-        Team(tuple(map(Appearance, islice(players, game.team_size), scores, seconds, left, performances)), score=score)
-        for score, scores, seconds, left, performances in zip(
-            result.team_scores,
-            result.scores,
-            play.seconds.tolist(),
-            play.left.tolist(),
-            result.performances,
-            strict=True,
-        )
-    )
-    played_at = ended.astimezone(UTC).replace(microsecond=0)
-    return Match(match_id, played_at, teams, ladder=game.ladder, duration=play.length)
-
-
-QUEUE = "main"
-RULES = QueueRules(
-    accept_within=20.0,
-    heartbeat=25.0,
-    tick=1.0,
-    penalty=10.0,
-    penalty_most=120.0,
-    penalty_fades=600.0,
-    longest_match=300.0,
-)
-SEASON_ENDED = 30.0  # days before the end of the history: when the first season was closed
-
-
-class Clock:
-    """A clock that can be set, so that past events are recorded with their own time."""
-
-    def __init__(self, now: datetime) -> None:
-        self.now = now
-
-    def __call__(self) -> int:
-        """Return the set time, microseconds since the epoch."""
-        return round(self.now.timestamp() * SECOND)
 
 
 def missing(path: Path) -> list[Game]:
@@ -172,16 +64,77 @@ def play_histories(seed: int, games: Sequence[Game], ends: datetime | None = Non
 def make_ladder(path: Path, game: Game, matches: Sequence[Match]) -> None:
     """Create a game's ladder with its queue and these matches; the earlier ones are in a closed season."""
     ends = matches[-1].played_at
-    clock = Clock(ends - timedelta(days=DAYS + 1))
+    now = ends - timedelta(days=DAYS + 1)
     turn = ends - timedelta(days=SEASON_ENDED)
-    settings = Settings(game.title, StandingsRules(placement=game.placement), game.team_size, reset="soft", factor=0.7)
-    with Service.open(str(path), clock) as service:
+    settings = Settings(game.title, StandingsRules(placement=PLACEMENT), game.team_size, reset="soft", factor=0.7)
+    with Service.open(str(path), lambda: round(now.timestamp() * SECOND)) as service:
         service.create_ladder(game.ladder, game.system, rating.rules(game.system, None, **game.parameters), settings)
-        clock.now = turn
+        now = turn
         service.import_matches(game.ladder, tables.from_matches([match for match in matches if match.played_at < turn]))
         service.open_season(game.ladder)
-        clock.now = ends
+        now = ends
         later = [match for match in matches if match.played_at >= turn]
         service.import_matches(game.ladder, tables.from_matches(later))
         policy = {**game.policy, "team_size": game.team_size, "teams": game.teams}
         QueueService(service).set_queue(game.ladder, QUEUE, policy, RULES)
+
+
+def play_history(seed: int, game: Game, people: Sequence[SimulatedPerson], ends: datetime) -> list[Match]:
+    """Return the matches of the DAYS before `ends`, in order of time; reproducible by seed."""
+    rng = np.random.default_rng([seed, 1, sum(map(ord, game.ladder))])
+    own = [person for person in people if game.ladder in person.skill]
+    fate = rng.random(len(own))
+    eager = np.array([person.eagerness for person in own])
+    skill = np.array([person.skill[game.ladder] for person in own])
+    best_hour = np.array([person.best_hour for person in own])
+    days_before = _days_before(rng, game.matches, ends)
+    early = sum(days >= DAYS / 2 for days in days_before)
+    line_ups = chain(
+        _line_ups(rng, game, early, np.flatnonzero(fate >= NEW), eager, skill),
+        _line_ups(rng, game, game.matches - early, np.flatnonzero((fate >= NEW) & (fate <= 1 - GONE)), eager, skill),
+    )
+    matches = []
+    for number, (days, chosen) in enumerate(zip(days_before, line_ups, strict=True), 1):
+        ended = (ends - timedelta(days=days)).astimezone(UTC).replace(microsecond=0)
+        now = skill[chosen] + swing(ended.hour + ended.minute / 60, best_hour[chosen])
+        teams, length = _play(rng, game, [own[index].name for index in chosen.tolist()], now)
+        matches.append(Match(f"{game.ladder}-{number}", ended, teams, ladder=game.ladder, duration=length))
+    return matches
+
+
+def _play(rng: np.random.Generator, game: Game, names: list[str], skill: Values) -> tuple[tuple[Team, ...], float]:
+    """Play a match: its teams with their results, and its length in seconds."""
+    shape = (game.teams, game.team_size)
+    length = float(rng.integers(game.length[0], game.length[1] + 1))
+    left = rng.random(shape) < game.quits
+    if left.all():
+        left[0] = False  # somebody stays
+    seconds = np.where(left, np.round(rng.uniform(0.1, 0.95, shape) * length, 1), length)
+    result, players = game.end(rng, list(skill.reshape(shape)), list(seconds / length)), iter(names)
+    slots = zip(*result[:2], seconds.tolist(), left.tolist(), result.performances, strict=True)
+    teams = (Team(tuple(map(Appearance, islice(players, game.team_size), *own)), score=score) for score, *own in slots)
+    return tuple(teams), length
+
+
+def _days_before(rng: np.random.Generator, count: int, ends: datetime) -> list[float]:
+    """Random end times of `count` matches, in days before `ends`, descending: more of them in the evenings."""
+    days = np.sort(rng.uniform(0, DAYS, 4 * count))[::-1]
+    hour = (ends.hour + ends.minute / 60 - 24 * days) % 24
+    busy = 0.55 + 0.45 * np.cos((hour - EVENING) / 24 * 2 * np.pi)
+    chosen = np.sort(rng.choice(len(days), count, replace=False, p=busy / busy.sum()))
+    return [float(day) for day in days[chosen]]
+
+
+def _line_ups(
+    rng: np.random.Generator, game: Game, count: int, people: NDArray[np.int64], eager: Values, skill: Values
+) -> Iterator[NDArray[np.int64]]:
+    """The players of matches: a random one of these people and others of similar skill, in random order.
+
+    Teams are not balanced: with teams even by true skill, no rating could predict the results.
+    """
+    weight, skill = eager[people], skill[people]
+    for first in rng.choice(len(people), count, p=weight / weight.sum()).tolist():
+        near = weight * np.exp(-0.5 * ((skill - skill[first]) / REACH) ** 2)
+        time = rng.standard_exponential(len(people)) / near  # the first to arrive: weighted, without replacement
+        time[first] = 0.0
+        yield rng.permutation(people[np.argpartition(time, game.players)[: game.players]])

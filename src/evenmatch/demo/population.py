@@ -1,12 +1,9 @@
-"""The simulated people of the demo: names, hidden true skills, habits, friends and regions.
-
-Their names come from many countries, and some test how pages escape them.
-"""
+"""The simulated people of the demo: names, hidden true skills, habits and regions."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Mapping
+from dataclasses import dataclass
 from functools import cache
 
 import numpy as np
@@ -14,15 +11,20 @@ from numpy.typing import NDArray
 
 from evenmatch.demo.games import GAMES
 
+PEOPLE = 960
+LIVES = {"eu": 0.6, "us": 0.28, "asia": 0.12}  # shares of the population by region
+OWN_SHARE = 0.6  # weight of the skill in one game, against the talent for all games
+WITHIN = (5.0, 10.0, 20.0)  # the opponent filters of tickets, equally frequent
+HOUR_SWING = 0.25  # added to the skill at a player's best hour
 FIRST = (
-    *("Ada", "Aiko", "Amara", "Anouk", "Aroha", "Ayşe", "Beatriz", "Björn", "Bogdan", "Chidi", "Chloé", "Dácil"),
-    *("Dmitri", "Eilidh", "Elif", "Emeka", "Farid", "Fatou", "Giulia", "Håkon", "Hana", "Ines", "Ioana", "Ivo"),
-    *("Jamal", "Jiří", "João", "Kaito", "Kavya", "Keanu", "Kwame", "Lars", "Leila", "Linh", "Łucja", "Luca"),
-    *("Mairi", "Malik", "Marit", "Mateo", "Mei", "Milan", "Nadia", "Ngozi", "Niamh", "Noor", "Olu", "Óscar"),
-    *("Pavel", "Petra", "Quân", "Rania", "Ravi", "Rosa", "Ruben", "Saoirse", "Selim", "Sigrún", "Sofía", "Soren"),
-    *("Tamar", "Tane", "Thandi", "Tomás", "Ulla", "Vera", "Viktor", "Wanjiru", "Xiomara", "Yara", "Yusuf", "Zoë"),
+    *("Ada", "Aiko", "Amara", "Aroha", "Ayşe", "Björn", "Chidi", "Chloé", "Dácil", "Dmitri", "Eilidh", "Emeka"),
+    *("Fatou", "Giulia", "Håkon", "Hana", "Ines", "Ivo", "Jamal", "Jiří", "João", "Kaito", "Kavya", "Leila"),
+    *("Linh", "Łucja", "Mairi", "Mateo", "Mei", "Nadia", "Ngozi", "Noor", "Olu", "Óscar", "Quân", "Ravi"),
 )
-LAST = ("Ash", "Bolt", "Crow", "Drift", "Echo", "Fox", "Gale", "Hawk", "Ink", "Jade", "Kite", "Lynx", "Moss", "Nova")
+LAST = (
+    *("Ash", "Bolt", "Crow", "Drift", "Echo", "Fox", "Gale", "Hawk", "Ink", "Jade", "Kite", "Lynx", "Moss", "Nova"),
+    *("Onyx", "Pike", "Quill", "Rook", "Sage", "Tide", "Umber", "Vale", "Wren", "Yew", "Zinc", "Birch", "Cedar"),
+)
 WHOLE = (  # names that are one word
     *("さくら", "龍之介", "민준", "지우", "Νίκος", "Ольга", "Богдана", "ליאור", "ليلى", "यश", "ธนา", "ჯაბა"),
     *("xX_sn1per_Xx", "night.owl", "404", "the_quiet_one", "GG", "mum said one more", "Dr. Lag", "potato-aim"),
@@ -43,22 +45,6 @@ HOSTILE = (
 )
 
 
-def player_names(count: int, rng: np.random.Generator) -> list[str]:
-    """Return `count` different names in random order, including HOSTILE and WHOLE."""
-    full_names = [f"{first} {last}" for first in FIRST for last in LAST]
-    chosen = rng.permutation(len(full_names))[: max(count - len(WHOLE) - len(HOSTILE), 0)]
-    names = [*HOSTILE, *WHOLE, *(full_names[index] for index in chosen)][:count]
-    return [names[index] for index in rng.permutation(len(names))]
-
-
-PEOPLE = 960
-LIVES = {"eu": 0.6, "us": 0.28, "asia": 0.12}  # shares of the population by region
-OWN_SHARE = 0.6  # weight of the skill in one game, against the talent for all games
-WITHIN = (5.0, 10.0, 20.0)  # the opponent filters of tickets, equally frequent
-FRIENDS = 3
-HOUR_SWING = 0.25  # added to the skill at a player's best hour
-
-
 @dataclass(frozen=True)
 class SimulatedPerson:
     """A simulated person.
@@ -66,19 +52,15 @@ class SimulatedPerson:
     skill      by ladder, standard normal
     eagerness  relative frequency of playing;  best_hour  0..24
     ping       milliseconds by region;  within, loose  the opponent filter of their tickets
-    friends    names of possible party members
     """
 
     name: str
     skill: Mapping[str, float]
     eagerness: float
     best_hour: float
-    region: str
     ping: Mapping[str, float]
     within: float
     loose: bool
-    ladders: tuple[str, ...]
-    friends: tuple[str, ...] = field(default=(), repr=False)
 
     def skill_at(self, ladder: str, hour: float) -> float:
         """Return the skill at an hour of the day, 0..24."""
@@ -91,47 +73,32 @@ def swing(hour: float, best_hour: NDArray[np.float64]) -> NDArray[np.float64]:
     return swung
 
 
+def player_names(count: int, rng: np.random.Generator) -> list[str]:
+    """Return `count` different names in random order, including HOSTILE and WHOLE."""
+    full_names = rng.permutation([f"{first} {last}" for first in FIRST for last in LAST]).tolist()
+    names = [*HOSTILE, *WHOLE, *full_names][:count]
+    return [names[index] for index in rng.permutation(len(names))]
+
+
 @cache
-def make_people(seed: int, count: int = PEOPLE) -> tuple[SimulatedPerson, ...]:
-    """Return `count` people, reproducible by seed; each plays at least one of the games."""
+def make_people(seed: int) -> tuple[SimulatedPerson, ...]:
+    """Return the people of a demo, reproducible by seed; each plays at least one of the games."""
     rng = np.random.default_rng([seed, 0])
-    names = player_names(count, rng)
-    talent = rng.normal(size=count)
-    regions = rng.choice(list(LIVES), count, p=list(LIVES.values())).tolist()
-    within = rng.choice(WITHIN, count).tolist()
-    people = [_person(rng, *drawn) for drawn in zip(names, talent.tolist(), regions, within, strict=True)]
-    return tuple(replace(person, friends=friends) for person, friends in zip(people, _friends(people), strict=True))
+    return tuple(_person(rng, name) for name in player_names(PEOPLE, rng))
 
 
-def _friends(people: Sequence[SimulatedPerson]) -> list[tuple[str, ...]]:
-    """The friends of each person: those of the most similar skill in all games that both play."""
-    skill = np.array([[person.skill.get(game.ladder, np.nan) for game in GAMES] for person in people])
-    apart = np.abs(skill[:, None] - skill[None])
-    farthest = np.where(np.isnan(apart), -np.inf, apart).max(axis=2)
-    farthest[farthest < 0] = np.inf  # no game in common
-    np.fill_diagonal(farthest, np.inf)
-    nearest = np.argsort(farthest, axis=1, kind="stable")[:, :FRIENDS]
-    return [tuple(people[other].name for other in row) for row in nearest]
-
-
-def _person(rng: np.random.Generator, name: str, talent: float, region: str, within: float) -> SimulatedPerson:
-    ladders = [game.ladder for game in GAMES if rng.random() < game.share]
-    if not ladders:
-        ladders = [GAMES[int(rng.integers(len(GAMES)))].ladder]
-    own = rng.normal(size=len(GAMES))
-    ping = {name: float(rng.integers(15, 60) if name == region else rng.integers(80, 170)) for name in LIVES}
+def _person(rng: np.random.Generator, name: str) -> SimulatedPerson:
+    played = [game.ladder for game in GAMES if rng.random() < game.share]
+    talent, region = float(rng.normal()), rng.choice(list(LIVES), p=list(LIVES.values()))
     return SimulatedPerson(
         name=name,
         skill={
-            game.ladder: float((1 - OWN_SHARE**2) ** 0.5 * talent + OWN_SHARE * own[number])
-            for number, game in enumerate(GAMES)
-            if game.ladder in ladders
+            ladder: (1 - OWN_SHARE**2) ** 0.5 * talent + OWN_SHARE * float(rng.normal())
+            for ladder in played or [GAMES[int(rng.integers(len(GAMES)))].ladder]
         },
         eagerness=float(rng.lognormal(sigma=0.8)),
         best_hour=float(rng.uniform(0, 24)),
-        region=region,
-        ping=ping,
-        within=within,
+        ping={other: float(rng.integers(*(15, 60) if other == region else (80, 170))) for other in LIVES},
+        within=float(rng.choice(WITHIN)),
         loose=bool(rng.random() < 0.95),
-        ladders=tuple(ladders),
     )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import shlex
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import timedelta
 from pathlib import Path
@@ -13,28 +13,20 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from evenmatch.cli.shared.options import option
 from evenmatch.errors import DamageError, UsageError
 from evenmatch.times import EPOCH
 
 if TYPE_CHECKING:
+    from evenmatch.accounts.audit_entries import AuditEntry
     from evenmatch.operations.service import Service
 
 DATABASE = "evenmatch.db"
 VARIABLE = "EVENMATCH_DB"
-Db = Annotated[
-    str,
-    typer.Option(
-        "--db", metavar="URL", envvar=VARIABLE, help="An SQLite file, or a URL like postgresql://user@host/name."
-    ),
-]
-OnLadder = Annotated[
-    str | None,
-    typer.Option("--ladder", "-l", metavar="L", help="The ladder; may be omitted if there is only one."),
-]
-Reason = Annotated[
-    str | None, typer.Option("--reason", "-r", metavar="TEXT", help="Why; stored in the ledger with the correction.")
-]
-Preview = Annotated[bool, typer.Option("--preview", help="Only show how ratings would change; change nothing.")]
+Db = Annotated[str, option("--db URL", "An SQLite file, or a URL like postgresql://user@host/name.", envvar=VARIABLE)]
+OnLadder = Annotated[str | None, option("--ladder, -l L", "The ladder; may be omitted if there is only one.")]
+Reason = Annotated[str | None, option("--reason, -r TEXT", "Why; stored in the ledger with the correction.")]
+Preview = Annotated[bool, option("--preview", "Only show how ratings would change; change nothing.")]
 
 
 def _not_blank(text: str | None) -> str | None:
@@ -45,15 +37,9 @@ def _not_blank(text: str | None) -> str | None:
 
 
 Id = Annotated[
-    str | None,
-    typer.Option(
-        "--id",
-        metavar="ID",
-        help="An id of your choice: repeating the command with the same id changes nothing.",
-        callback=_not_blank,
-    ),
+    str | None, option("--id ID", "An id of your choice; repeating it changes nothing.", callback=_not_blank)
 ]
-Yes = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask for confirmation.")]
+Yes = Annotated[bool, option("--yes, -y", "Do not ask for confirmation.")]
 
 
 class _NoLadderError(Exception):
@@ -139,3 +125,24 @@ def check_unlike(*files: Path | None) -> None:
 def counted(number: int, noun: str, plural: str = "") -> str:
     """A count with its noun: 1 match, 2 matches."""
     return f"{number:,} {noun if number == 1 else plural or noun + 's'}"
+
+
+def audit_entry(
+    action: str, ladder: str | None = None, target: str | None = None, body: Mapping[str, object] | None = None
+) -> AuditEntry:
+    """An audit entry of the operator at the command line; action names are those of the HTTP endpoints."""
+    from evenmatch.accounts.access import OPERATOR
+    from evenmatch.accounts.audit_entries import AuditEntry
+
+    return AuditEntry(OPERATOR, action, ladder, target, {} if body is None else body)
+
+
+def acting(
+    service: Service,
+    action: str,
+    ladder: str | None = None,
+    target: str | None = None,
+    body: Mapping[str, object] | None = None,
+) -> Service:
+    """The same service, recording its changes with this audit entry."""
+    return service.noting(audit_entry(action, ladder, target, body))

@@ -2,61 +2,72 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
+from typer.models import ArgumentInfo, OptionInfo
 
 from evenmatch.errors import UsageError
 
 if TYPE_CHECKING:
+    from evenmatch.cluster import Cluster
+    from evenmatch.lab.backtests.workers import Workers
     from evenmatch.systems.system import Rules
     from evenmatch.tables import MatchTable
 
-Matches = Annotated[
-    Path,
-    typer.Argument(
-        metavar="MATCHES", help="Recorded matches: a .csv, .parquet, .jsonl or .ndjson file, a row per player."
-    ),
-]
+
+def option(
+    declared: str,
+    help_text: str,
+    *,
+    low: float | None = None,
+    high: float | None = None,
+    envvar: str | None = None,
+    callback: Callable[[str | None], str | None] | None = None,
+) -> OptionInfo:
+    """Declare an option by its usage, such as "--system, -s NAME", its help, and the range of its number."""
+    flags, metavar = [], declared
+    while metavar.startswith("-"):
+        flag, _, metavar = metavar.partition(" ")
+        flags.append(flag.rstrip(","))
+    declaration: OptionInfo = typer.Option(
+        *flags, metavar=metavar or None, help=help_text, min=low, max=high, envvar=envvar, callback=callback
+    )
+    return declaration
+
+
+def argument(metavar: str, help_text: str, *, low: float | None = None) -> ArgumentInfo:
+    """Declare an argument by its name in the usage, its help, and its least number."""
+    declaration: ArgumentInfo = typer.Argument(metavar=metavar, help=help_text, min=low)
+    return declaration
+
+
+Matches = Annotated[Path, argument("MATCHES", "Matches as .csv, .parquet, .jsonl or .ndjson, a row per player.")]
 History = Annotated[
     str,
-    typer.Argument(
-        metavar="MATCHES",
-        help="Recorded matches: a .csv, .parquet, .jsonl or .ndjson file, a row per player; or a folder, a pattern or "
-        "the URL of Parquet files, which are read one after the other.",
+    argument(
+        "MATCHES",
+        "A .csv, .parquet, .jsonl or .ndjson file, a row per player; or a folder, pattern or URL of Parquet files.",
     ),
 ]
-System = Annotated[
-    str,
-    typer.Option(
-        "--system", "-s", metavar="NAME", help="A system listed by `evenmatch systems`, or your own .py file."
-    ),
-]
-Preset = Annotated[str | None, typer.Option("--preset", "-p", metavar="P", help="A named set of parameters.")]
-Param = Annotated[
-    list[str] | None,
-    typer.Option("--param", metavar="K=V", help="A parameter of the system, for example k=20; repeatable."),
-]
-Ladder = Annotated[str | None, typer.Option("--ladder", metavar="L", help="Only the matches of this ladder.")]
-PoolLadders = Annotated[bool, typer.Option("--pool-ladders", help="Rate all ladders of the file as one.")]
-AsOf = Annotated[
-    str | None,
-    typer.Option("--as-of", metavar="TIME", help="ISO 8601 or epoch seconds; later matches are left out."),
-]
-SkipBad = Annotated[
-    bool, typer.Option("--skip-bad", help="Leave out bad matches and report their number, instead of stopping.")
-]
+System = Annotated[str, option("--system, -s NAME", "A system listed by `evenmatch systems`, or your own .py file.")]
+Preset = Annotated[str | None, option("--preset, -p P", "A named set of parameters.")]
+Param = Annotated[list[str] | None, option("--param K=V", "A parameter of the system, for example k=20; repeatable.")]
+Ladder = Annotated[str | None, option("--ladder L", "Only the matches of this ladder.")]
+PoolLadders = Annotated[bool, option("--pool-ladders", "Rate all ladders of the file as one.")]
+AsOf = Annotated[str | None, option("--as-of TIME", "ISO 8601 or epoch seconds; later matches are left out.")]
+SkipBad = Annotated[bool, option("--skip-bad", "Leave out bad matches and report their number, instead of stopping.")]
 TimeFormat = Annotated[
     str,
-    typer.Option(
-        "--time-format",
-        metavar="FORMAT",
-        help="Meaning of numbers in played_at: seconds, milliseconds, microseconds or nanoseconds since 1970, or "
-        "spreadsheet (days).",
+    option(
+        "--time-format FORMAT",
+        "Unit of played_at: seconds, milliseconds, microseconds, nanoseconds or spreadsheet (days).",
     ),
 ]
-Json = Annotated[bool, typer.Option("--json", help="Print one JSON document and nothing else.")]
+Json = Annotated[bool, option("--json", "Print one JSON document and nothing else.")]
 
 
 def rules_of(system: str, preset: str | None, params: list[str] | None) -> Rules:
@@ -75,6 +86,21 @@ def values_of(params: list[str] | None, option: str = "--param", example: str = 
             raise UsageError(f"{option} {text}: expected NAME=VALUE, for example {example}")
         values[name.strip()] = value.strip()
     return values
+
+
+def check_no_file_options(*given: object) -> None:
+    """Raise UsageError if one of these options of a file was given, but no file."""
+    if any(given):
+        raise UsageError(
+            "--system, --preset, --param, --pool-ladders, --skip-bad and --time-format apply to a file; name MATCHES"
+        )
+
+
+def check_one_ladder(recorded: MatchTable) -> None:
+    """Raise UsageError if the matches are on several ladders."""
+    if len(recorded.ladders) > 1:
+        listed = ", ".join(sorted(recorded.ladders))
+        raise UsageError(f"the file has the ladders {listed}; choose one with --ladder, or add --pool-ladders")
 
 
 def naming_value(error: typer.BadParameter) -> str:
@@ -136,3 +162,44 @@ def matches_of(
                 note(f"{(~included).sum():,} matches later than --as-of are left out")
                 matches = matches.take(included)
     return matches
+
+
+OnCluster = Annotated[str | None, option("--cluster ADDRESS", "HOST:PORT of a Ray cluster's head node, or local.")]
+
+
+def on_all_nodes(system: str) -> str:
+    """A system as all nodes find it: a file by its whole path, which must be the same there."""
+    return str(Path(system).resolve()) if system.lower().endswith(".py") else system
+
+
+def no_cluster(cluster: str | None, matches: str) -> None:
+    """Raise UsageError if one file is to be rated on a cluster: it is the work of one process."""
+    if cluster is not None:
+        raise UsageError(f"--cluster: {matches} is one file, for one process; expected a folder or URL of partitions")
+
+
+@contextmanager
+def connected(address: str, systems: Sequence[str]) -> Iterator[Cluster]:
+    """The cluster of --cluster, whose nodes were compared with this machine.
+
+    systems  all that will be used, as `systems.find` takes them
+    """
+    from evenmatch.cli.shared.output import working
+    from evenmatch.cluster import connect
+
+    with ExitStack() as stack:
+        with working(f"connecting to the cluster {address}"):
+            cluster = stack.enter_context(connect(address, systems))
+        yield cluster
+
+
+@contextmanager
+def workers_of(address: str | None, systems: Sequence[str]) -> Iterator[Workers | None]:
+    """Workers that replay histories: those of a cluster; None without one, for threads."""
+    if address is None:
+        yield None
+        return
+    from evenmatch.cluster.tasks import executor_of
+
+    with connected(address, systems) as cluster, executor_of(cluster) as workers:
+        yield workers

@@ -1,93 +1,233 @@
-"""evenmatch import: add recorded matches or starting ratings to a ladder."""
+"""evenmatch record and import: add matches and starting ratings to a ladder."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from evenmatch.cli.audit import acting
 from evenmatch.cli.corrections import ONLY_SEEN, as_document, carry_out, print_effect
 from evenmatch.cli.shared import options
-from evenmatch.cli.shared.database_options import DATABASE, Db, OnLadder, counted, ladder_of, opened
-from evenmatch.cli.shared.input_files import FILES, FromLadder, adding, ladder_within, matches_in, one_ladder, received
-from evenmatch.cli.shared.output import note, note_skipped, print_json, printable, problems_document, warn, working
-from evenmatch.errors import BadRowsError, InputError, RowProblem, UsageError, matches_of
+from evenmatch.cli.shared.database_options import DATABASE, Db, OnLadder, acting, counted, ladder_of, opened
+from evenmatch.cli.shared.files import FILES, FromLadder, adding, ladder_within, matches_in, one_ladder, received
+from evenmatch.cli.shared.options import argument, option
+from evenmatch.cli.shared.output import (
+    note,
+    note_skipped,
+    print_json,
+    print_table,
+    printable,
+    problems_document,
+    warn,
+    working,
+)
+from evenmatch.errors import BadRowsError, EvenmatchError, InputError, RowProblem, UsageError, matches_of
+from evenmatch.times import EPOCH
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
     from evenmatch.corrections.effect import Effect
+    from evenmatch.errors import RowProblem
+    from evenmatch.match import Match
     from evenmatch.operations.service import Service
     from evenmatch.recording.imports import ImportResult, LateMatches
+    from evenmatch.recording.receipts import MatchReceipt
     from evenmatch.systems.system import Rules
     from evenmatch.tables import MatchTable
     from evenmatch.tables.source import Source
 
+AT_ONCE = 500  # matches in one call of record_many
+SHOWN = 200  # rows of the table of receipts
+LISTED = 50  # refused matches that are listed
 
-def command(
-    file: Annotated[
-        str,
-        typer.Argument(metavar="FILE", help=f"Recorded matches (or, with --ratings, ratings): {FILES}."),
-    ],
+
+def record(
+    file: Annotated[str, argument("FILE", f"Finished matches: {FILES}.")],
     ladder: OnLadder = None,
     from_ladder: FromLadder = None,
-    ratings: Annotated[
-        bool, typer.Option("--ratings", help="FILE contains starting ratings, columns player and rating.")
-    ] = False,
-    event_id: Annotated[
-        str | None,
-        typer.Option(
-            "--id", metavar="ID", help="With --ratings: an id of your choice; repeating the same id changes nothing."
-        ),
-    ] = None,
-    unrated: Annotated[bool, typer.Option("--unrated", help="Record the matches without changing ratings.")] = (False),
+    unrated: Annotated[bool, option("--unrated", "Record the matches without changing ratings.")] = (False),
+    time_format: options.TimeFormat = "seconds",
+    db: Db = DATABASE,
+    json: options.Json = False,
+) -> None:
+    """Record finished matches and print the rating changes of each.
+
+    Each match is recorded separately. If some are refused, they are listed and the exit code is 1. (To add all matches
+    of a file or none, use `import`.) A match that is already recorded changes nothing and returns its receipt again.
+
+    If the file contains one ladder, its matches go to L whatever the file calls it. If it contains several, --from
+    chooses one; the default is L.
+
+    Examples:
+    evenmatch record tonight.csv --ladder duel
+    cat tonight.jsonl | evenmatch record - --ladder duel --json
+    evenmatch record tonight.csv --ladder duel --from ranked-1v1
+    """
+    from evenmatch.recording.receipts import summary
+
+    with opened(db) as service, received(file) as (path, called), adding():
+        name = ladder_of(service, ladder)
+        read = one_ladder(matches_in(path, called, True, time_format), name, from_ladder)
+        before = service.ladder(name).position
+        receipts: list[MatchReceipt] = []
+        refused = [(problem.match_id, str(problem)) for problem in read.skipped]
+        with working(f"recording on {name}", len(read)) as progress:
+            for first in range(0, len(read), AT_ONCE):
+                listed = list(match_objects(read.take(slice(first, first + AT_ONCE)), name))
+                outcomes = service.record_many(name, listed, rated=not unrated)
+                for match, outcome in zip(listed, outcomes, strict=True):
+                    if isinstance(outcome, EvenmatchError):
+                        refused.append((match.id, _reason(outcome)))
+                    else:
+                        receipts.append(outcome)
+                progress(first + len(listed))
+    known = sum(receipt.position <= before for receipt in receipts)
+    odd = [receipt.other_sizes for receipt in receipts if receipt.position > before and receipt.other_sizes is not None]
+    for text in summary(odd):
+        warn(text)
+    late = sum(receipt.position > before and receipt.counted_at is not None for receipt in receipts)
+    if late:
+        warn(
+            f"{counted(late, 'match', 'matches')} ended before the newest match of the ladder and "
+            f"{'counts' if late == 1 else 'count'} as if played after it; "
+            "`evenmatch import --at-their-time` rates such matches at the time played"
+        )
+    if json:
+        problems = [{"match_id": match_id, "reason": reason} for match_id, reason in refused]
+        documents = [{"there_already": receipt.position <= before, **plain_receipt(receipt)} for receipt in receipts]
+        print_json({"ladder": name, "receipts": documents, "refused": problems})
+    else:
+        _print_receipts(name, receipts, known)
+    for _, reason in refused[:LISTED]:
+        note(f"refused: {reason}")
+    if len(refused) > LISTED:
+        note(f"… and {len(refused) - LISTED:,} more refused (--json lists all)")
+    if refused:
+        raise typer.Exit(1)
+
+
+def match_objects(table: MatchTable, ladder: str) -> Iterator[Match]:
+    """The rows of a table as Match objects on a ladder."""
+    from evenmatch.match import Appearance, Match, Team
+
+    c, names = table.history.columns, table.player_names
+    slots = zip(
+        [names[player] for player in c.player.tolist()],
+        *(map(_known, column.tolist()) for column in (c.score, c.seconds)),
+        c.quit.tolist(),
+        map(_known, c.performance.tolist()),
+        c.keep.tolist(),
+        strict=True,
+    )
+    appearances = [Appearance(*slot) for slot in slots]
+    starts, first = c.slot_start.tolist(), c.team_start.tolist()
+    places, scores = c.place.tolist(), list(map(_known, c.team_score.tolist()))
+    teams = [
+        Team(tuple(appearances[starts[team] : starts[team + 1]]), places[team], scores[team])
+        for team in range(len(places))
+    ]
+    for index, (match_id, time, duration) in enumerate(
+        zip(table.match_id.to_pylist(), c.time.tolist(), c.duration.tolist(), strict=True)
+    ):
+        moment = EPOCH + timedelta(microseconds=time)
+        yield Match(match_id, moment, tuple(teams[first[index] : first[index + 1]]), ladder, _known(duration))
+
+
+def _known(value: float) -> float | None:
+    return None if value != value else value  # noqa: PLR0124 - NaN stands for a value that was not recorded
+
+
+def _reason(error: EvenmatchError) -> str:
+    return str(error.problems[0]) if isinstance(error, BadRowsError) else str(error)
+
+
+def plain_receipt(receipt: MatchReceipt) -> dict[str, object]:
+    """A receipt as JSON data."""
+    return {
+        "match_id": receipt.match_id,
+        "position": receipt.position,
+        "rated": receipt.rated,
+        "warnings": receipt.warnings,
+        "teams": [
+            [
+                {
+                    **{name: value for name, value in line.change._asdict().items() if name != "factors"},
+                    "factors": {
+                        name: _known(value) if isinstance(value, float) else value
+                        for name, value in line.change.factors.items()
+                    },
+                    "percentile": line.percentile,
+                    "division": line.division,
+                }
+                for line in team
+            ]
+            for team in receipt.teams
+        ],
+    }
+
+
+def _print_receipts(ladder: str, receipts: list[MatchReceipt], known: int) -> None:
+    rows: list[list[object]] = []
+    for receipt in receipts:
+        if not receipt.rated:
+            rows.append([receipt.match_id, "(not rated)", None, None, None, None, None])
+        for line in (line for team in receipt.teams for line in team):
+            change = line.change
+            moved = f"{change.after - change.before:+.2f}"
+            rows.append(
+                [receipt.match_id, change.player, change.before, change.after, moved, line.percentile, line.division]
+            )
+    new = len(receipts) - known
+    title = f"{ladder}: {counted(new, 'match', 'matches')} recorded" + (f", {known:,} there already" if known else "")
+    if not rows:
+        print(printable(title))
+        return
+    more = f" (the first {SHOWN} rows; --json prints all)" if len(rows) > SHOWN else ""
+    heads = ("match", "player", "before", "after", "change", "percentile", "division")
+    print_table(title + more, heads, rows[:SHOWN], right=heads[2:6])
+
+
+def import_(
+    file: Annotated[str, argument("FILE", f"Recorded matches (or, with --ratings, ratings): {FILES}.")],
+    ladder: OnLadder = None,
+    from_ladder: FromLadder = None,
+    ratings: Annotated[bool, option("--ratings", "FILE contains starting ratings, columns player and rating.")] = False,
+    event_id: Annotated[str | None, option("--id ID", "Your id for this import; repeating it changes nothing.")] = None,
+    unrated: Annotated[bool, option("--unrated", "Record the matches without changing ratings.")] = (False),
     skip_bad: options.SkipBad = False,
     at_their_time: Annotated[
-        bool,
-        typer.Option(
-            "--at-their-time",
-            help="Rate matches that ended before the ladder's newest match at the time they were played, by a replay.",
-        ),
+        bool, option("--at-their-time", "Replay the ladder with late matches at their time.")
     ] = False,
-    preview: Annotated[
-        bool,
-        typer.Option("--preview", help="With --at-their-time: only show how ratings would change."),
-    ] = False,
-    reason: Annotated[
-        str | None, typer.Option("--reason", metavar="TEXT", help="With --at-their-time: stored in the ledger.")
-    ] = None,
+    preview: Annotated[bool, option("--preview", "With --at-their-time: only show how ratings would change.")] = False,
+    reason: Annotated[str | None, option("--reason TEXT", "With --at-their-time: stored in the ledger.")] = None,
     time_format: options.TimeFormat = "seconds",
-    pool_ladders: Annotated[
-        bool, typer.Option("--pool-ladders", help="Import the matches of all ladders in the file.")
-    ] = False,
+    pool_ladders: Annotated[bool, option("--pool-ladders", "Import the matches of all ladders in the file.")] = False,
     db: Db = DATABASE,
     json: options.Json = False,
 ) -> None:
     """Add recorded matches to a ladder: all matches of a file or, if one cannot be rated, none.
 
-    Matches that are already on the ladder are skipped, so an interrupted import continues with the same command. A file
-    with one ladder is imported into L whatever its name in the file; of several ladders, --from or else L is imported.
+    Matches that are already on the ladder are skipped, so you can repeat an interrupted import. If the file contains
+    one ladder, its matches go to L whatever the file calls it. If it contains several, --from chooses one; the default
+    is L.
 
-    A match that ended before the ladder's newest match counts as the newest. With --at-their-time it counts where it
-    belongs: all later matches are rated again, which is a correction like `evenmatch void` and can be previewed.
+    A match that ended before the ladder's newest match counts as the newest. With --at-their-time, it counts at the
+    time it was played and all later matches are rated again. This is a correction like `evenmatch void`, and --preview
+    shows its effect.
 
     With --ratings, FILE contains starting ratings for players who have not played on this ladder, for example their
     ratings from another system. `evenmatch export --ratings` and `evenmatch rate --out` write such files.
 
-    [bold]Examples[/bold]
-
+    Examples:
     evenmatch import season.parquet --ladder duel
-
     evenmatch import season.csv --ladder duel --from ranked-1v1
-
     evenmatch import friendly.csv --ladder duel --unrated
-
     evenmatch import forgotten.csv --ladder duel --at-their-time --preview
-
     evenmatch import start.csv --ladder duel --ratings
     """
     if ratings and (unrated or pool_ladders or time_format != "seconds"):
@@ -119,11 +259,13 @@ def command(
                 effect = carry_out(service, name, correction, preview, event_id)
             elif late.mask.any():
                 note(_late_note(name, late))
-            done = None if preview or not len(matches) else _import(service, name, matches, not unrated, skip_bad)
-            _print(name, matches, done, effect, problems, preview, not unrated, json)
+            done = (
+                None if preview or not len(matches) else _import_matches(service, name, matches, not unrated, skip_bad)
+            )
+            _print_import(name, matches, done, effect, problems, preview, not unrated, json)
 
 
-def _import(service: Service, ladder: str, matches: MatchTable, rated: bool, skip_bad: bool) -> ImportResult:
+def _import_matches(service: Service, ladder: str, matches: MatchTable, rated: bool, skip_bad: bool) -> ImportResult:
     imported = 0
     with working(f"importing into {ladder}", len(matches)) as progress:
 
@@ -151,7 +293,7 @@ def _late_note(ladder: str, late: LateMatches) -> str:
     )
 
 
-def _print(
+def _print_import(
     ladder: str,
     matches: MatchTable,
     done: ImportResult | None,
@@ -181,7 +323,8 @@ def _print(
     if preview:
         if len(matches):
             print(printable(f"{counted(len(matches), 'match', 'matches')} would be added after the newest match"))
-        note(ONLY_SEEN)
+        if effect is None:
+            note(ONLY_SEEN)
         return
     parts = [f"{counted(added, 'match', 'matches')} added{'' if rated else ', unrated'}"] if done is not None else []
     if effect is not None and not effect.done:
@@ -203,8 +346,6 @@ def _start(
     skip_bad: bool,
     json: bool,
 ) -> None:
-    pass
-
     with working(f"reading {called or path.name}"):
         rules = service.ladder(ladder).rules
         start, problems = read_ratings(path, called, ladder, from_ladder, rules, skip_bad=skip_bad)
@@ -247,7 +388,7 @@ def read_ratings(
         columns = ", ".join(rows.column_names[:20])
         raise InputError(f"{source.name} has the columns {columns}; expected player and rating")
     numbers = _of_ladder(rows, source, ladder, from_ladder)
-    chosen, problems = _read(rows, source, numbers, rules)
+    chosen, problems = _checked_ratings(rows, source, numbers, rules)
     problems = sorted([*source.broken, *problems], key=lambda problem: problem.line or 0)
     if problems and (not skip_bad or not chosen):
         raise BadRowsError(source.name, problems, all_bad=not chosen)
@@ -265,14 +406,14 @@ def _of_ladder(rows: pa.Table, source: Source, ladder: str, from_ladder: str | N
     return [number for number, name in enumerate(names) if name == chosen]
 
 
-def _read(
+def _checked_ratings(
     rows: pa.Table, source: Source, numbers: list[int], rules: Rules
 ) -> tuple[dict[str, float], list[RowProblem]]:
     players, ratings = rows["player"].to_pylist(), rows["rating"].to_pylist()
     chosen: dict[str, float] = {}
     wrong: list[tuple[int, str]] = []
     for number in numbers:
-        player, rating = players[number], _number(ratings[number])
+        player, rating = players[number], _finite(ratings[number])
         if player is None or str(player) == "":
             wrong.append((number, "player is empty; expected a name"))
         elif rating is None:
@@ -296,7 +437,7 @@ def _refusal(rating: float, rules: Rules) -> str | None:
     return None
 
 
-def _number(value: object) -> float | None:
+def _finite(value: object) -> float | None:
     """The value as a finite number, or None."""
     if isinstance(value, bool) or not isinstance(value, int | float | str):
         return None

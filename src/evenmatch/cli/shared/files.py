@@ -1,7 +1,8 @@
-"""Input files of a ladder: reading a file or a pipe (`-`), and choosing one of several ladders in it."""
+"""Input files: matches from a file or a pipe, one of several ladders in a file, divisions."""
 
 from __future__ import annotations
 
+import csv
 import shutil
 import sys
 import tempfile
@@ -10,19 +11,16 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-import typer
-
+from evenmatch.cli.shared.options import option
 from evenmatch.cli.shared.output import working
-from evenmatch.errors import BadRowsError, UnknownNameError, UsageError
+from evenmatch.errors import BadRowsError, InputError, UnknownNameError, UsageError
+from evenmatch.standings.division import Division, checked
 
 if TYPE_CHECKING:
     from evenmatch.tables import MatchTable
 
 FILES = ".csv, .parquet, .jsonl or .ndjson; - reads CSV or JSON Lines from standard input"
-FromLadder = Annotated[
-    str | None,
-    typer.Option("--from", metavar="LADDER", help="The ladder in FILE, if it contains several and none is named L."),
-]
+FromLadder = Annotated[str | None, option("--from LADDER", "The ladder to take from a FILE with several.")]
 
 
 @contextmanager
@@ -86,3 +84,42 @@ def ladder_within(names: Sequence[str], ladder: str, named: str | None, file: st
         return ladder
     listed = ", ".join(sorted(names)[:20]) + (", …" if len(names) > 20 else "")
     raise UsageError(f"{file} has the ladders {listed}, and none is {ladder!r}; choose one by --from LADDER{otherwise}")
+
+
+def read_divisions(path: Path) -> tuple[Division, ...]:
+    """Divisions from a CSV file with the columns name and lowest (percentile), in rising order.
+
+    Raises UsageError if the file cannot be read, InputError if its contents are invalid.
+    """
+    try:
+        text = path.read_text(encoding="utf-8-sig")
+    except OSError as error:
+        raise UsageError(f"{path}: {error.strerror}") from error
+    except UnicodeDecodeError as error:
+        raise InputError(f"{path} is not a text file; expected CSV with the columns name and lowest") from error
+    try:
+        divisions = _divisions(text, path)
+    except csv.Error as error:
+        raise InputError(f"{path} is not readable as CSV: {error}; expected the columns name and lowest") from error
+    try:
+        return checked(divisions)
+    except InputError as error:
+        raise InputError(f"{path}: {error}") from None
+
+
+def _divisions(text: str, path: Path) -> list[Division]:
+    from evenmatch.tables.source import long_cells
+
+    with long_cells():
+        reader = csv.DictReader(text.splitlines())
+        columns = list(reader.fieldnames or ())
+        if not {"name", "lowest"} <= set(columns):
+            raise InputError(f"{path} has the columns {', '.join(columns)}; expected name and lowest")
+        divisions = []
+        for row in reader:
+            name, lowest = row["name"], row["lowest"]
+            if name is None or lowest is None or not lowest.strip().isdecimal():
+                expected = "a whole percentile, 1 to 100"
+                raise InputError(f"{path}, line {reader.line_num}: lowest is {lowest!r}; expected {expected}")
+            divisions.append(Division(name.strip(), int(lowest)))
+    return divisions
