@@ -254,7 +254,7 @@ def test_the_journal_chains_from_each_match_to_the_next(run, league):
         present[row["player"]] = row["after"]
     assert present == ratings(run)
     with open("c.csv", newline="") as file:
-        assert [row["kind"] for row in csv.DictReader(file)] == ["ladder-changed"]
+        assert [row["kind"] for row in csv.DictReader(file)] == ["rules-changed"]
 
 
 def test_of_several_files_all_are_written_or_none(run, league, monkeypatch):

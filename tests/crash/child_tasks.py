@@ -137,7 +137,7 @@ class ReportSender:
         """Other parameters, from the start or from now on."""
         tuned = rules(SYSTEM, tau=self.chance.choice((0.3, 0.5, 0.9)))
         self.service.change_rules(LADDER, SYSTEM, tuned, start=self.chance.random() < 0.5)
-        self.tell(Corrected("ladder-changed"))
+        self.tell(Corrected("rules-changed"))
 
     def season(self) -> None:
         self.service.open_season(LADDER, reset="soft", factor=0.75)

@@ -80,7 +80,7 @@ def test_corrections_come_in_pages_of_which_none_is_lost_while_others_are_made(a
     admin.post(f"{LADDER}/bans", json={"player": "bob"})
     rest = admin.get(f"{LADDER}/corrections", params={"cursor": first["next"]}).json()
     kinds = [one["kind"] for one in first["items"] + rest["items"]]
-    assert kinds == ["match-voided", "match-voided", "ladder-changed"]
+    assert kinds == ["match-voided", "match-voided", "rules-changed"]
     assert (first["items"][0]["match_id"], rest["items"][0]["match_id"], rest["next"]) == ("m2", "m1", None)
 
 

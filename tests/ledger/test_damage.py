@@ -43,14 +43,14 @@ LEDGER = {
         "UPDATE event SET body = REPLACE(body, 'crashed', 'burned') WHERE position = 8",
         "match-voided 'correction:",
     ),
-    "a torn correction": ("UPDATE event SET body = '{' WHERE position = 1", "ladder-changed 'ladder:default'"),
+    "a torn correction": ("UPDATE event SET body = '{' WHERE position = 1", "rules-changed 'ladder:default'"),
     "a lost match": ("DELETE FROM event WHERE position = 5", "positions 5 to 5 have no event"),
     "the last one lost": ("DELETE FROM event WHERE position = 9", "positions 9 to 9 have no event"),
     "a correction that is not listed": ("DELETE FROM correction WHERE position = 8", "the table of corrections"),
     "the first one lost": ("DELETE FROM event WHERE position = 1", "positions 1 to 1 have no event"),
     "another parameter in the first one": (
         "UPDATE event SET body = REPLACE(body, '\"k\"', '\"q\"') WHERE position = 1",
-        "ladder-changed 'ladder:default' at position 1 is not as it was recorded",
+        "rules-changed 'ladder:default' at position 1 is not as it was recorded",
     ),
     "recorded at another time": ("UPDATE event SET recorded_at = 5 WHERE position = 9", "player-banned"),
     "other lines told": (
@@ -95,7 +95,7 @@ TORN = {
     "settings": ("UPDATE ladder SET settings = 'x'", "settings of a ladder are damaged"),
     "a parameter": (
         "UPDATE event SET body = REPLACE(body, '\"k\"', '\"q\"') WHERE position = 1",
-        "the event ladder-changed at position 1 is damaged",
+        "the event rules-changed at position 1 is damaged",
     ),
     "no first event": ("DELETE FROM event WHERE position = 1", "first event, which has its rules, is missing"),
 }

@@ -39,7 +39,8 @@ ROWS = {
         "last match": "ladder = 1 AND position = 123",
         **{kind: f"(ladder, position) = (SELECT ladder, MAX(position) FROM event WHERE ladder = 1 AND kind = '{kind}')"
            for kind in ("match-voided", "match-reinstated", "player-banned", "player-reinstated", "player-merged",
-                        "player-renamed", "player-erased", "ladder-changed", "season-opened", "ratings-started",
+                        "player-renamed", "player-erased", "rules-changed", "settings-changed",
+                        "season-opened", "ratings-started",
                         "ratings-decayed")},
     },
     "correction": {"last": "ladder = 1 AND position = 122", "first": "ladder = 2"},

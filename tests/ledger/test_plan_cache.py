@@ -12,7 +12,16 @@ from evenmatch.corrections.corrections import Ban, Reinstate, Unvoid, Void
 from evenmatch.errors import ConflictError, InputError, StoreError, UsageError
 from evenmatch.ladders.ladders import ChangeRules
 from evenmatch.ledger import event_rows
-from evenmatch.ledger.events import NO_IDS, NO_RATINGS, Kind
+from evenmatch.ledger.events import (
+    MatchReinstated,
+    MatchVoided,
+    PlayerBanned,
+    PlayerMerged,
+    PlayerReinstated,
+    RatingsStarted,
+    RulesChanged,
+    SeasonOpened,
+)
 from evenmatch.ledger.plan import plan_of
 from evenmatch.ledger.plan_cache import MAX_LADDERS, PLANS_PER_LADDER, PlanCache
 from evenmatch.operations.service import Service
@@ -101,8 +110,8 @@ def test_plans_of_two_processes_follow_each_other_through_corrections_of_all_kin
         for_all = plan_of(all_in(other))
         for plan in (plan_in(played_service), plan_in(other)):
             assert content(plan) == content(for_all)
-    wanted = {Kind.VOIDED, Kind.UNVOIDED, Kind.BANNED, Kind.REINSTATED, Kind.CHANGED, Kind.SEASON, Kind.STARTED}
-    assert wanted | {Kind.MERGED} <= {correction.kind for correction in all_in(other)}
+    wanted = {MatchVoided, MatchReinstated, PlayerBanned, PlayerReinstated, PlayerMerged, RulesChanged, SeasonOpened}
+    assert wanted | {RatingsStarted} <= {type(correction.change) for correction in all_in(other)}
 
 
 def test_starting_ratings_of_the_former_system_count_again_when_the_ladder_returns_to_it(played_service):
@@ -132,10 +141,10 @@ def test_reports_read_only_the_corrections_that_are_new(played_service, other, r
     assert read_positions in ([12], [12, 12])  # also by the thread that refreshes the view meanwhile
 
 
-def append(store, kind, body):
+def append(store, change):
     """Append a correction; the plan in the same transaction."""
     head = store.lock("default")
-    position = event_rows.append_correction(store, head, kind, f"c{body}", b"", body, 1, NO_IDS, NO_RATINGS)
+    position = event_rows.append_correction(store, head, change, f"c{change}", 1)
     return event_rows.read_plan(store, store.head("default"), position)
 
 
@@ -147,22 +156,22 @@ def rolled_back(service):
         raise ZeroDivisionError
 
 
-LOST = {
-    Kind.VOIDED: '{"match": 4}',
-    Kind.BANNED: '{"player": 1, "since": null, "rule": "void"}',
-    Kind.MERGED: '{"player": 1, "into": 2}',
-    Kind.SEASON: '{"factor": 0.5}',
-}
+LOST = (
+    MatchVoided(4, "m3"),
+    PlayerBanned(1, since=None, rule="void"),
+    PlayerMerged(1, into=2),
+    SeasonOpened("Season 2", 2, 0.5, ""),
+)
 
 
-@pytest.mark.parametrize("kind", LOST)
-def test_what_was_rolled_back_is_in_no_plan(played_service, kind):
+@pytest.mark.parametrize("change", LOST, ids=lambda change: change.kind)
+def test_what_was_rolled_back_is_in_no_plan(played_service, change):
     before = content(plan_in(played_service))
     with rolled_back(played_service) as store:
-        assert content(append(store, kind, LOST[kind])) != before
+        assert content(append(store, change)) != before
     assert content(plan_in(played_service)) == before
     with played_service.database.write() as store:
-        assert append(store, Kind.VOIDED, '{"match": 5}').void == {5}  # at the same position
+        assert append(store, MatchVoided(5, "m4")).void == {5}  # at the same position
     assert plan_in(played_service).void == {5}
     assert content(plan_in(played_service)) == content(plan_of(all_in(played_service)))
 
@@ -202,7 +211,7 @@ def test_a_correction_that_a_lost_server_had_and_its_successor_has_not_is_in_no_
     with Service.open(played_service.database.address, clock) as successor:
         run_sql(successor, *FAILOVER)
         with successor.database.write() as store:
-            append(store, Kind.VOIDED, '{"match": 5}')
+            append(store, MatchVoided(5, "m4"))
     with pytest.raises(StoreError):
         plan_in(played_service)
     assert plan_in(played_service).void == {5}

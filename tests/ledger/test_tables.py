@@ -248,7 +248,7 @@ def test_names_in_corrections_are_asked_for_once(corrected, monkeypatch):
     assert len(asked) == 1
     told = [(row["kind"], row.get("player"), row.get("rule")) for row in rows]
     assert told == [
-        ("ladder-changed", None, None),
+        ("rules-changed", None, None),
         ("match-voided", None, None),
         ("player-banned", "p3", "refund"),
         ("player-banned", "p4", "void"),

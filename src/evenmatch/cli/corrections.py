@@ -170,7 +170,7 @@ def about(row: Row, changed: Sequence[Difference]) -> str | None:
     """The subject and content of a correction as text, or None."""
     event, player = _mapping(row["event"]), row["player"]
     match str(row["kind"]):
-        case "ladder-changed":
+        case "rules-changed" | "settings-changed":
             when = "" if "parameters" not in event else ", from the start" if event["start"] else ", from now on"
             text: object = ("; ".join(map(str, changed)) or "the same values") + when
         case "player-banned":

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import shlex
 from dataclasses import dataclass
-from typing import ClassVar
 
 import numpy as np
 
@@ -13,7 +12,14 @@ from evenmatch.corrections.replay import Progress, ReplayTally, begin, replay
 from evenmatch.errors import BadParameterError, ConflictError, UnknownNameError
 from evenmatch.ladders.ladders import PlannedCorrection
 from evenmatch.ledger import event_rows, player_rows, rating_rows
-from evenmatch.ledger.events import Body, Correction, Kind
+from evenmatch.ledger.events import (
+    AboutMatch,
+    Correction,
+    MatchReinstated,
+    MatchVoided,
+    PlayerBanned,
+    PlayerReinstated,
+)
 from evenmatch.ledger.plan import plan_of
 from evenmatch.ledger.rows import Row
 from evenmatch.ledger.store import Head, Store
@@ -22,51 +28,54 @@ from evenmatch.times import implausible
 
 
 @dataclass(frozen=True)
-class _OfMatch:
-    """A request about a match. Raises UnknownNameError if there is no such match."""
+class Void:
+    """A request to void a match. Raises ConflictError if it is void, UnknownNameError if there is no such match."""
 
     match_id: str
     reason: str | None = None
 
-    kind: ClassVar[Kind]
-
-    def body(self, store: Store, head: Head) -> Body:
+    def change(self, store: Store, head: Head) -> MatchVoided:
         """Which match, and why."""
-        return {"match": _match(store, head, self.match_id), "id": self.match_id, "reason": self.reason}
-
-    def _planned(self, store: Store, head: Head, effect: str) -> PlannedCorrection:
-        since = event_rows.counts_at(store, head.ladder, _match(store, head, self.match_id))
-        return PlannedCorrection(self.kind, self.body(store, head), since, f"match {self.match_id!r} {effect}")
-
-    def _is_void(self, store: Store, head: Head) -> bool:
-        return _match(store, head, self.match_id) in event_rows.read_plan(store, head, head.corrected).void
-
-
-@dataclass(frozen=True)
-class Void(_OfMatch):
-    """A request to void a match. Raises ConflictError if it is void."""
-
-    kind: ClassVar[Kind] = Kind.VOIDED
+        return MatchVoided(_match(store, head, self.match_id), self.match_id, self.reason)
 
     def __call__(self, store: Store, head: Head) -> PlannedCorrection:
         """Plan the event."""
-        if self._is_void(store, head):
+        change = self.change(store, head)
+        if _is_void(store, head, change):
             hint = f"`evenmatch reinstate --match {shlex.quote(self.match_id)}` makes it count again"
             raise ConflictError(f"match {self.match_id!r} is void already; {hint}")
-        return self._planned(store, head, "is void")
+        return _planned(store, head, change, "is void")
 
 
 @dataclass(frozen=True)
-class Unvoid(_OfMatch):
-    """A request to count a match again that was voided by its id. Raises ConflictError if it is not void."""
+class Unvoid:
+    """A request to count a match again that was voided by its id.
 
-    kind: ClassVar[Kind] = Kind.UNVOIDED
+    Raises ConflictError if it is not void, UnknownNameError if there is no such match.
+    """
+
+    match_id: str
+    reason: str | None = None
+
+    def change(self, store: Store, head: Head) -> MatchReinstated:
+        """Which match, and why."""
+        return MatchReinstated(_match(store, head, self.match_id), self.match_id, self.reason)
 
     def __call__(self, store: Store, head: Head) -> PlannedCorrection:
         """Plan the event."""
-        if not self._is_void(store, head):
+        change = self.change(store, head)
+        if not _is_void(store, head, change):
             raise ConflictError(f"match {self.match_id!r} is not void; only a match voided by its id can be reinstated")
-        return self._planned(store, head, "counts again")
+        return _planned(store, head, change, "counts again")
+
+
+def _is_void(store: Store, head: Head, change: AboutMatch) -> bool:
+    return change.match in event_rows.read_plan(store, head, head.corrected).void
+
+
+def _planned(store: Store, head: Head, change: AboutMatch, effect: str) -> PlannedCorrection:
+    since = event_rows.counts_at(store, head.ladder, change.match)
+    return PlannedCorrection(change, since, f"match {change.id!r} {effect}")
 
 
 @dataclass(frozen=True)
@@ -82,32 +91,27 @@ class Ban:
     since: int | None = None
     reason: str | None = None
 
-    kind: ClassVar[Kind] = Kind.BANNED
-
     def __post_init__(self) -> None:
         if self.rule not in ("void", "refund"):
             raise BadParameterError(f"rule is {self.rule!r}; expected void or refund")
         if self.since is not None and (reason := implausible("since", self.since)):
             raise BadParameterError(reason)
 
-    def body(self, store: Store, head: Head) -> Body:
+    def change(self, store: Store, _: Head) -> PlayerBanned:
         """The player, the rule, since when, and why."""
-        player = player_rows.find(store, self.player)
-        return {"player": player, "since": self.since, "rule": self.rule, "reason": self.reason}
+        return PlayerBanned(player_rows.find(store, self.player), self.since, self.rule, self.reason)
 
     def __call__(self, store: Store, head: Head) -> PlannedCorrection:
         """Plan the event. Raises ConflictError if the player is banned."""
-        player = player_rows.find(store, self.player)
-        if player in event_rows.read_plan(store, head, head.corrected).bans:
+        change = self.change(store, head)
+        if change.player in event_rows.read_plan(store, head, head.corrected).bans:
             raise ConflictError(
                 f"player {self.player!r} is banned from ladder {head.name!r} already; "
                 f"`evenmatch reinstate {shlex.quote(self.player)}` lifts it"
             )
-        first = first_match(store, head, player, self.since)
+        first = first_match(store, head, change.player, self.since)
         effect = "matches are void" if self.rule == "void" else "victims get their losses back"
-        return PlannedCorrection(
-            self.kind, self.body(store, head), first, f"player {self.player!r} is banned, {effect}"
-        )
+        return PlannedCorrection(change, first, f"player {self.player!r} is banned, {effect}")
 
 
 @dataclass(frozen=True)
@@ -117,20 +121,18 @@ class Reinstate:
     player: str
     reason: str | None = None
 
-    kind: ClassVar[Kind] = Kind.REINSTATED
-
-    def body(self, store: Store, head: Head) -> Body:
+    def change(self, store: Store, _: Head) -> PlayerReinstated:
         """The player, and why."""
-        return {"player": player_rows.find(store, self.player), "reason": self.reason}
+        return PlayerReinstated(player_rows.find(store, self.player), self.reason)
 
     def __call__(self, store: Store, head: Head) -> PlannedCorrection:
         """Plan the event. Raises ConflictError if the player is not banned."""
-        player = player_rows.find(store, self.player)
-        banned = event_rows.read_plan(store, head, head.corrected).bans.get(player)
+        change = self.change(store, head)
+        banned = event_rows.read_plan(store, head, head.corrected).bans.get(change.player)
         if banned is None:
             raise ConflictError(f"player {self.player!r} is not banned from ladder {head.name!r}")
-        first = first_match(store, head, player, banned.since)
-        return PlannedCorrection(self.kind, self.body(store, head), first, f"player {self.player!r} is reinstated")
+        first = first_match(store, head, change.player, banned.since)
+        return PlannedCorrection(change, first, f"player {self.player!r} is reinstated")
 
 
 def _match(store: Store, head: Head, match_id: str) -> int:
@@ -150,9 +152,7 @@ def first_match(store: Store, head: Head, player: int, since: int | None) -> int
 
 def preview(store: Store, head: Head, wish: PlannedCorrection, progress: Progress | None = None) -> Effect:
     """Compare the ratings after a correction, and any others that are due, with the ratings shown now."""
-    plan = plan_of(
-        [*event_rows.read_corrections(store, head, head.corrected), Correction(head.position + 1, wish.kind, wish.body)]
-    )
+    plan = plan_of([Correction(head.position + 1, wish.change)], event_rows.read_plan(store, head, head.corrected))
     starts = [position for position in (wish.since, head.due) if position is not None]
     current = rating_rows.read_roster(store, head, event_rows.read_plan(store, head, head.planned).last_rules)
     if not starts:

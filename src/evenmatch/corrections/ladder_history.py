@@ -17,8 +17,8 @@ from evenmatch.ledger.block_rating import Block, refunds
 from evenmatch.ledger.codec import Ids
 from evenmatch.ledger.database import Database
 from evenmatch.ledger.event_rows import Scope
-from evenmatch.ledger.idle_decay import PlannedDecay
-from evenmatch.ledger.plan import Plan, PlannedSeason, PlannedStart
+from evenmatch.ledger.events import RatingsDecayed, RatingsStarted
+from evenmatch.ledger.plan import Plan
 from evenmatch.ledger.store import Head, Store
 from evenmatch.systems.system import Rules
 from evenmatch.tables.source import Source
@@ -151,11 +151,11 @@ def _notes(plan: Plan, earlier: int) -> tuple[str, ...]:
         notes.append(
             f"Only the latest matches were read: {left} left out, and all players begin as newcomers after {since}."
         )
-    if any(isinstance(turn, PlannedSeason) and turn.factor != 1 for turn in plan.turns):
+    if any(opening.factor != 1 for _, opening in plan.openings):
         notes.append("New seasons reset the ratings of this ladder; here the ratings continue through all seasons.")
-    if any(isinstance(turn, PlannedStart) for turn in plan.turns):
+    if any(isinstance(turn.change, RatingsStarted) for turn in plan.turns):
         notes.append("Some players of this ladder began with imported ratings; here all players begin as newcomers.")
-    if any(isinstance(turn, PlannedDecay) for turn in plan.turns):
+    if any(isinstance(turn.change, RatingsDecayed) for turn in plan.turns):
         notes.append("Ratings of inactive players fell on this ladder; here no rating falls by inactivity.")
     if len(plan.rules) > 1:
         notes.append("The rules of this ladder were changed; here its current rules apply from the first match.")

@@ -6,7 +6,6 @@ and seasons, and checks the rows of generations against the events.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import compress
@@ -33,7 +32,15 @@ from evenmatch.ledger.block_rating import engine_of
 from evenmatch.ledger.codec import Ids
 from evenmatch.ledger.database import Database
 from evenmatch.ledger.event_rows import Scope
-from evenmatch.ledger.events import Correction, Kind, write_body
+from evenmatch.ledger.events import (
+    Correction,
+    PlayerErased,
+    PlayerRenamed,
+    RulesChanged,
+    SeasonOpened,
+    SettingsChanged,
+    write_body,
+)
 from evenmatch.ledger.ladder_rows import Season
 from evenmatch.ledger.plan import Plan, plan_of
 from evenmatch.ledger.rating_rows import StoredGeneration
@@ -110,10 +117,9 @@ def repair_corrected(store: Store, head: Head) -> Head:
 def last_settings(store: Store, head: Head) -> tuple[int, Settings] | None:
     """The position and the settings of the last event that has settings; None: they are of a later version."""
     for correction in reversed(event_rows.read_corrections(store, head, head.position)):
-        settings = correction.body.get("settings")
-        if isinstance(settings, dict):
+        if isinstance(correction.change, RulesChanged | SettingsChanged):
             try:
-                return correction.position, Settings.read(write_body(settings))
+                return correction.position, Settings.read(write_body(correction.change.settings))
             except DamageError:
                 return None
     return None
@@ -147,14 +153,13 @@ def seasons_difference(store: Store, head: Head) -> str | None:
 
 
 def _opened_seasons(store: Store, head: Head) -> list[Season]:
-    first, *later = reversed(event_rows.read_stored_corrections(store, head.ladder, head.position + 1))
-    openings = [event for event in later if event.kind == Kind.SEASON]
-    titles = [ladder_rows.FIRST_TITLE, *(str(json.loads(event.body).get("title")) for event in openings)]
-    times = [event.recorded_at for event in (first, *openings)]
-    columns = zip(titles, (first, *openings), times, [*times[1:], None], strict=True)
+    first, *later = event_rows.read_corrections(store, head, head.position)
+    opened = [(ladder_rows.FIRST_TITLE, first)]
+    opened += [(event.change.title, event) for event in later if isinstance(event.change, SeasonOpened)]
+    closed_at = [*(event.recorded_at for _, event in opened[1:]), None]
     return [
-        Season(number, title, event.position, opened_at, closed_at)
-        for number, (title, event, opened_at, closed_at) in enumerate(columns, 1)
+        Season(number, title, event.position, event.recorded_at, closed)
+        for number, ((title, event), closed) in enumerate(zip(opened, closed_at, strict=True), 1)
     ]
 
 
@@ -250,10 +255,10 @@ def correct_and_rebuild(
             planned = wish(store, head)
             if planned.since is None:
                 players = rating_rows.count_states(store, head)
-                correct(store, head, planned.kind, planned.body, event_id, clock(), since=None)
+                correct(store, head, planned.change, event_id, clock())
                 note(store)
                 return Effect(planned.told, [], players, 0, 0, head.position)
-            wanted = Correction(head.position + 1, planned.kind, planned.body)
+            wanted = Correction(head.position + 1, planned.change)
             plan = plan_of([wanted], event_rows.read_plan(store, head, head.corrected))
             matches = None
             if planned.insertion is not None:
@@ -432,7 +437,7 @@ class RebuildRun:
                     head = store.head(self.head.name)
                     self.pending.matches.record(store, head, self._inserted_lines, clock(), self.generation)
                 head = store.head(self.head.name)
-                correct(store, head, wanted.kind, wanted.body, self.pending.event_id, clock(), since=None)
+                correct(store, head, wanted.change, self.pending.event_id, clock())
                 self.pending.note(store)
         return True
 
@@ -508,8 +513,7 @@ def _live_states(store: Store, head: Head, ids: Ids | None = None) -> Roster:
 
 
 def _keeps_ratings(correction: Correction) -> bool:
-    presentation = correction.kind == Kind.CHANGED and correction.body.get("system") is None
-    return presentation or correction.kind in (Kind.RENAMED, Kind.ERASED)
+    return isinstance(correction.change, SettingsChanged | PlayerRenamed | PlayerErased)
 
 
 def _parts(roster: Roster) -> Iterator[Roster]:

@@ -22,7 +22,7 @@ from evenmatch.ledger.block_rating import Block, Rated, advance, finish
 from evenmatch.ledger.codec import same_ratings
 from evenmatch.ledger.database import Database
 from evenmatch.ledger.event_rows import Scope, StoredMatches
-from evenmatch.ledger.events import Kind
+from evenmatch.ledger.events import RulesChanged
 from evenmatch.ledger.plan import Plan
 from evenmatch.ledger.roster import Roster
 from evenmatch.ledger.rows import Row
@@ -161,7 +161,7 @@ class ReplayTally:
             error = BadRowsError(by, self.problems)
             error.outcome = "nothing was changed"
             raise error
-        if self.wish is not None and self.wish.kind == Kind.CHANGED and self.left_out and not self.rated:
+        if self.wish is not None and isinstance(self.wish.change, RulesChanged) and self.left_out and not self.rated:
             raise InputError(f"{by}: none of its {self.left_out:,} matches can be rated; choose other rules")
 
 

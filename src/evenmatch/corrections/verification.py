@@ -24,7 +24,7 @@ from evenmatch.ledger import event_rows, ladder_rows, player_rows, rating_rows
 from evenmatch.ledger.block_rating import engine_of
 from evenmatch.ledger.codec import ID, Ids, PackedMatches, contents, digest_of, digests, same_bits, without_minus_zero
 from evenmatch.ledger.database import Database
-from evenmatch.ledger.events import Correction, Event, Kind
+from evenmatch.ledger.events import AboutPlayer, Correction, Event, Kind, PlayerErased, PlayerRenamed
 from evenmatch.ledger.plan import Plan, plan_of
 from evenmatch.ledger.player_rows import PSEUDONYM, Identity
 from evenmatch.ledger.roster import Roster
@@ -132,10 +132,10 @@ class NameCheck:
 
     def __init__(self, store: Store, merged: Mapping[int, int] | None, corrections: Sequence[Correction]) -> None:
         self._store, self._merged = store, merged
-        self._renames = _players_by_position(corrections, Kind.RENAMED)
+        self._renames = _players_by_position(corrections, PlayerRenamed)
         self._renames_of = Counter(self._renames.values())  # by player
         self._renames_left = self._renames_of.copy()  # by player: those that are still to come
-        self._erased = {*_players_by_position(corrections, Kind.ERASED).values()}
+        self._erased = {*_players_by_position(corrections, PlayerErased).values()}
         self._own: dict[int, str] = {}  # the names that players have now
         self._known: dict[int, Identity] = {}
         self._names: dict[int, list[str]] = {}  # by id: the names that lead to the player, the likeliest first
@@ -293,10 +293,9 @@ class NameCheck:
         self.damage.append(f"{subject} was reported with other names")
 
 
-def _players_by_position(corrections: Sequence[Correction], kind: Kind) -> dict[int, int]:
+def _players_by_position(corrections: Sequence[Correction], kind: type[AboutPlayer]) -> dict[int, int]:
     """The player by the position of each event of a kind that is about one."""
-    players = ((event.position, event.body.get("player")) for event in corrections if event.kind == kind)
-    return {position: player for position, player in players if isinstance(player, int)}
+    return {event.position: event.change.player for event in corrections if isinstance(event.change, kind)}
 
 
 def _named(correction: Event) -> list[int]:

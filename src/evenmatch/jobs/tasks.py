@@ -15,7 +15,7 @@ from evenmatch.corrections.repair import RebuildResult
 from evenmatch.corrections.replay import Progress
 from evenmatch.ladders.ladders import is_done
 from evenmatch.ledger import event_rows, rating_rows
-from evenmatch.ledger.events import NO_IDS, NO_RATINGS, correction_digest
+from evenmatch.ledger.events import digest_of_change
 from evenmatch.ledger.store import Head, Store
 from evenmatch.operations.service import Service
 from evenmatch.players.explanations import RATING_DECIMALS, ShownRatingChange
@@ -283,9 +283,7 @@ def _size(store: Store, head: Head, correction: Correcting, event_id: str | None
 
 def _digest(store: Store, head: Head, correction: Correcting, name: str | None) -> str:
     """A digest of what was requested and of the name of its event; settings that apply meanwhile are left out."""
-    return _text_digest(
-        [correction_digest(correction.kind, correction.body(store, head), NO_IDS, NO_RATINGS).hex(), name]
-    )
+    return _text_digest([digest_of_change(correction.change(store, head)).hex(), name])
 
 
 def _text_digest(values: Sequence[object]) -> str:

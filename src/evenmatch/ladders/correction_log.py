@@ -2,24 +2,23 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from typing import NamedTuple
 
 from evenmatch.ledger import event_rows, player_rows
-from evenmatch.ledger.events import Kind
+from evenmatch.ledger.events import AboutMatch, Correction, Kind, body_of
 from evenmatch.ledger.store import Head, Store
 from evenmatch.times import iso_time
 
 PEOPLE = ("player", "into")
-APART = {*PEOPLE, "match", "id", "reason"}  # keys of an event's body that have their own field in Ruling
+APART = {*PEOPLE, "match", "id", "reason"}  # attributes of a correction that have their own field in Ruling
 
 
 class CorrectionEntry(NamedTuple):
     """A correction event of a ledger.
 
     id    of the event;  at  time of recording, in microseconds
-    said  the rest of its body, such as the rule of a ban, the parameters of new rules, the title of a season
+    said  its other attributes, such as the rule of a ban, the parameters of new rules, the title of a season
     """
 
     position: int
@@ -36,24 +35,23 @@ class CorrectionEntry(NamedTuple):
 def rulings(store: Store, head: Head, before: int | None = None, limit: int | None = None) -> list[CorrectionEntry]:
     """Up to `limit` corrections of a ladder (None: all) before a position (None: from the end), latest first."""
     end = head.position + 1 if before is None else before
-    rows = [
-        (*row[:4], json.loads(row.body)) for row in event_rows.read_stored_corrections(store, head.ladder, end, limit)
-    ]
-    ids = {body[name] for *_, body in rows for name in PEOPLE if isinstance(body.get(name), int)}
+    found = event_rows.read_last_corrections(store, head.ladder, end, limit)
+    people = [body_of(event.change).get(name) for event in found for name in PEOPLE]
+    ids = {player for player in people if isinstance(player, int)}
     names = player_rows.names_of(store, sorted(ids))
-    return [_ruling(position, id_, kind, recorded_at, body, names) for position, id_, kind, recorded_at, body in rows]
+    return [_entry(event, names) for event in found]
 
 
-def _ruling(
-    position: int, event_id: str, kind: str, recorded_at: int, body: dict[str, object], names: Mapping[int, str]
-) -> CorrectionEntry:
+def _entry(event: Correction, names: Mapping[int, str]) -> CorrectionEntry:
+    body = body_of(event.change)
     people = [names.get(one) if isinstance(one := body.get(name), int) else None for name in PEOPLE]
     rest = {name: value for name, value in body.items() if name not in APART}
     if isinstance(since := rest.get("since"), int):
         rest["since"] = iso_time(since)
-    match_id = str(body["id"]) if "match" in body else None
-    reason = None if (given := body.get("reason")) is None else str(given)
-    return CorrectionEntry(position, event_id, kind, recorded_at, people[0], people[1], match_id, reason, rest)
+    match_id = event.change.id if isinstance(event.change, AboutMatch) else None
+    reason = getattr(event.change, "reason", None)
+    head = (event.position, event.id, event.change.kind.value, event.recorded_at)
+    return CorrectionEntry(*head, people[0], people[1], match_id, reason, rest)
 
 
 def voids(store: Store, head: Head) -> list[CorrectionEntry]:

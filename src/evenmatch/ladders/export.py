@@ -25,6 +25,7 @@ from evenmatch.ledger.block_rating import Block, refunds
 from evenmatch.ledger.codec import Ids, line_type, read_lines
 from evenmatch.ledger.database import Database
 from evenmatch.ledger.event_rows import END_OF_LIST, ListKey, Scope
+from evenmatch.ledger.events import body_of
 from evenmatch.ledger.plan import Plan
 from evenmatch.ledger.rows import Row
 from evenmatch.ledger.store import Head, Store
@@ -181,14 +182,16 @@ def _slots(block: Block) -> Ids:
 
 def correction_rows(store: Store, head: Head) -> list[dict[str, object]]:
     """Every correction, oldest first: position, kind, id, recorded_at (microseconds) and the fields of its body."""
-    stored = reversed(event_rows.read_stored_corrections(store, head.ladder, head.position + 1))
-    rows = [(*row[:4], json.loads(row.body)) for row in stored]
-    ids = {value for *_, body in rows for name in PEOPLE if isinstance(value := body.get(name), int)}
+    rows = [(event, body_of(event.change)) for event in event_rows.read_corrections(store, head, head.position)]
+    ids = {value for _, body in rows for name in PEOPLE if isinstance(value := body.get(name), int)}
     names = player_rows.names_of(store, sorted(ids))
     return [
-        {"position": position, "kind": kind, "id": event_id, "recorded_at": recorded_at}
-        | {name: names.get(value, value) if name in PEOPLE else value for name, value in body.items()}
-        for position, event_id, kind, recorded_at, body in rows
+        {"position": event.position, "kind": event.change.kind, "id": event.id, "recorded_at": event.recorded_at}
+        | {
+            name: names.get(value, value) if name in PEOPLE and isinstance(value, int) else value
+            for name, value in body.items()
+        }
+        for event, body in rows
     ]
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import logging
 import math
 import secrets
@@ -15,14 +14,14 @@ import numpy as np
 
 from evenmatch.corrections.effect import Effect, rating_moves
 from evenmatch.durations import DAY
-from evenmatch.errors import ConflictError, DamageError, EvenmatchError, StoreError
+from evenmatch.errors import ConflictError, EvenmatchError, StoreError
 from evenmatch.ladders.ladders import correct
 from evenmatch.ladders.settings import Settings
 from evenmatch.ladders.standings import View
 from evenmatch.ledger import event_rows, rating_rows
-from evenmatch.ledger.events import Kind
-from evenmatch.ledger.idle_decay import WEEK, PlannedDecay, lower
-from evenmatch.ledger.plan import Plan, PlannedSeason
+from evenmatch.ledger.events import Correction, RatingsDecayed, RulesChanged, SettingsChanged
+from evenmatch.ledger.idle_decay import WEEK, decayed, lower
+from evenmatch.ledger.plan import Plan
 from evenmatch.ledger.roster import Roster
 from evenmatch.ledger.store import Head, Store
 from evenmatch.operations.service import Service
@@ -50,12 +49,11 @@ class DecayResult(NamedTuple):
 class DueDecay(NamedTuple):
     """A decay that is due.
 
-    decay   to be added at the next position;  bound  the rating at which the setting rating_stop stops it
+    decay   to be added at the next position, with a count of 0
     roster  the players whose rating falls, afterwards;  before  the same players before
     """
 
-    decay: PlannedDecay
-    bound: float | None
+    decay: RatingsDecayed
     roster: Roster
     before: Roster
 
@@ -78,7 +76,7 @@ def bound_of(view: View, settings: Settings) -> float | None:
 
 def next_decay(
     store: Store, head: Head, rules: Rules, settings: Settings, bound: float | None, until: int
-) -> PlannedDecay | None:
+) -> RatingsDecayed | None:
     """The decay that would be added next and count the weeks up to `until`; None: none can be.
 
     bound  see bound_of; where a division stops the fall and has no rating now, no rating falls
@@ -87,8 +85,7 @@ def next_decay(
     if counted is None or (settings.rating_stop and bound is None):
         return None
     floor = float(rules.newcomers(1)["rating"][0]) if settings.rating_floor is None else settings.rating_floor
-    return PlannedDecay(
-        position=head.position + 1,
+    return RatingsDecayed(
         system=rules.system.name,
         began=counted[0],
         after=counted[1],
@@ -97,6 +94,9 @@ def next_decay(
         rate=settings.rating_decay,
         floor=floor if bound is None else max(floor, bound),
         placement=max(settings.standings.fewest_matches, 1),
+        stop=settings.rating_stop or None,
+        bound=bound,
+        count=0,
     )
 
 
@@ -104,25 +104,17 @@ def _counted(store: Store, head: Head, system: str) -> tuple[int, int] | None:
     """Since when the rule holds for ratings of this system, and up to when weeks were counted; None: it does not."""
     began: int | None = None
     after, rated_by = 0, None
-    for event in reversed(event_rows.read_stored_corrections(store, head.ladder, head.position + 1)):
-        try:
-            if event.kind == Kind.DECAYED:
-                body = json.loads(event.body)
-                after = body["until"] if body["system"] == system else after
-            elif event.kind == Kind.CHANGED:
-                body = json.loads(event.body)
-                system_now = body.get("system", rated_by)
-                settings = body["settings"]
-                if settings.get("inactivity") != RATING or settings.get("archived"):
-                    began = None
-                elif began is None or system_now != rated_by:
-                    began = event.recorded_at
-                rated_by = system_now
-        except (AttributeError, KeyError, TypeError, ValueError) as error:
-            raise DamageError(
-                f"the event of ladder {head.name!r} at position {event.position} is damaged ({error!r}); "
-                "restore it from a backup"
-            ) from error
+    for event in event_rows.read_corrections(store, head, head.position):
+        change = event.change
+        if isinstance(change, RatingsDecayed):
+            after = change.until if change.system == system else after
+        elif isinstance(change, RulesChanged | SettingsChanged):
+            system_now = change.system if isinstance(change, RulesChanged) else rated_by
+            if change.settings.get("inactivity") != RATING or change.settings.get("archived"):
+                began = None
+            elif began is None or system_now != rated_by:
+                began = event.recorded_at
+            rated_by = system_now
     return None if began is None else (began, max(began, after))
 
 
@@ -137,26 +129,24 @@ def find_due(store: Store, head: Head, settings: Settings, bound: float | None, 
     if not rows:
         return None
     players, rating, completed, last_completed = (np.array(column) for column in zip(*rows, strict=True))
-    falling = decay.ratings(rating, completed, last_completed) < rating
+    falling = decayed(decay, rating, completed, last_completed) < rating
     roster = rating_rows.read_roster(store, head, rules, players[falling])
     before = replace(roster, records=roster.records.copy(), tally=roster.tally.copy())
     fallen = lower(roster.records, roster.tally, decay, rules)
     if not len(fallen):
         return None
     ids = roster.ids[fallen]
-    return DueDecay(decay, bound, roster.part(ids), before.part(ids))
+    return DueDecay(decay, roster.part(ids), before.part(ids))
 
 
-def add(store: Store, head: Head, due: DueDecay, settings: Settings, now: int) -> DecayResult:
+def add(store: Store, head: Head, due: DueDecay, now: int) -> DecayResult:
     """Add a decay to the ledger with the ratings that it leads to. The ladder is locked, with no rebuild due."""
-    numbers = {name: value for name, value in due.decay._asdict().items() if name != "position"}
-    body = {**numbers, "stop": settings.rating_stop or None, "bound": due.bound, "count": len(due.roster)}
     event_id = f"decay:{iso_time(due.decay.until)[:10]}"
     if event_rows.find_events(store, head, [event_id]):  # a match was reported with this id
         event_id = f"{event_id}:{secrets.token_hex(8)}"
     effect = effect_of(store, head, due)
-    position = correct(store, head, Kind.DECAYED, body, event_id, now, since=None)
-    assert position == due.decay.position
+    position = correct(store, head, replace(due.decay, count=len(due.roster)), event_id, now)
+    assert position is not None
     rating_rows.put_states(store, head.ladder, head.generation, due.roster)
     return DecayResult(position, due.decay.until, effect)
 
@@ -201,7 +191,7 @@ class DailyDecay:
             due = _find(store, head, view, now)
             if due is None:
                 return None
-            result = add(store, head, due, Settings.read(head.settings), now)
+            result = add(store, head, due, now)
             service.note(store)
         return result
 
@@ -369,7 +359,7 @@ class InactivityFall(NamedTuple):
 def rating_falls(store: Store, head: Head, player: int, matches: Sequence[OpponentMatch]) -> list[InactivityFall]:
     """The falls of a player's rating, in order. matches: all rated ones of the player, in order."""
     plan = event_rows.read_plan(store, head, head.planned)
-    decays = [turn for turn in plan.turns if isinstance(turn, PlannedDecay)]
+    decays = [turn for turn in plan.turns if isinstance(turn.change, RatingsDecayed)]
     rows = rating_rows.read_standings(store, head, [player]) if decays and matches else []
     if not rows:
         return []
@@ -384,10 +374,10 @@ def rating_falls(store: Store, head: Head, player: int, matches: Sequence[Oppone
 
 
 def _between(
-    plan: Plan, played: Sequence[OpponentMatch], decays: Sequence[PlannedDecay], end: tuple[int, int], known: float
+    plan: Plan, played: Sequence[OpponentMatch], decays: Sequence[Correction], end: tuple[int, int], known: float
 ) -> Iterator[InactivityFall]:
     """The falls after the last of these matches. known: the rating after all of them, before a match at `end`."""
-    seasons = [(turn.position, 1) for turn in plan.turns if isinstance(turn, PlannedSeason) and turn.factor != 1]
+    seasons = [(position, 1) for position, opening in plan.openings if opening.factor != 1]
     last = played[-1].order
     begun = max((season for season in seasons if season < last), default=(0, 0))
     reset = min((season for season in seasons if last < season < end), default=None)
@@ -396,18 +386,20 @@ def _between(
     decays = [decay for decay in decays if reset is None or (decay.position, 1) < reset]
     counts, latest = np.array([len(completed)]), np.array([max(completed, default=NEVER)])
     for number, decay in enumerate(decays, 1):
-        after = _rating_after(plan, decay, rating, counts, latest)
+        assert isinstance(decay.change, RatingsDecayed)
+        after = _rating_after(plan.rules_at(decay.position), decay.change, rating, counts, latest)
         if number == len(decays) and reset is None:
             after = known
         if after < rating:
-            yield InactivityFall("rating", decay.position, decay.until, rating, after)
+            yield InactivityFall("rating", decay.position, decay.change.until, rating, after)
             rating = after
 
 
-def _rating_after(plan: Plan, decay: PlannedDecay, rating: float, completed: np.ndarray, latest: np.ndarray) -> float:
+def _rating_after(
+    rules: Rules, decay: RatingsDecayed, rating: float, completed: np.ndarray, latest: np.ndarray
+) -> float:
     """The shown rating after a decay, which a system may round."""
-    wanted = decay.ratings(np.array([rating]), completed, latest)
-    rules = plan.rules_at(decay.position)
+    wanted = decayed(decay, np.array([rating]), completed, latest)
     return float(rules.system.move(rules.starting(np.array([rating])), wanted, rules.parameters)["rating"][0])
 
 

@@ -7,16 +7,14 @@ import unicodedata
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, ClassVar, NamedTuple, Protocol
-
-import numpy as np
+from typing import TYPE_CHECKING, NamedTuple, Protocol, TypeVar
 
 from evenmatch.errors import ConflictError, InputError
 from evenmatch.ladders.settings import Settings
 from evenmatch.ledger import event_rows, ladder_rows, player_rows, rating_rows
 from evenmatch.ledger.block_rating import engine_of
-from evenmatch.ledger.events import NO_IDS, NO_RATINGS, Body, Kind, correction_digest, write_body
-from evenmatch.ledger.plan import plan_of, read_rules, write_rules
+from evenmatch.ledger.events import Body, Change, RulesChanged, SettingsChanged, body_of, digest_of_change
+from evenmatch.ledger.plan import plan_of, read_rules
 from evenmatch.ledger.store import Head, Store
 from evenmatch.ledger.text import check_text
 from evenmatch.systems.system import Rules
@@ -62,36 +60,26 @@ def create(store: Store, name: str, system: str, rules: Rules, settings: Setting
     rating_rows.insert_generation(
         store, ladder, 1, rules.system.name, engine_of(rules.system), planned=0, ready=True, now=now
     )
-    body = {**write_rules(rules, system), "start": True, "settings": settings.plain()}
-    correct(store, store.head(name), Kind.CHANGED, body, f"{ladder_rows.MADE}{name}", now, since=None)
+    change = RulesChanged(system, rules.preset, rules.values(), start=True, settings=settings.plain())
+    correct(store, store.head(name), change, f"{ladder_rows.MADE}{name}", now)
     ladder_rows.insert_season(store, ladder, 1, ladder_rows.FIRST_TITLE, position=1, now=now)
     return store.head(name)
 
 
 def correct(
-    store: Store,
-    head: Head,
-    kind: Kind,
-    body: Body,
-    event_id: str,
-    now: int,
-    *,
-    since: int | None,
-    ids: np.ndarray[tuple[int], np.dtype[np.int64]] = NO_IDS,
-    ratings: np.ndarray[tuple[int], np.dtype[np.float64]] = NO_RATINGS,
+    store: Store, head: Head, change: Change, event_id: str, now: int, *, since: int | None = None
 ) -> int | None:
     """Add a correction event. Return its position, or None if it is already in the ledger.
 
     since  the position from which on ratings change; None: no existing rating changes
     Raises ConflictError if the id is already used with other content.
     """
-    digest = correction_digest(kind, body, ids, ratings)
     known = event_rows.find_events(store, head, [event_id])
     if known:
-        if known[event_id][1] != digest:
+        if known[event_id][1] != digest_of_change(change):
             raise taken(event_id, head)
         return None
-    position = event_rows.append_correction(store, head, kind, event_id, digest, write_body(body), now, ids, ratings)
+    position = event_rows.append_correction(store, head, change, event_id, now)
     if since is not None:
         due = since if head.due is None else min(head.due, since)
         ladder_rows.set_due(store, head.ladder, due)
@@ -100,17 +88,20 @@ def correct(
     return position
 
 
+C = TypeVar("C", bound=Change)
+
+
 class PlannedCorrection(NamedTuple):
     """A correction, checked against a ladder: the event to add, and from where on it changes ratings.
 
+    change     the content of the event
     since      position; None: it changes no existing rating
     told       what it does, in words
     strict     matches that it would leave without a rating are an error
     insertion  matches that are recorded with it
     """
 
-    kind: Kind
-    body: Body
+    change: Change
     since: int | None
     told: str
     strict: bool = False
@@ -120,12 +111,7 @@ class PlannedCorrection(NamedTuple):
 class CorrectionRequest(Protocol):
     """A requested correction, not yet checked against a ladder: the argument of `Service.correct`."""
 
-    @property
-    def kind(self) -> Kind:
-        """The kind of the event."""
-        ...
-
-    def body(self, store: Store, head: Head) -> Body:
+    def change(self, store: Store, head: Head) -> Change:
         """The content of the event, whether or not it can be applied now."""
         ...
 
@@ -139,12 +125,15 @@ def is_done(store: Store, head: Head, wish: CorrectionRequest, event_id: str) ->
     known = event_rows.find_events(store, head, [event_id])
     if not known:
         return False
-    sent = wish.body(store, head)
-    if known[event_id][1] == correction_digest(wish.kind, sent, NO_IDS, NO_RATINGS):
+    change = wish.change(store, head)
+    if known[event_id][1] == digest_of_change(change):
         return True
-    stored = stored_body(store, head, wish.kind, event_id)
-    changed = {name for name in (stored or {}).keys() | sent.keys() if (stored or {}).get(name) != sent.get(name)}
-    if stored is None or changed - {"player", "reason", "settings"}:
+    recorded = recorded_change(store, head, type(change), event_id)
+    if recorded is None:
+        raise taken(event_id, head)
+    stored, sent = body_of(recorded), body_of(change)
+    changed = {name for name in sent if stored[name] != sent[name]}
+    if changed - {"player", "reason", "settings"}:
         raise taken(event_id, head)
     if "player" in changed and stored["player"] not in player_rows.identities(store, int(str(sent["player"]))):
         raise taken(event_id, head)
@@ -153,19 +142,19 @@ def is_done(store: Store, head: Head, wish: CorrectionRequest, event_id: str) ->
     return True
 
 
-def stored_body(store: Store, head: Head, kind: Kind, event_id: str) -> Body | None:
-    """The content of the correction of this kind with this id; None if there is none. Raises ConflictError: see taken.
+def recorded_change(store: Store, head: Head, kind: type[C], event_id: str) -> C | None:
+    """The correction of this kind with this id; None if there is none.
 
-    The id of a match or of a correction of another kind is taken.
+    Raises ConflictError if it is the id of a match or of a correction of another kind.
     """
     known = event_rows.find_events(store, head, [event_id])
     if not known:
         return None
     position = known[event_id][0]
-    here = event_rows.read_corrections(store, head, position, after=position - 1)
-    if [correction.kind for correction in here] != [kind]:
-        raise taken(event_id, head)
-    return here[0].body
+    for correction in event_rows.read_corrections(store, head, position, after=position - 1):
+        if isinstance(correction.change, kind):
+            return correction.change
+    raise taken(event_id, head)
 
 
 def _was_scrubbed(stored: object, sent: object) -> bool:
@@ -192,9 +181,7 @@ def taken(event_id: str, head: Head) -> ConflictError:
 def describe(store: Store, head: Head, players: int | None = None) -> Ladder:
     """Describe a ladder. players: how many it has, if the caller has counted them."""
     all_corrections = event_rows.read_corrections(store, head, head.corrected)
-    rule_changes = [
-        one.body for one in all_corrections if one.kind == Kind.CHANGED and one.body.get("system") is not None
-    ]
+    rule_changes = [one.change for one in all_corrections if isinstance(one.change, RulesChanged)]
     matches = head.position - len(all_corrections)
     if players is None:
         players = rating_rows.count_states(store, head)
@@ -202,7 +189,7 @@ def describe(store: Store, head: Head, players: int | None = None) -> Ladder:
     return Ladder(
         head.name,
         Settings.read(head.settings),
-        str(rule_changes[-1]["system"]),
+        rule_changes[-1].system,
         rules,
         head.position,
         matches,
@@ -217,8 +204,7 @@ def change_settings(store: Store, head: Head, changes: Mapping[str, object], eve
     before = Settings.read(head.settings)
     settings = before.changed(changes)
     requested = {name: value for name, value in settings.plain().items() if name in changes}
-    body = {"settings": settings.plain(), "changes": requested}
-    if correct(store, head, Kind.CHANGED, body, event_id, now, since=None) is None:  # already applied
+    if correct(store, head, SettingsChanged(settings.plain(), requested), event_id, now) is None:  # already applied
         return before
     ladder_rows.set_settings(store, head.ladder, settings.write())
     if settings.standings.divisions != before.standings.divisions:  # the recorded divisions no longer apply
@@ -240,16 +226,15 @@ class ChangeRules:
     start: bool = True
     skip_bad: bool = False
 
-    kind: ClassVar[Kind] = Kind.CHANGED
-
     def __reduce__(self) -> tuple[object, ...]:
         """Pickle the names and values of the rules; their kernels are those of the process that reads them."""
-        return _read_change, (write_rules(self.rules, lasting(self.system)), self.start, self.skip_bad)
+        rules = (lasting(self.system), self.rules.preset, self.rules.values())
+        return _read_request, (*rules, self.start, self.skip_bad)
 
-    def body(self, store: Store, head: Head) -> Body:
+    def change(self, _: Store, head: Head) -> RulesChanged:
         """The rules with every parameter, and the ladder's current settings."""
-        rules = write_rules(self.rules, lasting(self.system))
-        return {**rules, "start": self.start, "settings": json.loads(head.settings)}
+        settings = json.loads(head.settings)
+        return RulesChanged(lasting(self.system), self.rules.preset, self.rules.values(), self.start, settings)
 
     def __call__(self, store: Store, head: Head) -> PlannedCorrection:
         """Plan the event. Raises InputError for what cannot continue the present ratings, from now on."""
@@ -258,7 +243,7 @@ class ChangeRules:
         when = "from the start" if self.start else "from now on"
         effect = f"ladder {head.name!r} is rated by {self.rules.system.name} {when}"
         since = 1 if self.start else None
-        return PlannedCorrection(self.kind, self.body(store, head), since, effect, not self.skip_bad)
+        return PlannedCorrection(self.change(store, head), since, effect, not self.skip_bad)
 
     def _check_continues(self, before: Rules) -> None:
         system = self.rules.system
@@ -273,8 +258,8 @@ class ChangeRules:
                 )
 
 
-def _read_change(rules: Body, start: bool, skip_bad: bool) -> ChangeRules:
-    return ChangeRules(str(rules["system"]), read_rules(rules), start, skip_bad)
+def _read_request(system: str, preset: str | None, parameters: Body, start: bool, skip_bad: bool) -> ChangeRules:
+    return ChangeRules(system, read_rules(system, preset, parameters), start, skip_bad)
 
 
 def lasting(system: str) -> str:

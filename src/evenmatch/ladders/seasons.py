@@ -7,18 +7,16 @@ from typing import NamedTuple
 
 from evenmatch.corrections.effect import Effect, rating_moves
 from evenmatch.errors import UnknownNameError
-from evenmatch.ladders.ladders import correct, stored_body, taken
+from evenmatch.ladders.ladders import correct, recorded_change, taken
 from evenmatch.ladders.settings import RESETS
 from evenmatch.ladders.standings import View
 from evenmatch.ledger import event_rows, ladder_rows, player_rows, rating_rows
 from evenmatch.ledger.block_rating import finish
-from evenmatch.ledger.events import Kind
+from evenmatch.ledger.events import SeasonOpened
 from evenmatch.ledger.ladder_rows import FinalOrder, FinalRow, Season
 from evenmatch.ledger.store import Head, Store
 
 __all__ = ["FinalOrder", "FinalStanding", "Season", "finals", "finals_from", "open_season", "opened_before", "preview"]
-
-DIGEST = "standings"  # in the body of a season's event: the digest of the final standings of the season before
 
 
 class FinalStanding(NamedTuple):
@@ -44,17 +42,17 @@ def opened_before(
     What the request left to the ladder's settings is not compared, since these may have changed since.
     Raises ConflictError if the id is already used with other content.
     """
-    body = stored_body(store, head, Kind.SEASON, event_id)
-    if body is None:
+    opening = recorded_change(store, head, SeasonOpened, event_id)
+    if opening is None:
         return None
-    shares: list[object]
+    shares: list[float]
     if reset in RESETS:
         shares = [RESETS[reset]]
     elif factor is not None:
         shares = [factor] if reset == "soft" else [factor, *RESETS.values()]
     else:
-        shares = [body["factor"]]
-    if body["factor"] not in shares or title not in (None, body["title"]):
+        shares = [opening.factor]
+    if opening.factor not in shares or title not in (None, opening.title):
         raise taken(event_id, head)
     position = event_rows.find_events(store, head, [event_id])[event_id][0]
     return next(season for season in ladder_rows.read_seasons(store, head.ladder) if season.position == position)
@@ -73,8 +71,7 @@ def open_season(
     new_title = title or f"Season {number}"
     _keep_standings(store, head, current.number, view)
     digest = ladder_rows.digest_final_standings(store, head.ladder, current.number)
-    body = {"title": new_title, "season": number, "factor": factor, DIGEST: digest}
-    position = correct(store, head, Kind.SEASON, body, event_id, now, since=None)
+    position = correct(store, head, SeasonOpened(new_title, number, factor, digest), event_id, now)
     assert position is not None
     plan = event_rows.read_plan(store, head, position)
     roster = rating_rows.read_roster(store, head, plan.last_rules)
@@ -92,11 +89,12 @@ def open_season(
 
 def standings_damage(store: Store, head: Head) -> list[str]:
     """Sentences about ended seasons whose final standings are not those of their end, by the digests in the events."""
-    openings = [event for event in event_rows.read_corrections(store, head, head.position) if event.kind == Kind.SEASON]
+    changes = [event.change for event in event_rows.read_corrections(store, head, head.position)]
+    openings = [change for change in changes if isinstance(change, SeasonOpened)]
     return [
         f"the final standings of season {ended} are not as they were stored when it ended"
-        for ended, event in enumerate(openings, 1)
-        if event.body[DIGEST] != ladder_rows.digest_final_standings(store, head.ladder, ended)
+        for ended, opening in enumerate(openings, 1)
+        if opening.standings != ladder_rows.digest_final_standings(store, head.ladder, ended)
     ]
 
 

@@ -16,8 +16,9 @@ from numpy.typing import NDArray
 
 from evenmatch.history import Columns, Flags, History, Times
 from evenmatch.ledger.codec import Ids, line_type, lines_of
+from evenmatch.ledger.events import RatingsDecayed, RatingsStarted, SeasonOpened
 from evenmatch.ledger.idle_decay import lower
-from evenmatch.ledger.plan import Plan, PlannedSeason, PlannedStart
+from evenmatch.ledger.plan import Plan
 from evenmatch.ledger.roster import TALLY, Roster
 from evenmatch.rating import check_range
 from evenmatch.standings.activity import NEVER
@@ -129,19 +130,19 @@ def advance(
 
 
 def pass_turns(roster: Roster, plan: Plan, position: int) -> None:
-    """Apply the turns of the plan at this position to the roster."""
+    """Apply the turn of the plan at this position to the roster, if there is one."""
     turn = plan.turn_at.get(position)
     if turn is None:
         return
     rules = plan.rules_at(position + 1)
-    if isinstance(turn, PlannedSeason):
-        if turn.factor != 1:
-            roster.reset(rules, turn.factor)
+    match turn.change:
+        case SeasonOpened(factor=factor) if factor != 1:
+            roster.reset(rules, factor)
             roster.sample = RatingSample.none(position)
-    elif isinstance(turn, PlannedStart):
-        _start(roster, plan, turn, rules)
-    else:
-        lower(roster.records, roster.tally, turn, rules)
+        case RatingsStarted() as start:
+            _start(roster, plan, start, rules)
+        case RatingsDecayed() as decay:
+            lower(roster.records, roster.tally, decay, rules)
 
 
 def finish(roster: Roster, plan: Plan, last: int) -> None:
@@ -151,7 +152,7 @@ def finish(roster: Roster, plan: Plan, last: int) -> None:
     roster.position = max(roster.position, last)
 
 
-def _start(roster: Roster, plan: Plan, start: PlannedStart, rules: Rules) -> None:
+def _start(roster: Roster, plan: Plan, start: RatingsStarted, rules: Rules) -> None:
     ids, first = np.unique(plan.identity(start.ids), return_index=True)
     rows = roster.admit(ids, rules)
     new = roster.tally["last_played"][rows] == NEVER
@@ -161,7 +162,7 @@ def _start(roster: Roster, plan: Plan, start: PlannedStart, rules: Rules) -> Non
 def counts(plan: Plan, block: Block) -> Flags:
     """Mask of matches to rate: reported as rated, and not voided by a correction or by a player's ban."""
     counted = block.rated & ~plan.voided(block.positions)
-    voiding = [player for player, ban in plan.bans.items() if not ban.refund]
+    voiding = [player for player, ban in plan.bans.items() if ban.rule == "void"]
     if voiding:
         ids = plan.identity(block.ids)
         starts = block.columns.slot_start[block.columns.team_start]
@@ -175,7 +176,7 @@ def counts(plan: Plan, block: Block) -> Flags:
 def refunds(plan: Plan, block: Block) -> Flags:
     """Mask of slots that keep their rating: finished behind a player banned with refund, and not banned that way."""
     offending = np.zeros(len(block.ids), np.bool_)
-    banned = [player for player, ban in plan.bans.items() if ban.refund]
+    banned = [player for player, ban in plan.bans.items() if ban.rule == "refund"]
     if not banned or not len(block):
         return offending
     c, ids = block.columns, plan.identity(block.ids)

@@ -13,11 +13,21 @@ from typing import NamedTuple
 import numpy as np
 
 from evenmatch.errors import DamageError
-from evenmatch.history import Floats, Times
+from evenmatch.history import Times
 from evenmatch.ledger import ladder_rows, rating_rows, schema
 from evenmatch.ledger.block_rating import Block
 from evenmatch.ledger.codec import ID, Ids, unpack
-from evenmatch.ledger.events import Body, Correction, Event, Kind, correction_digest, correction_of, write_body
+from evenmatch.ledger.events import (
+    Change,
+    Correction,
+    Event,
+    Kind,
+    body_of,
+    columns_of,
+    correction_of,
+    digest_of_change,
+    write_body,
+)
 from evenmatch.ledger.plan import Plan, plan_of
 from evenmatch.ledger.rows import Row, Statement, Values
 from evenmatch.ledger.seals import FIRST, correction_seal
@@ -312,32 +322,26 @@ def insert_matches(store: Store, ladder: int, columns: Mapping[str, Values], rec
     store.insert_columns(schema.event, same, columns)
 
 
-def insert_correction(
-    store: Store,
-    ladder: int,
-    position: int,
-    kind: Kind,
-    event_id: str,
-    digest: bytes,
-    body: str,
-    now: int,
-    ids: Ids,
-    ratings: Floats,
-    seal: bytes,
-) -> None:
-    """Insert a correction event; `tables.corrections` records its position."""
-    columns = ("ladder", "position", "id", "kind", "digest", "recorded_at", "body", "players", "slots", "seal")
+def append_correction(store: Store, head: Head, change: Change, event_id: str, now: int) -> int:
+    """Append a correction to a ladder's events and return its position."""
+    position, body, (ids, ratings) = head.position + 1, write_body(body_of(change)), columns_of(change)
+    seal = correction_seal(head.seal or FIRST, position, event_id, now, change.kind, body, ids, ratings)
     packed = (ids.astype(ID).tobytes(), ratings.astype("<f8").tobytes()) if len(ids) else (None, None)
-    store.insert(schema.event, columns, [(ladder, position, event_id, kind.value, digest, now, body, *packed, seal)])
+    columns = ("ladder", "position", "id", "kind", "digest", "recorded_at", "body", "players", "slots", "seal")
+    row = (head.ladder, position, event_id, change.kind.value, digest_of_change(change), now, body, *packed, seal)
+    store.insert(schema.event, columns, [row])
+    store.insert(schema.correction, ("ladder", "position"), [(head.ladder, position)])
+    ladder_rows.set_position(store, head.ladder, position, seal)
+    ladder_rows.set_corrected(store, head.ladder, position)
+    store.uncommitted.add(head.ladder)
+    return position
 
 
-def replace_body(store: Store, ladder: int, correction: Correction, body: Body) -> None:
-    """Replace the reason in the body of a correction, to erase a name; the seal does not cover it."""
-    position, kind, _, ids, ratings = correction
-    digest = correction_digest(kind, body, ids, ratings)
+def replace_change(store: Store, ladder: int, position: int, change: Change) -> None:
+    """Replace the reason in a correction, to erase a name; the seal does not cover it."""
     store.run(
         "UPDATE event SET body = ?, digest = ? WHERE ladder = ? AND position = ?",
-        *(write_body(body), digest, ladder, position),
+        *(write_body(body_of(change)), digest_of_change(change), ladder, position),
     )
 
 
@@ -352,25 +356,24 @@ def read_events_after(store: Store, ladder: int, after: int, limit: int) -> list
     return store.all(sql, ladder, after, limit)
 
 
-class StoredCorrection(NamedTuple):
-    """A correction as stored. recorded_at: microseconds;  body: JSON."""
-
-    position: int
-    id: str
-    kind: str
-    recorded_at: int
-    body: str
-
-
 def read_corrections(store: Store, head: Head, upto: int, *, after: int = 0) -> list[Correction]:
     """The corrections after a position and up to one, in order. Raises DamageError if one is damaged."""
-    rows = store.all(
-        "SELECT e.position, e.kind, e.body, e.players, e.slots FROM correction c "
-        "JOIN event e ON e.ladder = c.ladder AND e.position = c.position "
-        "WHERE c.ladder = ? AND c.position > ? AND c.position <= ? ORDER BY c.position",
-        *(head.ladder, after, upto),
-    )
-    return [correction_of(head.name, *row) for row in rows]
+    sql = f"{_CORRECTIONS} AND c.position > ? AND c.position <= ? ORDER BY c.position"
+    rows = store.all(sql, head.ladder, after, upto)
+    return [correction_of(*row) for row in rows]
+
+
+def read_last_corrections(store: Store, ladder: int, before: int, limit: int | None) -> list[Correction]:
+    """Up to `limit` corrections (None: all) before a position, latest first. Raises DamageError if one is damaged."""
+    most = 2**62 if limit is None else limit
+    rows = store.all(f"{_CORRECTIONS} AND c.position < ? ORDER BY c.position DESC LIMIT ?", ladder, before, most)
+    return [correction_of(*row) for row in rows]
+
+
+_CORRECTIONS = (
+    "SELECT e.position, e.id, e.recorded_at, e.kind, e.body, e.players, e.slots FROM correction c "
+    "JOIN event e ON e.ladder = c.ladder AND e.position = c.position WHERE c.ladder = ?"
+)
 
 
 def read_plan(store: Store, head: Head, upto: int) -> Plan:
@@ -389,34 +392,9 @@ def read_rules(store: Store, head: Head, generation: int) -> Rules:
     return read_plan(store, head, rating_rows.read_planned(store, head, generation)).last_rules
 
 
-def read_stored_corrections(store: Store, ladder: int, before: int, limit: int | None = None) -> list[StoredCorrection]:
-    """Up to `limit` corrections (None: all) before a position, latest first."""
-    sql = (
-        "SELECT e.position, e.id, e.kind, e.recorded_at, e.body FROM correction c "
-        "JOIN event e ON e.ladder = c.ladder AND e.position = c.position "
-        "WHERE c.ladder = ? AND c.position < ? ORDER BY c.position DESC"
-    )
-    clause, values = ("", ()) if limit is None else (" LIMIT ?", (limit,))
-    return [StoredCorrection(*row) for row in store.all(sql + clause, ladder, before, *values)]
-
-
 def read_correction_positions(store: Store, ladder: int) -> list[int]:
     """The positions of all corrections, ascending."""
     return [row[0] for row in store.all("SELECT position FROM correction WHERE ladder = ? ORDER BY position", ladder)]
-
-
-def append_correction(
-    store: Store, head: Head, kind: Kind, event_id: str, digest: bytes, body: str, now: int, ids: Ids, ratings: Floats
-) -> int:
-    """Append a correction to a ladder's events and return its position."""
-    position = head.position + 1
-    seal = correction_seal(head.seal or FIRST, position, event_id, now, kind.value, body, ids, ratings)
-    insert_correction(store, head.ladder, position, kind, event_id, digest, body, now, ids, ratings, seal)
-    store.insert(schema.correction, ("ladder", "position"), [(head.ladder, position)])
-    ladder_rows.set_position(store, head.ladder, position, seal)
-    ladder_rows.set_corrected(store, head.ladder, position)
-    store.uncommitted.add(head.ladder)
-    return position
 
 
 def insert_appearances(store: Store, ladder: int, ids: Ids, positions: Ids, played_at: Times) -> None:

@@ -2,66 +2,44 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 import numpy as np
 from numpy.typing import NDArray
 
 from evenmatch.durations import DAY
 from evenmatch.history import Floats, Times
 from evenmatch.ledger.codec import Ids
+from evenmatch.ledger.events import RatingsDecayed
 from evenmatch.standings.activity import ALL_TIME
 from evenmatch.systems.system import Records, Rules
 
 WEEK = 7 * DAY
 
 
-class PlannedDecay(NamedTuple):
-    """The decay of idle players at a position. Times are microseconds since the epoch.
-
-    system      ratings of other systems do not decay by it
-    began       idle time counts from here at the earliest: the rule was set then
-    after       weeks that ended up to this time were counted by an earlier decay
-    until       weeks that ended up to this time count
-    grace_days  idle days before the first week
-    rate        points lost per whole week
-    floor       no rating falls below it
-    placement   completed matches that a player must have, at least 1
-    """
-
-    position: int
-    system: str
-    began: int
-    after: int
-    until: int
-    grace_days: float
-    rate: float
-    floor: float
-    placement: int
-
-    def first_week(self, last_completed: Times) -> Times:
-        """The time at which the first idle week of each player begins, by the time of the last completed match."""
-        grace = round(min(self.grace_days, ALL_TIME) * DAY)
-        return np.maximum(last_completed, self.began) + grace
-
-    def weeks(self, last_completed: Times) -> Ids:
-        """The idle weeks of each player that this decay counts."""
-        first = self.first_week(last_completed)
-        ended, counted = (np.maximum(time - first, 0) // WEEK for time in (self.until, self.after))
-        weeks: Ids = np.maximum(ended - counted, 0)
-        return weeks
-
-    def ratings(self, rating: Floats, completed: Ids, last_completed: Times) -> Floats:
-        """The ratings after this decay, of players with these ratings, completed matches and last of them."""
-        decays = (completed >= max(self.placement, 1)) & (rating > self.floor)
-        weeks = np.where(decays, self.weeks(np.where(decays, last_completed, self.until)), 0)
-        return np.where(weeks > 0, np.maximum(rating - weeks * self.rate, self.floor), rating)
+def first_week(decay: RatingsDecayed, last_completed: Times) -> Times:
+    """The time at which the first idle week of each player begins, by the time of the last completed match."""
+    grace = round(min(decay.grace_days, ALL_TIME) * DAY)
+    return np.maximum(last_completed, decay.began) + grace
 
 
-def lower(records: Records, tally: NDArray[np.void], decay: PlannedDecay, rules: Rules) -> NDArray[np.int64]:
+def idle_weeks(decay: RatingsDecayed, last_completed: Times) -> Ids:
+    """The idle weeks of each player that this decay counts."""
+    first = first_week(decay, last_completed)
+    ended, counted = (np.maximum(time - first, 0) // WEEK for time in (decay.until, decay.after))
+    weeks: Ids = np.maximum(ended - counted, 0)
+    return weeks
+
+
+def decayed(decay: RatingsDecayed, rating: Floats, completed: Ids, last_completed: Times) -> Floats:
+    """The ratings after a decay, of players with these ratings, completed matches and last of them."""
+    decays = (completed >= max(decay.placement, 1)) & (rating > decay.floor)
+    weeks = np.where(decays, idle_weeks(decay, np.where(decays, last_completed, decay.until)), 0)
+    return np.where(weeks > 0, np.maximum(rating - weeks * decay.rate, decay.floor), rating)
+
+
+def lower(records: Records, tally: NDArray[np.void], decay: RatingsDecayed, rules: Rules) -> NDArray[np.int64]:
     """Lower the ratings of idle players in place, by their records and tallies. Return the rows that fell."""
     rating = records["rating"]
-    wanted = decay.ratings(rating, tally["completed"], tally["last_completed"])
+    wanted = decayed(decay, rating, tally["completed"], tally["last_completed"])
     rows = np.flatnonzero(wanted < rating)
     moved = rules.system.move(records[rows], wanted[rows], rules.parameters)
     falls = moved["rating"] < rating[rows]  # a system may round, or hold nothing lower

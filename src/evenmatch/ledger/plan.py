@@ -5,47 +5,30 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Literal, NamedTuple
+from typing import Literal
 
 import numpy as np
 
 from evenmatch import systems
 from evenmatch.errors import BadParameterError, DamageError, UnknownNameError
-from evenmatch.history import Flags, Floats
+from evenmatch.history import Flags
 from evenmatch.ledger.codec import Ids
-from evenmatch.ledger.events import Body, Correction, Kind
-from evenmatch.ledger.idle_decay import PlannedDecay
+from evenmatch.ledger.events import (
+    Body,
+    Correction,
+    MatchReinstated,
+    MatchVoided,
+    PlayerBanned,
+    PlayerMerged,
+    PlayerReinstated,
+    RatingsDecayed,
+    RatingsStarted,
+    RulesChanged,
+    SeasonOpened,
+    damaged,
+)
 from evenmatch.systems.system import Rules, System
 
-
-class PlannedBan(NamedTuple):
-    """A ban of a player.
-
-    since   only matches that ended at or after this time (microseconds) are affected; None: all
-    refund  False: the player's matches are void; True: they count, but players who finished behind keep their rating
-    """
-
-    since: int | None
-    refund: bool
-
-
-class PlannedSeason(NamedTuple):
-    """A season that opens after `position`: distances from the mean are multiplied by `factor` (1: unchanged)."""
-
-    position: int
-    factor: float
-
-
-class PlannedStart(NamedTuple):
-    """Imported starting ratings of one system, for players without a match up to `position`."""
-
-    position: int
-    system: str
-    ids: Ids
-    ratings: Floats
-
-
-Turn = PlannedSeason | PlannedStart | PlannedDecay
 Counting = Literal["all", "season", "reset"]
 
 
@@ -65,9 +48,9 @@ class Plan:
 
     upto: int
     rules: tuple[tuple[int, Rules], ...]
-    all_turns: tuple[Turn, ...] = ()
+    all_turns: tuple[Correction, ...] = ()
     void: frozenset[int] = frozenset()
-    bans: Mapping[int, PlannedBan] = field(default_factory=dict)
+    bans: Mapping[int, PlayerBanned] = field(default_factory=dict)
     merged: Mapping[int, int] = field(default_factory=dict)
     systems: Mapping[int, str] = field(default_factory=dict)
     files: Mapping[str, System] = field(default_factory=dict)
@@ -86,19 +69,24 @@ class Plan:
         return next(rules for since, rules in reversed(self.rules) if since < position or since == 0)
 
     @cached_property
-    def turns(self) -> tuple[Turn, ...]:
+    def turns(self) -> tuple[Correction, ...]:
         """The turns that count: starting ratings and decays are of one system, and change only its ratings."""
         system = self.last_rules.system.name
-        return tuple(turn for turn in self.all_turns if isinstance(turn, PlannedSeason) or turn.system == system)
+        return tuple(turn for turn in self.all_turns if getattr(turn.change, "system", system) == system)
+
+    @property
+    def openings(self) -> tuple[tuple[int, SeasonOpened], ...]:
+        """The openings of seasons, each with its position."""
+        return tuple((turn.position, turn.change) for turn in self.all_turns if isinstance(turn.change, SeasonOpened))
 
     @property
     def counting(self) -> Counting:
         """Which matches a player's numbers count: all; those of this season; those since an earlier season's reset."""
-        resets = [turn.factor != 1 for turn in self.all_turns if isinstance(turn, PlannedSeason)]
+        resets = [opening.factor != 1 for _, opening in self.openings]
         return "season" if resets[-1:] == [True] else "reset" if any(resets) else "all"
 
     @cached_property
-    def turn_at(self) -> Mapping[int, Turn]:
+    def turn_at(self) -> Mapping[int, Correction]:
         """The turns by position."""
         return {turn.position: turn for turn in self.turns}
 
@@ -135,25 +123,13 @@ def plan_of(corrections: Iterable[Correction], before: Plan | None = None) -> Pl
     for correction in corrections:
         try:
             draft.add(correction)
-        except (KeyError, TypeError, ValueError, AttributeError, AssertionError, BadParameterError) as error:
-            raise _damaged(correction, error) from error
-        except UnknownNameError as error:
-            if draft.is_installed(correction):
-                raise _damaged(correction, error) from error
-            raise
+        except (TypeError, ValueError, BadParameterError) as error:
+            raise damaged(correction.position, correction.change.kind, error) from error
     if not draft.rules:
         raise DamageError(
             "the ladder's first event, which has its rules, is missing; `evenmatch verify` shows what is damaged"
         )
     return draft.plan()
-
-
-def _damaged(correction: Correction, error: Exception) -> DamageError:
-    reason = str(error) or type(error).__name__
-    return DamageError(
-        f"the event {correction.kind} at position {correction.position} is damaged, or of a newer evenmatch "
-        f"({reason}); `evenmatch verify` shows which, restore it from a backup"
-    )
 
 
 @dataclass
@@ -162,9 +138,9 @@ class _Draft:
 
     upto: int = 0
     rules: list[tuple[int, Rules]] = field(default_factory=list)
-    turns: list[Turn] = field(default_factory=list)
+    turns: list[Correction] = field(default_factory=list)
     void: set[int] = field(default_factory=set)
-    bans: dict[int, PlannedBan] = field(default_factory=dict)
+    bans: dict[int, PlayerBanned] = field(default_factory=dict)
     merged: dict[int, int] = field(default_factory=dict)
     systems: dict[int, str] = field(default_factory=dict)
     files: dict[str, System] = field(default_factory=dict)
@@ -184,74 +160,38 @@ class _Draft:
         )
 
     def add(self, correction: Correction) -> None:
-        position, kind, body, ids, ratings = correction
+        position, change = correction.position, correction.change
         self.upto = position
-        if kind == Kind.CHANGED and body.get("system") is not None:
-            changed, name = read_rules(body), str(body["system"])
-            if systems.is_file(name):
-                self.files[name] = changed.system
-            self.rules = [(0, changed)] if body["start"] else [*self.rules, (position, changed)]
-        elif kind == Kind.VOIDED:
-            self.void.add(_integer(body, "match"))
-        elif kind == Kind.UNVOIDED:
-            self.void.discard(_integer(body, "match"))
-        elif kind == Kind.BANNED:
-            since = body["since"]
-            assert since is None or isinstance(since, int)
-            self.bans[_integer(body, "player")] = PlannedBan(since, body["rule"] == "refund")
-        elif kind == Kind.REINSTATED:
-            self.bans.pop(_integer(body, "player"), None)
-        elif kind == Kind.MERGED:
-            old, new = _integer(body, "player"), _integer(body, "into")
-            self.merged = {source: new if to == old else to for source, to in self.merged.items()} | {old: new}
-        elif kind == Kind.SEASON:
-            factor = body["factor"]
-            assert isinstance(factor, int | float)
-            self.turns.append(PlannedSeason(position, float(factor)))
-        elif kind == Kind.STARTED:
-            self.turns.append(PlannedStart(position, str(body["system"]), ids, ratings))
-        elif kind == Kind.DECAYED:
-            self.turns.append(read_decay(position, body))
+        match change:
+            case RulesChanged():
+                rules = read_rules(change.system, change.preset, change.parameters)
+                if systems.is_file(change.system):
+                    self.files[change.system] = rules.system
+                self.rules = [(0, rules)] if change.start else [*self.rules, (position, rules)]
+            case MatchVoided(match):
+                self.void.add(match)
+            case MatchReinstated(match):
+                self.void.discard(match)
+            case PlayerBanned(player):
+                self.bans[player] = change
+            case PlayerReinstated(player):
+                self.bans.pop(player, None)
+            case PlayerMerged(old, new):
+                self.merged = {source: new if to == old else to for source, to in self.merged.items()} | {old: new}
+            case SeasonOpened() | RatingsStarted() | RatingsDecayed():
+                self.turns.append(correction)
         if self.rules:
             self.systems[position] = self.rules[-1][1].system.name
-
-    def is_installed(self, correction: Correction) -> bool:
-        """Whether the system of these rules is installed, so that it is another name that is unknown."""
-        try:
-            systems.find(str(correction.body["system"]))
-        except UnknownNameError:
-            return False
-        return True
 
     def plan(self) -> Plan:
         rules, turns, void = tuple(self.rules), tuple(self.turns), frozenset(self.void)
         return Plan(self.upto, rules, turns, void, self.bans, self.merged, self.systems, self.files)
 
 
-def _integer(body: Body, name: str) -> int:
-    value = body[name]
-    assert isinstance(value, int)
-    return value
-
-
-def read_decay(position: int, body: Body) -> PlannedDecay:
-    """The decay of an event at this position."""
-    values = {name: body[name] for name in PlannedDecay._fields if name != "position"}
-    return PlannedDecay(position, **values)  # type: ignore[arg-type]
-
-
-def write_rules(rules: Rules, name: str) -> dict[str, object]:
-    """Serialize rules for an event, with every parameter, so that later changes of defaults affect no ladder.
-
-    name  the name of the system for systems.find
-    """
-    return {"system": name, "preset": rules.preset, "parameters": rules.values()}
-
-
-def read_rules(body: Body) -> Rules:
-    """Deserialize rules from `write_rules`. Raises UnknownNameError if the system is no longer installed."""
-    parameters = body["parameters"]
-    assert isinstance(parameters, dict)
-    preset = body["preset"]
-    assert preset is None or isinstance(preset, str)
-    return Rules.of(systems.find(str(body["system"])), preset, **parameters)
+def read_rules(system: str, preset: str | None, parameters: Body) -> Rules:
+    """The rules of an event. Raises UnknownNameError if the system is no longer installed, ValueError for damage."""
+    found = systems.find(system)
+    try:
+        return Rules.of(found, preset, **parameters)
+    except UnknownNameError as error:
+        raise ValueError(str(error)) from error

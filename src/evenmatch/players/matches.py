@@ -18,7 +18,7 @@ from evenmatch.ladders.settings import Settings
 from evenmatch.ledger import event_rows, player_rows, rating_rows
 from evenmatch.ledger.block_rating import Block, counts
 from evenmatch.ledger.event_rows import END_OF_LIST, ListKey
-from evenmatch.ledger.events import Correction, Kind
+from evenmatch.ledger.events import MatchVoided, PlayerBanned
 from evenmatch.ledger.plan import Plan, plan_of
 from evenmatch.ledger.rows import Row
 from evenmatch.ledger.store import Head, Store
@@ -110,12 +110,13 @@ class CorrectionEffects:
     def of(cls, store: Store, head: Head) -> CorrectionEffects:
         """Read the corrections of a ladder."""
         all_corrections = event_rows.read_corrections(store, head, head.corrected)
+        changes = [correction.change for correction in all_corrections]
         plan = plan_of(correction for correction in all_corrections if correction.position <= head.planned)
         return cls(
             plan,
             plan if head.planned == head.corrected else plan_of(all_corrections),
-            _reasons(all_corrections, Kind.VOIDED, "match"),
-            _reasons(all_corrections, Kind.BANNED, "player"),
+            _reasons({one.match: one.reason for one in changes if isinstance(one, MatchVoided)}),
+            _reasons({one.player: one.reason for one in changes if isinstance(one, PlayerBanned)}),
             head.due is not None,
         )
 
@@ -130,7 +131,7 @@ class CorrectionEffects:
         if not block.rated[at]:
             return "unrated", _unrated_reason(players, names)
         if not counted:
-            player = next(one for one in players if one in self.latest.bans and not self.latest.bans[one].refund)
+            player = next(one for one in players if one in self.latest.bans and self.latest.bans[one].rule == "void")
             return "void", f"{names[player]} is banned{_because(self.banned.get(player))}"
         if rated:
             return "rated", None
@@ -280,12 +281,9 @@ def _why(plan: Plan, counts_at: int, receipt: MatchReceipt) -> tuple[tuple[str, 
     return tuple(tuple(rules.system.tell(line.change, rules.parameters) for line in team) for team in receipt.teams)
 
 
-def _reasons(corrections: Sequence[Correction], kind: Kind, about: str) -> dict[int, str]:
-    """The reasons given for corrections of a kind, by the position or player id in `about`; the last one counts."""
-    given = {
-        correction.body[about]: correction.body.get("reason") for correction in corrections if correction.kind == kind
-    }
-    return {key: text for key, text in given.items() if isinstance(key, int) and isinstance(text, str) and text}
+def _reasons(given: Mapping[int, str | None]) -> dict[int, str]:
+    """The corrections for which a reason was given."""
+    return {subject: reason for subject, reason in given.items() if reason}
 
 
 def _because(reason: str | None) -> str:

@@ -6,6 +6,7 @@ import json
 import re
 import secrets
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 
@@ -18,8 +19,7 @@ from evenmatch.ledger import event_rows, player_rows, rating_rows
 from evenmatch.ledger.block_rating import finish
 from evenmatch.ledger.codec import without_minus_zero
 from evenmatch.ledger.database import Database
-from evenmatch.ledger.events import Kind
-from evenmatch.ledger.plan import PlannedStart
+from evenmatch.ledger.events import AboutMatch, PlayerErased, PlayerMerged, PlayerRenamed, RatingsStarted, WithReason
 from evenmatch.ledger.store import Head, Store
 from evenmatch.ledger.text import check_text
 from evenmatch.live.slots import seat_on
@@ -51,7 +51,7 @@ def rename(store: Store, name: str, to: str, now: int) -> bool:
         check_names(store, head, [to], player=player)
     player_rows.rename(store, player, to)
     for head in heads:
-        correct(store, head, Kind.RENAMED, {"player": player}, _id("rename"), now, since=None)
+        correct(store, head, PlayerRenamed(player), _id("rename"), now)
     return True
 
 
@@ -61,11 +61,7 @@ def foresee_merge(store: Store, name: str, into: str) -> None:
     heads = [store.head(ladder) for ladder in player_rows.ladders_of(store, old)]
     _refuse_merge(store, old, new, name, into)
     for head in heads:
-        preview(
-            store,
-            head,
-            PlannedCorrection(Kind.MERGED, {"player": old, "into": new}, _first_trace(store, head, old), "merged"),
-        )
+        preview(store, head, PlannedCorrection(PlayerMerged(old, new), _first_trace(store, head, old), "merged"))
 
 
 def merge(store: Store, name: str, into: str, now: int) -> list[str]:
@@ -80,7 +76,7 @@ def merge(store: Store, name: str, into: str, now: int) -> list[str]:
     _refuse_merge(store, old, new, name, into)
     for head in heads:
         since = _first_trace(store, head, old)
-        correct(store, head, Kind.MERGED, {"player": old, "into": new}, _id("merge"), now, since=since)
+        correct(store, head, PlayerMerged(old, new), _id("merge"), now, since=since)
     player_rows.merge(store, old, new)
     return [head.name for head in heads]
 
@@ -100,7 +96,11 @@ def _first_trace(store: Store, head: Head, player: int) -> int | None:
     """The first position with a match or starting rating of a player (merged identities included); None: no rating."""
     plan = event_rows.read_plan(store, head, head.corrected)
     ids = player_rows.identities(store, player)
-    starts = [turn.position for turn in plan.turns if isinstance(turn, PlannedStart) and np.isin(turn.ids, ids).any()]
+    starts = [
+        turn.position
+        for turn in plan.turns
+        if isinstance(turn.change, RatingsStarted) and np.isin(turn.change.ids, ids).any()
+    ]
     played = first_match(store, head, player, None)
     return min([*starts, *([] if played is None else [played])], default=None)
 
@@ -139,9 +139,9 @@ def start(store: Store, head: Head, ratings: dict[str, float], event_id: str, no
         raise InputError("two of the names belong to the same player; expected one rating per player")
     values = without_minus_zero(np.array(list(ratings.values()), np.float64)[first])
     plan.last_rules.starting(values)  # raises InputError for a value out of range
-    body = {"count": len(ids), "system": plan.last_rules.system.name}
+    change = RatingsStarted(len(ids), plan.last_rules.system.name, ids, values)
     if event_id in event_rows.find_events(store, head, [event_id]):
-        correct(store, head, Kind.STARTED, body, event_id, now, since=None, ids=ids, ratings=values)
+        correct(store, head, change, event_id, now)
         return 0
     roster = rating_rows.read_roster(store, head, plan.last_rules, ids)
     played = roster.ids[roster.tally["last_played"] != NEVER]
@@ -151,7 +151,7 @@ def start(store: Store, head: Head, ratings: dict[str, float], event_id: str, no
         raise InputError(
             f"{subject} played on ladder {head.name!r}; only players without matches can be given a rating"
         )
-    position = correct(store, head, Kind.STARTED, body, event_id, now, since=None, ids=ids, ratings=values)
+    position = correct(store, head, change, event_id, now)
     assert position is not None
     finish(roster, event_rows.read_plan(store, head, position), position)
     rating_rows.put_states(store, head.ladder, head.generation, roster)
@@ -167,7 +167,7 @@ def erase(store: Store, name: str, now: int) -> str:
     for head in _lock_all(store, player):
         _scrub(store, head, player, names, pseudonym)
         _scrub_jobs(store, head, names, pseudonym)
-        correct(store, head, Kind.ERASED, {"player": player}, _id("erase"), now, since=None)
+        correct(store, head, PlayerErased(player), _id("erase"), now)
     player_rows.erase(store, player, pseudonym, now)
     return pseudonym
 
@@ -179,15 +179,17 @@ def _scrub(store: Store, head: Head, player: int, names: set[str], pseudonym: st
     for position, labels in appeared.items():
         listed = [] if labels is None else json.loads(labels)
         if names & set(listed):
-            scrubbed = json.dumps([pseudonym if label in names else label for label in listed], ensure_ascii=False)
-            event_rows.replace_labels(store, head.ladder, position, scrubbed)
+            relabeled = json.dumps([pseudonym if label in names else label for label in listed], ensure_ascii=False)
+            event_rows.replace_labels(store, head.ladder, position, relabeled)
     pattern = re.compile("|".join(rf"(?<!\w){re.escape(name)}(?!\w)" for name in sorted(names, key=len, reverse=True)))
     for correction in event_rows.read_corrections(store, head, head.corrected):
-        body = correction.body
-        reason = body.get("reason")
-        theirs = not {body.get("player"), body.get("into")}.isdisjoint(ids) or body.get("match") in appeared
-        if theirs and isinstance(reason, str) and pattern.search(reason):
-            event_rows.replace_body(store, head.ladder, correction, {**body, "reason": pattern.sub(pseudonym, reason)})
+        change = correction.change
+        if not isinstance(change, WithReason) or change.reason is None:
+            continue
+        theirs = change.match in appeared if isinstance(change, AboutMatch) else getattr(change, "player", None) in ids
+        if theirs and pattern.search(change.reason):
+            scrubbed = replace(change, reason=pattern.sub(pseudonym, change.reason))
+            event_rows.replace_change(store, head.ladder, correction.position, scrubbed)
 
 
 def _scrub_jobs(store: Store, head: Head, names: set[str], pseudonym: str) -> None:

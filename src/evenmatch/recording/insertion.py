@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import ClassVar, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -14,7 +14,7 @@ from evenmatch.history import Flags, Times
 from evenmatch.ladders.ladders import PlannedCorrection
 from evenmatch.ledger import event_rows, player_rows
 from evenmatch.ledger.codec import Ids, pack_players
-from evenmatch.ledger.events import Body, Kind
+from evenmatch.ledger.events import MatchesInserted
 from evenmatch.ledger.rows import Row
 from evenmatch.ledger.store import Head, Store
 from evenmatch.recording.ledger_append import Batch, LedgerEntry, insert, name_twice
@@ -39,12 +39,10 @@ class InsertMatches:
     batch: Batch
     reason: str | None = None
 
-    kind: ClassVar[Kind] = Kind.INSERTED
-
-    def body(self, store: Store, head: Head) -> Body:
+    def change(self, _: Store, __: Head) -> MatchesInserted:
         """The number of matches, a digest of their contents, and why they are inserted."""
         content = hashlib.blake2b(b"".join(sorted(self.batch.digests)), digest_size=16).hexdigest()
-        return {"matches": len(self.batch), "content": content, "reason": self.reason}
+        return MatchesInserted(len(self.batch), content, self.reason)
 
     def __call__(self, store: Store, head: Head) -> PlannedCorrection:
         """Plan the event.
@@ -70,7 +68,7 @@ class InsertMatches:
         count = "1 match is" if len(new) == 1 else f"{len(new):,} matches are"
         told = f"{count} inserted at the time played"
         since = min(insertion.counts_before)
-        return PlannedCorrection(self.kind, self.body(store, head), since, told, insertion=insertion)
+        return PlannedCorrection(self.change(store, head), since, told, insertion=insertion)
 
 
 def counting_positions(store: Store, head: Head, played_at: Times) -> list[int | None]:
@@ -87,10 +85,7 @@ def counting_positions(store: Store, head: Head, played_at: Times) -> list[int |
     positions, ended = np.array(later, np.int64).T
     effective = np.maximum.accumulate(ended)
     rows = np.searchsorted(effective, played_at, side="right").tolist()
-    recorded = {
-        row.position: row.recorded_at
-        for row in event_rows.read_stored_corrections(store, head.ladder, head.position + 1)
-    }
+    recorded = {event.position: event.recorded_at for event in event_rows.read_corrections(store, head, head.position)}
     counted: list[int | None] = []
     for time, row in zip(played_at.tolist(), rows, strict=True):
         if row == len(later):

@@ -22,7 +22,7 @@ from evenmatch.ladders.settings import Settings
 from evenmatch.ledger import event_rows, player_rows
 from evenmatch.ledger.block_rating import Block
 from evenmatch.ledger.codec import line_type
-from evenmatch.ledger.events import write_body
+from evenmatch.ledger.events import RulesChanged, SettingsChanged, write_body
 from evenmatch.ledger.store import Head, Store
 from evenmatch.systems.system import Change, Records, System
 from evenmatch.times import iso_time
@@ -271,6 +271,9 @@ def first_receipts(store: Store, head: Head, ids: Sequence[str]) -> dict[str, Ma
 
 def _settings(store: Store, head: Head) -> tuple[list[int], list[Settings]]:
     """The positions of changes of settings, ascending, and the settings since each."""
-    changes = [event for event in event_rows.read_corrections(store, head, head.corrected) if "settings" in event.body]
-    settings = [Settings.read(write_body(event.body["settings"])) for event in changes]  # type: ignore[arg-type]
-    return [event.position for event in changes], settings
+    settings_since = {
+        event.position: Settings.read(write_body(event.change.settings))
+        for event in event_rows.read_corrections(store, head, head.corrected)
+        if isinstance(event.change, RulesChanged | SettingsChanged)
+    }
+    return list(settings_since), list(settings_since.values())

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from evenmatch.ledger import event_rows, ladder_rows
-from evenmatch.ledger.events import Kind
+from evenmatch.ledger.events import Kind, RatingsDecayed
 from evenmatch.ledger.rows import Row
 from evenmatch.ledger.store import Head, Store
 from evenmatch.players.explanations import ShownRatingChange, shown_number
@@ -93,10 +93,10 @@ def _season(season: ladder_rows.Season) -> Body:
 
 
 def _decay(store: Store, head: Head, position: int) -> Body:
-    event = event_rows.read_stored_corrections(store, head.ladder, position + 1, limit=1)[0]
-    body = json.loads(event.body)
-    shown = {name: body[name] for name in ("grace_days", "rate", "floor", "stop")}
-    return {"position": position, "until": iso_time(body["until"]), "players": body["count"], **shown}
+    decay = event_rows.read_corrections(store, head, position, after=position - 1)[0].change
+    assert isinstance(decay, RatingsDecayed)
+    shown = {"grace_days": decay.grace_days, "rate": decay.rate, "floor": decay.floor, "stop": decay.stop}
+    return {"position": position, "until": iso_time(decay.until), "players": decay.count, **shown}
 
 
 def _of_queues(
