@@ -331,8 +331,9 @@ WRITTEN = re.compile(r"\b(?:INSERT INTO|DELETE FROM|UPDATE) (?!SET\b)(\S+)")  # 
 OF_STORE = {"all", "among", "run", "insert", "upsert"}
 OF_CONNECTION = {"execute", "executemany", "executescript", "exec_driver_sql"}
 BULK = {
-    "rows.py",
-    "postgres_rows.py",
+    "store.py",
+    "sqlite_store.py",
+    "postgres_store.py",
     "generation_rows.py",
     "table_copy.py",
     "schema.py",

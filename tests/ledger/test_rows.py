@@ -6,8 +6,8 @@ import time
 import pytest
 
 from evenmatch.ledger import live_schema, player_rows
-from evenmatch.ledger.postgres_rows import AT_ONCE, PostgresRows
-from evenmatch.ledger.rows import NAMES
+from evenmatch.ledger.postgres_store import AT_ONCE
+from evenmatch.ledger.store import NAMES
 from evenmatch.queues import queue_sql
 from evenmatch.queues.queue_sql import Seat
 
@@ -78,7 +78,7 @@ def test_writes_that_are_collected_see_earlier_ones_to_their_table(store):
 
 
 def has_server(service):
-    return isinstance(service.database.rows, PostgresRows)
+    return not service.database.is_sqlite
 
 
 @pytest.mark.parametrize("share_names", [False, True])

@@ -11,6 +11,8 @@ from evenmatch.errors import BadRowsError
 from evenmatch.ladders import export
 from evenmatch.ledger import event_rows, rating_rows
 from evenmatch.ledger.plan_cache import PlanCache
+from evenmatch.ledger.postgres_store import PostgresStore
+from evenmatch.ledger.sqlite_store import SqliteStore
 from evenmatch.recording import imports
 from evenmatch.tables.files import write_arrow
 from ledger.sample_matches import after, duel, dump, everybody, positions, ratings, team_match
@@ -240,7 +242,7 @@ def test_nothing_is_among_no_values_whatever_they_would_be(service, ladder, valu
 
 
 def test_names_in_corrections_are_asked_for_once(corrected, monkeypatch):
-    asked, kind = [], type(corrected.database.rows)
+    asked, kind = [], SqliteStore if corrected.database.is_sqlite else PostgresStore
     among = kind.among
     monkeypatch.setattr(kind, "among", lambda *arguments: asked.append(arguments) or among(*arguments))
     with corrected.database.read() as store:

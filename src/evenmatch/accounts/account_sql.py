@@ -13,9 +13,8 @@ from itertools import chain
 from typing import NamedTuple
 
 from evenmatch.ledger import live_schema, secret_checks
-from evenmatch.ledger.rows import Row
 from evenmatch.ledger.secrets import Sealer
-from evenmatch.ledger.store import Store
+from evenmatch.ledger.store import Row, Store
 
 _API_KEYS_TABLE = "api_key"
 _READ = "SELECT key, name, scopes, ladders, created_at, expires_at, revoked_at, verifier, signing_key FROM api_key"

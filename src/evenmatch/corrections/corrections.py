@@ -21,8 +21,7 @@ from evenmatch.ledger.events import (
     PlayerReinstated,
 )
 from evenmatch.ledger.plan import plan_of
-from evenmatch.ledger.rows import Row
-from evenmatch.ledger.store import Head, Store
+from evenmatch.ledger.store import Head, Row, Store
 from evenmatch.recording.insertion import PendingMatches, ids_foreseen
 from evenmatch.times import implausible
 

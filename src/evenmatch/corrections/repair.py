@@ -45,8 +45,7 @@ from evenmatch.ledger.ladder_rows import Season
 from evenmatch.ledger.plan import Plan, plan_of
 from evenmatch.ledger.rating_rows import StoredGeneration
 from evenmatch.ledger.roster import Roster
-from evenmatch.ledger.rows import Row
-from evenmatch.ledger.store import Head, Store
+from evenmatch.ledger.store import Head, Row, Store
 from evenmatch.recording.insertion import FIRST_PENDING, PendingMatches, ids_created
 from evenmatch.systems.system import Rules
 

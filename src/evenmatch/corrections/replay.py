@@ -25,8 +25,7 @@ from evenmatch.ledger.event_rows import Scope, StoredMatches
 from evenmatch.ledger.events import RulesChanged
 from evenmatch.ledger.plan import Plan
 from evenmatch.ledger.roster import Roster
-from evenmatch.ledger.rows import Row
-from evenmatch.ledger.store import Head, Store
+from evenmatch.ledger.store import Head, Row, Store
 from evenmatch.systems.system import Records
 
 Progress = Callable[[int], None]

@@ -27,8 +27,7 @@ from evenmatch.ledger.database import Database
 from evenmatch.ledger.event_rows import END_OF_LIST, ListKey, Scope
 from evenmatch.ledger.events import body_of
 from evenmatch.ledger.plan import Plan
-from evenmatch.ledger.rows import Row
-from evenmatch.ledger.store import Head, Store
+from evenmatch.ledger.store import Head, Row, Store
 from evenmatch.systems.system import System
 from evenmatch.tables.files import form_of, texts
 from evenmatch.tables.source import Source

@@ -26,8 +26,7 @@ from evenmatch.ledger.codec import UNSHOWN, Ids
 from evenmatch.ledger.database import Database
 from evenmatch.ledger.events import Kind
 from evenmatch.ledger.plan import Counting
-from evenmatch.ledger.rows import Row
-from evenmatch.ledger.store import Head, Store
+from evenmatch.ledger.store import Head, Row, Store
 from evenmatch.standings.board import Board, Snapshot, snapshot
 from evenmatch.standings.distribution import lowered
 from evenmatch.standings.division import settle

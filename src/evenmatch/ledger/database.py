@@ -25,9 +25,9 @@ from evenmatch.errors import DamageError, FollowerError, StoreError, UsageError,
 from evenmatch.ledger.database_url import parse_url, shown_url
 from evenmatch.ledger.driver_errors import LOCK_LIMIT, PATIENCE, STATEMENT_LIMIT, translated
 from evenmatch.ledger.plan_cache import PlanCache
-from evenmatch.ledger.postgres_rows import SHARE_NAMES, PostgresRows, teach
-from evenmatch.ledger.rows import Rows, SqliteRows
+from evenmatch.ledger.postgres_store import SHARE_NAMES, PostgresStore, teach
 from evenmatch.ledger.secrets import MasterSecret
+from evenmatch.ledger.sqlite_store import SqliteStore
 from evenmatch.ledger.store import Head, Store
 
 if TYPE_CHECKING:
@@ -71,14 +71,14 @@ class Database:
         self.url, self.writes_at = url, writes_at
         self._pause = YIELD if yielding else 0.0
         self._idle_limit = YIELDING_IDLE_LIMIT if yielding else IDLE_LIMIT
-        self._sqlite = url.get_backend_name() == "sqlite"
-        self.shown = str(url.database) if self._sqlite else shown_url(url)
-        self.rows: Rows = SqliteRows() if self._sqlite else PostgresRows()
+        self.is_sqlite = url.get_backend_name() == "sqlite"
+        self.shown = str(url.database) if self.is_sqlite else shown_url(url)
+        self._store: type[Store] = SqliteStore if self.is_sqlite else PostgresStore
         self.master = MasterSecret(url, self.shown)
         self.plans = PlanCache()
         # SQLite has one writer at a time: writers of this process wait for this lock instead of SQLite's busy loop.
-        self._write_lock = threading.Lock() if self._sqlite else nullcontext()
-        self._engine = _sqlite_engine(url) if self._sqlite else _postgres_engine(url)
+        self._write_lock = threading.Lock() if self.is_sqlite else nullcontext()
+        self._engine = _sqlite_engine(url) if self.is_sqlite else _postgres_engine(url)
         sa.event.listen(self._engine, "invalidate", lambda *_: self.plans.clear())  # a connection was lost
 
     @classmethod
@@ -103,9 +103,9 @@ class Database:
     def read(self) -> Iterator[Store]:
         """Begin a read-only transaction with a consistent snapshot as of its first statement."""
         with self._translated_errors(), self._engine.connect() as connection, connection.begin():
-            if not self._sqlite:
+            if not self.is_sqlite:
                 _begin(connection, "REPEATABLE READ READ ONLY")
-            yield Store(connection, self.rows, self.master, self.plans)
+            yield self._store(connection, self.master, self.plans)
 
     @contextmanager
     def write(self, *, durable: bool = True, patient: bool = False, share_names: bool = False) -> Iterator[Store]:
@@ -117,10 +117,10 @@ class Database:
         share_names  it begins with a shared lock against changes of names
         """
         with self._writing(durable=durable) as connection:
-            if not self._sqlite:
+            if not self.is_sqlite:
                 limits = _idle_limit(PATIENT_IDLE_LIMIT) if patient else _limits(self._idle_limit)
                 _begin(connection, WRITES, limits if durable else limits | FAST, (SHARE_NAMES,) if share_names else ())
-            yield Store(connection, self.rows, self.master, self.plans)
+            yield self._store(connection, self.master, self.plans)
 
     @contextmanager
     def write_ladder(self, ladder: str, players: int) -> Iterator[tuple[Store, Head]]:
@@ -128,9 +128,9 @@ class Database:
 
         players  how many are reported in it, for which it may compute for longer
         """
-        begin = () if self._sqlite else _beginning(WRITES, _limits(self._idle_limit + players / ROWS))
+        begin = () if self.is_sqlite else _beginning(WRITES, _limits(self._idle_limit + players / ROWS))
         with self._writing(durable=True) as connection:
-            store = Store(connection, self.rows, self.master, self.plans)
+            store = self._store(connection, self.master, self.plans)
             yield store, store.lock(ladder, begin)
 
     @contextmanager
@@ -138,7 +138,7 @@ class Database:
         """A connection for a write transaction, which SQLite begins here."""
         if self.writes_at is not None:
             raise FollowerError(self.writes_at)
-        options = {"immediate": True, "durable": durable} if self._sqlite else {}
+        options = {"immediate": True, "durable": durable} if self.is_sqlite else {}
         with self._translated_errors(), self._write_lock, self._engine.connect() as plain:
             connection = plain.execution_options(**options) if options else plain
             with connection.begin():
@@ -168,7 +168,7 @@ class Database:
 
     def time(self) -> int:
         """Microseconds since the epoch: the time of the PostgreSQL server, or of this machine for an SQLite file."""
-        if self._sqlite:
+        if self.is_sqlite:
             return time.time_ns() // 1000
         with self.read() as store:
             seconds = store.all("SELECT (extract(epoch FROM clock_timestamp()) * 1000000)::bigint")
@@ -208,7 +208,7 @@ class Database:
         known = {script.revision for script in ScriptDirectory.from_config(config).walk_revisions()}
         with self.write(patient=True) as store:
             connection = store.connection
-            if not self._sqlite:
+            if not self.is_sqlite:
                 connection.execute(sa.select(sa.func.pg_advisory_xact_lock(MIGRATING)))
             version = self._version(connection)
             if version is not None and version not in known:

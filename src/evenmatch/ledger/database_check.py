@@ -63,7 +63,7 @@ def check_players(store: Store) -> list[str]:
     All players and names are read once.
     """
     lines: list[str] = []
-    for row in store.rows.stream(store.connection, _PLAYERS, at_once=ROWS):
+    for row in store.stream(_PLAYERS, at_once=ROWS):
         if len(lines) < MOST:  # otherwise read on: on PostgreSQL a stream that is cut off ends the transaction
             lines += _player_findings(_Player(*row))
     lines += [_name_finding(*row) for row in store.all(_NAMES)]

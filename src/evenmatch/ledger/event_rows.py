@@ -29,9 +29,8 @@ from evenmatch.ledger.events import (
     write_body,
 )
 from evenmatch.ledger.plan import Plan, plan_of
-from evenmatch.ledger.rows import Row, Statement, Values
 from evenmatch.ledger.seals import FIRST, correction_seal
-from evenmatch.ledger.store import Head, Store
+from evenmatch.ledger.store import Head, Row, Statement, Store, Values
 from evenmatch.systems.system import Rules
 
 BATCH = 20_000  # events read at a time
@@ -63,7 +62,7 @@ def find_events(store: Store, head: Head, ids: Sequence[str]) -> dict[str, tuple
 def events_by_id(store: Store, head: Head, ids: Sequence[str]) -> Statement:
     """The statement that reads (id, position, digest) of those of these one or more ids that exist in the ledger."""
     sql = "SELECT id, position, digest FROM event WHERE ladder = ? AND id IN ({})"
-    return store.rows.by_key(sql, (head.ladder,), ids)
+    return store.by_key(sql, (head.ladder,), ids)
 
 
 def event_digests(rows: Sequence[Row]) -> dict[str, tuple[int, bytes]]:

@@ -15,8 +15,7 @@ import numpy as np
 
 from evenmatch.ledger import schema
 from evenmatch.ledger.codec import division_checksums
-from evenmatch.ledger.rows import Row
-from evenmatch.ledger.store import Store
+from evenmatch.ledger.store import Row, Store
 
 MADE = "ladder:"  # begins the id of a ladder's first event, before its name
 
@@ -80,7 +79,7 @@ def reserve_changes(store: Store, ladder: int, count: int) -> int:
 
     Numbers ascend in commit order, so a reader who has seen a change has seen all changes before it.
     """
-    last: int = store.all(_ADVANCE.format(store.rows.shorten_idle_limit), ladder, count)[0][0]
+    last: int = store.all(_ADVANCE.format(store.shorten_idle_limit), ladder, count)[0][0]
     return last - count + 1
 
 

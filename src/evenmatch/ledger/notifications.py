@@ -10,7 +10,7 @@ from sqlalchemy import exc, pool
 
 from evenmatch.errors import StoreError
 from evenmatch.ledger.database import Database
-from evenmatch.ledger.rows import SqliteRows
+from evenmatch.ledger.postgres_store import PostgresStore
 from evenmatch.ledger.store import Store
 
 LONGEST = 7000  # bytes of one notification; PostgreSQL allows 8,000
@@ -19,13 +19,13 @@ LOOK = 0.5  # seconds between two calls of `is_over`
 
 def notify(store: Store, channel: str, text: str) -> None:
     """Send a notification when the transaction commits; do nothing on SQLite."""
-    if not isinstance(store.rows, SqliteRows):
+    if isinstance(store, PostgresStore):
         store.run("SELECT pg_notify(?, ?)", channel, text)
 
 
 def listen(database: Database, channel: str, told: Callable[[str], None], is_over: Callable[[], bool]) -> None:
     """Call `told` with each notification until `is_over`; return at once on SQLite. StoreError if disconnected."""
-    if isinstance(database.rows, SqliteRows):
+    if database.is_sqlite:
         return
     engine = sa.create_engine(database.url, isolation_level="AUTOCOMMIT", poolclass=pool.NullPool)
     try:

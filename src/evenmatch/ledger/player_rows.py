@@ -21,8 +21,7 @@ from evenmatch.ledger import schema
 from evenmatch.ledger.codec import ID
 from evenmatch.ledger.events import Kind
 from evenmatch.ledger.name_skeletons import LOOK_ALIKE, judged
-from evenmatch.ledger.rows import NAMES
-from evenmatch.ledger.store import Head, Store
+from evenmatch.ledger.store import NAMES, Head, Store
 from evenmatch.ledger.text import check_texts, fold
 
 _ON_LADDER = "JOIN name n ON n.name = c.name JOIN state s ON s.ladder = ? AND s.generation = ? AND s.player = n.player"
@@ -136,7 +135,7 @@ def ids_on(store: Store, head: Head, names: Sequence[str]) -> dict[str, int]:
 
 def hold_names(store: Store) -> None:
     """Block recording, renaming and merging by others; must be called before any ladder is locked."""
-    store.rows.hold(store.connection, NAMES)
+    store.hold(NAMES)
 
 
 def admit(store: Store, names: Iterable[str], *, present: bool = False) -> tuple[dict[str, int], dict[int, str]]:
@@ -163,7 +162,7 @@ def create(store: Store, names: Iterable[str], *, present: bool = False) -> tupl
     new = sorted(set(names))
     if not new:
         return {}, {}
-    created = store.rows.enrol(store.connection, new)
+    created = store.create_players(new)
     insert_name_checks(store, new)
     rest = [name for name in new if name not in created]
     by_name, by_id = find_known(store, rest) if present else _ids(store, rest)

@@ -18,8 +18,7 @@ from evenmatch.ledger.block_rating import Block
 from evenmatch.ledger.codec import Ids
 from evenmatch.ledger.generation_rows import selected
 from evenmatch.ledger.roster import TALLY, Roster, unpack_ladders
-from evenmatch.ledger.rows import Row, Values
-from evenmatch.ledger.store import Head, Store
+from evenmatch.ledger.store import Head, Row, Store, Values
 from evenmatch.standings.placement import RatingSample
 from evenmatch.systems.system import Records, Rules
 

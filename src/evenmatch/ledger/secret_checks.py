@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from evenmatch.ledger import live_schema
-from evenmatch.ledger.rows import MASTER
 from evenmatch.ledger.secrets import Sealer
-from evenmatch.ledger.store import Store
+from evenmatch.ledger.store import MASTER, Store
 
 _NAME = "master"
 
@@ -22,7 +21,7 @@ def sealer(store: Store) -> Sealer:
     The first one determines the master secret of the database.
     Raises SecretError if there is no master secret, or it is not that of the database.
     """
-    store.rows.share(store.connection, MASTER)
+    store.share(MASTER)
     stored = read(store)
     current = store.master.sealer_or_new() if stored is None else store.master.sealer()
     if stored is None:
@@ -35,7 +34,7 @@ def sealer(store: Store) -> Sealer:
 
 def hold(store: Store) -> None:
     """Wait until no transaction seals values, and let none begin until this one ends."""
-    store.rows.hold(store.connection, MASTER)
+    store.hold(MASTER)
 
 
 def replace(store: Store, by: Sealer) -> None:

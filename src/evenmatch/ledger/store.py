@@ -1,18 +1,25 @@
-"""A connection to the database inside a transaction, and the head of a ladder, from which all its data is read."""
+"""Transactions of the database as the modules that hold SQL see them, and the head of a ladder's ledger."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from abc import ABC, abstractmethod
+from collections.abc import Generator, Mapping, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass, field
-from typing import NamedTuple
+from functools import cache
+from typing import Any, ClassVar, NamedTuple
 
 import sqlalchemy as sa
+from numpy.typing import NDArray
 
 from evenmatch.errors import DamageError, UnknownNameError
 from evenmatch.ledger.plan_cache import PlanCache
-from evenmatch.ledger.rows import Row, Rows, Statement, Values
 from evenmatch.ledger.secrets import MasterSecret
+
+Row = tuple[Any, ...]
+Statement = tuple[str, tuple[object, ...]]  # SQL with `?` placeholders, and their values
+Values = Sequence[object] | NDArray[Any]  # one for each row; of bytes of one length: an array of dtype V
+NAMES = 0x6E616D65  # key of the advisory lock on player names
+MASTER = 0x6D617374  # of that on the master secret
 
 
 class Head(NamedTuple):
@@ -55,62 +62,26 @@ _HEAD = (
 )
 
 
-@dataclass(frozen=True)
-class Store:
-    """A connection inside a transaction, with the bulk operations of its database; for the modules in `tables`.
+class Store(ABC):
+    """A connection inside a transaction, with what SQLite and PostgreSQL do differently; for the modules that hold SQL.
 
     master  the master secret, with which some columns are sealed
     plans   the process's cache of plans
     uncommitted  the ladders to which this transaction has added corrections: it may still be rolled back
+    shorten_idle_limit  an SQL expression that shortens the server's limit on how long the transaction may be idle by
+                        the time that its statement has waited for a lock, to a sixth at most
     """
 
-    connection: sa.Connection
-    rows: Rows
-    master: MasterSecret
-    plans: PlanCache
-    uncommitted: set[int] = field(default_factory=set)
+    shorten_idle_limit: ClassVar[str]
 
-    def all(self, sql: str, *values: object) -> list[Row]:
-        """Run a SELECT with `?` placeholders and return its rows."""
-        return self.rows.all(self.connection, sql, *values)
+    def __init__(self, connection: sa.Connection, master: MasterSecret, plans: PlanCache) -> None:
+        self.connection, self.master, self.plans = connection, master, plans
+        self.uncommitted: set[int] = set()
 
-    def among(self, sql: str, first: Sequence[object], values: Sequence[int] | Sequence[str]) -> list[Row]:
-        """Run a SELECT with `IN ({})` for `values`, after `?` placeholders for `first`; no rows without values."""
-        return self.rows.among(self.connection, sql, first, values)
-
-    def run_among(self, sql: str, first: Sequence[object], values: Sequence[int] | Sequence[str]) -> None:
-        """Run a statement that returns no rows, with the placeholders of `among`; none without values."""
-        self.rows.run_among(self.connection, sql, first, values)
-
-    def each(self, statements: Sequence[Statement]) -> list[list[Row]]:
-        """The rows of each of these SELECTs, whose columns have the same types: in one round trip."""
-        return self.rows.each(self.connection, statements)
-
-    def run(self, sql: str, *values: object) -> None:
-        """Run a statement with `?` placeholders."""
-        self.rows.run(self.connection, sql, *values)
-
-    def insert(self, table: sa.Table, columns: Sequence[str], rows: Sequence[Row]) -> None:
-        """Insert rows with these columns."""
-        self.rows.insert(self.connection, table, columns, rows)
-
-    def upsert(self, table: sa.Table, columns: Sequence[str], rows: Sequence[Row], *, same: bool = False) -> None:
-        """Insert or replace rows by primary key; `same`: keep existing rows unchanged."""
-        self.rows.upsert(self.connection, table, columns, rows, same=same)
-
-    def update(self, table: sa.Table, key: Sequence[str], columns: Sequence[str], rows: Sequence[Row]) -> None:
-        """Set columns of existing rows, which have the values of `key` and then of `columns`."""
-        self.rows.update(self.connection, table, key, columns, rows)
-
-    def insert_columns(
-        self, table: sa.Table, same: Mapping[str, object], columns: Mapping[str, Values], *, replacing: bool = False
-    ) -> None:
-        """Insert rows that are given by column, see Rows.insert_columns."""
-        self.rows.insert_columns(self.connection, table, same, columns, replacing=replacing)
-
-    def together(self, most: int) -> AbstractContextManager[object]:
-        """Collect the writes inside the block: see Rows.together."""
-        return self.rows.together(self.connection, most)
+    @property
+    def driver(self) -> Any:  # noqa: ANN401 - of sqlite3 or psycopg
+        """The connection of the driver: SQLAlchemy costs more than a small statement."""
+        return self.connection.connection.driver_connection
 
     def heads(self) -> list[Head]:
         """The heads of all ladders, by name."""
@@ -125,7 +96,7 @@ class Store:
 
         begin  statements that begin the transaction, if it has not begun yet
         """
-        return self._head(name, self.rows.lock(self.connection, name, begin, f"{_HEAD} WHERE l.name = ?", name))
+        return self._head(name, self.lock_ladder(name, begin, f"{_HEAD} WHERE l.name = ?", name))
 
     def _head(self, name: str, rows: list[Row]) -> Head:
         if not rows:
@@ -137,3 +108,111 @@ class Store:
                 )
             raise UnknownNameError("ladder", name, names)
         return Head(*rows[0])
+
+    @abstractmethod
+    def insert(self, table: sa.Table, columns: Sequence[str], rows: Sequence[Row]) -> None:
+        """Insert rows with these columns."""
+
+    @abstractmethod
+    def upsert(self, table: sa.Table, columns: Sequence[str], rows: Sequence[Row], *, same: bool = False) -> None:
+        """Insert or replace rows by primary key; `same`: keep existing rows unchanged."""
+
+    @abstractmethod
+    def update(self, table: sa.Table, key: Sequence[str], columns: Sequence[str], rows: Sequence[Row]) -> None:
+        """Set columns of existing rows: each of `rows` has the values of `key`, by which it is found, and `columns`.
+
+        No two rows have the same key.
+        """
+
+    @abstractmethod
+    def insert_columns(
+        self, table: sa.Table, same: Mapping[str, object], columns: Mapping[str, Values], *, replacing: bool = False
+    ) -> None:
+        """Insert rows that are given by column.
+
+        same  columns with the same value in every row
+        replacing  replace existing rows, as `upsert` does
+        """
+
+    @abstractmethod
+    def among(self, sql: str, first: Sequence[object], values: Sequence[int] | Sequence[str]) -> list[Row]:
+        """Run a SELECT with `IN ({})` for `values`, after `?` placeholders for `first`.
+
+        Returns no rows if `values` is empty.
+        """
+
+    @abstractmethod
+    def run_among(self, sql: str, first: Sequence[object], values: Sequence[int] | Sequence[str]) -> None:
+        """Run a statement that returns no rows, with the placeholders of `among`; none if `values` is empty."""
+
+    @abstractmethod
+    def by_key(self, sql: str, first: Sequence[object], values: Sequence[str]) -> Statement:
+        """A statement like that of `among`, where each of one or more values selects one row at most.
+
+        It does an index lookup for each.
+        """
+
+    @abstractmethod
+    def each(self, statements: Sequence[Statement]) -> list[list[Row]]:
+        """The rows of each of these SELECTs, whose columns have the same types: in one round trip."""
+
+    @abstractmethod
+    def create_players(self, names: Sequence[str]) -> dict[str, int]:
+        """Create a player for each of these sorted, different names; return the ids of those created.
+
+        None of the names had a player when this transaction looked; another writer may have been first since.
+        """
+
+    @abstractmethod
+    def lock_ladder(self, ladder: str, begin: Sequence[str], sql: str, *values: object) -> list[Row]:
+        """Lock the ladder and all names against changes by others, then run a SELECT and return its rows.
+
+        begin  statements to be run before
+        """
+
+    @abstractmethod
+    def hold(self, lock: int) -> None:
+        """Take the lock NAMES or MASTER exclusively until the transaction ends; NAMES also blocks recording."""
+
+    @abstractmethod
+    def share(self, lock: int) -> None:
+        """Take the lock MASTER shared until the transaction ends; `lock` and Database.write take NAMES so."""
+
+    @abstractmethod
+    def together(self, most: int) -> AbstractContextManager[object]:
+        """Collect the writes inside the block: they are executed when it ends.
+
+        Each of them may depend on the writes to its own table before it, not on those to other tables.
+        most  the largest number of rows of one insert or upsert inside
+        """
+
+    @abstractmethod
+    def all(self, sql: str, *values: object) -> list[Row]:
+        """Run a SELECT with `?` placeholders and return its rows."""
+
+    @abstractmethod
+    def stream(self, sql: str, *values: object, at_once: int) -> Generator[Row, None, None]:
+        """Run a SELECT and return its rows one by one; the connection takes no other statement meanwhile.
+
+        at_once  rows that may be in memory together
+        """
+
+    @abstractmethod
+    def run(self, sql: str, *values: object) -> None:
+        """Run a statement with `?` placeholders."""
+
+
+@cache
+def key_of(table: sa.Table) -> str:
+    """The names of the columns of a table's primary key, separated by commas."""
+    return ", ".join(column.name for column in table.primary_key)
+
+
+@cache
+def conflict(table: sa.Table, columns: tuple[str, ...], same: bool) -> str:
+    """The ON CONFLICT clause of an upsert; `same`: rows that exist stay unchanged."""
+    key = [column.name for column in table.primary_key]
+    changed = [column for column in columns if column not in key]
+    if same or not changed:
+        return f" ON CONFLICT ({key_of(table)}) DO NOTHING"
+    return f" ON CONFLICT ({key_of(table)}) DO UPDATE SET {', '.join(f'{c} = excluded.{c}' for c in changed)}"

@@ -14,10 +14,9 @@ import sqlalchemy as sa
 
 from evenmatch.ledger import live_schema  # noqa: F401 - its tables join the others
 from evenmatch.ledger.database import Database
-from evenmatch.ledger.postgres_rows import ARRAYS, FLOAT8, pack
-from evenmatch.ledger.rows import Row
+from evenmatch.ledger.postgres_store import ARRAYS, FLOAT8, pack
 from evenmatch.ledger.schema import METADATA
-from evenmatch.ledger.store import Store
+from evenmatch.ledger.store import Row, Store
 
 AT_ONCE = 200  # rows that are read together
 LARGE = "checkpoint"  # the table whose rows are read one by one: each has the states of all players
@@ -143,7 +142,7 @@ def _rows_after(store: Store, table: sa.Table, key: Row | None) -> Generator[Row
     after = "" if key is None else f" WHERE ({keys}) > ({', '.join('?' * len(key))})"
     columns = ", ".join(column.name for column in table.columns)
     sql = f"SELECT {columns} FROM {table.name}{after} ORDER BY {keys}"
-    return store.rows.stream(store.connection, sql, *(key or ()), at_once=1 if table.name == LARGE else AT_ONCE)
+    return store.stream(sql, *(key or ()), at_once=1 if table.name == LARGE else AT_ONCE)
 
 
 def _batches(table: sa.Table, rows: Iterator[Row]) -> Iterator[list[Row]]:

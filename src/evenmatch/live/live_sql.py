@@ -10,8 +10,7 @@ from collections.abc import Sequence
 from typing import NamedTuple, NotRequired, TypedDict
 
 from evenmatch.ledger import live_schema
-from evenmatch.ledger.rows import Row
-from evenmatch.ledger.store import Store
+from evenmatch.ledger.store import Row, Store
 
 OPEN, CLOSED, CANCELLED, EXPIRED = "open", "closed", "cancelled", "expired"
 PRUNED = 500  # rows checked at once

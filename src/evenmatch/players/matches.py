@@ -20,8 +20,7 @@ from evenmatch.ledger.block_rating import Block, counts
 from evenmatch.ledger.event_rows import END_OF_LIST, ListKey
 from evenmatch.ledger.events import MatchVoided, PlayerBanned
 from evenmatch.ledger.plan import Plan, plan_of
-from evenmatch.ledger.rows import Row
-from evenmatch.ledger.store import Head, Store
+from evenmatch.ledger.store import Head, Row, Store
 from evenmatch.match import Appearance
 from evenmatch.players.explanations import Finish, known_number, movement, outcome, standing_of
 from evenmatch.recording.receipts import MatchReceipt, PlayerReceipt, RatedBlock, receipts

@@ -11,8 +11,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple, NotRequired, TypedDict
 
 from evenmatch.ledger import live_schema
-from evenmatch.ledger.rows import Row
-from evenmatch.ledger.store import Store
+from evenmatch.ledger.store import Row, Store
 
 WAITING, OFFERED, ELSEWHERE, MATCHED, GONE = "waiting", "offered", "elsewhere", "matched", "gone"
 TICKETS_OPEN = (WAITING, OFFERED, ELSEWHERE)

@@ -15,8 +15,7 @@ from evenmatch.ladders.ladders import PlannedCorrection
 from evenmatch.ledger import event_rows, player_rows
 from evenmatch.ledger.codec import Ids, pack_players
 from evenmatch.ledger.events import MatchesInserted
-from evenmatch.ledger.rows import Row
-from evenmatch.ledger.store import Head, Store
+from evenmatch.ledger.store import Head, Row, Store
 from evenmatch.recording.ledger_append import Batch, LedgerEntry, insert, name_twice
 from evenmatch.times import iso_time
 

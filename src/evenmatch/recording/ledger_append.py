@@ -17,9 +17,8 @@ from evenmatch.ledger.block_rating import Block, Rated, advance
 from evenmatch.ledger.codec import Ids, PackedMatches, digests, pack, pack_players, without_minus_zero
 from evenmatch.ledger.plan import Plan
 from evenmatch.ledger.roster import Roster
-from evenmatch.ledger.rows import Values
 from evenmatch.ledger.seals import FIRST, match_seal
-from evenmatch.ledger.store import Head, Store
+from evenmatch.ledger.store import Head, Store, Values
 from evenmatch.ledger.text import check_texts
 from evenmatch.recording.player_states import StateTransaction
 from evenmatch.recording.report_batch import ReportBatch

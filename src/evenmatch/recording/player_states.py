@@ -22,8 +22,7 @@ from evenmatch.ledger import event_rows, player_rows, rating_rows
 from evenmatch.ledger.codec import Ids
 from evenmatch.ledger.events import Kind
 from evenmatch.ledger.roster import Roster
-from evenmatch.ledger.rows import Row
-from evenmatch.ledger.store import Head, Store
+from evenmatch.ledger.store import Head, Row, Store
 from evenmatch.recording.recording_sql import later_events
 from evenmatch.systems.ladder_records import join_records
 from evenmatch.systems.system import Records, Rules

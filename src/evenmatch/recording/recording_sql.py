@@ -6,8 +6,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from evenmatch.ledger import event_rows
-from evenmatch.ledger.rows import Row, Statement
-from evenmatch.ledger.store import Head, Store
+from evenmatch.ledger.store import Head, Row, Statement, Store
 from evenmatch.live.live_sql import OPEN
 
 
@@ -30,7 +29,7 @@ def look_up(store: Store, head: Head, ids: Sequence[str], after: int) -> Recordi
         "SELECT match_id, CAST(NULL AS bigint), CAST(NULL AS bytea) FROM live "
         "WHERE ladder = ? AND state = ? AND match_id IN ({})"
     )
-    statements = [event_rows.events_by_id(store, head, ids), store.rows.by_key(live, (head.ladder, OPEN), ids)]
+    statements = [event_rows.events_by_id(store, head, ids), store.by_key(live, (head.ladder, OPEN), ids)]
     if after < head.position:
         statements.append(_later(head, after))
     known, open_matches, *others = store.each(statements)

@@ -8,8 +8,7 @@ from typing import NamedTuple
 
 from evenmatch.ledger import event_rows, ladder_rows
 from evenmatch.ledger.events import Kind, RatingsDecayed
-from evenmatch.ledger.rows import Row
-from evenmatch.ledger.store import Head, Store
+from evenmatch.ledger.store import Head, Row, Store
 from evenmatch.players.explanations import ShownRatingChange, shown_number
 from evenmatch.queues import queue_sql
 from evenmatch.queues.queue_sql import OfferRow

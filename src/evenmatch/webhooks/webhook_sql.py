@@ -11,9 +11,8 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from evenmatch.ledger import live_schema, secret_checks
-from evenmatch.ledger.rows import Row
 from evenmatch.ledger.secrets import Sealer
-from evenmatch.ledger.store import Store
+from evenmatch.ledger.store import Row, Store
 
 _TABLE = "webhook"
 _WEBHOOKS_READ = "SELECT webhook, ladder, url, events, created_at, secret FROM webhook WHERE removed_at IS NULL"

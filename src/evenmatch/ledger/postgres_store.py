@@ -14,7 +14,9 @@ import numpy as np
 import sqlalchemy as sa
 from numpy.typing import NDArray
 
-from evenmatch.ledger.rows import NAMES, Row, Statement, Values, conflict, key_of
+from evenmatch.ledger.plan_cache import PlanCache
+from evenmatch.ledger.secrets import MasterSecret
+from evenmatch.ledger.store import NAMES, Row, Statement, Store, Values, conflict, key_of
 from evenmatch.ledger.text import fold
 
 if TYPE_CHECKING:
@@ -101,7 +103,6 @@ def teach(connection: psycopg.Connection[Any], _: object) -> None:
 
 AT_ONCE = 5000  # rows per array statement
 BY_COLUMN = 25_000  # the same for rows that come by column
-COLLECTED = "collected"  # statements of a connection, in its `info`
 SHARE_NAMES = f"SELECT pg_advisory_xact_lock_shared({NAMES})"  # a shared lock until the transaction ends
 _IDLE_LIMIT = "idle_in_transaction_session_timeout"
 _WRITES = re.compile(r"(?:INSERT INTO|UPDATE|DELETE FROM) (\w+)")
@@ -120,7 +121,7 @@ _POSTGRES_TYPES: dict[type, str] = {
 }
 
 
-class PostgresRows:
+class PostgresStore(Store):
     """PostgreSQL: rows are sent as one array per column, or with COPY if there are many."""
 
     # Several transactions of a frozen process may wait for one lock, which each then holds for the limit.
@@ -130,57 +131,36 @@ class PostgresRows:
         f"current_setting('{_IDLE_LIMIT}')::interval / 6)))::bigint::text, true)"
     )
 
-    def insert(self, connection: sa.Connection, table: sa.Table, columns: Sequence[str], rows: Sequence[Row]) -> None:
+    def __init__(self, connection: sa.Connection, master: MasterSecret, plans: PlanCache) -> None:
+        super().__init__(connection, master, plans)
+        self._statements: list[Statement] | None = None  # that `together` collects
+
+    def insert(self, table: sa.Table, columns: Sequence[str], rows: Sequence[Row]) -> None:
         """Use arrays, or COPY for many rows, which is then twice as fast."""
         if len(rows) > AT_ONCE:
-            self._copy(
-                connection, f"{table.name} ({', '.join(columns)})", [table.c[column] for column in columns], rows
-            )
+            self._copy(f"{table.name} ({', '.join(columns)})", [table.c[column] for column in columns], rows)
         elif rows:
-            self._insert(connection, table, columns, rows, "")
+            self._insert(table, columns, rows, "")
 
-    def upsert(
-        self,
-        connection: sa.Connection,
-        table: sa.Table,
-        columns: Sequence[str],
-        rows: Sequence[Row],
-        *,
-        same: bool = False,
-    ) -> None:
+    def upsert(self, table: sa.Table, columns: Sequence[str], rows: Sequence[Row], *, same: bool = False) -> None:
         """Use arrays and ON CONFLICT, in key order."""
         then = f" ORDER BY {key_of(table)}{conflict(table, tuple(columns), same)}"
         for first in range(0, len(rows), AT_ONCE):
-            self._insert(connection, table, columns, rows[first : first + AT_ONCE], then)
+            self._insert(table, columns, rows[first : first + AT_ONCE], then)
 
-    def _insert(
-        self, connection: sa.Connection, table: sa.Table, columns: Sequence[str], rows: Sequence[Row], then: str
-    ) -> None:
+    def _insert(self, table: sa.Table, columns: Sequence[str], rows: Sequence[Row], then: str) -> None:
         statement, types = _postgres_insert(table, tuple(columns), then)
-        self.run(connection, statement, *map(pack, zip(*rows, strict=True), types))
+        self.run(statement, *map(pack, zip(*rows, strict=True), types))
 
-    def update(
-        self,
-        connection: sa.Connection,
-        table: sa.Table,
-        key: Sequence[str],
-        columns: Sequence[str],
-        rows: Sequence[Row],
-    ) -> None:
+    def update(self, table: sa.Table, key: Sequence[str], columns: Sequence[str], rows: Sequence[Row]) -> None:
         """Send an array for each column."""
         statement, types = _postgres_update(table, tuple(key), tuple(columns))
         for first in range(0, len(rows), AT_ONCE):
             part = rows[first : first + AT_ONCE]
-            self.run(connection, statement, *map(pack, zip(*part, strict=True), types))
+            self.run(statement, *map(pack, zip(*part, strict=True), types))
 
     def insert_columns(
-        self,
-        connection: sa.Connection,
-        table: sa.Table,
-        same: Mapping[str, object],
-        columns: Mapping[str, Values],
-        *,
-        replacing: bool = False,
+        self, table: sa.Table, same: Mapping[str, object], columns: Mapping[str, Values], *, replacing: bool = False
     ) -> None:
         """Send an array for each column, and a single value for those that are the same in every row."""
         statement, types = _postgres_insert_columns(table, tuple(same), tuple(columns), replacing)
@@ -188,30 +168,23 @@ class PostgresRows:
         for first in range(0, count, BY_COLUMN):
             part = slice(first, first + BY_COLUMN)
             packed = [pack(values[part], kind) for values, kind in zip(columns.values(), types, strict=True)]
-            self.run(connection, statement, *same.values(), *packed)
+            self.run(statement, *same.values(), *packed)
 
-    def _copy(
-        self, connection: sa.Connection, into: str, columns: Sequence[sa.Column[Any]], rows: Sequence[Row]
-    ) -> None:
-        driver: Any = connection.connection.driver_connection
+    def _copy(self, into: str, columns: Sequence[sa.Column[Any]], rows: Sequence[Row]) -> None:
         types = [_POSTGRES_TYPES[type(column.type)] for column in columns]
-        with driver.cursor() as cursor, cursor.copy(f"COPY {into} FROM STDIN (FORMAT BINARY)") as copy:
+        with self.driver.cursor() as cursor, cursor.copy(f"COPY {into} FROM STDIN (FORMAT BINARY)") as copy:
             copy.set_types(types)
             for row in rows:
                 copy.write_row(row)
 
-    def among(
-        self, connection: sa.Connection, sql: str, first: Sequence[object], values: Sequence[int] | Sequence[str]
-    ) -> list[Row]:
+    def among(self, sql: str, first: Sequence[object], values: Sequence[int] | Sequence[str]) -> list[Row]:
         """Send the values as one array: `= ANY(?)` is an index lookup per value."""
-        return self.all(connection, sql.replace("IN ({})", "= ANY(?)"), *first, _packed(values)) if values else []
+        return self.all(sql.replace("IN ({})", "= ANY(?)"), *first, _packed(values)) if values else []
 
-    def run_among(
-        self, connection: sa.Connection, sql: str, first: Sequence[object], values: Sequence[int] | Sequence[str]
-    ) -> None:
+    def run_among(self, sql: str, first: Sequence[object], values: Sequence[int] | Sequence[str]) -> None:
         """Send the values as one array."""
         if values:
-            self.run(connection, sql.replace("IN ({})", "= ANY(?)"), *first, _packed(values))
+            self.run(sql.replace("IN ({})", "= ANY(?)"), *first, _packed(values))
 
     def by_key(self, sql: str, first: Sequence[object], values: Sequence[str]) -> Statement:
         """Join with a subquery that LIMIT keeps apart.
@@ -223,18 +196,17 @@ class PostgresRows:
         joined = f"SELECT found.* FROM unnest(?) AS wanted (value), LATERAL ({lookup}) AS found"
         return joined, (pack(values, TEXT), *first)
 
-    def each(self, connection: sa.Connection, statements: Sequence[Statement]) -> list[list[Row]]:
+    def each(self, statements: Sequence[Statement]) -> list[list[Row]]:
         """Run them as one statement, whose first column is the number of the SELECT."""
         parts = [f"SELECT {number}, part.* FROM ({sql}) AS part" for number, (sql, _) in enumerate(statements)]
         rows_of: list[list[Row]] = [[] for _ in statements]
-        for number, *row in self.all(connection, " UNION ALL ".join(parts), *chain(*(of for _, of in statements))):
+        for number, *row in self.all(" UNION ALL ".join(parts), *chain(*(of for _, of in statements))):
             rows_of[number].append(tuple(row))
         return rows_of
 
-    def enrol(self, connection: sa.Connection, names: Sequence[str]) -> dict[str, int]:
+    def create_players(self, names: Sequence[str]) -> dict[str, int]:
         """Insert names first: on a conflict the other writer's player wins and none is created."""
         created = self.all(
-            connection,
             "WITH wanted AS (SELECT name, folded, nextval(pg_get_serial_sequence('player', 'player')) AS player "
             "FROM unnest(?::text[], ?::text[]) AS new (name, folded) ORDER BY name), "
             "made AS (INSERT INTO name (name, player) SELECT name, player FROM wanted ORDER BY name "
@@ -247,17 +219,14 @@ class PostgresRows:
         )
         return dict(created)
 
-    def lock(
-        self, connection: sa.Connection, ladder: str, begin: Sequence[str], sql: str, *values: object
-    ) -> list[Row]:
+    def lock_ladder(self, ladder: str, begin: Sequence[str], sql: str, *values: object) -> list[Row]:
         """Lock the ladder with FOR UPDATE and names with a shared advisory lock, in one round trip.
 
         Not by a pipeline: see `together`.
         """
         from psycopg import ClientCursor  # noqa: PLC0415 - the driver is an extra
 
-        driver: Any = connection.connection.driver_connection
-        with ClientCursor(driver) as cursor:
+        with ClientCursor(self.driver) as cursor:
             locking = (
                 SHARE_NAMES,
                 "SELECT 1 FROM ladder WHERE name = %s FOR UPDATE",
@@ -269,64 +238,60 @@ class PostgresRows:
             rows: list[Row] = cursor.fetchall()
             return rows
 
-    def hold(self, connection: sa.Connection, lock: int) -> None:
+    def hold(self, lock: int) -> None:
         """Take the advisory lock exclusively."""
-        self.run(connection, "SELECT pg_advisory_xact_lock(?)", lock)
+        self.run("SELECT pg_advisory_xact_lock(?)", lock)
 
-    def share(self, connection: sa.Connection, lock: int) -> None:
+    def share(self, lock: int) -> None:
         """Take the advisory lock shared."""
-        self.run(connection, "SELECT pg_advisory_xact_lock_shared(?)", lock)
+        self.run("SELECT pg_advisory_xact_lock_shared(?)", lock)
 
-    def together(self, connection: sa.Connection, most: int) -> AbstractContextManager[object]:
+    def together(self, most: int) -> AbstractContextManager[object]:
         """Send writes to different tables as one statement; COPY cannot be part of it.
 
         Not by a pipeline: while one is open, and after the Flush message with which psycopg ends it, the server does
         not count how long a transaction is idle, and a process that is frozen then would stop all others.
         """
-        return nullcontext() if most > BY_COLUMN else _collected(connection)
+        return nullcontext() if most > BY_COLUMN else self._collected()
 
-    def all(self, connection: sa.Connection, sql: str, *values: object) -> list[Row]:
+    @contextmanager
+    def _collected(self) -> Iterator[None]:
+        """Collect the statements that are run inside the block, and execute them when it ends."""
+        collected: list[Statement] = []
+        self._statements = collected
+        try:
+            yield
+        finally:
+            self._statements = None
+        for group in _groups(collected):
+            self.driver.execute(
+                _as_one(tuple(sql for sql, _ in group)), [value for _, values in group for value in values]
+            )
+
+    def all(self, sql: str, *values: object) -> list[Row]:
         """Run the SELECT on the driver directly, with binary results."""
-        driver: Any = connection.connection.driver_connection
-        with driver.cursor(binary=True) as cursor:
+        with self.driver.cursor(binary=True) as cursor:
             rows: list[Row] = cursor.execute(_native(sql), values).fetchall()
             return rows
 
-    def stream(self, connection: sa.Connection, sql: str, *values: object, at_once: int) -> Generator[Row, None, None]:
+    def stream(self, sql: str, *values: object, at_once: int) -> Generator[Row, None, None]:
         """Read the rows as the server sends them, instead of all of them first; before libpq 17 each by itself."""
         from psycopg import capabilities  # noqa: PLC0415 - the driver is an extra
 
-        driver: Any = connection.connection.driver_connection
         size = at_once if capabilities.has_stream_chunked() else 1
-        with driver.cursor(binary=True) as cursor:
+        with self.driver.cursor(binary=True) as cursor:
             yield from cursor.stream(_native(sql), values, size=size)
 
-    def run(self, connection: sa.Connection, sql: str, *values: object) -> None:
+    def run(self, sql: str, *values: object) -> None:
         """Run the statement on the driver directly, unless it is collected."""
-        collected: list[Statement] | None = connection.info.get(COLLECTED)
-        if collected is None:
-            driver: Any = connection.connection.driver_connection
-            driver.execute(_native(sql), values)
+        if self._statements is None:
+            self.driver.execute(_native(sql), values)
         else:
-            collected.append((sql, values))
+            self._statements.append((sql, values))
 
 
 def _packed(values: Sequence[int] | Sequence[str]) -> Packed:
     return pack(values, TEXT if isinstance(values[0], str) else INT8)
-
-
-@contextmanager
-def _collected(connection: sa.Connection) -> Iterator[None]:
-    """Collect the statements that are run inside the block, and execute them when it ends."""
-    collected: list[Statement] = []
-    connection.info[COLLECTED] = collected
-    try:
-        yield
-    finally:
-        del connection.info[COLLECTED]
-    driver: Any = connection.connection.driver_connection
-    for group in _groups(collected):
-        driver.execute(_as_one(tuple(sql for sql, _ in group)), [value for _, values in group for value in values])
 
 
 def _groups(statements: Sequence[Statement]) -> Iterator[list[Statement]]:
