@@ -118,16 +118,6 @@ def test_an_import_compares_matches_that_another_process_has_recorded_meanwhile(
     assert positions(service) == [1, 2, 3, 4]
 
 
-def test_an_import_leaves_out_bad_matches_that_another_process_has_recorded_meanwhile(service, import_while):
-    def act(other):
-        other.record(duel(3, "cat", "dan"))
-        other.record(duel(4, "ann", "bob"))
-
-    result = import_while(act, skip_bad=True)
-    assert (result.added, result.known) == (2, 1)
-    assert [problem.match_id for problem in result.left_out] == ["m3"]
-
-
 def test_an_import_ends_when_another_process_archives_the_ladder(service, import_while):
     with pytest.raises(ConflictError, match="archived"):
         import_while(lambda other: other.change_settings("default", {"archived": True}))

@@ -5,7 +5,7 @@ import pytest
 from evenmatch import rules
 from evenmatch.corrections.corrections import Ban, Reinstate, Unvoid, Void
 from evenmatch.corrections.repair import RebuildRun
-from evenmatch.errors import BadRowsError, ConflictError, EvenmatchError, InputError, RatingRangeError, UnknownNameError
+from evenmatch.errors import BadRowsError, ConflictError, InputError, RatingRangeError, UnknownNameError
 from evenmatch.ladders.ladders import ChangeRules
 from evenmatch.recording import recorder
 from ledger.sample_matches import after, duel, dump, everybody, lasting_rows, micros, ratings, team_match
@@ -153,11 +153,6 @@ UNKNOWN = {"match": Void("m33"), "player": Ban("evee"), "a correction's id": Voi
 def test_an_unknown_match_or_player_is_named(played_service, wish):
     with pytest.raises(UnknownNameError, match="unknown"):
         played_service.correct("default", wish)
-
-
-def test_an_unknown_rule_of_a_ban_is_refused(played_service):
-    with pytest.raises(EvenmatchError, match="refund"):
-        played_service.correct("default", Ban("eve", "forgive"))
 
 
 def test_parameters_from_now_on_rate_later_matches_alone_also_after_a_correction(service, ladder):

@@ -120,17 +120,6 @@ def test_a_new_season_keeps_what_was_learned_of_the_ladder(played, reset):
     assert played.verify("default").is_equal
 
 
-def test_a_starting_rating_begins_where_it_says_and_moves_from_there(service):
-    service.create_ladder("default", "even", rules("even"))
-    service.start_ratings("default", {"ann": 1800.0})
-    assert shown(service)["ann"] == 1800.0
-    service.record(Match("m", after(1), (Team.of("ann", place=2), Team.of("bob", place=1)), "default"))
-    now = shown(service)
-    assert 1500 < now["ann"] < 1800
-    assert now["bob"] > 1500
-    assert service.verify("default").is_equal
-
-
 def test_verify_reports_a_changed_record_of_the_ladder(played):
     changed = unpack_ladders(rules("even"), learned_bytes(played))
     changed["body"][0][0] += 1

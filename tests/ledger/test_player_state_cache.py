@@ -220,16 +220,6 @@ def test_more_players_than_are_remembered_are_rated_as_well(service, monkeypatch
 
 
 @pytest.mark.usefixtures("ladder")
-def test_ladders_are_remembered_each_by_itself(service):
-    service.create_ladder("arena", "glicko2", rules("glicko2"))
-    for number in range(1, 6):
-        service.record(duel(number, "ann", "bob"))
-        service.record(duel(number, "bob", "ann", "arena"))
-    check_replay(service)
-    check_replay(service, "arena")
-
-
-@pytest.mark.usefixtures("ladder")
 def test_only_states_that_another_process_changed_are_read_again(service, other, seen_reads):
     for number, names in enumerate([("ann", "bob"), ("eve", "joe")], 1):
         service.record(duel(number, *names))
