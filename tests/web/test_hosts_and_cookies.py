@@ -173,8 +173,3 @@ def test_a_secret_is_shown_once_and_on_its_own_page_alone(behind_proxy, operator
     second = operator.page("/operate/keys")
     assert len([part for part in words(first).split() if part.startswith("em_") and len(part) > 50]) == 1
     assert not [part for part in words(second).split() if part.startswith("em_") and len(part) > 50]
-
-
-def test_logging_out_and_forgetting_delete_the_cookies(behind_proxy, operator):
-    gone = cookies_of(operator.submit("/logout", on="/operate"))
-    assert "max-age=0" in gone["evenmatch-session"]
