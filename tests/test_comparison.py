@@ -48,11 +48,6 @@ def test_intervals_of_means_cover_the_true_difference(blocks):
     assert BOUNDS[0] <= share <= BOUNDS[1]
 
 
-def test_intervals_of_means_cover_the_true_difference_with_more_blocks_than_are_resampled():
-    share = covered(log_mean, 0.4, 500, size=3)
-    assert BOUNDS[0] <= share <= BOUNDS[1]
-
-
 def test_intervals_of_medians_cover_the_true_difference():
     share = covered(lambda blocks, *group: blocks.quantile(*group, 0.5), np.exp(0.4) - 1, 50)
     assert BOUNDS[0] <= share <= BOUNDS[1]

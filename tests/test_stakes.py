@@ -172,12 +172,6 @@ def test_the_assumptions_are_said_and_whether_quitters_count(name):
     assert ("it counts as the team's result, a loss" in said) == (name != "wager")
 
 
-def test_of_three_teams_it_is_said_who_finishes_where():
-    said = " ".join(Rater("elo").stakes([["a"], ["b"], ["c"]], StakeAssumptions(seconds=None)).sentences)
-    assert "A win is the first place, a loss the last" in said
-    assert "Times are not recorded." in said
-
-
 WRONG = [
     ([["ann"], ["bob"]], ["zoe"], "'zoe' is not in the line-up, so has no stakes; expected one of 'ann', 'bob'"),
     ([["ann"], ["ann"]], None, "'ann' is in the line-up more than once"),
