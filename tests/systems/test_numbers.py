@@ -1,30 +1,18 @@
 """Every number that the definitions of the four systems print, of the package and of its slow twins in plain Python."""
 
-import importlib
 import math
-import sys
 
 import pytest
 
-from package_systems import Fast
 from reference.model import SlowMatch, SlowPlayer, SlowTeam
+from small_matches import AHEAD, BEHIND, DAY, LEVEL, after, close, expected_by_player, gained, ratings
 
 NAMES = ("wager", "scorefactor", "prav", "battlepoints")
 wager = scorefactor = prav = battlepoints = None  # each test is given both implementations in turn
+pytestmark = pytest.mark.usefixtures("implementation")
 
-DAY = 86400.0
-AHEAD, LEVEL, BEHIND = (1, 2), (1, 1), (2, 1)
 XONSTAT = {"spare_favourites": True}
 APP = {"brackets": (2100, 2400, 2400), "k": (32, 24, 10, 10), "lopsided": (1, 1, 1, 1), "truncate": True}
-
-
-@pytest.fixture(params=["package", "twin"], autouse=True)
-def implementation(request, monkeypatch):
-    """Each test runs twice: `wager` and the others are the package's, then their twins."""
-    for name in NAMES:
-        twin = importlib.import_module(f"reference.{name}")
-        chosen = Fast(name) if request.param == "package" else twin
-        monkeypatch.setattr(sys.modules[__name__], name, chosen, raising=False)
 
 
 def team(place, *players, score=None):
@@ -39,29 +27,6 @@ def duel(places=AHEAD, scores=(None, None), seconds=(None, None), **match_fields
     """A against B."""
     a, b = SlowPlayer("A", seconds=seconds[0]), SlowPlayer("B", seconds=seconds[1])
     return slow_match(team(places[0], a, score=scores[0]), team(places[1], b, score=scores[1]), **match_fields)
-
-
-def ratings(*values, **fields):
-    """Starting states of A, B, C … with these ratings, all with the same other fields."""
-    return {"ABCDEFGHIJ"[i]: {"rating": value, **fields} for i, value in enumerate(values)}
-
-
-def after(changes):
-    """Shown rating of each player after the last match of theirs."""
-    return {change.player: change.after for change in changes}
-
-
-def gained(changes):
-    return {change.player: change.after - change.before for change in changes}
-
-
-def expected_by_player(changes):
-    return {change.player: change.expected for change in changes}
-
-
-def close(*values, digits):
-    """Equal to what is printed with so many digits: half a unit in the last place."""
-    return pytest.approx(values if len(values) > 1 else values[0], abs=0.500001 * 10**-digits, rel=0)
 
 
 # --- All four
