@@ -42,7 +42,7 @@ REFUSED = [
 
 
 @pytest.mark.parametrize(("make", "said"), REFUSED, ids=[said for _, said in REFUSED])
-def test_what_makes_no_sense_is_refused_when_it_is_made(make, said):
+def test_an_impossible_match_is_refused_when_it_is_created(make, said):
     with pytest.raises(InputError) as caught:
         make()
     assert said in str(caught.value)

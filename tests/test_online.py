@@ -51,13 +51,7 @@ def test_a_receipt_names_before_after_expected_result_and_factors():
     ann, bob = receipt.teams[0][0], receipt.teams[1][0]
     assert (ann.player, ann.team, ann.before, ann.after, ann.expected, ann.result) == ("ann", 0, 1.0, 1.05, 0.5, 1.0)
     assert (bob.before, bob.after, bob.result) == (1.0, 1.0, 0.0)
-    assert ann.factors == {
-        "stake": 0.05,
-        "rank_modifier": 1.0,
-        "quitter_modifier": 1.0,
-        "rule": "win",
-        "floor": False,
-    }
+    assert ann.factors == {"stake": 0.05, "rank_modifier": 1.0, "quitter_modifier": 1.0, "rule": "win", "floor": False}
     assert bob.factors["rule"] == "loss"
     assert bob.factors["floor"] is True
 

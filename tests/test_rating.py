@@ -21,7 +21,7 @@ def made_match(match_id, *sides, day=0, ladder="default"):
     return Match(match_id, START + timedelta(days=day), teams, ladder)
 
 
-def test_what_a_system_cannot_rate_is_said_match_by_match_before_anything_is_rated():
+def test_matches_that_a_system_cannot_rate_are_listed_before_anything_is_rated():
     table = from_matches(
         [made_match("a", "xy", "z"), made_match("b", "x", "y", "z"), made_match("c", "x", "y", "z", "w")]
     )
@@ -57,10 +57,7 @@ def test_ratings_without_a_journal_say_so(season_table):
 
 
 def test_a_rating_out_of_range_names_player_and_match(season_table):
-    runaway = (
-        Team((Appearance("ann", seconds=1e-6),), place=1),
-        Team((Appearance("eve", seconds=1e6),), place=2),
-    )
+    runaway = (Team((Appearance("ann", seconds=1e-6),), place=1), Team((Appearance("eve", seconds=1e6),), place=2))
     matches = [made_match("fine", ["ann"], ["eve"]), Match("far", START, runaway)]
     with pytest.raises(RatingRangeError, match="'ann' leaves the range of wager in match 'far'; nothing was rated"):
         rate(from_matches(matches), rules("wager", start=1e9, stake=0.5))

@@ -116,7 +116,7 @@ def test_nothing_is_lost_below_the_floor():
     assert by_hand("battlepoints", [701], [705])["a"].after.loss == 700
 
 
-def test_who_has_more_to_lose_than_to_win():
+def test_a_favourite_has_more_to_lose_than_to_win():
     """Elo, 1500 against 1900: 32 × (1 − 1/11), 32 × (0.5 − 1/11), −32/11."""
     told = by_hand("elo", [1500], [1900])
     assert told["a"].change == pytest.approx((320 / 11, 144 / 11, -32 / 11, -32 / 11))

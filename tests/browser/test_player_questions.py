@@ -38,7 +38,7 @@ def test_how_long_will_i_wait(page, ladder_address):
     page.get_by_role("heading", name=QUESTIONS[2]).wait_for()
 
 
-def test_who_came_before_is_known_and_needs_one_click_alone(visitor, ladder_address):
+def test_a_returning_player_is_known_and_needs_only_one_click(visitor, ladder_address):
     page = visitor().page()
     page.goto(ladder_address)
     ask_question(page, QUESTIONS[0])

@@ -79,7 +79,7 @@ def test_a_name_that_was_probably_meant_is_a_link(refusing):
     assert refusing.get_by_role("textbox", name="Player").input_value() == "Duellist 03"
 
 
-def test_what_another_system_takes_is_shown_as_soon_as_it_is_chosen(refusing):
+def test_the_parameters_of_another_system_are_shown_as_soon_as_it_is_chosen(refusing):
     for where in (address("ladders", DUELS, "lab", "what-if"), f"{AT}/rules"):
         refusing.goto(where)
         assert refusing.locator("input[name='p.rule']").count() == 0

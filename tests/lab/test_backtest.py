@@ -94,7 +94,7 @@ def test_no_prediction_knows_of_its_own_match_or_of_later_ones(name):
 
 @pytest.mark.parametrize("name", systems.names())
 @pytest.mark.parametrize("stretch", [1, 40])
-def test_what_is_watched_is_what_teams_were_expected_to_score_however_long_a_stretch(name, stretch, monkeypatch):
+def test_watched_odds_add_up_to_the_expected_scores_however_long_a_stretch_is(name, stretch, monkeypatch):
     matches = random_table(name, 12, 150)
     by = rules(name)
     whole = predicted_odds(by, matches.history)
@@ -474,7 +474,7 @@ def test_refused_matches_are_predicted_but_not_learned_from(name, preset):
 
 
 @pytest.mark.parametrize(("count", "judged"), [(15, True), (16, False)])
-def test_who_cannot_rate_more_than_a_twentieth_is_left_out_and_told_why(count, judged):
+def test_a_system_that_cannot_rate_one_match_in_twenty_is_left_out_and_the_reason_is_given(count, judged):
     listed = duels(13, 300, k=60, players=10)
     listed = [*map(untimed, listed[:count]), *listed[count:]]
     found = backtest(from_matches(listed), ["wager", "elo"])
@@ -757,7 +757,7 @@ LEVEL = [((0.51, -0.001, 0.02), True), ((0.51, 0.0, 0.02), True), ((0.51, 0.001,
 
 
 @pytest.mark.parametrize(("numbers", "level"), LEVEL)
-def test_a_difference_that_may_be_chance_or_is_a_trifle_is_none(numbers, level, any_found):
+def test_a_small_or_uncertain_difference_counts_as_level(numbers, level, any_found):
     says = findings_for(any_found, a=BEST, b=(*numbers, {"accuracy": 0.5}))
     assert ("; b is indistinguishable from it on these matches." in says[0]) == level
     assert any(sentence.startswith("b is ") for sentence in says) != level

@@ -83,7 +83,7 @@ def test_a_guest_is_neither_counted_nor_makes_points():
     assert (alone.players.tolist(), alone.mean.tolist(), alone.created) == ([1], [1516.0], 16.0)
 
 
-def test_what_rises_with_every_match_is_called_inflation():
+def test_ratings_that_rise_with_every_match_are_called_inflation():
     # trophies: the winner is given more than the loser pays, and nobody falls below 0
     won = [on(day, day, (1, "ann"), (2, "bob")) for day in range(12)]
     found = measured(*won, system="trophies")

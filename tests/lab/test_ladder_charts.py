@@ -109,7 +109,7 @@ def test_bins_are_drawn_where_they_are_and_far_ones_no_wider_than_the_others():
 
 
 @pytest.mark.parametrize(("you", "mine", "line"), [(1450.0, 1, 1450.0), (1500.0, 2, 1500.0), (8000.0, 3, 1700.0)])
-def test_who_looks_is_shown_where_they_are(you, mine, line):
+def test_a_histogram_marks_the_player_who_looks_at_it(you, mine, line):
     found = figure_json(spread([-5000.0, 1400.0, 1500.0, 1600.0, 9000.0], [1, 4, 7, 2], CUTS, you))
     colors = found["data"][0]["marker"]["color"]
     assert [at for at, color in enumerate(colors) if colors.count(color) == 1] == [mine]

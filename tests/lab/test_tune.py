@@ -57,7 +57,7 @@ def test_the_planted_k_is_found(k):
     assert len(found.trials) == 40
 
 
-def test_what_is_found_is_the_best_of_what_was_tried_on_the_later_part():
+def test_tuning_returns_the_best_trial_on_the_later_part():
     matches = duels_table(4, 1000, k=100.0, home=60.0, players=10)
     found = run_tuning(matches, most=12)
     listed = tried(found)
@@ -238,7 +238,7 @@ def test_trials_keep_their_numbers_where_one_was_lost(tmp_path):
     assert len(set(numbers)) == len(numbers) == 10
 
 
-def test_what_was_kept_teaches_the_search(tmp_path):
+def test_kept_trials_teach_the_search(tmp_path):
     # with a narrow optimum and forty trials to learn from, new proposals crowd around it
     matches = duels_table(4, 3000, k=150.0, players=8)
     run_tuning(matches, most=40, trials=tmp_path)

@@ -50,8 +50,7 @@ def test_renames_while_others_record_under_the_new_names(service, ladder):
     service.record(duel(0, "old", "bob"))
     for number in range(1, ROUNDS):
         recorded, renamed = at_once(
-            lambda n=number: service.record(duel(n, f"n{n}", "old")),
-            lambda n=number: service.rename("old", f"n{n}"),
+            lambda n=number: service.record(duel(n, f"n{n}", "old")), lambda n=number: service.rename("old", f"n{n}")
         )
         assert renamed is True or isinstance(renamed, ConflictError), renamed
         if not recorded.rated:  # the rename came first: both names are one player's now
@@ -80,8 +79,7 @@ def test_a_merge_while_the_player_begins_on_another_ladder(service, ladder):
         service.record(duel(2 * number, a, "x"))
         service.record(duel(2 * number + 1, b, "x"))
         merged, recorded = at_once(
-            lambda a=a, b=b: service.merge(a, b),
-            lambda a=a, n=number: service.record(duel(n, a, "y", ladder="other")),
+            lambda a=a, b=b: service.merge(a, b), lambda a=a, n=number: service.record(duel(n, a, "y", ladder="other"))
         )
         assert isinstance(merged, list), merged
         assert recorded.rated

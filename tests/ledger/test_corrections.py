@@ -168,7 +168,7 @@ def test_parameters_from_now_on_rate_later_matches_alone_also_after_a_correction
     assert service.ladder("default").rules.values()["k"] == 16.0
 
 
-def test_another_system_rates_everything_anew_from_the_start(played_service):
+def test_another_system_rates_everything_again_from_the_start(played_service):
     played_service.change_rules("default", "wager", rules("wager"))
     assert ratings(played_service)["ann"] == 1.05
     assert played_service.ladder("default").system == "wager"

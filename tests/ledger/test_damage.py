@@ -79,7 +79,7 @@ TORN = {
 
 
 @pytest.mark.parametrize("what", TORN)
-def test_what_cannot_be_read_is_a_store_error_that_says_where(kept, what):
+def test_an_unreadable_value_is_a_store_error_that_says_where_it_is(kept, what):
     statement, told = TORN[what]
     run_sql(kept, statement)
     ask = kept.ladder if what == "settings" else partial(kept.rebuild, whole=True)
@@ -232,7 +232,7 @@ def test_names_that_are_not_those_of_the_ledger_are_damage_that_a_rebuild_leaves
 
 
 @pytest.mark.parametrize("what", FOLLOWS)
-def test_what_follows_from_the_events_is_mended_by_a_whole_rebuild(kept, what):
+def test_a_full_rebuild_repairs_everything_derived_from_events(kept, what):
     before = ratings(kept)
     run_sql(kept, FOLLOWS[what])
     found = kept.verify("default")
@@ -337,7 +337,7 @@ def test_a_false_receipt_is_not_hidden_by_a_rebuild(kept):
     assert kept.verify("default").damage == found.damage
 
 
-def test_a_torn_state_is_told_to_who_records(kept):
+def test_a_recorder_is_told_about_a_torn_state(kept):
     run_sql(kept, FOLLOWS["a torn state"])
     with pytest.raises(StoreError, match="rebuild --whole"):
         kept.record(duel(9, "a", "b"))

@@ -123,7 +123,7 @@ def test_a_match_of_the_last_season_does_not_count_in_the_next(season, clock):
     assert season.verify("default").is_equal
 
 
-def test_only_what_is_new_and_late_is_inserted(season):
+def test_only_new_late_matches_are_inserted(season):
     rows = dump(season)
     with pytest.raises(InputError, match=r"'m99' ended at .*, and no match of ladder 'default' ended later"):
         season.preview("default", insertion(season, duel(99, "ann", "bob")))

@@ -94,7 +94,7 @@ def test_a_ladder_changes_to_elo_and_back_and_has_learned_the_same(played):
     ("name", "value", "before"),
     [("performance", True, False), ("single", True, False), ("pooled", False, True), ("start", 1000.0, 1500.0)],
 )
-def test_what_the_present_records_do_not_fit_changes_from_the_first_match_on_only(played, name, value, before):
+def test_a_change_that_the_present_records_do_not_fit_starts_at_the_first_match(played, name, value, before):
     ratings = shown(played)
     refused = f"{name}={value} must rate from the start.*expected {name}={before} as before"
     with pytest.raises(InputError, match=refused):

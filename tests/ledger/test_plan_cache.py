@@ -153,7 +153,7 @@ LOST = {
 
 
 @pytest.mark.parametrize("kind", LOST)
-def test_what_was_rolled_back_is_in_no_plan(played_service, kind):
+def test_a_rolled_back_correction_is_in_no_plan(played_service, kind):
     before = content(plan_in(played_service))
     with rolled_back(played_service) as store:
         assert content(append(store, kind, LOST[kind])) != before

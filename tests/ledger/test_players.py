@@ -90,7 +90,7 @@ def test_a_starting_rating_of_minus_zero_is_recorded_as_zero(service, ladder):
     assert service.verify("default").is_equal
 
 
-def test_starting_ratings_of_who_has_played_or_that_cannot_be_are_refused_whole(service, ladder):
+def test_starting_ratings_are_all_refused_if_one_is_impossible_or_its_player_has_played(service, ladder):
     service.record(duel(1, "ann", "bob"))
     service.rename("ann", "zoe")
     rows = dump(service)
@@ -279,7 +279,7 @@ def test_a_merge_is_no_way_out_of_a_ban_nor_into_an_erased_player(service, ladde
             service.merge(*pair)
 
 
-def test_who_played_in_an_earlier_season_is_not_started_again(service, ladder):
+def test_a_player_of_an_earlier_season_gets_no_new_starting_rating(service, ladder):
     service.record(duel(1, "ann", "bob"))
     service.open_season("default", reset="full")
     with pytest.raises(InputError, match="'ann' has played"):

@@ -118,7 +118,7 @@ def test_a_completed_match_ends_idle_time_and_a_match_that_was_quit_does_not(ser
     assert service.verify("default").is_equal
 
 
-def test_who_was_idle_when_the_rule_came_has_all_grace_days(service, clock):
+def test_a_player_idle_when_the_rule_arrives_gets_all_grace_days(service, clock):
     clock.now = micros(START)
     decaying = made(service, inactivity="leave")
     for number in range(3):
@@ -199,7 +199,7 @@ def play_and_decay(service, clock, decaying, days=40):
             service.record(replace(duel(next(number), winner, loser), played_at=after(24 * (day - 1) + 6)))
 
 
-def test_who_was_idle_is_found_out_again_when_history_is_corrected(service, clock, decaying):
+def test_idle_players_are_determined_again_when_history_is_corrected(service, clock, decaying):
     for number in range(4):
         service.record(duel(number, "ann", "bob"))
     on(clock, 10)
@@ -239,7 +239,7 @@ def test_corrections_before_and_after_many_decays_leave_what_a_replay_gives(serv
     assert service.verify("default").is_equal
 
 
-def test_two_who_apply_it_at_once_apply_it_once(service, clock, decaying, made_url):
+def test_two_processes_applying_decay_at_once_apply_it_once(service, clock, decaying, made_url):
     for number in range(4):
         service.record(duel(number, "ann", "bob"))
     ann = ratings(service)["ann"]

@@ -343,7 +343,7 @@ class GaveUpError(Exception):
     """Somebody did not want to wait any longer."""
 
 
-def test_who_gives_up_waiting_leaves_the_line_to_the_others(service, ladder):
+def test_a_caller_that_gives_up_waiting_lets_the_others_go_on(service, ladder):
     held, release, told = threading.Event(), threading.Event(), []
 
     def hold():
@@ -381,7 +381,7 @@ def test_who_gives_up_waiting_leaves_the_line_to_the_others(service, ladder):
     assert positions(service) == [1, 2, 3]
 
 
-def test_a_bug_is_raised_to_the_caller_who_leads_and_the_others_are_told_to_send_again(service, ladder):
+def test_a_bug_is_raised_to_the_leading_caller_and_the_others_are_told_to_retry(service, ladder):
     begun, go, told = threading.Event(), threading.Event(), {}
     real = service.recorder.record
 

@@ -112,7 +112,7 @@ NAMES = {
 
 
 @pytest.mark.parametrize(("name", "said"), NAMES.items(), ids=NAMES)
-def test_what_names_no_database_is_told_and_no_password_shown(name, said):
+def test_an_invalid_database_url_is_reported_without_its_password(name, said):
     with pytest.raises(UsageError, match=said) as told:
         Database.open(name)
     assert "secret" not in str(told.value)

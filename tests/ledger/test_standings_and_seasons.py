@@ -98,7 +98,7 @@ def test_divisions_are_recorded_by_themselves_as_time_goes_by(service):
     assert kept[b.player] == 1
 
 
-def test_divisions_of_another_table_begin_anew(banded):
+def test_a_new_division_table_starts_over(banded):
     for one in random_duels(3):
         banded.record(one)
     banded.divide("default")
@@ -164,7 +164,7 @@ def test_a_correction_of_the_old_season_reaches_the_new_one(service, ladder):
     assert everybody(service)["ann"].matches == 0
 
 
-def test_a_view_that_catches_up_is_the_one_made_anew(banded):
+def test_a_view_that_catches_up_equals_a_new_one(banded):
     for one in random_duels(5):
         banded.record(one)
         caught = everybody(banded)

@@ -132,7 +132,7 @@ def corrected(service, ladder, clock):
 
 
 @pytest.mark.parametrize("suffix", [".csv", ".parquet", ".jsonl"])
-def test_what_counts_is_exported_so_that_rate_makes_the_same_ratings(corrected, tmp_path, suffix):
+def test_rating_the_exported_matches_gives_the_same_ratings(corrected, tmp_path, suffix):
     file = tmp_path / f"counted{suffix}"
     write_arrow(exported(corrected, export.match_tables, counted=True), file)
     made = rate(evenmatch.read(file), rules("elo"))

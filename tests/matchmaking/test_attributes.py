@@ -218,7 +218,7 @@ def test_agreement_comes_before_a_broken_wish():
     assert matched_tickets(four, policy) == [[1, 3], [2, 4]]
 
 
-def test_who_is_overdue_gets_a_match_only_with_those_who_agree():
+def test_an_overdue_player_is_matched_only_with_players_who_agree():
     policy = Policy(team_size=2, steps=HASTY, overdue_after=60.0, attributes={"platform": PLATFORM}, max_odds=None)
     old = choosing(1, 10.0, waited=100, platform=("pc",))
     near = [choosing(number, 10.0 + number, waited=50, platform=("console",)) for number in range(2, 8)]
@@ -314,7 +314,7 @@ COMING = [
 
 
 @pytest.mark.parametrize(("played", "wish", "comes"), COMING)
-def test_who_fills_a_seat_accepts_what_the_match_is_played_with(played, wish, comes):
+def test_a_player_who_fills_a_seat_accepts_the_values_of_the_match(played, wish, comes):
     policy = plain_policy(team_size=2, attributes={"platform": PLATFORM}, maps=MAPS, vetoes=3)
     inside = choosing(10, platform=("pc",), vetoes=("train",), waited=300)
     opening = Opening(

@@ -58,7 +58,7 @@ def test_an_option_takes_the_least_and_the_most(name):
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_an_option_refuses_what_is_below_above_or_no_number_and_says_what_it_takes(name):
+def test_an_option_refuses_values_out_of_range_and_says_what_it_takes(name):
     least, most, whole, optional = ACCEPTED[name]
     bad = [least - 1, math.nan, -INF, "many", "", True, False, [1], (1,), 1j]
     bad += [most + 1, INF]

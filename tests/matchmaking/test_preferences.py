@@ -86,11 +86,7 @@ def test_a_rematch_is_worth_less_the_longer_ago_they_met_whoever_remembers(ago, 
 
 
 def test_somebody_new_is_met_rather_than_somebody_of_a_minute_ago():
-    tickets = [
-        solo(1, 50, met=(Met(2, NOW - 60 * SECOND),)),
-        solo(2, 50.1),
-        solo(3, 51.5),
-    ]
+    tickets = [solo(1, 50, met=(Met(2, NOW - 60 * SECOND),)), solo(2, 50.1), solo(3, 51.5)]
     assert matched_tickets(tickets, plain_policy(rematch_wait=30)) == [
         [2, 3]
     ]  # 50.1 and 51.5 are closer than 50 and 51.5
@@ -108,12 +104,12 @@ AVOIDED = [((), (), True), ((2,), (), False), ((), (1,), False), ((3,), (3,), Tr
 
 
 @pytest.mark.parametrize(("first", "other", "expected"), AVOIDED)
-def test_who_is_avoided_is_never_met_whoever_avoids_whom(first, other, expected):
+def test_avoided_players_never_meet_whichever_side_avoids(first, other, expected):
     pair = [solo(1, 50, waited=1e6, avoid=first), solo(2, 50, waited=1e6, avoid=other)]
     assert matched_tickets(pair, plain_policy(overdue_after=10)) == ([[1, 2]] if expected else [])
 
 
-def test_who_is_avoided_is_not_in_the_same_team_either():
+def test_avoided_players_are_not_team_mates_either():
     tickets = [solo(1, 50, avoid=(4,)), solo(2, 50), solo(3, 50), solo(4, 50)]
     assert matched_tickets(tickets, plain_policy(team_size=2)) == []
     assert matched_tickets([*tickets, solo(5, 50)], plain_policy(team_size=2)) in ([[1, 2, 3, 5]], [[2, 3, 4, 5]])
@@ -202,7 +198,7 @@ def test_no_ping_limit_is_broken(first, other, most, expected):
 
 
 @pytest.mark.parametrize("pings", [{"eu": 200.0}, {"eu": 200.0, "us": 300.0}])
-def test_who_is_too_far_from_every_region_is_in_no_match(pings):
+def test_a_player_too_far_from_every_region_is_in_no_match(pings):
     tickets = [solo(1, 50, ping=pings), solo(2, 50, ping={"eu": 20.0})]
     assert matched_tickets(tickets, plain_policy(max_ping=199)) == []
     assert matched_tickets(tickets, plain_policy(max_ping=200)) == [[1, 2]]
@@ -307,7 +303,7 @@ GIVEN_UP = [(99.999, False), (100, True), (500, True), (-10, False)]
 
 
 @pytest.mark.parametrize(("waited", "expected"), GIVEN_UP)
-def test_who_has_waited_too_long_is_listed_and_in_no_match(waited, expected):
+def test_a_player_who_has_waited_too_long_is_listed_and_in_no_match(waited, expected):
     found = proposed([solo(2, 50), solo(1, 50, waited=waited)], plain_policy(max_wait=100))
     assert found.expired.tolist() == ([1] if expected else [])
     assert len(found) == (0 if expected else 1)
@@ -432,11 +428,7 @@ def test_players_between_whom_others_were_matched_are_neighbours():
 
 def test_how_far_friends_are_apart_comes_on_top():
     """Parties of 50 and 56, 52 and 60: eight percentiles of the second and 2 more; those at 51 stand between."""
-    tickets = [
-        party(1, [50, 56], **STRICT),
-        party(2, [52, 60], **STRICT),
-        party(3, [51, 51], within=0.0, loose=False),
-    ]
+    tickets = [party(1, [50, 56], **STRICT), party(2, [52, 60], **STRICT), party(3, [51, 51], within=0.0, loose=False)]
     assert matched_tickets(tickets, plain_policy(team_size=2, even_spread=4.5)) == [[1, 2]]
     assert matched_tickets(tickets, plain_policy(team_size=2, even_spread=1.9)) == []
 
@@ -467,14 +459,14 @@ def test_a_ticket_is_overdue_relative_to_the_waits_of_others(others, expected):
         assert matched_tickets([one, *crowd, *rest], policy) == met
 
 
-def test_who_is_overdue_comes_before_a_closer_match_of_others():
+def test_an_overdue_player_comes_before_a_closer_match_of_others():
     """The outlier at 70 has waited long enough for everything; 50 and 51 would be closer."""
     tickets = [solo(1, 50, **STRICT), solo(2, 51, **STRICT), solo(3, 70, waited=240)]
     assert matched_tickets(tickets, plain_policy()) == [[1, 2]]
     assert matched_tickets(tickets, plain_policy(overdue_after=240)) == [[2, 3]]
 
 
-def test_a_match_is_kept_free_for_who_is_overdue():
+def test_a_match_is_kept_free_for_an_overdue_player():
     """1 is overdue and too far from 2 until it widens, to 40, at 120: so 2 and 3 are not given to each other."""
     tickets = [solo(1, 90, waited=240), solo(2, 50, waited=119), solo(3, 50)]
     policy = plain_policy(overdue_after=240)

@@ -171,7 +171,7 @@ def test_a_queue_that_stays_small_takes_no_more_room_however_many_come_and_go():
     assert queue.tickets["id"][queue.order()].tolist() == list(range(980, 1000))
 
 
-def test_what_is_told_can_join_another_queue_and_says_the_same_there():
+def test_a_ticket_read_from_one_queue_is_the_same_in_another():
     draw = np.random.default_rng(5)
     tickets = [drawn(draw, number) for number in range(60)]
     first, other = queue_of(*tickets), Queue()
@@ -183,7 +183,7 @@ def test_what_is_told_can_join_another_queue_and_says_the_same_there():
     agree(other, {ticket.id: ticket for ticket in tickets})
 
 
-def test_who_waits_already_is_refused_and_nothing_changes():
+def test_a_waiting_player_is_refused_and_nothing_changes():
     queue = queue_of(solo(1, 10), party(2, [20, 30], avoid=(7,), ping={"eu": 20.0}))
     before = ticket_values(queue.tickets_of(queue.ids))
     cases = [

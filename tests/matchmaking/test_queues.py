@@ -41,7 +41,7 @@ def test_a_match_begins_when_all_its_players_have_accepted():
     all_queues.join({"duel": party(9, [50], players=[2])})
 
 
-def test_who_declines_is_gone_and_the_others_wait_again_with_their_age():
+def test_a_player_who_declines_leaves_and_the_others_keep_their_waiting_time():
     all_queues, offer = pair_asked()
     all_queues.accept(1)
     assert all_queues.decline(2) == offer
@@ -80,7 +80,7 @@ def test_a_party_in_which_one_said_nothing_is_taken_out_whole():
     assert waiting_tickets(all_queues) == {"teams": [2]}
 
 
-def test_who_waits_again_when_an_offer_lapses_can_be_asked_in_the_same_tick():
+def test_players_who_wait_again_after_a_lapsed_offer_can_be_asked_in_the_same_tick():
     all_queues, _ = pair_asked()
     all_queues.accept(1)
     all_queues.join({"duel": solo(3, 50)})
@@ -124,7 +124,7 @@ def test_leaving_while_asked_is_declining():
         all_queues.leave(1)
 
 
-def test_who_is_given_up_leaves_all_queues():
+def test_a_ticket_given_up_leaves_all_queues():
     all_queues = made_queues(duel=plain_policy(max_wait=60), teams=TEAMS)
     old = solo(1, 50, waited=60)
     all_queues.join({"duel": old, "teams": old})
@@ -136,7 +136,7 @@ def test_who_is_given_up_leaves_all_queues():
     assert all_queues.tick(NOW + SECOND).expired == (2,)
 
 
-def test_what_cannot_join_is_refused_and_nothing_changes():
+def test_an_impossible_join_is_refused_and_nothing_changes():
     all_queues = made_queues(duel=DUEL, teams=TEAMS)
     all_queues.join({"duel": solo(1, 50), "teams": solo(1, 50)})
     cases = [
@@ -171,7 +171,7 @@ def test_a_queue_that_refuses_keeps_the_ticket_out_of_the_others_too():
     all_queues.join({"duel": solo(2, 50)})
 
 
-def test_who_is_asked_can_neither_join_again_nor_be_joined():
+def test_an_asked_player_can_neither_join_again_nor_be_joined():
     all_queues, _ = pair_asked()
     for ticket, named in (
         (solo(1, 50), "ticket 1 is already waiting"),
@@ -181,7 +181,7 @@ def test_who_is_asked_can_neither_join_again_nor_be_joined():
             all_queues.join({"duel": ticket})
 
 
-def test_answers_of_those_who_are_not_asked_are_refused():
+def test_answers_of_players_who_are_not_asked_are_refused():
     all_queues, _ = pair_asked()
     all_queues.join({"duel": solo(3, 90)})
     for player in (3, 77):

@@ -103,7 +103,7 @@ SHAPES = [(teams, size) for teams in (2, 3) for size in (2, 3, 4, 5, 6)]
 
 @pytest.mark.parametrize(("teams", "size"), SHAPES)
 @pytest.mark.parametrize("mixed", [False, True])
-def test_teams_can_be_filled_where_trying_everything_says_so_and_what_is_chosen_fills_them(teams, size, mixed):
+def test_teams_are_filled_exactly_where_brute_force_can_fill_them(teams, size, mixed):
     draw = np.random.default_rng(100 * teams + 10 * size + mixed)
     seen = {True: 0, False: 0}
     for _ in range(700):

@@ -92,7 +92,7 @@ def test_within_counts_players_who_could_be_in_a_match_with_it_now():
     assert avoiding.within == 1 + 1 + 1
 
 
-def test_who_cannot_be_matched_at_all_is_told_why():
+def test_a_player_who_cannot_be_matched_is_told_why():
     large = explain_waiting(party(1, [50, 50, 50]), policy=plain_policy(team_size=2))
     assert large.sentences == ["a party of 3 is larger than a team of 2"]
     assert (large.within, large.estimate, large.widens_in) == (0, None, None)
@@ -182,14 +182,7 @@ def test_an_estimate_shrinks_as_the_ticket_waits_as_more_arrive_and_as_seats_fil
 
 
 # Seconds, and what players read
-ROUNDED = [
-    (0.2, "1 s"),
-    (20, "20 s"),
-    (23, "25 s"),
-    (136, "140 s"),
-    (299, "5 min"),
-    (1000, "17 min"),
-]
+ROUNDED = [(0.2, "1 s"), (20, "20 s"), (23, "25 s"), (136, "140 s"), (299, "5 min"), (1000, "17 min")]
 
 
 @pytest.mark.parametrize(("seconds", "words"), ROUNDED)

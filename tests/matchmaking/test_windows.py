@@ -99,10 +99,7 @@ EDGES = [
 
 @pytest.mark.parametrize(("other", "within", "others_within", "expected"), EDGES)
 def test_bounds_are_inside_and_both_must_want_it(other, within, others_within, expected):
-    pair = [
-        solo(1, 50, within=float(within), loose=False),
-        solo(2, other, within=float(others_within), loose=False),
-    ]
+    pair = [solo(1, 50, within=float(within), loose=False), solo(2, other, within=float(others_within), loose=False)]
     assert matched_tickets(pair, plain_policy()) == ([[1, 2]] if expected else [])
 
 

@@ -323,7 +323,7 @@ REFUSED = [
 
 
 @ONE_DATABASE
-def test_what_cannot_be_is_refused_with_a_reason_and_changes_nothing(service, running, ladder, clock):
+def test_an_impossible_request_is_refused_with_a_reason_and_changes_nothing(service, running, ladder, clock):
     service.record(
         Match("old", datetime(2026, 1, 1, tzinfo=UTC), (Team.of("ann", place=1), Team.of("bob", place=2)), ladder)
     )
@@ -397,7 +397,7 @@ def test_a_match_that_a_queue_made_is_confirmed_with_its_own_players_and_queue_a
 # strikes
 
 
-def test_who_leaves_is_struck_and_forgiven_if_they_return(service, running, ladder, clock, start):
+def test_a_player_who_leaves_gets_a_strike_that_is_lifted_on_return(service, running, ladder, clock, start):
     make_queue(service, penalty=30)
     make_match(service, clock)
     clock.move(seconds=10)
@@ -429,7 +429,7 @@ def test_a_strike_that_is_taken_back_leaves_the_former_ones(service, running, la
 
 
 @ONE_DATABASE
-def test_who_left_after_the_end_is_not_struck_for_it(service, running, ladder, clock, start):
+def test_leaving_after_the_end_brings_no_strike(service, running, ladder, clock, start):
     make_queue(service)
     make_match(service, clock)
     clock.move(seconds=100)
@@ -455,7 +455,7 @@ def test_nobody_is_struck_in_a_match_of_no_queue_or_one_that_is_cancelled(servic
 # reported as a whole
 
 
-def test_a_plain_report_closes_the_match_and_strikes_who_quit(service, running, ladder, clock):
+def test_a_plain_report_closes_the_match_and_gives_quitters_a_strike(service, running, ladder, clock):
     make_queue(service)
     make_match(service, clock)
     running.leaves(ladder, "q-1", [Presence("cid")])
@@ -519,7 +519,7 @@ def test_a_match_that_nobody_closes_expires_without_a_rating(service, other_serv
         assert one._expiries.due(number, time_after(start, 10_000)) == []
 
 
-def test_what_is_over_is_forgotten_a_day_after_it_would_have_expired(service, running, ladder, clock):
+def test_finished_matches_are_deleted_a_day_after_they_would_have_expired(service, running, ladder, clock):
     running.announce(ladder, "m1", [["ann"], ["bob"]], expires_in=100)
     running.announce(ladder, "m2", [["cid"], ["dan"]], expires_in=604_800)
     running.announce(ladder, "m3", [["eve"], ["fay"]], expires_in=200)
@@ -669,7 +669,7 @@ def test_the_ladder_says_which_side_counts_for_who_changes_it(service, running, 
 
 
 @pytest.mark.parametrize(("seconds", "struck"), [(59, True), (60, True), (61, False)])
-def test_who_changes_to_the_winning_side_at_the_end_is_struck(service, running, ladder, clock, seconds, struck):
+def test_changing_to_the_winning_side_at_the_end_brings_a_strike(service, running, ladder, clock, seconds, struck):
     """Within 60 seconds of the end, in a match of a queue; whoever changes to the losing side is not."""
     make_queue(service, penalty=30)
     make_match(service, clock)

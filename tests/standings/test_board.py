@@ -451,13 +451,13 @@ def test_a_percentile_that_stays_changes_the_division_no_more(recorded, percenti
     assert later == [first] * 3
 
 
-def test_who_is_not_listed_keeps_the_recorded_division():
+def test_an_unlisted_player_keeps_the_recorded_division():
     found = taken(LADDER)
     assert found.divisions.tolist() == [0, 5, 2, 5, -1, 2, 5, -1]
     assert found.board.player[found.changed(found.board)].tolist() == [4, 7, 9]
 
 
-def test_what_was_recorded_since_is_no_longer_changed():
+def test_recorded_divisions_are_no_longer_changed():
     found = taken(LADDER)
     since = [one._replace(division=2) if one.id == 7 else one for one in LADDER]
     assert found.board.player[found.changed(board_of(since))].tolist() == [4, 9]
@@ -553,7 +553,7 @@ BROKEN = [
 
 
 @pytest.mark.parametrize(("players", "said"), BROKEN)
-def test_a_board_that_is_none_is_refused(players, said):
+def test_an_invalid_board_is_refused(players, said):
     with pytest.raises(InputError, match=said):
         board_of(players)
 

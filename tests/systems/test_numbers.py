@@ -187,11 +187,7 @@ WAGER_RULES = {
     ),
     # Everybody of the better placed team quit: C and D get a twentieth. A, had A alone stayed, would lose
     # 900/1200 * 1.25 of the wager, which is less than all of it; so would B.
-    "a team that quit entirely": (
-        quits((300.0, 300.0), BOTH, (600.0,) * 2, NOBODY),
-        {},
-        (-5.00, -5.50, 4.00, 4.40),
-    ),
+    "a team that quit entirely": (quits((300.0, 300.0), BOTH, (600.0,) * 2, NOBODY), {}, (-5.00, -5.50, 4.00, 4.40)),
     # C quit on the team that wins by rule 5: standard loss 4 * .8 * 1200/600 = 6.40.
     "a quitter on the team that stays": (
         quits((300.0, 300.0), BOTH, (450.0, 600.0), FIRST),
@@ -362,10 +358,7 @@ ROT = [(30, 0), (31, 1), (37, 7), (38, 7 + 2), (60, 80), (90, 288)]
 
 @pytest.mark.parametrize(("days", "lost"), ROT)
 def test_scorefactor_rot_is_taken_off_before_the_odds_and_the_match(days, lost):
-    state = {
-        "A": {"rating": 500, "games": 40, "last_played": 0.0},
-        "B": {"rating": 500 - lost, "games": 40},
-    }
+    state = {"A": {"rating": 500, "games": 40, "last_played": 0.0}, "B": {"rating": 500 - lost, "games": 40}}
     played = duel(time=days * DAY, seconds=(600.0, 600.0))
     changes = scorefactor.replay([played], state=state, inactivity_rot=True)
     assert after(changes) == pytest.approx({"A": 500 - lost + 20, "B": 500 - lost - 20})

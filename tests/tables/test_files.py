@@ -154,7 +154,7 @@ def test_a_damaged_text_file_gives_an_error_of_ours_or_its_matches(suffix, tmp_p
 
 
 @pytest.mark.parametrize("suffix", FILES)
-def test_what_cannot_be_written_leaves_no_file_behind(suffix, tmp_path):
+def test_a_failed_write_leaves_no_file_behind(suffix, tmp_path):
     matches = from_frame(pa.table(WHOLE))
     with pytest.raises(UsageError, match="cannot be written"):
         write(matches, tmp_path / "nowhere" / f"x.{suffix}")
@@ -183,7 +183,7 @@ def test_a_column_that_a_format_cannot_hold_is_an_input_error_and_leaves_no_file
     assert not list(tmp_path.iterdir())
 
 
-def test_what_is_no_table_is_a_usage_error(tmp_path):
+def test_an_object_that_is_no_table_is_a_usage_error(tmp_path):
     with pytest.raises(UsageError, match="cannot write a list; expected a table of matches or a data frame"):
         write([1, 2], tmp_path / "x.csv")
 

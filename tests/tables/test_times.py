@@ -113,10 +113,7 @@ ZONED = MOMENT.astimezone(ZoneInfo("Asia/Tokyo"))
 FRAMES_OF_TIMES = [
     ("pandas", lambda: pd.DataFrame(DUEL | {"played_at": [pd.Timestamp(MOMENT.replace(tzinfo=None))] * 2})),
     ("pandas in Tokyo", lambda: pd.DataFrame(DUEL | {"played_at": [pd.Timestamp(ZONED)] * 2})),
-    (
-        "pandas in nanoseconds",
-        lambda: pd.DataFrame(DUEL | {"played_at": np.array([MICROS * 1000 + 1] * 2, "M8[ns]")}),
-    ),
+    ("pandas in nanoseconds", lambda: pd.DataFrame(DUEL | {"played_at": np.array([MICROS * 1000 + 1] * 2, "M8[ns]")})),
     ("polars", lambda: pl.DataFrame(DUEL | {"played_at": [MOMENT.replace(tzinfo=None)] * 2})),
     ("polars in Tokyo", lambda: pl.DataFrame(DUEL | {"played_at": [ZONED] * 2})),
     (

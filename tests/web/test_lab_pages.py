@@ -230,13 +230,13 @@ REFUSED = [
 
 
 @pytest.mark.parametrize(("what", "form", "status", "said"), REFUSED)
-def test_what_cannot_be_begun_says_what_could(designer, what, form, status, said):
+def test_work_that_cannot_start_says_what_could(designer, what, form, status, said):
     answer = sent(designer, f"{LADDER}/{what}", form)
     assert said in unescape(answer.text)
     assert answer.status_code == status
 
 
-def test_only_who_is_logged_in_has_the_lab_work(anyone, designer, site):
+def test_only_logged_in_users_start_lab_work(anyone, designer, site):
     assert "Log in with a key" in page_text(anyone, f"{LADDER}/backtest")
     assert sent(anyone, f"{LADDER}/backtest", {"system": "elo"}).status_code == 403
     assert designer.post(f"{LADDER}/backtest", data={"system": "elo", "proof": "x"}).status_code == 403
@@ -293,7 +293,7 @@ def test_a_slider_beyond_its_end_is_told(anyone, asked):
     assert f"{next(iter(asked))} is " in unescape(answer.text)
 
 
-def test_who_was_erased_is_in_no_result_that_the_lab_keeps(service):
+def test_an_erased_player_is_in_no_result_that_the_lab_keeps(service):
     site = site_over(service, Options(matchmaker=False, open_reads=True, open_rate=1000, open_burst=1000))
     service.create_ladder("6v6", "elo", rules("elo"))
     service.record_many("6v6", named_matches())

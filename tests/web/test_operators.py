@@ -270,7 +270,7 @@ def test_a_paused_webhook_is_shown_and_resumed(operator, site, league, service, 
     assert site.audit.page()[0].action == "webhook.resumed"
 
 
-def test_who_operates_one_ladder_sees_and_changes_no_other(site, league, service):
+def test_an_operator_of_one_ladder_sees_and_changes_no_other(site, league, service):
 
     service.create_ladder("other", "elo", rules("elo"))
     text = site.keys.create("limited", ["admin"], [league])[1]

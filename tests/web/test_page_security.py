@@ -38,7 +38,7 @@ def test_no_page_holds_a_script_or_a_style_of_its_own(anyone, operator, league):
         assert re.findall(r"\son[a-z]+=", page) == []
 
 
-def test_what_pages_load_is_kept_for_ever_and_served_from_here(anyone):
+def test_assets_are_cached_for_ever_and_served_by_the_site_itself(anyone):
     page = anyone.page("/")
     loaded = re.findall(r'(?:src|href)="(/assets/[^"]+)"', page)
     assert {one.rpartition("/")[2] for one in loaded} == {"evenmatch.css", "evenmatch.js", "icon.svg"}
@@ -166,7 +166,7 @@ def test_too_many_pages_are_refused_whether_they_are_there_or_not(service, leagu
     few.threads.shutdown(wait=True)
 
 
-def test_a_cookie_that_was_copied_is_nobodys_after_logging_out(site, operator):
+def test_a_copied_cookie_is_worthless_after_logging_out(site, operator):
     copied = Browsing(application(site, pages=pages))
     copied.cookies(operator.cookies())
     assert copied.get("/operate").status_code == 200
@@ -228,7 +228,7 @@ def test_no_name_of_an_unreadable_ladder_is_suggested(anyone, league, service):
     assert "Ravi Ink" not in anyone.page(f"/ladders/{league}/players/Ravi%20Inc", 404)
 
 
-def test_whose_session_ended_while_a_form_was_open_can_log_in_again_and_go_on(operator, league, clock):
+def test_a_user_whose_session_ended_while_a_form_was_open_can_log_in_and_go_on(operator, league, clock):
     at = f"/ladders/{league}/operate/correct"
     proof = re.search(r'name="proof" value="([^"]+)"', operator.page(f"{at}?what=void&match=m2"))[1]
     clock.move(seconds=12 * 3600 + 1)

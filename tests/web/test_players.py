@@ -74,7 +74,7 @@ def kept(service):
     return "kept"
 
 
-def test_the_standings_are_cut_once_for_each_division_and_a_player_who_keeps_one_is_marked(anyone, kept):
+def test_the_standings_have_one_heading_per_division_and_mark_a_player_who_keeps_one(anyone, kept):
     above, below = ["p01", "p02", "p03", "p04", "p06"], ["p07", "p05", "p08", "p09", "p10", "p11"]
     page = anyone.page(f"/ladders/{kept}/standings")
     assert bands_of(page) == [("High", above), ("Low", below)]
@@ -182,7 +182,7 @@ def test_the_three_questions_lead_to_their_answers(anyone, league):
     )
 
 
-def test_who_said_their_name_is_shown_where_they_are(anyone, league):
+def test_a_player_who_gave_a_name_is_shown_their_place(anyone, league):
     anyone.get(f"/ladders/{league}/me?want=standing&player=ann")
     assert "You are ann" in words(anyone.page("/"))
     assert 'class="mine"' in anyone.page(f"/ladders/{league}/standings")
@@ -234,7 +234,7 @@ def test_the_rules_of_a_ladder_are_told_with_every_parameter(anyone, league):
     assert "scale 400" in told
 
 
-def test_who_has_no_place_in_the_standings_is_led_to_their_own_page(anyone, league, service):
+def test_a_player_without_a_place_in_the_standings_is_led_to_their_own_page(anyone, league, service):
     service.record(duel(60, "new", "other", ladder=league), rated=False)
     service.correct(league, Ban("ann"))
     service.view(league)

@@ -91,7 +91,7 @@ def test_queue_and_ticket_say_that_the_matchmaker_is_getting_ready_until_it_runs
     assert "Waiting 4 s" in words(anyone.page(ticket))
 
 
-def test_who_waits_is_shown_by_percentile(anyone, site, queue):
+def test_waiting_players_are_shown_by_percentile(anyone, site, queue):
     site.queue_service.apply(
         queue, [Join(members=(QueuedPlayer(name=one),), queues=("main",)) for one in ("ann", "joe", "zoe")]
     )
@@ -190,7 +190,7 @@ def test_a_ticket_is_shown_to_its_own_party(anyone, site, queue):
         ({"player": "ann", "friends": "bob"}, "is too large for queue"),
     ],
 )
-def test_what_cannot_queue_is_refused_in_words(anyone, queue, form, told):
+def test_an_impossible_ticket_is_refused_in_words(anyone, queue, form, told):
     answer = anyone.submit(f"{QUEUE}/join", on=QUEUE, **{"queue": "main", **form})
     assert answer.status_code in (404, 409, 422)
     assert told in words(answer.text)
@@ -247,7 +247,7 @@ def test_the_page_shows_how_even_its_matches_were(anyone, site, queue, matchmake
     assert "Wait of each party 3 s 3 s" in shown
 
 
-def test_the_wait_of_a_level_is_that_of_the_nearest_who_are_enough():
+def test_the_wait_of_a_level_comes_from_enough_nearby_players():
     near = [offer(float(at), 50.0 + at % 3) for at in range(1, 12)]  # 1 … 11 s
     far = [offer(100.0, 90.0) for _ in range(20)]
     found = queue_module.expected(near + far, 51.0)
