@@ -22,12 +22,7 @@ class Ended(NamedTuple):
 def run_command(*arguments: object) -> Ended:
     """Run a command, its output going to what a pipe is to Python."""
     out, err = (io.TextIOWrapper(io.BytesIO(), encoding="utf-8", write_through=True) for _ in range(2))
-    with (
-        pytest.MonkeyPatch.context() as patch,
-        warnings.catch_warnings(),
-        redirect_stdout(out),
-        redirect_stderr(err),
-    ):
+    with pytest.MonkeyPatch.context() as patch, warnings.catch_warnings(), redirect_stdout(out), redirect_stderr(err):
         patch.setattr(sys, "argv", ["evenmatch", *map(str, arguments)])
         with pytest.raises(SystemExit) as ended:
             main()

@@ -136,14 +136,14 @@ def test_a_complete_environment_is_recognised(made):
     assert made.read_stamp()["run.txt"] == "digest"
 
 
-def test_an_environment_whose_making_was_interrupted_is_made_anew(made):
+def test_an_interrupted_environment_is_created_again(made):
     made.STAMP.write_text('{"place": ')
     assert made.read_stamp() == {}
     made.STAMP.unlink()
     assert made.read_stamp() == {}
 
 
-def test_an_environment_that_was_moved_is_made_anew(made, monkeypatch):
+def test_a_moved_environment_is_created_again(made, monkeypatch):
     monkeypatch.setattr(made, "VENV", made.VENV.rename(made.ROOT / "moved"))
     monkeypatch.setattr(made, "STAMP", made.VENV / "stamp")
     monkeypatch.setattr(made, "BIN", made.VENV / "bin")
@@ -151,7 +151,7 @@ def test_an_environment_that_was_moved_is_made_anew(made, monkeypatch):
     assert made.read_stamp() == {}
 
 
-def test_an_environment_whose_python_is_gone_is_made_anew(made):
+def test_an_environment_without_its_python_is_created_again(made):
     (made.ROOT / "python3.11").unlink()
     assert made.read_stamp() == {}
 
@@ -319,10 +319,7 @@ def test_every_program_runs_where_the_demo_was_installed_or_says_in_one_line_wha
     told = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)
     ended = json.loads(told.stdout)
     remedy = "packages that are not installed; to install them, run: python3 tools/dev.py"
-    for name in (
-        "benchmarks.__main__",
-        "tools/queue_pictures.py",
-    ):
+    for name in ("benchmarks.__main__", "tools/queue_pictures.py"):
         assert ended.pop(name) == f"benchmarks need {remedy} bench --help"
     assert ended.pop("tools/screenshots.py") == 1
     assert told.stderr == f"evenmatch: pictures need {remedy} screenshots\n"

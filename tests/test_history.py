@@ -135,10 +135,6 @@ def test_columns_that_do_not_fit_together_are_refused(changes, said):
         History(made_columns(**changes))
 
 
-def test_equal_times_are_in_order():
-    assert len(History(made_columns(time=[10, 10]))) == 2
-
-
 def test_an_empty_history_is_a_history():
     empty = History(made_columns()).take(slice(0, 0))
     assert (len(empty), empty.players, empty.largest) == (0, 0, 0)
@@ -186,28 +182,6 @@ def test_a_mask_a_list_and_a_slice_take_the_same_matches_and_taking_twice_is_tak
 
 def made_match(at, *teams, **options):
     return Match(f"m{at}", START + timedelta(seconds=at), teams, **options)
-
-
-def test_match_objects_become_columns():
-    first = Team((Appearance("ann", 5.0, 60.0, performance=0.5), Appearance("bob", quit=True)), 1, 13.0)
-    second = Team((Appearance("cat", seconds=90.0, keep=False),), 2)
-    people = {"ann": 4, "bob": 7, "cat": 0}
-    c = History.of(
-        [made_match(0, first, second), made_match(1, second, first, duration=5.0)], lambda _, name: people[name]
-    ).columns
-    assert c.time.tolist() == [1767225600_000000, 1767225601_000000]
-    assert c.team_start.tolist() == [0, 2, 4]
-    assert c.slot_start.tolist() == [0, 2, 3, 4, 6]
-    assert c.player.tolist() == [4, 7, 0, 0, 4, 7]
-    assert c.place.tolist() == [1, 2, 2, 1]
-    assert c.duration.tolist() == [90.0, 5.0]
-    assert c.quit.tolist() == [False, True, False, False, False, True]
-    assert c.keep.tolist() == [True, True, False, False, True, True]
-    np.testing.assert_array_equal(c.score, [5, NAN, NAN, NAN, 5, NAN])
-    np.testing.assert_array_equal(c.seconds, [60, NAN, 90, 90, 60, NAN])
-    np.testing.assert_array_equal(c.performance, [0.5, NAN, NAN, NAN, 0.5, NAN])
-    np.testing.assert_array_equal(c.team_score, [13, NAN, NAN, 13])
-    assert not any(column.flags.writeable for column in c)
 
 
 def test_a_match_object_becomes_columns_with_its_players_numbered_in_order():

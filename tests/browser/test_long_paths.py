@@ -35,6 +35,7 @@ def test_all_matches_of_a_stretch_come_when_it_is_zoomed_into(page, chart):
     some, whole = map(int, re.match(r"(\d+) of (\d+) matches: every peak and every low\. Drag", title).groups())
     assert chart.evaluate(POINTS) == some < whole == HOURS
     highest = chart.evaluate(HIGHEST)
+    assert "Second half" in chart.inner_text()  # a season is marked
     drag(page, chart, 0.4, 0.6)
     wait_for(lambda: chart.locator(".gtitle").count() == 0)
     since, until = chart.evaluate("(chart) => chart.layout.xaxis.range.map(Number)")
@@ -50,7 +51,3 @@ def test_all_matches_of_a_stretch_come_when_it_is_zoomed_into(page, chart):
 
     wait_for(is_all_again)
     assert chart.evaluate(HIGHEST) == highest
-
-
-def test_seasons_are_marked(chart):
-    assert "Second half" in chart.inner_text()

@@ -85,7 +85,7 @@ def test_a_heading_takes_no_focus_from_elsewhere_on_the_page_but_an_offer_does(v
     page.get_by_role("heading", name="You are not in the queue any more").wait_for()
 
 
-@pytest.mark.parametrize("width", [360, 390, 1280])
+@pytest.mark.parametrize("width", [360, 1280])
 def test_accept_is_large_enough_for_a_thumb_and_on_the_first_screen(visitor, width):
     page, rival = visitor(width=width, height=700).page(), visitor().page()
     wait_in_queue(page, f"Thumb {width}")

@@ -2,9 +2,8 @@
 
 import pytest
 
-from browser.sample_ladders import ARENA, DUELS
+from browser.sample_ladders import DUELS
 from evenmatch.web.page_request import address
-from server_process import request_json as api
 
 pytestmark = pytest.mark.slow
 
@@ -17,26 +16,10 @@ def ladder_address():
     return address("ladders", DUELS)
 
 
-@pytest.fixture(scope="module")
-def last_loss(served, known):
-    """The id of the last match that cost the stranger points, and how many: as the API tells it."""
-    with served.client(known.keys["read"]) as client:
-        told = api(client, "GET", f"/v1/ladders/{DUELS}/players/{ME}/matches")
-    return next(
-        (one["match_id"], one["after"] - one["before"]) for one in told["items"] if one["after"] < one["before"]
-    )
-
-
 def ask_question(page, question):
     """One click, once one has said who one is."""
     page.get_by_label("Your name in the game").fill(ME)
     page.get_by_role("button", name=question).click()
-
-
-def test_the_three_questions_stand_on_the_front_page_of_a_ladder(page, ladder_address):
-    page.goto(ladder_address)
-    for question in QUESTIONS:
-        assert page.get_by_role("button", name=question).is_visible()
 
 
 def test_where_am_i(page, ladder_address):
@@ -55,7 +38,7 @@ def test_how_long_will_i_wait(page, ladder_address):
     page.get_by_role("heading", name=QUESTIONS[2]).wait_for()
 
 
-def test_who_came_before_is_known_and_needs_one_click_alone(visitor, ladder_address):
+def test_a_returning_player_is_known_and_needs_only_one_click(visitor, ladder_address):
     page = visitor().page()
     page.goto(ladder_address)
     ask_question(page, QUESTIONS[0])
@@ -104,26 +87,3 @@ def test_the_way_past_the_head_of_a_page_is_the_first_stop(page, ladder_address)
     assert page.evaluate("document.activeElement.textContent") == "To the contents"
     page.keyboard.press("Enter")
     page.wait_for_url("**#main")
-
-
-def test_a_match_tells_odds_factors_and_who_quit(page, known):
-    page.goto(address("ladders", ARENA, "matches", known.match[ARENA]))
-    main = page.locator("main")
-    text = main.inner_text()
-    assert " quit" in text
-    assert "Expected before" in text
-    for summary in main.locator("details summary").all():
-        summary.click()
-    assert main.locator(".factors svg[role=img]").count() > 12
-    assert main.locator(".factors .meaning").count() >= main.locator(".factors svg[role=img]").count()
-
-
-def test_the_last_loss_is_explained_with_its_numbers(page, ladder_address, last_loss):
-    match, fell = last_loss
-    page.goto(ladder_address)
-    ask_question(page, QUESTIONS[1])
-    page.get_by_role("heading", name=f"Match {match}").wait_for()
-    mine = page.locator("article.why", has_text=ME)
-    assert mine.locator("details").evaluate("one => one.open")
-    told = mine.locator(".move .down").inner_text().replace("−", "-").replace(",", "")
-    assert float(told) == pytest.approx(fell, abs=0.06)

@@ -79,26 +79,7 @@ def test_a_name_that_was_probably_meant_is_a_link(refusing):
     assert refusing.get_by_role("textbox", name="Player").input_value() == "Duellist 03"
 
 
-def test_a_key_is_made_once_and_shown_once(refusing):
-    refusing.goto("/operate/keys")
-    refusing.get_by_label("Who or what it is for").fill("once")
-    refusing.get_by_label("read", exact=True).check()
-    refusing.get_by_role("button", name="Make it").click()
-    assert refusing.get_by_role("status").locator("code").inner_text().startswith("em_")
-    assert refusing.evaluate("document.activeElement.textContent").startswith("The new key, shown only once: em_")
-    refusing.reload()
-    assert refusing.get_by_role("status").count() == 0
-    rows = refusing.get_by_role("region", name="Keys").get_by_role("rowheader", name="once", exact=True)
-    assert rows.count() == 1
-    refusing.get_by_role("link", name="Revoke once").click()
-    refusing.get_by_label("Type the name of the key to confirm: once").fill("once")
-    refusing.get_by_role("button", name="Revoke it").click()
-    assert refusing.get_by_role("status").inner_text() == "The key once is revoked."
-    assert refusing.evaluate("document.activeElement.textContent") == "The key once is revoked."
-    assert refusing.get_by_role("link", name="Revoke once").count() == 0
-
-
-def test_what_another_system_takes_is_shown_as_soon_as_it_is_chosen(refusing):
+def test_the_parameters_of_another_system_are_shown_as_soon_as_it_is_chosen(refusing):
     for where in (address("ladders", DUELS, "lab", "what-if"), f"{AT}/rules"):
         refusing.goto(where)
         assert refusing.locator("input[name='p.rule']").count() == 0

@@ -8,15 +8,7 @@ from datetime import UTC, datetime, timedelta
 import httpx
 import msgspec
 import pytest
-from evenmatch_client import (
-    AsyncClient,
-    Client,
-    ListMovedError,
-    ProblemError,
-    UnreachableError,
-    calls,
-    models,
-)
+from evenmatch_client import AsyncClient, Client, ListMovedError, ProblemError, UnreachableError, calls, models
 
 URL = "http://ranks.example"
 NOW = datetime(2026, 11, 21, 20, tzinfo=UTC)
@@ -180,14 +172,14 @@ def test_a_refusal_is_not_sent_again(quick):
 
 
 @pytest.mark.parametrize("answer", [(200, ["not", "ours"]), (200, {"title": "A shop"})])
-def test_an_answer_of_another_server_is_none(answer):
+def test_an_answer_of_another_server_is_refused(answer):
     transport, _ = flaky(answer)
     with client_of(transport) as client, pytest.raises(UnreachableError, match="not from evenmatch"):
         client.send(calls.standings("duel"))
 
 
 @pytest.mark.parametrize("status", [200, 502])
-def test_an_answer_that_is_not_utf_8_is_none(status):
+def test_an_answer_that_is_not_utf_8_is_refused(status):
     transport = httpx.MockTransport(lambda _: httpx.Response(status, content=b'{"type":"\xff"}'))
     with client_of(transport, patience=0.0) as client, pytest.raises((UnreachableError, ProblemError)):
         client.send(calls.standings("duel"))

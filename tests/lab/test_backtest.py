@@ -3,7 +3,6 @@
 import dataclasses
 import json
 import math
-import re
 from itertools import combinations, pairwise
 from pathlib import Path
 
@@ -78,12 +77,6 @@ def with_places(matches, changed):
 # --- predicting before learning
 
 
-def test_rules_are_printed_by_name_and_changed_parameters():
-    assert repr(rules("elo")) == "<rules of elo>"
-    assert repr(rules("elo", k=50.0).system) == "<system elo>"
-    assert repr(Variant("elo", "given", rules("elo", k=50.0))).endswith("rules=<rules of elo k=50.0>)")
-
-
 @pytest.mark.parametrize("name", [*systems.names(), str(LEAGUE)], ids=lambda name: Path(name).stem)
 def test_no_prediction_knows_of_its_own_match_or_of_later_ones(name):
     matches = random_table(name, 11, 200)
@@ -100,8 +93,8 @@ def test_no_prediction_knows_of_its_own_match_or_of_later_ones(name):
 
 
 @pytest.mark.parametrize("name", systems.names())
-@pytest.mark.parametrize("stretch", [1, 7, 40])
-def test_what_is_watched_is_what_teams_were_expected_to_score_however_long_a_stretch(name, stretch, monkeypatch):
+@pytest.mark.parametrize("stretch", [1, 40])
+def test_watched_odds_add_up_to_the_expected_scores_however_long_a_stretch_is(name, stretch, monkeypatch):
     matches = random_table(name, 12, 150)
     by = rules(name)
     whole = predicted_odds(by, matches.history)
@@ -367,7 +360,7 @@ def test_tuning_finds_the_planted_parameters_and_does_better_where_it_did_not_se
     assert set(found.trials["system"].to_pylist()) == {"elo"}
 
 
-@pytest.mark.parametrize("name", ["glicko2", "trueskill", "wenglin"])
+@pytest.mark.parametrize("name", ["glicko2", "wenglin"])
 def test_an_advantage_of_the_first_listed_is_found_by_tuning(name, few_trials):
     few_trials(30)
     found = backtest(duels_table(8, 3000, spread=100, home=120.0, players=10), [name], tune=1)
@@ -480,13 +473,8 @@ def test_refused_matches_are_predicted_but_not_learned_from(name, preset):
     assert found.left_out == ()
 
 
-def test_a_history_that_can_be_rated_whole_stays_the_same():
-    matches = duels_table(1, 30)
-    assert rateable_history(matches.history, rules("wager")) is matches.history
-
-
 @pytest.mark.parametrize(("count", "judged"), [(15, True), (16, False)])
-def test_who_cannot_rate_more_than_a_twentieth_is_left_out_and_told_why(count, judged):
+def test_a_system_that_cannot_rate_one_match_in_twenty_is_left_out_and_the_reason_is_given(count, judged):
     listed = duels(13, 300, k=60, players=10)
     listed = [*map(untimed, listed[:count]), *listed[count:]]
     found = backtest(from_matches(listed), ["wager", "elo"])
@@ -553,18 +541,6 @@ def test_a_variant_whose_ratings_run_away_is_left_out(own):
 # --- what is asked for
 
 
-def test_a_system_of_ones_own_is_judged_like_the_others(own):
-    found = backtest(duels_table(1, 300, spread=200), [str(LEAGUE), "elo"])
-    assert {variant[:2] for variant in found.variants if variant.system == "league_points"} == {
-        ("league_points", "default"),
-        ("league_points", "old"),
-    }
-    assert json.loads(row_of(found.scores, system="league_points", variant="old")["parameters"]) == {
-        "win": 2.0,
-        "draw": 1.0,
-    }
-
-
 def test_without_names_every_system_and_every_preset_is_tried():
     found = backtest(random_table("wager", 3, 300))
     expected = {
@@ -597,11 +573,6 @@ def test_rules_that_are_given_are_tried_besides_the_presets():
         (loss,) = losses(matches, ("elo", values))
         assert row["log_loss"] == pytest.approx(loss, rel=1e-12)
     assert {(variant.system, variant.variant) for variant in found.chosen} == {("elo", "given"), ("glicko", "given")}
-
-
-def test_a_system_named_twice_is_judged_once():
-    found = backtest(duels_table(1, 200), ["elo", "elo"])
-    assert found.scores.num_rows == 1 + len(systems.find("elo").presets)
 
 
 def test_two_systems_of_one_name_are_refused(own):
@@ -651,7 +622,7 @@ def test_the_same_seed_gives_the_same_tables_and_another_the_same_values():
 
 
 # matches, share, how many of them are the warm-up
-SHARES = [(100, 0.0, 0), (150, 0.0, 0), (201, 0.5, 100), (1000, 0.9, 900), (1001, 0.9, 900), (130, 0.2, 26)]
+SHARES = [(150, 0.0, 0), (201, 0.5, 100), (130, 0.2, 26)]
 
 
 @pytest.mark.parametrize(("count", "share", "warm_up"), SHARES)
@@ -665,7 +636,7 @@ def test_the_warm_up_share_is_learned_from_but_not_judged(count, share, warm_up)
     assert row_of(found.segments, variant="default", by="all")["matches"] == count
 
 
-@pytest.mark.parametrize(("count", "share"), [(99, 0.0), (198, 0.5), (1, 0.0), (989, 0.9), (109, 0.1)])
+@pytest.mark.parametrize(("count", "share"), [(99, 0.0), (198, 0.5)])
 def test_a_set_too_small_to_judge_is_refused_instead_of_ranked(count, share):
     left = count - int(count * share)
     assert left < 100
@@ -676,12 +647,8 @@ def test_a_set_too_small_to_judge_is_refused_instead_of_ranked(count, share):
 # arguments and what is said
 WRONG = [
     ({"warm_up": -0.1}, "warm_up=-0.1: must be a share from 0 to 0.9"),
-    ({"warm_up": 0.91}, "from 0 to 0.9"),
-    ({"warm_up": math.nan}, "from 0 to 0.9"),
     ({"tune": -1}, "tune=-1: must be"),
-    ({"tune": math.nan}, "tune=nan"),
     ({"tune": math.inf}, "tune=inf"),
-    ({"by": []}, "no system was named"),
     ({"by": ["elo", "eloo"]}, "unknown system 'eloo' (did you mean 'elo'?)"),
     ({"by": ["nowhere.py"]}, "nowhere.py"),
 ]
@@ -701,17 +668,6 @@ def test_tuning_on_a_handful_of_matches_is_refused(share):
         backtest(duels_table(2, 400), ["elo"], warm_up=share, tune=0.01)
 
 
-def test_progress_tells_what_is_done_and_how_much_of_it(few_trials):
-    few_trials(5)
-    told = []
-    backtest(duels_table(2, 300), ["elo", "glicko"], tune=1, progress=lambda *said: told.append(said))
-    assert all(0 <= share <= 1 for _, share in told)
-    assert {what.split()[0] for what, _ in told} >= {"tuning", "compiling", "judged"}
-    judged = [what.removeprefix("judged ") for what, _ in told if what.startswith("judged")]
-    assert {"elo default", "elo tuned", "glicko tuned", "elo fide"} <= set(judged)
-    assert told[-1][1] == 1
-
-
 def test_matches_of_every_shape_are_judged_by_every_system_that_can():
     found = backtest(random_table("elo", 17, 250), warm_up=0.1)
     assert {name for name, _ in found.left_out} == set(DUELLISTS)
@@ -723,21 +679,9 @@ def test_matches_of_every_shape_are_judged_by_every_system_that_can():
 # --- the verdict
 
 
-def test_the_only_system_is_said_to_be_the_only_one():
-    (sentence,) = verdict(backtest(duels_table(7, 600, k=90), ["elo"]))[:1]
-    assert sentence.endswith("; it was the only system tried.")
-
-
 def test_where_nothing_beats_a_coin_the_verdict_says_so():
     found = backtest(duels_table(7, 600), ["elo", "glicko"])
     assert verdict(found)[0].startswith("No system can be distinguished from a coin on these matches; ")
-
-
-def test_a_twin_of_a_system_cannot_be_told_from_it(own):
-    found = backtest(duels_table(7, 300, spread=300), [str(LEAGUE), own("twin")])
-    assert verdict(found)[0].startswith("league_points predicts this game best: log loss ")
-    assert verdict(found)[0].endswith("; twin is indistinguishable from it on these matches.")
-    assert len(verdict(found)) == 1
 
 
 def findings_for(found, **rows):
@@ -779,8 +723,6 @@ BEHIND = [
     ((0.55, 0.02, 0.08, {"accuracy": 0.5, "seconds": 1.0}), "but rates 5 times as fast."),
     ((0.55, 0.02, 0.08, {"accuracy": 0.5, "calibration_slope": 0.5}), "too sure of itself (calibration slope 0.50)."),
     ((0.55, 0.02, 0.08, {"accuracy": 0.5, "calibration_slope": 1.5}), "too timid (calibration slope 1.50)."),
-    ((0.55, 0.02, 0.08, {"accuracy": 0.5, "calibration_slope": None}), "b is 10% worse (4% to 16%)."),
-    ((0.55, 0.02, 0.08, {"accuracy": None, "calibration_slope": 1.15}), "b is 10% worse (4% to 16%)."),
     ((1.25, 0.5, 1.0, {"accuracy": 0.5}), "b is 150% worse (100% to 200%)."),
 ]
 
@@ -801,12 +743,6 @@ def test_the_verdict_says_how_far_behind_a_system_is_and_what_speaks_for_it(numb
     assert says[2:] == ["wager was left out: cannot rate these."]
 
 
-@pytest.mark.parametrize("numbers", [(0.5035, 1e-9, 0.006), (0.999, 0.4, 1.6), (5.5, 4.5, 5.5)])
-def test_percentages_are_written_as_people_write_them(numbers, any_found):
-    says = findings_for(any_found, a=BEST, b=(*numbers, {"accuracy": 0.5}))
-    assert re.search(r"b is [\d.]+% worse \([\d.]+% to [\d.]+%\)\.", says[1])
-
-
 def test_those_that_are_level_are_named(any_found):
     level = (0.51, -0.01, 0.02, {})
     opening = f"a predicts this game best: log loss 0.5000, {1 - 0.5 / COIN:.1%} better than a coin; "
@@ -815,18 +751,13 @@ def test_those_that_are_level_are_named(any_found):
     assert findings_for(any_found, a=BEST, b=level, c=level, d=level)[0] == f"{opening}b, c and d are{end}"
 
 
-def test_better_odds_speak_for_a_system(any_found):
-    says = findings_for(any_found, a=(0.5, 0, 0, {"calibration_slope": 1.4}), b=(0.6, 0.05, 0.15, {"accuracy": 0.5}))
-    assert says[1].endswith(", but states better odds (calibration slope 1.00 against 1.40).")
-
-
 # difference's interval, and whether the two are level
 LEVEL = [((0.51, -0.001, 0.02), True), ((0.51, 0.0, 0.02), True), ((0.51, 0.001, 0.02), False),
          ((0.5004, 0.0001, 0.0007), True), ((0.5006, 0.0001, 0.001), False)]  # fmt: skip
 
 
 @pytest.mark.parametrize(("numbers", "level"), LEVEL)
-def test_a_difference_that_may_be_chance_or_is_a_trifle_is_none(numbers, level, any_found):
+def test_a_small_or_uncertain_difference_counts_as_level(numbers, level, any_found):
     says = findings_for(any_found, a=BEST, b=(*numbers, {"accuracy": 0.5}))
     assert ("; b is indistinguishable from it on these matches." in says[0]) == level
     assert any(sentence.startswith("b is ") for sentence in says) != level
@@ -879,14 +810,6 @@ def test_the_difference_to_the_best_default_is_that_of_the_losses(few_trials):
         loss = losses[row["system"], row["variant"]]
         assert row["difference"] == pytest.approx(loss - base, abs=1e-12)
         assert row["low"] <= row["difference"] <= row["high"]
-
-
-def test_a_system_without_ranges_is_not_called_tuned(few_trials):
-    few_trials(20)
-    found = backtest(duels_table(6, 600, k=90.0), [str(LEAGUE), "elo"], tune=1)
-    assert {variant[:2] for variant in found.chosen} == {("league_points", "default"), ("elo", "tuned")}
-    assert "league_points declares no ranges to tune within" in found.notes
-    assert not verdict(found)[0].startswith("With tuned parameters")
 
 
 def test_a_preset_that_did_better_is_named_but_not_chosen():

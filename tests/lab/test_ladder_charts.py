@@ -57,13 +57,6 @@ def test_only_divisions_near_the_path_are_drawn():
     ]
 
 
-def test_a_path_of_no_matches_says_so_without_axes():
-    empty = figure_json(player_path([]))
-    assert empty["data"] == []
-    assert [one["text"] for one in empty["layout"]["annotations"]] == ["No rated match yet."]
-    assert empty["layout"]["xaxis"]["visible"] is empty["layout"]["yaxis"]["visible"] is False
-
-
 @pytest.mark.parametrize("hours", [0, 5, 24, 24 * 90])
 def test_a_time_axis_has_at_least_a_day_and_ends_with_its_last_point(hours):
     """An axis that continues after the latest match shows the future."""
@@ -93,13 +86,6 @@ def test_a_season_is_a_line_at_which_the_path_goes_on_from_where_the_reset_left_
     assert [one["x0"] for one in figure_json(figure)["layout"]["shapes"]] == [8 * 86_400_000]
 
 
-def test_some_of_many_matches_are_told_to_be_some():
-    layout = figure_json(player_path(POINTS, whole=985))["layout"]
-    assert layout["meta"] == {"more": True}
-    assert layout["title"]["text"] == "4 of 985 matches: every peak and every low."
-    assert "meta" not in figure_json(player_path(POINTS, whole=4))["layout"]
-
-
 def test_a_long_path_is_small():
     long = [
         ChartPoint(f"season-4-match-{at:06}", at * DAY // 7, 1500 + math.sin(at), 1500 + math.sin(at + 1), "won")
@@ -123,25 +109,9 @@ def test_bins_are_drawn_where_they_are_and_far_ones_no_wider_than_the_others():
 
 
 @pytest.mark.parametrize(("you", "mine", "line"), [(1450.0, 1, 1450.0), (1500.0, 2, 1500.0), (8000.0, 3, 1700.0)])
-def test_who_looks_is_shown_where_they_are(you, mine, line):
+def test_a_histogram_marks_the_player_who_looks_at_it(you, mine, line):
     found = figure_json(spread([-5000.0, 1400.0, 1500.0, 1600.0, 9000.0], [1, 4, 7, 2], CUTS, you))
     colors = found["data"][0]["marker"]["color"]
     assert [at for at, color in enumerate(colors) if colors.count(color) == 1] == [mine]
     assert [one["x0"] for one in found["layout"]["shapes"]] == [1495.0, 1520.0, line]
     assert [one["text"] for one in found["layout"]["annotations"]] == ["Silver", "Gold", "you are here"]
-
-
-def test_nobody_is_spread_over_nothing():
-    figure = spread([0.0, 1.0], [0], [], None)
-    assert (figure_json(figure)["data"], annotation_texts(figure)) == ([], ["Nobody is active."])
-
-
-def test_a_few_players_are_counted_in_wholes():
-    layout = figure_json(spread([1400.0, 1500.0, 1600.0], [1, 2], [], None))["layout"]
-    assert (layout["yaxis"]["dtick"], layout["yaxis"]["range"]) == (1, [0, 2.5])
-    assert "dtick" not in figure_json(spread([1400.0, 1500.0, 1600.0], [10, 20], [], None))["layout"]["yaxis"]
-
-
-def test_divisions_whose_words_would_lie_on_one_another_are_told_by_the_highest():
-    cuts = [("Bronze", 1440.0), ("Silver", 1500.0), ("Gold", 1500.5), ("Champion", 1560.0)]
-    assert annotation_texts(spread([1400.0, 1500.0, 1600.0], [1, 2], cuts, None)) == ["Bronze", "Gold", "Champion"]

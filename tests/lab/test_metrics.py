@@ -220,12 +220,6 @@ def test_where_favourites_always_won_or_never_no_slope_is_made_up(win, favourite
     assert math.isnan(found) or found == (20 if favourites == WON else -20)
 
 
-def test_where_all_odds_were_even_there_is_no_slope():
-    found = metrics_of([(WON, [EVEN]), (LOST, [EVEN]), (DREW, [EVEN])])
-    assert math.isnan(found.calibration_slope.value)
-    assert math.isnan(found.calibration_slope.low)
-
-
 # what the favourite was given, how many of 20 such favourites won
 CURVE = [(0.52, 11), (0.56, 9), (0.63, 14), (0.68, 13), (0.72, 15), (0.77, 20), (0.83, 16), (0.88, 18), (0.93, 17),
          (0.97, 20)]  # fmt: skip
@@ -296,12 +290,6 @@ def test_metrics_of_resamples_are_those_of_the_blocks_drawn():
     assert (found.accuracy.value, found.accuracy.low, found.accuracy.high) == pytest.approx(
         (3 / 4, 2 / 3 + 0.025 / 3, 1 - 0.025 / 3)
     )
-
-
-def test_a_resample_without_a_decided_match_does_not_count_for_accuracy():
-    sums, bins = judge_all([(WON, [(0.8, 0)]), (DREW, [(0.8, 0)])], [0, 1], 2)
-    found = metrics(sums, bins, np.array([[2.0, 0.0], [0.0, 2.0]]))
-    assert found.accuracy == Measure(1.0, 1.0, 1.0)
 
 
 def test_intervals_of_independent_matches_hold_the_truth_nineteen_times_in_twenty():

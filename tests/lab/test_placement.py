@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from evenmatch import from_matches, rate, rules
-from evenmatch.errors import BadParameterError, InputError
+from evenmatch.errors import InputError
 from evenmatch.lab.ladder.learning import FEW, MOST, PERIODS, placement_advice
 from evenmatch.lab.sample import season
 from evenmatch.standings.distribution import Population
@@ -59,18 +59,6 @@ def test_after_the_advised_number_no_match_moves_more_than_the_bound(ratings):
         before = [step for step in advice.steps if step.completed < advice.placement]
         assert not before or before[-1].mean >= bound or any(step.mean - 2 * step.error >= bound for step in before)
     assert placement_advice(ratings, 100).placement == advice.steps[0].completed
-
-
-def test_a_lower_bound_needs_as_many_matches_or_more(ratings):
-    needed = [placement_advice(ratings, bound).placement for bound in (20, 10, 5, 3, 1)]
-    numbers = [MOST + 1 if count is None else count for count in needed]
-    assert numbers == sorted(numbers)
-
-
-@pytest.mark.parametrize("bound", [0, -1, 101, float("nan")])
-def test_a_bound_that_is_no_percentile_is_refused(ratings, bound):
-    with pytest.raises(BadParameterError, match="expected more than 0, at most 100"):
-        placement_advice(ratings, bound)
 
 
 def test_too_few_matches_are_refused():

@@ -81,10 +81,3 @@ def test_a_what_if_keeps_movers_and_points(league):
     assert kept["difference"]["value"] == pytest.approx(found.difference.value)
     assert sum(len(one["x"]) for one in data(what_if_figures(kept)["ranks"])[1:]) == kept["listed"]
     assert len(json.dumps(kept)) < 40_000
-
-
-def test_another_system_has_no_parameters_in_common(league):
-    kept = through_json(keep_what_if(what_if(league, rules("elo"), rules("wager"))))
-    assert kept["changed"] == []
-    few = from_matches(season(5, players=24, matches=30).matches)
-    assert keep_what_if(what_if(few, rules("elo"), rules("wager")))["scores"] is None

@@ -96,16 +96,6 @@ def test_those_who_move_farthest_come_first(league):
     assert len(found.sample(10_000)) == found.both.sum()
 
 
-def test_divisions_that_change_are_counted():
-    table = match_table([(1, "ann"), (2, "bob")], [(1, "ann"), (2, "bob")], [(1, "bob"), (2, "ann")])
-    found = what_if(table, rules("elo", k=32), rules("elo", k=400), EVERYBODY)
-    assert (found.changed_division, found.now.division.tolist(), found.then.division.tolist()) == (1.0, [1, 0], [0, 1])
-    assert found.scores is None
-    told = what_if_findings(found)
-    assert told[0] == "2 matches are too few to say which rules predict better: at least 100 are needed."
-    assert "100% of them would be in another division." in told
-
-
 def test_matches_that_other_rules_cannot_rate_are_left_out_or_refused(league):
     three = Match(
         "x", datetime(2026, 1, 1, tzinfo=UTC), team_match(1, (1, "Bara"), (2, "Deno"), (3, "Fivi")).teams, "6v6"

@@ -58,6 +58,12 @@ def everybody(service, ladder="default"):
     return dict(service.named(snapshot.among(snapshot.board.player)))
 
 
+def run_sql(service, *statements):
+    with service.database.write() as store:
+        for statement in statements:
+            store.connection.execute(sa.text(statement))
+
+
 def positions(service, ladder="default"):
     """The positions of a ladder's events, ascending."""
     sql = "SELECT e.position FROM event e JOIN ladder l ON l.ladder = e.ladder WHERE l.name = :name ORDER BY e.position"

@@ -5,7 +5,7 @@ import pytest
 from evenmatch import rules
 from evenmatch.corrections.corrections import Ban, Reinstate, Unvoid, Void
 from evenmatch.corrections.repair import RebuildRun
-from evenmatch.errors import BadRowsError, ConflictError, EvenmatchError, InputError, RatingRangeError, UnknownNameError
+from evenmatch.errors import BadRowsError, ConflictError, InputError, RatingRangeError, UnknownNameError
 from evenmatch.ladders.ladders import ChangeRules
 from evenmatch.recording import recorder
 from ledger.sample_matches import after, duel, dump, everybody, lasting_rows, micros, ratings, team_match
@@ -155,11 +155,6 @@ def test_an_unknown_match_or_player_is_named(played_service, wish):
         played_service.correct("default", wish)
 
 
-def test_an_unknown_rule_of_a_ban_is_refused(played_service):
-    with pytest.raises(EvenmatchError, match="refund"):
-        played_service.correct("default", Ban("eve", "forgive"))
-
-
 def test_parameters_from_now_on_rate_later_matches_alone_also_after_a_correction(service, ladder):
     service.record(duel(1, "ann", "bob"))
     service.change_rules("default", "elo", rules("elo", k=64.0), start=False)
@@ -173,7 +168,7 @@ def test_parameters_from_now_on_rate_later_matches_alone_also_after_a_correction
     assert service.ladder("default").rules.values()["k"] == 16.0
 
 
-def test_another_system_rates_everything_anew_from_the_start(played_service):
+def test_another_system_rates_everything_again_from_the_start(played_service):
     played_service.change_rules("default", "wager", rules("wager"))
     assert ratings(played_service)["ann"] == 1.05
     assert played_service.ladder("default").system == "wager"

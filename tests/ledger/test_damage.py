@@ -5,12 +5,11 @@ from functools import partial
 import pytest
 import sqlalchemy as sa
 
-from evenmatch import rules
 from evenmatch.corrections.corrections import Ban, Void
 from evenmatch.corrections.ladder_heads import present_head
 from evenmatch.errors import DamageError, StoreError
 from evenmatch.ledger import event_rows
-from ledger.sample_matches import duel, ratings, team_match
+from ledger.sample_matches import duel, ratings, run_sql
 
 
 @pytest.fixture
@@ -23,22 +22,13 @@ def kept(service, ladder):
     return service
 
 
-def run_sql(service, *statements):
-    with service.database.write() as store:
-        for statement in statements:
-            store.connection.execute(sa.text(statement))
-
-
 LEDGER = {
     "a match moved": ("UPDATE event SET played_at = 5 WHERE position = 4", "match 'm3' at position 4"),
-    "another id": ("UPDATE event SET id = 'mX' WHERE position = 4", "match 'mX' at position 4"),
     "other players in a void match": (
         "UPDATE event SET players = (SELECT players FROM event WHERE position = 4) WHERE position = 3",
         "match 'm2' at position 3",
     ),
-    "another digest": ("UPDATE event SET digest = told WHERE position = 5", "match 'm4' at position 5"),
     "a torn match": ("UPDATE event SET teams = SUBSTR(teams, 1, 5) WHERE position = 4", "match 'm3' at position 4"),
-    "not rated": ("UPDATE event SET rated = 0 WHERE position = 2", "match 'm1' at position 2"),
     "another reason": (
         "UPDATE event SET body = REPLACE(body, 'crashed', 'burned') WHERE position = 8",
         "match-voided 'correction:",
@@ -47,27 +37,14 @@ LEDGER = {
     "a lost match": ("DELETE FROM event WHERE position = 5", "positions 5 to 5 have no event"),
     "the last one lost": ("DELETE FROM event WHERE position = 9", "positions 9 to 9 have no event"),
     "a correction that is not listed": ("DELETE FROM correction WHERE position = 8", "the table of corrections"),
-    "the first one lost": ("DELETE FROM event WHERE position = 1", "positions 1 to 1 have no event"),
     "another parameter in the first one": (
         "UPDATE event SET body = REPLACE(body, '\"k\"', '\"q\"') WHERE position = 1",
         "rules-changed 'ladder:default' at position 1 is not as it was recorded",
     ),
-    "recorded at another time": ("UPDATE event SET recorded_at = 5 WHERE position = 9", "player-banned"),
     "other lines told": (
         "UPDATE event SET told = (SELECT told FROM event WHERE position = 5) WHERE position = 2",
         "match 'm1' at position 2",
     ),
-    "other lines told of a match whose lines have changed since": (
-        "UPDATE event SET told = (SELECT told FROM event WHERE position = 5) WHERE position = 4",
-        "match 'm3' at position 4",
-    ),
-    "nothing told of a match whose lines have changed since": (
-        "UPDATE event SET told = NULL WHERE position = 4",
-        "match 'm3' at position 4",
-    ),
-    "told by another generation": ("UPDATE event SET generation = 2 WHERE position = 4", "match 'm3' at position 4"),
-    "no body": ("UPDATE event SET body = NULL WHERE position = 8", "match-voided 'correction:"),
-    "a body of a match": ("UPDATE event SET body = '{}' WHERE position = 4", "match 'm3' at position 4"),
     "a correction at the position of a match": (
         "UPDATE correction SET position = 7 WHERE position = 8",
         "the table of corrections does not agree with the events",
@@ -83,7 +60,7 @@ def test_an_event_that_is_not_as_it_was_written_is_named(kept, how):
     run_sql(kept, statement)
     found = kept.verify("default")
     assert not found.is_equal
-    listed = how in ("the last one lost", "the first one lost")  # missing in the list of corrections, too
+    listed = how == "the last one lost"  # missing in the list of corrections, too
     assert len(found.damage) == (2 if listed else 1)
     assert told in found.damage[0]
     assert found.differences == ()
@@ -102,7 +79,7 @@ TORN = {
 
 
 @pytest.mark.parametrize("what", TORN)
-def test_what_cannot_be_read_is_a_store_error_that_says_where(kept, what):
+def test_an_unreadable_value_is_a_store_error_that_says_where_it_is(kept, what):
     statement, told = TORN[what]
     run_sql(kept, statement)
     ask = kept.ladder if what == "settings" else partial(kept.rebuild, whole=True)
@@ -115,28 +92,19 @@ FOLLOWS = {
     "a torn state": "UPDATE state SET record = SUBSTR(record, 1, 3) WHERE player = 1",
     "a lost state": "DELETE FROM state WHERE player = 1",
     "lines of another": "UPDATE journal SET lines = (SELECT told FROM event WHERE position = 4) WHERE position = 6",
-    "lines lost": "DELETE FROM journal WHERE position = 6",
     "lines of no match": "INSERT INTO journal (ladder, generation, position, lines) "
     "SELECT ladder, generation, 8, lines FROM journal WHERE position = 6",
-    "a torn sample": "UPDATE generation SET sample = SUBSTR(sample, 1, 3) WHERE generation = 3",
-    "a later time": "UPDATE generation SET time = time + 1 WHERE generation = 3",
     "no correction included": "UPDATE generation SET planned = 0 WHERE generation = 3",
-    "matches included, for a correction": "UPDATE generation SET planned = 7 WHERE generation = 3",
     "who appeared": "DELETE FROM appearance WHERE player = 1",
     "who did not appear": "INSERT INTO appearance (ladder, player, played_at, position) VALUES (1, 4, 0, 2)",
-    "when they appeared": "UPDATE appearance SET played_at = played_at + 1 WHERE player = 1",
     "exchanged matches": "UPDATE appearance SET position = 11 - position "
     "WHERE (player, position) IN (VALUES (2, 5), (3, 6))",
     "unreadable settings": "UPDATE ladder SET settings = 'x'",
-    "another title": 'UPDATE ladder SET settings = REPLACE(settings, \'"title": ""\', \'"title": "x"\')',
     "a season's title": "UPDATE season SET title = 'won by a'",
-    "a season's beginning": "UPDATE season SET opened_at = opened_at + 1",
-    "a season's place": "UPDATE season SET position = 2",
     "a lost season": "DELETE FROM season",
     "a season that nobody opened": "INSERT INTO season (ladder, season, title, position, opened_at) "
     "VALUES (1, 2, 'x', 9, 5)",
     "a division": "UPDATE division SET division = division + 1 WHERE player = 1",
-    "whose division": "UPDATE division SET player = 9 WHERE player = 1",
 }
 
 
@@ -263,39 +231,8 @@ def test_names_that_are_not_those_of_the_ledger_are_damage_that_a_rebuild_leaves
     assert kept.verify("default").damage
 
 
-def exchange(service, *players):
-    """Exchange all names of two players, each of whom has been renamed once."""
-    names = [(name, f"{name}-new") for name in players]
-    ids = [f"(SELECT player FROM name WHERE name = '{old}')" for old, _ in names]
-    shown = "UPDATE player SET name = '{0}', folded = '{0}' WHERE player = (SELECT player FROM name WHERE name = '{0}')"
-    run_sql(
-        service,
-        f"UPDATE name SET player = {ids[0]} + {ids[1]} - player WHERE player IN ({', '.join(ids)})",
-        *(shown.format(new) for _, new in names),
-    )
-
-
-@pytest.fixture(params=[6, 10])
-def renamed(request, service, ladder):
-    """Two teams who met, were renamed, and met again; a fifth of them were reported with their old names then."""
-    names = [f"p{number:02}" for number in range(2 * request.param)]
-    service.record(team_match(1, (1, *names[::2]), (2, *names[1::2])))
-    for name in names:
-        service.rename(name, f"{name}-new")
-    mixed = [name if number % 5 == 3 else f"{name}-new" for number, name in enumerate(names)]
-    service.record(team_match(2, (1, *mixed[::2]), (2, *mixed[1::2])))
-    return service
-
-
-def test_names_that_were_exchanged_are_damage_however_many_names_lead_to_the_players(renamed):
-    assert renamed.verify("default").is_equal
-    exchange(renamed, "p00", "p01")
-    found = renamed.verify("default").damage
-    assert any("'m1' at position 2" in line and "other names" in line for line in found)
-
-
 @pytest.mark.parametrize("what", FOLLOWS)
-def test_what_follows_from_the_events_is_mended_by_a_whole_rebuild(kept, what):
+def test_a_full_rebuild_repairs_everything_derived_from_events(kept, what):
     before = ratings(kept)
     run_sql(kept, FOLLOWS[what])
     found = kept.verify("default")
@@ -348,35 +285,10 @@ def test_earlier_settings_put_back_differ_though_the_last_correction_is_denied_t
     assert kept.ladder("default").settings.title == "Late"
 
 
-SEASONS = {
-    "another end": "UPDATE season SET closed_at = closed_at + 1 WHERE season = 1",
-    "an end taken back": "UPDATE season SET closed_at = NULL WHERE season = 1",
-    "the last one lost": "DELETE FROM season WHERE season = 2",
-    "another title": "UPDATE season SET title = 'x' WHERE season = 2",
-}
-
-
-@pytest.mark.parametrize("what", SEASONS)
-def test_seasons_that_are_not_as_they_were_opened_are_mended_by_a_whole_rebuild(kept, clock, what):
-    clock.move(days=1)
-    kept.open_season("default", title="Winter")
-    before = kept.seasons("default")
-    assert kept.verify("default").is_equal
-    run_sql(kept, SEASONS[what])
-    assert kept.verify("default").differences == ("the seasons are not those of the events that opened them",)
-    kept.rebuild("default", whole=True)
-    assert kept.verify("default").is_equal
-    assert kept.seasons("default") == before
-
-
 FINALS = {
     "another rank": "UPDATE final SET rank = 3 - rank WHERE rank IN (1, 2)",
-    "another rating": "UPDATE final SET rating = rating + 0.5 WHERE player = 1",
-    "another division": "UPDATE final SET division = 'gold' WHERE player = 1",
-    "matches that were not": "UPDATE final SET matches = matches + 1 WHERE player = 1",
     "a lost one": "DELETE FROM final WHERE player = 1",
     "one more": "INSERT INTO final (ladder, season, player, rating, matches, completed) VALUES (1, 1, 9, 9.5, 1, 1)",
-    "all of them lost": "DELETE FROM final",
 }
 
 
@@ -398,7 +310,6 @@ def test_final_standings_that_are_not_those_of_the_seasons_end_are_damage(kept, 
 LOST = {
     "a generation": "DELETE FROM generation WHERE generation = 1",
     "its lines": "UPDATE event SET told = SUBSTR(told, 1, 9) WHERE position = 4",
-    "all of them": "UPDATE event SET told = NULL WHERE position = 4",
 }
 
 
@@ -426,19 +337,12 @@ def test_a_false_receipt_is_not_hidden_by_a_rebuild(kept):
     assert kept.verify("default").damage == found.damage
 
 
-def test_a_torn_state_is_told_to_who_records(kept):
+def test_a_recorder_is_told_about_a_torn_state(kept):
     run_sql(kept, FOLLOWS["a torn state"])
     with pytest.raises(StoreError, match="rebuild --whole"):
         kept.record(duel(9, "a", "b"))
     kept.rebuild("default", whole=True)
     assert kept.record(duel(9, "a", "b")).position == 10
-
-
-def test_other_ladders_are_not_concerned(kept):
-    kept.create_ladder("other", "elo", rules("elo"))
-    kept.record(duel(1, "a", "b", ladder="other"))
-    run_sql(kept, "UPDATE event SET played_at = 5 WHERE ladder = 1 AND position = 4")
-    assert kept.verify("other").is_equal
 
 
 @pytest.mark.parametrize("torn", ["told = x'00'", "told = NULL", "teams = x'00'", "players = NULL"])

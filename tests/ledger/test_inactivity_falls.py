@@ -56,19 +56,6 @@ def test_every_fall_stands_between_the_matches_around_it(service, clock, decayin
     assert amounts(service, "bob") == []  # below a newcomer's rating
 
 
-def test_a_fall_stops_at_the_floor_and_what_is_left_is_shown(service, clock, decaying):
-    service.record(duel(1, "ann", "bob"))
-    service.record(duel(2, "bob", "ann"))
-    service.record(duel(3, "ann", "bob"))
-    left = ratings(service)["ann"] - 1500
-    assert 10 < left < 20
-    on(clock, 31)
-    decaying.apply("default")
-    assert amounts(service) == [pytest.approx(left)]
-    assert falls(service)[0].text == f"−{left:.2f}, not playing".replace("0,", ",")
-    assert falls(service)[0].after == 1500
-
-
 def test_a_correction_moves_the_falls_and_a_season_ends_them(service, clock, decaying):
     for number in (1, 2, 3):
         service.record(duel(number, "ann", "bob"))

@@ -94,7 +94,7 @@ def test_a_ladder_changes_to_elo_and_back_and_has_learned_the_same(played):
     ("name", "value", "before"),
     [("performance", True, False), ("single", True, False), ("pooled", False, True), ("start", 1000.0, 1500.0)],
 )
-def test_what_the_present_records_do_not_fit_changes_from_the_first_match_on_only(played, name, value, before):
+def test_a_change_that_the_present_records_do_not_fit_starts_at_the_first_match(played, name, value, before):
     ratings = shown(played)
     refused = f"{name}={value} must rate from the start.*expected {name}={before} as before"
     with pytest.raises(InputError, match=refused):
@@ -118,17 +118,6 @@ def test_a_new_season_keeps_what_was_learned_of_the_ladder(played, reset):
     assert played.verify("default").is_equal
     played.rebuild("default", whole=True)
     assert played.verify("default").is_equal
-
-
-def test_a_starting_rating_begins_where_it_says_and_moves_from_there(service):
-    service.create_ladder("default", "even", rules("even"))
-    service.start_ratings("default", {"ann": 1800.0})
-    assert shown(service)["ann"] == 1800.0
-    service.record(Match("m", after(1), (Team.of("ann", place=2), Team.of("bob", place=1)), "default"))
-    now = shown(service)
-    assert 1500 < now["ann"] < 1800
-    assert now["bob"] > 1500
-    assert service.verify("default").is_equal
 
 
 def test_verify_reports_a_changed_record_of_the_ladder(played):

@@ -12,7 +12,7 @@ from evenmatch.ledger import event_rows, rating_rows
 from evenmatch.match import Appearance, Match, Team
 from evenmatch.operations.service import Service
 from evenmatch.standings.rules import StandingsRules
-from ledger.sample_matches import after, dump, everybody
+from ledger.sample_matches import after, everybody
 from reference.placement import SlowPlacement
 
 RULE = {"placement": "auto", "active_days": 365, "placement_bound": 6, "placement_most": 25}
@@ -171,26 +171,3 @@ def test_receipts_show_a_percentile_from_the_match_that_ends_placement(service):
                 assert (line.percentile is not None) == (line.change.player in now)
                 seen.add(line.percentile is not None)
     assert seen == {True, False}
-
-
-def test_a_damaged_move_and_a_damaged_sample_are_found(service):
-    made(service)
-    service.record_many("default", list(season(1, 100)))
-    with service.database.write() as store:
-        store.run("UPDATE state SET expected_move = 1.5 WHERE player = (SELECT player FROM name WHERE name = 'p7')")
-        store.run("UPDATE generation SET sample = NULL")
-    found = service.verify("default").differences
-    assert found == (
-        "player 'p7' has another state than a replay",
-        "the sample of ratings is not what a replay gives",
-    )
-    service.rebuild("default", whole=True)
-    assert service.verify("default").is_equal
-
-
-def test_nothing_else_is_written(service):
-    made(service)
-    service.record_many("default", list(season(1, 40)))
-    before = dump(service)
-    placed(service)
-    assert dump(service) == before

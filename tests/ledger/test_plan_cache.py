@@ -2,7 +2,6 @@
 
 import random
 from contextlib import contextmanager, suppress
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -23,10 +22,8 @@ from evenmatch.ledger.events import (
     SeasonOpened,
 )
 from evenmatch.ledger.plan import plan_of
-from evenmatch.ledger.plan_cache import MAX_LADDERS, PLANS_PER_LADDER, PlanCache
 from evenmatch.operations.service import Service
-from ledger.sample_matches import duel
-from ledger.test_damage import run_sql
+from ledger.sample_matches import duel, run_sql
 
 OWN_SYSTEM = Path(__file__).parents[2] / "docs" / "how-to" / "league_points.py"
 PLAYERS = ("ann", "bob", "cat", "dan", "eve")
@@ -165,7 +162,7 @@ LOST = (
 
 
 @pytest.mark.parametrize("change", LOST, ids=lambda change: change.kind)
-def test_what_was_rolled_back_is_in_no_plan(played_service, change):
+def test_a_rolled_back_correction_is_in_no_plan(played_service, change):
     before = content(plan_in(played_service))
     with rolled_back(played_service) as store:
         assert content(append(store, change)) != before
@@ -215,18 +212,3 @@ def test_a_correction_that_a_lost_server_had_and_its_successor_has_not_is_in_no_
     with pytest.raises(StoreError):
         plan_in(played_service)
     assert plan_in(played_service).void == {5}
-
-
-def test_few_plans_are_kept_of_the_ladders_that_were_read_last(played_service):
-    plan, cache = plan_in(played_service), PlanCache()
-    for ladder in range(MAX_LADDERS):
-        cache.add(ladder, plan)
-    assert cache.find(0, plan.upto) is plan
-    cache.add(MAX_LADDERS, plan)
-    assert cache.find(0, plan.upto) is plan
-    assert cache.find(1, plan.upto) is None
-    for upto in (4, 2, 3):
-        cache.add(5, replace(plan, upto=upto))
-    assert PLANS_PER_LADDER == 2
-    assert cache.find(5, 2) is None
-    assert [cache.find(5, upto).upto for upto in (3, 4, 9)] == [3, 4, 4]

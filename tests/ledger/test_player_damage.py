@@ -1,20 +1,13 @@
 """Players and names that somebody changed in the database behind the ledger's back are named by `verify`."""
 
 import pytest
-import sqlalchemy as sa
 
 from evenmatch import rules
 from evenmatch.corrections.corrections import Ban, Reinstate
 from evenmatch.errors import ConflictError
 from evenmatch.ledger import player_rows
 from evenmatch.ledger.database_check import check_database
-from ledger.sample_matches import duel
-
-
-def run_sql(service, *statements):
-    with service.database.write() as store:
-        for statement in statements:
-            store.connection.execute(sa.text(statement))
+from ledger.sample_matches import duel, run_sql
 
 
 def damage(service, ladder="default"):
@@ -109,11 +102,6 @@ def test_an_erased_player_who_is_reported_on_another_ladder_is_no_damage_there(k
     assert damage(kept, "other") == []
 
 
-def test_a_player_without_events_is_erased_without_one(kept):
-    kept.erase("queued")
-    assert damage(kept) == []
-
-
 @pytest.mark.parametrize(
     "use",
     [
@@ -193,22 +181,3 @@ def test_a_name_that_cannot_be_decoded_is_damage(kept):
     (line,) = check_database(kept.database).damage
     assert line.startswith(f"{kept.database.shown}: players and names cannot be read: ")
     assert "Could not decode to UTF-8 column 'name'" in line
-
-
-CORRECTED = {
-    "a started player": ("DELETE FROM player WHERE name = 'ann'", "is not in the table of players"),
-    "a merged one": (
-        "UPDATE player SET merged_into = NULL WHERE name = 'bea'",
-        "player 'bea' is merged into no player; the ledger says player #",
-    ),
-    "a renamed one": (f"UPDATE player SET merged_into = {of('a')} WHERE name = 'cathy'", "'cathy' is merged into"),
-    "a banned one": ("UPDATE player SET name = 'z' WHERE name = 'dan'", "is shown as 'z', which is none of their"),
-    "one whose ban is over": ("DELETE FROM name WHERE name = 'eve'", "no name leads to player 'eve'"),
-}
-
-
-@pytest.mark.parametrize("what", CORRECTED)
-def test_players_whom_only_corrections_name_are_compared_with_the_ledger(kept, what):
-    statement, told = CORRECTED[what]
-    run_sql(kept, statement)
-    assert any(told in line for line in kept.verify("default").damage)

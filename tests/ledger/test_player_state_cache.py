@@ -48,7 +48,7 @@ def check_replay(service, ladder="default"):
 
 
 @pytest.mark.usefixtures("ladder")
-def test_who_was_rated_is_not_read_again(service, seen_reads):
+def test_a_rated_player_is_not_read_again(service, seen_reads):
     for number, names in enumerate([("ann", "bob"), ("ann", "bob"), ("eve", "bob"), ("eve", "ann")], 1):
         seen_reads.clear()
         service.record(duel(number, *names))
@@ -82,7 +82,7 @@ def test_a_thread_that_has_the_ladder_sees_whole_states_while_another_one_keeps_
 
 
 @pytest.mark.usefixtures("ladder")
-def test_what_another_process_recorded_is_read_anew(service, other):
+def test_matches_recorded_by_another_process_are_read(service, other):
     rng = random.Random(5)
     names = ["ann", "bob", "eve", "joe", "kim"]
     for number in range(1, 40):
@@ -140,7 +140,7 @@ def test_a_new_name_is_told_at_once(request, service, who):
 
 @pytest.mark.usefixtures("ladder")
 @pytest.mark.parametrize("who", ["service", "other"])
-def test_two_who_became_one_are_rated_as_one(request, service, who):
+def test_merged_players_are_rated_as_one(request, service, who):
     for number, names in enumerate([("ann", "bob"), ("eve", "joe"), ("ann", "joe")], 1):
         service.record(duel(number, *names))
     request.getfixturevalue(who).merge("eve", "ann")
@@ -152,7 +152,7 @@ def test_two_who_became_one_are_rated_as_one(request, service, who):
 
 @pytest.mark.usefixtures("ladder")
 @pytest.mark.parametrize("who", ["service", "other"])
-def test_the_name_of_who_was_erased_is_a_newcomers(request, service, who):
+def test_the_name_of_an_erased_player_belongs_to_a_newcomer(request, service, who):
     service.record(duel(1, "ann", "bob"))
     request.getfixturevalue(who).erase("ann")
     receipt = service.record(duel(2, "ann", "bob"))
@@ -173,7 +173,7 @@ def test_the_name_of_who_was_erased_is_a_newcomers(request, service, who):
         lambda one: one.rebuild("default", whole=True),
     ],
 )
-def test_after_a_correction_states_are_read_anew(request, service, who, change):
+def test_states_are_read_again_after_a_correction(request, service, who, change):
     for number, names in enumerate([("ann", "bob"), ("bob", "eve"), ("eve", "zoe")], 1):
         service.record(duel(number, *names))
     change(request.getfixturevalue(who))
@@ -183,7 +183,7 @@ def test_after_a_correction_states_are_read_anew(request, service, who, change):
 
 
 @pytest.mark.usefixtures("ladder")
-def test_what_was_not_committed_is_not_remembered(service, monkeypatch):
+def test_uncommitted_changes_are_not_remembered(service, monkeypatch):
     service.record(duel(1, "ann", "bob"))
 
     def lost(*_):
@@ -204,8 +204,7 @@ def test_a_match_that_is_refused_among_others_leaves_them_right(service):
     service.record(duel(1, "ann", "bob"))
     service.rename("ann", "Anna")
     outcomes = service.record_many(
-        "default",
-        [duel(2, "ann", "bob"), duel(3, "ann", "x\0"), duel(4, "bob", "eve"), duel(5, "eve", "x")],
+        "default", [duel(2, "ann", "bob"), duel(3, "ann", "x\0"), duel(4, "bob", "eve"), duel(5, "eve", "x")]
     )
     assert [isinstance(one, InputError) for one in outcomes] == [False, True, False, False]
     check_replay(service)
@@ -217,16 +216,6 @@ def test_more_players_than_are_remembered_are_rated_as_well(service, monkeypatch
     for number in range(1, 12):
         service.record(duel(number, f"p{number % 5}", f"p{(number + 2) % 5}"))
     check_replay(service)
-
-
-@pytest.mark.usefixtures("ladder")
-def test_ladders_are_remembered_each_by_itself(service):
-    service.create_ladder("arena", "glicko2", rules("glicko2"))
-    for number in range(1, 6):
-        service.record(duel(number, "ann", "bob"))
-        service.record(duel(number, "bob", "ann", "arena"))
-    check_replay(service)
-    check_replay(service, "arena")
 
 
 @pytest.mark.usefixtures("ladder")
@@ -288,7 +277,7 @@ def prepared(service, number, *names):
         lambda one: one.change_rules("default", "glicko2", rules("glicko2")),
     ],
 )
-def test_what_was_read_ahead_and_changed_since_is_read_again(request, service, who, change):
+def test_states_that_changed_after_they_were_read_ahead_are_read_again(request, service, who, change):
     ready = prepared(service, 6, "ann", "new")
     change(request.getfixturevalue(who))
     service.recorder.write(ready)

@@ -62,18 +62,6 @@ def test_merged_players_are_one_who_played_all_matches_of_both_on_every_ladder(s
     assert all(service.verify(name).is_equal for name in ("default", "other"))
 
 
-def test_a_chain_of_merges_leads_to_the_last(service, ladder):
-    for one in (duel(1, "a", "x"), duel(2, "b", "x"), duel(3, "c", "x")):
-        service.record(one)
-    service.merge("a", "b")
-    service.merge("b", "c")
-    assert service.player("a") == service.player("c")
-    assert everybody(service)["c"].matches == 3
-    with pytest.raises(ConflictError, match="the same player"):
-        service.merge("a", "c")
-    assert service.verify("default").is_equal
-
-
 def test_players_who_met_are_not_merged_on_any_ladder(service, ladder):
     service.create_ladder("other", "elo", rules("elo"))
     for one in (duel(1, "a", "x"), duel(2, "b", "x"), duel(1, "a", "b", ladder="other")):
@@ -82,15 +70,6 @@ def test_players_who_met_are_not_merged_on_any_ladder(service, ladder):
     with pytest.raises(ConflictError, match="met in match 'm1' of ladder 'other'"):
         service.merge("a", "b")
     assert dump(service) == rows
-
-
-def test_a_banned_player_is_not_merged(service, ladder):
-    for one in (duel(1, "b", "x"), duel(2, "a", "x")):
-        service.record(one)
-    service.correct("default", Ban("a"))
-    for two in (("a", "b"), ("b", "a")):
-        with pytest.raises(ConflictError, match="'a' is banned"):
-            service.merge(*two)
 
 
 def test_players_begin_at_ratings_from_elsewhere_and_go_on_from_there(service, ladder):
@@ -111,7 +90,7 @@ def test_a_starting_rating_of_minus_zero_is_recorded_as_zero(service, ladder):
     assert service.verify("default").is_equal
 
 
-def test_starting_ratings_of_who_has_played_or_that_cannot_be_are_refused_whole(service, ladder):
+def test_starting_ratings_are_all_refused_if_one_is_impossible_or_its_player_has_played(service, ladder):
     service.record(duel(1, "ann", "bob"))
     service.rename("ann", "zoe")
     rows = dump(service)
@@ -217,20 +196,14 @@ def test_a_player_is_found_by_a_part_of_the_name_whatever_its_case_and_signs(ser
 
 
 FOUND_BY = [  # name, text that finds it
-    ("Ärger", "ärg"),
-    ("ΣΟΦΙΑ", "σοφ"),
     ("Иван", "иВА"),
     ("Quân Echo", "quan echo"),
-    ("Quân Echo", "QUÂN"),
     ("Qua\u0302n Echo", "quân e"),  # the mark as a character of its own
     ("Zoe", "zoë"),
-    ("Nguyễn Đỗ", "nguyen do"),
     ("Łukasz Żółć", "zolc"),
-    ("Bjørn Æsir", "bjorn aesir"),
     ("İSTANBUL", "istanbul"),
     ("Straße", "STRASSE"),
     ("Αλέξης", "αλεξησ"),
-    ("Ёлка", "елка"),
     ("한국", "한"),
     ("\u0308", "\u0308"),
 ]
@@ -244,12 +217,6 @@ def test_a_search_ignores_case_and_diacritics(service, ladder, name, text):
         assert names_found(service, text, few=few) == [name]
 
 
-def test_a_search_for_beginnings_ignores_case_and_diacritics(service, ladder):
-    service.record(team_match(1, (1, "Quân Echo"), (2, "Echo"), (3, "bob")))
-    assert names_found(service, "QUAN", inside=False) == ["Quân Echo"]
-    assert names_found(service, "ëcho", inside=False) == ["Echo"]
-
-
 def names_found(service, text, **how):
     """The names that a search on the ladder finds."""
     ladder = service.view("default").head.ladder
@@ -257,24 +224,12 @@ def names_found(service, text, **how):
         return [name for name, _ in player_rows.search(store, text, 9, ladder, **how)]
 
 
-def test_an_unknown_name_suggests_those_that_differ_in_diacritics(service, ladder):
-    service.record(duel(1, "Quân Echo", "bob"))
-    with pytest.raises(UnknownNameError, match="did you mean 'Quân Echo'"):
-        service.player("quan echo")
-
-
-def test_a_renamed_player_is_found_by_the_new_name_without_diacritics(service, ladder):
-    service.record(duel(1, "ann", "bob"))
-    service.rename("ann", "Ánna")
-    assert service.search("anna") == ["Ánna"]
-
-
 def test_a_folded_name_of_any_characters_fits_into_an_index():
     characters = [chr(code) for code in range(sys.maxunicode + 1) if not 0xD800 <= code < 0xE000]
     assert max(len(fold(character).encode()) for character in characters) * LONGEST < 2704
 
 
-@pytest.mark.parametrize("name", ["elo", "refund", "void", "default", "a", "Season 1", "match-voided", "1500.0"])
+@pytest.mark.parametrize("name", ["elo", "void", "a", "Season 1"])
 def test_a_name_that_the_ledger_uses_too_can_be_erased_without_harm(service, ladder, name):
     for number, pair in enumerate([("ann", name), ("bob", "ann"), (name, "bob"), ("eve", "bob")], 1):
         service.record(duel(number, *pair))
@@ -324,7 +279,7 @@ def test_a_merge_is_no_way_out_of_a_ban_nor_into_an_erased_player(service, ladde
             service.merge(*pair)
 
 
-def test_who_played_in_an_earlier_season_is_not_started_again(service, ladder):
+def test_a_player_of_an_earlier_season_gets_no_new_starting_rating(service, ladder):
     service.record(duel(1, "ann", "bob"))
     service.open_season("default", reset="full")
     with pytest.raises(InputError, match="'ann' has played"):
@@ -332,13 +287,6 @@ def test_who_played_in_an_earlier_season_is_not_started_again(service, ladder):
     assert service.start_ratings("default", {"zed": 1700.0}) == 1
     assert "zed" in ratings(service)
     assert ratings(service).get("ann", 1500.0) == 1500.0
-
-
-def test_a_rename_to_the_present_name_is_nothing(service, ladder):
-    service.record(duel(1, "ann", "bob"))
-    rows = dump(service)
-    assert not service.rename("ann", "ann")
-    assert dump(service) == rows
 
 
 def test_similar_names_are_looked_for_among_a_bounded_number(service, ladder):

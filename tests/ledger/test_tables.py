@@ -10,9 +10,6 @@ from evenmatch.corrections.corrections import Ban, Void
 from evenmatch.errors import BadRowsError
 from evenmatch.ladders import export
 from evenmatch.ledger import event_rows, rating_rows
-from evenmatch.ledger.plan_cache import PlanCache
-from evenmatch.ledger.postgres_store import PostgresStore
-from evenmatch.ledger.sqlite_store import SqliteStore
 from evenmatch.recording import imports
 from evenmatch.tables.files import write_arrow
 from ledger.sample_matches import after, duel, dump, everybody, positions, ratings, team_match
@@ -118,16 +115,6 @@ def test_an_import_that_cannot_be_rated_adds_nothing(service):
     assert service.verify("default").is_equal
 
 
-def test_an_import_of_older_matches_counts_them_as_ended_after_what_is_there(clock, service):
-    service.create_ladder("default", "glicko", rules("glicko", c=60.0))
-    clock.move(days=60)
-    service.record(duel(500, "a", "b"))
-    service.import_matches("default", from_matches([duel(2, "b", "a"), duel(1, "b", "a")]))
-    late = [duel(500, "a", "b"), *(team_match(at, (1, "b"), (2, "a"), at=500) for at in (1, 2))]
-    wanted = rate(from_matches(late), rules("glicko", c=60.0))
-    assert ratings(service) == dict(zip(wanted.matches.player_names, wanted.state["rating"].tolist(), strict=True))
-
-
 @pytest.fixture
 def corrected(service, ladder, clock):
     """A season with a late report, guests, unrated and void matches, a refund, and a rename."""
@@ -145,7 +132,7 @@ def corrected(service, ladder, clock):
 
 
 @pytest.mark.parametrize("suffix", [".csv", ".parquet", ".jsonl"])
-def test_what_counts_is_exported_so_that_rate_makes_the_same_ratings(corrected, tmp_path, suffix):
+def test_rating_the_exported_matches_gives_the_same_ratings(corrected, tmp_path, suffix):
     file = tmp_path / f"counted{suffix}"
     write_arrow(exported(corrected, export.match_tables, counted=True), file)
     made = rate(evenmatch.read(file), rules("elo"))
@@ -230,39 +217,3 @@ def test_the_journal_and_a_players_matches_tell_how_they_are_rated_now(corrected
     assert [row["match_id"] for row in rows] == ["m2000", "m7", "m6", "m5"]
     assert [row["rated"] for row in rows] == [True, False, True, True]
     assert rows[0]["after"] == now["zoe"].rating
-
-
-@pytest.mark.parametrize("values", [[], ()])
-def test_nothing_is_among_no_values_whatever_they_would_be(service, ladder, values):
-    service.record(duel(1, "a", "b"))
-    with service.database.read() as store:
-        for column in ("name", "player"):
-            sql = f"SELECT player FROM player WHERE player > ? AND {column} IN ({{}})"
-            assert store.among(sql, (0,), values) == []
-
-
-def test_names_in_corrections_are_asked_for_once(corrected, monkeypatch):
-    asked, kind = [], SqliteStore if corrected.database.is_sqlite else PostgresStore
-    among = kind.among
-    monkeypatch.setattr(kind, "among", lambda *arguments: asked.append(arguments) or among(*arguments))
-    with corrected.database.read() as store:
-        rows = export.correction_rows(store, store.head("default"))
-    assert len(asked) == 1
-    told = [(row["kind"], row.get("player"), row.get("rule")) for row in rows]
-    assert told == [
-        ("rules-changed", None, None),
-        ("match-voided", None, None),
-        ("player-banned", "p3", "refund"),
-        ("player-banned", "p4", "void"),
-        ("player-renamed", "zoe", None),
-    ]
-
-
-def test_a_table_of_ratings_reads_the_corrections_once(corrected, monkeypatch):
-    view, asked, read = corrected.view("default"), [], event_rows.read_corrections
-    corrected.database.plans = PlanCache()  # as in a process that has just begun
-    monkeypatch.setattr(event_rows, "read_corrections", lambda *what, **more: asked.append(what) or read(*what, **more))
-    with corrected.database.read() as store:
-        table = export.rating_table(store, view)
-    assert len(asked) == 1
-    assert set(table["player"].to_pylist()) == set(ratings(corrected))

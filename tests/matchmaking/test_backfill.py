@@ -49,13 +49,13 @@ COMING = [({"within": 5.0, "loose": False}, True), ({"within": 2.0}, False), ({"
 
 
 @pytest.mark.parametrize(("wish", "expected"), COMING)
-def test_the_window_of_who_comes_is_that_of_now(wish, expected):
+def test_the_window_of_a_joining_player_is_the_current_one(wish, expected):
     one = opening((inside(10, 55, **STRICT),), (inside(11, 53, **STRICT),), seats=(0, 1))
     assert filled(one, solo(1, 50, **wish)) == (((), (1,)) if expected else None)
 
 
 @pytest.mark.parametrize(("older", "younger"), [(5.0, 5.0), (5.0, 20.0), (20.0, 5.0)])
-def test_who_comes_and_who_comes_after_must_fit_each_other_too(older, younger):
+def test_players_who_join_one_after_another_must_fit_each_other_too(older, younger):
     """Both fit 50; the older, at 46, goes first, and 54 and 46 are 8 apart: one of them does not want that."""
     one = opening((inside(10, 50, **STRICT),), (), seats=(1, 2))
     tickets = [
@@ -109,12 +109,8 @@ LIMITS = [
 
 
 @pytest.mark.parametrize(("rating", "most", "expected"), LIMITS)
-def test_nobody_comes_who_would_push_the_odds_beyond_the_limit(rating, most, expected):
-    one = opening(
-        (inside(10, 50, **STRICT), inside(11, 50, **STRICT)),
-        (inside(12, 50, **STRICT),),
-        seats=(0, 1),
-    )
+def test_nobody_joins_who_would_push_the_odds_beyond_the_limit(rating, most, expected):
+    one = opening((inside(10, 50, **STRICT), inside(11, 50, **STRICT)), (inside(12, 50, **STRICT),), seats=(0, 1))
     assert filled(one, solo(1, 50, rating=float(rating)), max_odds=most) == (((), (1,)) if expected else None)
 
 
@@ -133,14 +129,14 @@ CAPS = [(1400, 1600, 1500, 200, True), (1400, 1600, 1601, 200, False), (1400, 16
 
 
 @pytest.mark.parametrize(("low", "high", "rating", "most", "expected"), CAPS)
-def test_the_cap_on_ratings_holds_with_who_comes(low, high, rating, most, expected):
+def test_the_cap_on_ratings_also_covers_the_player_who_joins(low, high, rating, most, expected):
     one = opening(
         (inside(10, 50, rating=float(low), **STRICT),), (inside(11, 50, rating=float(high), **STRICT),), seats=(1, 0)
     )
     assert (filled(one, solo(1, 50, rating=float(rating)), max_rating_spread=most) is not None) == expected
 
 
-def test_avoid_lists_hold_in_both_directions_and_between_those_who_come():
+def test_avoid_lists_hold_in_both_directions_and_between_players_who_join():
     one = opening((inside(10, 50, avoid=(1,), **STRICT),), (inside(11, 50, **STRICT),), seats=(1, 1))
     assert filled(one, solo(1, 50)) is None
     assert filled(one, solo(2, 50, avoid=(11,))) is None
@@ -194,7 +190,7 @@ PLACES = [
 
 
 @pytest.mark.parametrize(("region", "ping", "most", "expected"), PLACES)
-def test_who_comes_can_play_where_the_match_is(region, ping, most, expected):
+def test_a_player_who_joins_can_play_in_the_region_of_the_match(region, ping, most, expected):
     one = opening((inside(10, 50),), (inside(11, 50),), seats=(1, 0), region=region)
     tickets = [solo(1, 50, ping=ping), solo(2, 90, ping={"eu": 1.0})]
     assert filled(one, *tickets, max_ping=most) == (((1,), ()) if expected else None)
@@ -221,14 +217,14 @@ def test_openings_are_served_by_number_and_nobody_comes_twice():
     assert backfill([], queue, NOW, plain_policy(team_size=2)) == []
 
 
-def test_who_plays_already_or_is_given_up_does_not_come():
+def test_players_in_a_match_or_given_up_do_not_join():
     one = opening((inside(10, 50, **STRICT),), (inside(11, 50, **STRICT),), seats=(1, 1))
     assert filled(one, party(1, [50], players=[10])) is None
     assert filled(one, solo(1, 50, waited=100), max_wait=100) is None
     assert filled(one, solo(1, 50, waited=99), max_wait=100) is not None
 
 
-def test_a_ticket_may_bear_the_number_of_one_who_plays():
+def test_a_ticket_may_have_the_number_of_a_playing_ticket():
     """Numbers are free again once a match has begun."""
     one = opening((inside(10, 50, **STRICT),), (inside(11, 50, **STRICT),), seats=(1, 1))
     queued = party(10, [50], players=[77])

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from evenmatch.errors import InputError
 from evenmatch.matchmaking import Member, Met, Queue, Ticket, Tickets, propose
 from evenmatch.matchmaking.tickets import FOREVER
-from matchmaking.sample_tickets import NOW, SECOND, matched_tickets, party, plain_policy, proposed, queue_of, solo
+from matchmaking.sample_tickets import NOW, SECOND, party, plain_policy, queue_of, solo
 
 
 def ticket_values(told: Tickets) -> dict[int, tuple]:
@@ -171,7 +171,7 @@ def test_a_queue_that_stays_small_takes_no_more_room_however_many_come_and_go():
     assert queue.tickets["id"][queue.order()].tolist() == list(range(980, 1000))
 
 
-def test_what_is_told_can_join_another_queue_and_says_the_same_there():
+def test_a_ticket_read_from_one_queue_is_the_same_in_another():
     draw = np.random.default_rng(5)
     tickets = [drawn(draw, number) for number in range(60)]
     first, other = queue_of(*tickets), Queue()
@@ -183,16 +183,7 @@ def test_what_is_told_can_join_another_queue_and_says_the_same_there():
     agree(other, {ticket.id: ticket for ticket in tickets})
 
 
-def test_told_gives_the_tickets_in_the_order_asked_for():
-    queue = queue_of(solo(1, 10), party(2, [20, 30]), solo(3, 40))
-    told = queue.tickets_of((3, 2))
-    assert told.id.tolist() == [3, 2]
-    assert told.player.tolist() == [3, 200, 201]
-    assert queue.ids == [1, 2, 3]
-    assert queue.tickets_of(()).id.tolist() == []
-
-
-def test_who_waits_already_is_refused_and_nothing_changes():
+def test_a_waiting_player_is_refused_and_nothing_changes():
     queue = queue_of(solo(1, 10), party(2, [20, 30], avoid=(7,), ping={"eu": 20.0}))
     before = ticket_values(queue.tickets_of(queue.ids))
     cases = [
@@ -263,17 +254,6 @@ def test_regions_that_one_ticket_alone_names_give_way_to_those_of_others(settles
     queue.leave_all([3, 7, 8])
     found = {(match.region, *sorted(match.tickets)) for match in propose(queue, NOW, plain_policy())}
     assert found == {("eu", 1, 2), ("asia", 5, 6)}
-
-
-def test_wrong_columns_are_refused_before_anything_changes():
-    queue = queue_of(solo(1, 50))
-    wrong = Tickets.solo(
-        *(np.array([2, 3]), np.array([NOW, NOW]), np.array([2, 3]), np.array([5.0, 101.0])),
-        *(np.array([1.0, 1.0]), np.array([1.0, 1.0]), np.array([True, True])),
-    )
-    with pytest.raises(InputError, match="player 3: percentile is 101"):
-        queue.join_all(wrong)
-    assert queue.ids == [1]
 
 
 def test_leaving_is_refused_where_one_does_not_wait_and_nothing_changes():
@@ -359,18 +339,6 @@ def test_every_member_of_a_party_arrives_and_who_comes_back_does_not():
     assert np.array_equal(queue.arrivals_a_second(NOW), before)
 
 
-def test_an_empty_queue_has_no_arrivals_no_order_and_no_matches():
-    queue = Queue()
-    assert queue.arrivals_a_second(NOW).tolist() == [0.0] * 100
-    assert queue.order().tolist() == []
-    assert queue.ids == []
-    assert 1 not in queue
-    assert queue.ticket_of(1) is None
-    found = propose(queue, NOW, plain_policy())
-    assert len(found) == 0
-    assert found.expired.tolist() == []
-
-
 def test_a_region_that_is_learned_later_is_none_of_those_who_wait_already():
     queue = queue_of(solo(1, 50, ping={"us": 30.0}))
     queue.join(solo(2, 50, ping={"asia": 10.0}))
@@ -395,75 +363,3 @@ def test_a_slot_that_was_left_keeps_nothing_of_its_regions():
     told = ticket_values(queue.tickets_of(queue.ids))
     assert [told[at][9] for at in (100, 101)] == [None, {"us": 20.0}]
     assert {match.region for match in propose(queue, NOW, plain_policy())} <= {"us", None}
-
-
-def test_who_told_no_region_plays_with_everybody_and_with_each_other():
-    anywhere = [solo(1, 50), solo(2, 50)]
-    found = proposed(anywhere, plain_policy())[0]
-    assert (found.region, found.ping) == (None, 0.0)
-    found = proposed([solo(1, 50), solo(2, 50, ping={"us": 33.0})], plain_policy())[0]
-    assert (found.region, found.ping) == ("us", 33.0)
-    assert matched_tickets([solo(1, 50, ping={"eu": 20.0}), solo(2, 50, ping={"us": 33.0})], plain_policy()) == []
-
-
-def test_the_order_of_joining_and_who_was_there_before_change_no_match():
-    """One who plays anywhere, and two of whom each knows another region: whoever joined first, the same two meet."""
-    anywhere, eu, asia = (
-        solo(1, 50, waited=3),
-        solo(2, 50, waited=2, ping={"eu": 20.0}),
-        solo(3, 50, waited=1, ping={"asia": 20.0}),
-    )
-    orders = [(anywhere, eu, asia), (eu, anywhere, asia), (eu, asia, anywhere), (asia, eu, anywhere)]
-    assert len({str(matched_tickets(order, plain_policy())) for order in orders}) == 1
-
-
-@pytest.mark.parametrize("left_first", [True, False])
-def test_a_region_of_somebody_who_left_changes_no_match(left_first):
-    tickets = [
-        solo(1, 50, waited=3),
-        solo(2, 50, waited=2, ping={"eu": 20.0}),
-        solo(3, 50.1, waited=1, ping={"eu": 20.0}),
-    ]
-    queue = Queue()
-    if left_first:
-        queue.join(solo(9, 99, ping={"asia": 20.0}))
-    for ticket in tickets:
-        queue.join(ticket)
-    if not left_first:
-        queue.join(solo(9, 99, ping={"asia": 20.0}))
-    queue.leave(9)
-    assert [sorted(match.tickets) for match in propose(queue, NOW, plain_policy())] == matched_tickets(
-        tickets, plain_policy()
-    )
-
-
-def test_who_joins_one_by_one_and_leaves_again_leaves_what_a_dictionary_holds():
-    """Single and bulk, in turn, with parties, across growth and pools that are given up."""
-    rng, queue, model, number = np.random.default_rng(8), Queue(), {}, 0
-    for _ in range(400):
-        kind = rng.integers(0, 4)
-        fresh = []
-        for _ in range(int(rng.integers(1, 9))):
-            number += 1
-            fresh.append(party(number, rng.uniform(0, 100, int(rng.integers(1, 7))).round(2).tolist()))
-        some = rng.permutation(sorted(model))[: int(rng.integers(0, 12))].tolist()
-        if kind == 0:
-            for ticket in fresh:
-                queue.join(ticket, arriving=bool(ticket.id % 2))
-        elif kind == 1:
-            queue.join_all(Tickets.of(fresh))
-        elif kind == 2:
-            for ticket in some:
-                queue.leave(ticket)
-        else:
-            queue.leave_all(some)
-        if kind < 2:
-            model |= {ticket.id: ticket for ticket in fresh}
-        else:
-            model = {one: ticket for one, ticket in model.items() if one not in some}
-        if rng.random() < 0.3:
-            told, expected = queue.tickets_of(sorted(model)), Tickets.of([model[one] for one in sorted(model)])
-            for name in ("id", "queued", "start", "player", "percentile", "rating"):
-                assert getattr(told, name).tolist() == getattr(expected, name).tolist()
-    assert queue.ids == sorted(model)
-    assert queue.players == sum(len(ticket.members) for ticket in model.values())

@@ -41,16 +41,7 @@ def test_a_match_begins_when_all_its_players_have_accepted():
     all_queues.join({"duel": party(9, [50], players=[2])})
 
 
-def test_every_member_of_a_party_is_asked():
-    all_queues = made_queues(teams=TEAMS)
-    all_queues.join({"teams": party(1, [50, 50])})
-    all_queues.join({"teams": party(2, [50, 50])})
-    (offer,) = all_queues.tick(NOW).offers
-    assert [all_queues.accept(player) for player in (100, 200, 101)] == [None, None, None]
-    assert all_queues.accept(201) == offer
-
-
-def test_who_declines_is_gone_and_the_others_wait_again_with_their_age():
+def test_a_player_who_declines_leaves_and_the_others_keep_their_waiting_time():
     all_queues, offer = pair_asked()
     all_queues.accept(1)
     assert all_queues.decline(2) == offer
@@ -62,17 +53,6 @@ def test_who_declines_is_gone_and_the_others_wait_again_with_their_age():
     assert (again.id, sorted(again.proposal.tickets), again.proposal.waited) == (2, [1, 3], 8)
     assert all_queues.accept(3) is None  # that the first accepted before counts no more
     assert all_queues.accept(1) == again
-
-
-def test_one_member_who_declines_takes_the_party_out():
-    all_queues = made_queues(teams=TEAMS)
-    all_queues.join({"teams": party(1, [50, 50])})
-    all_queues.join({"teams": party(2, [50, 50])})
-    all_queues.tick(NOW)
-    all_queues.accept(100)
-    all_queues.decline(101)
-    assert waiting_tickets(all_queues) == {"teams": [2]}
-    all_queues.join({"teams": party(1, [50, 50])})
 
 
 def test_an_offer_lapses_at_its_deadline_and_takes_out_who_said_nothing():
@@ -100,7 +80,7 @@ def test_a_party_in_which_one_said_nothing_is_taken_out_whole():
     assert waiting_tickets(all_queues) == {"teams": [2]}
 
 
-def test_who_waits_again_when_an_offer_lapses_can_be_asked_in_the_same_tick():
+def test_players_who_wait_again_after_a_lapsed_offer_can_be_asked_in_the_same_tick():
     all_queues, _ = pair_asked()
     all_queues.accept(1)
     all_queues.join({"duel": solo(3, 50)})
@@ -144,7 +124,7 @@ def test_leaving_while_asked_is_declining():
         all_queues.leave(1)
 
 
-def test_who_is_given_up_leaves_all_queues():
+def test_a_ticket_given_up_leaves_all_queues():
     all_queues = made_queues(duel=plain_policy(max_wait=60), teams=TEAMS)
     old = solo(1, 50, waited=60)
     all_queues.join({"duel": old, "teams": old})
@@ -156,7 +136,7 @@ def test_who_is_given_up_leaves_all_queues():
     assert all_queues.tick(NOW + SECOND).expired == (2,)
 
 
-def test_what_cannot_join_is_refused_and_nothing_changes():
+def test_an_impossible_join_is_refused_and_nothing_changes():
     all_queues = made_queues(duel=DUEL, teams=TEAMS)
     all_queues.join({"duel": solo(1, 50), "teams": solo(1, 50)})
     cases = [
@@ -191,7 +171,7 @@ def test_a_queue_that_refuses_keeps_the_ticket_out_of_the_others_too():
     all_queues.join({"duel": solo(2, 50)})
 
 
-def test_who_is_asked_can_neither_join_again_nor_be_joined():
+def test_an_asked_player_can_neither_join_again_nor_be_joined():
     all_queues, _ = pair_asked()
     for ticket, named in (
         (solo(1, 50), "ticket 1 is already waiting"),
@@ -201,7 +181,7 @@ def test_who_is_asked_can_neither_join_again_nor_be_joined():
             all_queues.join({"duel": ticket})
 
 
-def test_answers_of_those_who_are_not_asked_are_refused():
+def test_answers_of_players_who_are_not_asked_are_refused():
     all_queues, _ = pair_asked()
     all_queues.join({"duel": solo(3, 90)})
     for player in (3, 77):
@@ -209,38 +189,3 @@ def test_answers_of_those_who_are_not_asked_are_refused():
             with pytest.raises(InputError, match=f"player {player} has no open offer; expected a player with one"):
                 call(player)
     assert len(all_queues.offers) == 1
-
-
-def test_queues_need_a_policy():
-    with pytest.raises(InputError, match="no queue is given; expected at least one policy"):
-        Queues({})
-
-
-def test_offers_go_on_independently():
-    all_queues = made_queues()
-    for at in range(6):
-        all_queues.join({"duel": solo(at, 10 + 20 * (at // 2))})
-    first, second, third = all_queues.tick(NOW).offers
-    assert [sorted(offer.proposal.tickets) for offer in (first, second, third)] == [[0, 1], [2, 3], [4, 5]]
-    all_queues.decline(2)
-    assert all_queues.offers == (first, third)
-    all_queues.accept(4)
-    all_queues.accept(0)
-    assert all_queues.accept(1) == first
-    assert all_queues.offers == (third,)
-    assert waiting_tickets(all_queues) == {"duel": [3]}
-
-
-def test_a_tick_at_an_earlier_moment_does_no_harm():
-    all_queues, offer = pair_asked()
-    assert all_queues.tick(NOW - 3600 * SECOND).lapsed == ()
-    assert all_queues.offers == (offer,)
-    all_queues.accept(1)
-    assert all_queues.accept(2) == offer
-
-
-def test_who_comes_back_is_no_new_arrival():
-    all_queues, _ = pair_asked()
-    before = all_queues.queues["duel"].arrivals_a_second(NOW).sum()
-    all_queues.decline(2)
-    assert all_queues.queues["duel"].arrivals_a_second(NOW).sum() == before > 0

@@ -11,8 +11,6 @@ from evenmatch.matchmaking import Member, Met, Ticket, Tickets
 from evenmatch.matchmaking.tickets import FOREVER
 from matchmaking.sample_tickets import NOW, party, solo
 
-LARGEST = 2**62 - 1
-
 
 def member(player=7, **told):
     return Member(**{"player": player, "percentile": 50.0, "rating": 1500.0} | told)
@@ -20,29 +18,17 @@ def member(player=7, **told):
 
 # What a member may not be told with, and what the message names
 BAD_MEMBERS = [
-    ({"percentile": -0.001}, "percentile is -0.001", "from 0 to 100"),
     ({"percentile": 100.001}, "percentile is 100.001", "from 0 to 100"),
     ({"percentile": math.nan}, "percentile is nan", "from 0 to 100"),
-    ({"percentile": "50"}, "percentile is '50'", "from 0 to 100"),
     ({"percentile": True}, "percentile is True", "from 0 to 100"),
-    ({"percentile": None}, "percentile is None", "from 0 to 100"),
     ({"percentile": 10**400}, "percentile is 1000", "from 0 to 100"),
     ({"rating": math.inf}, "rating is inf", "from -1e"),
-    ({"rating": math.nan}, "rating is nan", "from -1e"),
-    ({"rating": "1500"}, "rating is '1500'", "from -1e"),
     ({"within": -1}, "within is -1", "from 0 to 100"),
-    ({"within": 101}, "within is 101", "from 0 to 100"),
     ({"deviation": -1e-9}, "deviation is -1e-09", "from 0 to 100"),
-    ({"deviation": math.inf}, "deviation is inf", "from 0 to 100"),
     ({"max_ping": -1}, "max_ping is -1", "from 0 upwards"),
-    ({"max_ping": math.nan}, "max_ping is nan", "from 0 upwards"),
     ({"ping": {"eu": -1}}, "ping to 'eu' is -1", "from 0 to 1e+09"),
-    ({"ping": {"eu": 20, "us": math.inf}}, "ping to 'us' is inf", "from 0 to 1e+09"),
-    ({"ping": {"eu": None}}, "ping to 'eu' is None", "from 0 to 1e+09"),
     ({"avoid": (7,)}, "avoids or met themselves", "other players"),
-    ({"met": (Met(7, NOW),)}, "avoids or met themselves", "other players"),
     ({"avoid": (-1,)}, "=-1", "whole number from 0"),
-    ({"avoid": ("ann",)}, "='ann'", "whole number from 0"),
     ({"met": (Met(2**62, NOW),)}, str(2**62), "whole number from 0"),
 ]
 
@@ -66,23 +52,6 @@ def test_numbers_of_players_and_tickets_and_times_are_whole_and_fit_a_column(num
     ):
         with pytest.raises(InputError, match="a whole number from 0 to 2"):
             make()
-
-
-def test_the_least_and_the_most_are_accepted():
-    for told in (
-        {"percentile": 0},
-        {"percentile": 100},
-        {"within": 0},
-        {"within": 100},
-        {"deviation": 100},
-        {"max_ping": 0},
-        {"max_ping": math.inf},
-        {"ping": {"eu": 0}},
-        {"avoid": (LARGEST,), "met": (Met(0, 0),)},
-    ):
-        member(**told)
-    assert Ticket(id=LARGEST, queued=0, members=(member(LARGEST),)).id == LARGEST
-    assert Ticket(id=np.int64(3), queued=np.int64(4), members=(member(np.int64(5)),)).id == 3
 
 
 def test_a_ticket_is_refused_by_what_is_wrong():
@@ -172,14 +141,6 @@ def test_columns_hold_what_the_tickets_say():
     assert told.met.tolist() == [FOREVER, FOREVER, 99]
 
 
-def test_columns_of_no_tickets_are_empty():
-    told = Tickets.of(())
-    assert len(told) == 0
-    assert told.start.tolist() == [0]
-    assert told.ping.shape == (0, 0)
-    told.check()
-
-
 def test_columns_made_at_once_are_those_of_the_tickets_one_by_one():
     tickets = [solo(4, 20.0, rating=3.0, within=5.0, loose=False), party(2, [30.0, 40.0], within=1.0)]
     slow = Tickets.of(tickets)
@@ -213,24 +174,16 @@ def ticket_columns(**changed):
 
 # Columns that are wrong, and what the message names
 BAD_COLUMNS = [
-    ({"percentile": np.array([1.0, 101.0, 3.0])}, "player 12: percentile is 101"),
     ({"percentile": np.array([1.0, 2.0, np.nan])}, "player 13: percentile is nan"),
     ({"rating": np.array([np.inf, 2.0, 3.0])}, "player 11: rating is inf"),
     ({"within": np.array([1.0, -2.0, 3.0])}, "player 12: within is -2"),
-    ({"within": np.array([1.0, 2.0])}, "within has 2 values; expected 3"),
-    ({"loose": np.array([True])}, "loose has 1 values; expected 3"),
     ({"start": np.array([0, 0, 3])}, "ticket 1 has 0 members"),
-    ({"start": np.array([0, 2, 2])}, "start must rise from 0"),
-    ({"start": np.array([1, 2, 3])}, "start must rise from 0"),
-    ({"start": np.array([0, 3])}, "start must rise from 0 to 3 in 2 steps"),
     ({"id": np.array([1, -2])}, "ticket -2: expected a whole number"),
     ({"player": np.array([11, 12, 2**62])}, "player 4611686018427387904: expected a whole number"),
     ({"named_start": np.array([0, 1, 70]), "named": np.array([5]), "met": np.array([5])}, "named_start must rise"),
-    ({"named_start": np.array([0, 1, 1]), "named": np.array([5]), "met": np.array([], np.int64)}, "met has 0 values"),
     ({"ping": np.array([[1.0], [-2.0]]), "region_names": ("eu",)}, "ticket 2 has a ping below 0"),
     ({"ping": np.array([[1.0], [2.0]])}, "a column for each of 0 regions"),
     ({"roles": np.array([0, 4, 0], np.uint64), "role_names": ("guard", "healer")}, "roles has a bit without a name"),
-    ({"queued": np.array([NOW])}, "queued has 1 values; expected 2"),
 ]
 
 
@@ -239,13 +192,3 @@ def test_wrong_columns_are_refused_by_the_first_player_or_ticket(changed, named)
     ticket_columns().check()
     with pytest.raises(InputError, match=named):
         ticket_columns(**changed).check()
-
-
-def test_a_party_of_51_in_columns_is_refused():
-    members = np.arange(51)
-    many = Tickets.plain(
-        *(np.array([5]), np.array([NOW]), np.array([0, 51]), members, members * 1.0, members * 1.0, members * 1.0),
-        members < 9,
-    )
-    with pytest.raises(InputError, match="ticket 5 has 51 members; expected 1 to 50"):
-        many.check()

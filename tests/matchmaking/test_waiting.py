@@ -6,7 +6,6 @@ from statistics import NormalDist
 import numpy as np
 import pytest
 
-from evenmatch.errors import InputError
 from evenmatch.matchmaking import Met, Policy, Queue, Tickets, propose, why
 from evenmatch.matchmaking.waiting import remember, rounded_wait
 from evenmatch.policy import INFINITE
@@ -36,11 +35,6 @@ def test_a_loose_ticket_is_told_when_its_window_widens(waited, window, widens_in
     one = explain_waiting(solo(1, 50, waited=waited))
     assert (one.waited, one.window, one.widens_in, one.widens_to) == (max(waited, 0), window, widens_in, widens_to)
     assert not one.strict
-
-
-def test_steps_that_change_nothing_for_a_wide_filter_are_passed_over():
-    one = explain_waiting(solo(1, 50, within=15.0))
-    assert (one.window, one.widens_in, one.widens_to) == ((35, 65), 60, (30, 70))
 
 
 def test_a_party_widens_where_one_member_does():
@@ -98,7 +92,7 @@ def test_within_counts_players_who_could_be_in_a_match_with_it_now():
     assert avoiding.within == 1 + 1 + 1
 
 
-def test_who_cannot_be_matched_at_all_is_told_why():
+def test_a_player_who_cannot_be_matched_is_told_why():
     large = explain_waiting(party(1, [50, 50, 50]), policy=plain_policy(team_size=2))
     assert large.sentences == ["a party of 3 is larger than a team of 2"]
     assert (large.within, large.estimate, large.widens_in) == (0, None, None)
@@ -130,22 +124,6 @@ def test_where_nobody_came_near_there_is_no_estimate():
     one = why(1, queue, NOW, plain_policy())
     assert one.estimate is None
     assert "no estimate" in one.sentences[-1]
-
-
-def test_a_ticket_that_does_not_wait_is_refused():
-    with pytest.raises(InputError, match="ticket 7 is not waiting here"):
-        why(7, queue_of(solo(1, 50)), NOW, plain_policy())
-
-
-def test_asking_changes_nothing():
-    queue = queue_of(solo(1, 50), solo(2, 51))
-    before = [column.copy() for column in vars(queue.tickets_of(queue.ids)).values() if isinstance(column, np.ndarray)]
-    asked = [why(1, queue, NOW, plain_policy()) for _ in range(2)]
-    assert asked[0] == asked[1]
-    after = [column for column in vars(queue.tickets_of(queue.ids)).values() if isinstance(column, np.ndarray)]
-    assert all(
-        np.array_equal(one, other, equal_nan=one.dtype.kind == "f") for one, other in zip(before, after, strict=True)
-    )
 
 
 # The rival's rating, waits of the two, options of the policy, and seconds until the policy lets them meet (None: never)
@@ -204,18 +182,7 @@ def test_an_estimate_shrinks_as_the_ticket_waits_as_more_arrive_and_as_seats_fil
 
 
 # Seconds, and what players read
-ROUNDED = [
-    (0.2, "1 s"),
-    (7.4, "7 s"),
-    (20, "20 s"),
-    (23, "25 s"),
-    (58, "60 s"),
-    (64, "60 s"),
-    (136, "140 s"),
-    (294, "290 s"),
-    (299, "5 min"),
-    (1000, "17 min"),
-]
+ROUNDED = [(0.2, "1 s"), (20, "20 s"), (23, "25 s"), (136, "140 s"), (299, "5 min"), (1000, "17 min")]
 
 
 @pytest.mark.parametrize(("seconds", "words"), ROUNDED)

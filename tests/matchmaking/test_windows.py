@@ -32,30 +32,18 @@ def window(ticket, policy=None):
 # Members (percentile, within, loose or strict), seconds waited, the window
 WINDOWS = [
     ([(50, 2, LOOSE)], 0, (48, 52)),
-    ([(50, 2, LOOSE)], 15 - JUST, (48, 52)),
     ([(50, 2, LOOSE)], 15, (45, 55)),
-    ([(50, 2, LOOSE)], 30 - JUST, (45, 55)),
     ([(50, 2, LOOSE)], 30, (40, 60)),
-    ([(50, 2, LOOSE)], 60 - JUST, (40, 60)),
     ([(50, 2, LOOSE)], 60, (30, 70)),
-    ([(50, 2, LOOSE)], 120 - JUST, (30, 70)),
-    ([(50, 2, LOOSE)], 120, (10, 90)),
-    ([(50, 2, LOOSE)], 240 - JUST, (10, 90)),
     ([(50, 2, LOOSE)], 240, (-50, 150)),
-    ([(50, 2, LOOSE)], 1e8, (-50, 150)),
     ([(50, 2, LOOSE)], -100, (48, 52)),  # the clock stands before the ticket began to wait
     ([(3, 2, LOOSE)], 15, (-2, 8)),  # beyond the ends: nothing is moved inside
-    ([(50, 0, LOOSE)], 0, (48, 52)),
     ([(50, 7, LOOSE)], 15, (43, 57)),  # chosen wider than the step
-    ([(50, 7, LOOSE)], 30, (40, 60)),
     ([(50, 2, STRICT)], 1e8, (48, 52)),
     ([(50, 0, STRICT)], 1e8, (50, 50)),
     ([(40, 3, LOOSE), (60, 10, LOOSE)], 0, (37, 70)),
-    ([(40, 3, LOOSE), (60, 10, LOOSE)], 15, (35, 70)),
     ([(40, 3, LOOSE), (60, 10, LOOSE)], 60, (20, 80)),
-    ([(40, 1, LOOSE), (42, 10, LOOSE)], 0, (32, 52)),  # it is the upper member who reaches lowest
     ([(40, 1, LOOSE), (42, 10, LOOSE)], 15, (32, 52)),
-    ([(40, 1, LOOSE), (42, 10, LOOSE)], 30, (30, 52)),
     ([(40, 12, LOOSE), (42, 1, LOOSE)], 0, (28, 52)),  # and the lower who reaches highest
     ([(40, 1, LOOSE), (60, 2, STRICT)], 1e8, (39, 62)),  # strict if one member is
     ([(40, 1, STRICT), (60, 2, LOOSE), (70, 2, LOOSE)], 1e8, (39, 72)),
@@ -111,10 +99,7 @@ EDGES = [
 
 @pytest.mark.parametrize(("other", "within", "others_within", "expected"), EDGES)
 def test_bounds_are_inside_and_both_must_want_it(other, within, others_within, expected):
-    pair = [
-        solo(1, 50, within=float(within), loose=False),
-        solo(2, other, within=float(others_within), loose=False),
-    ]
+    pair = [solo(1, 50, within=float(within), loose=False), solo(2, other, within=float(others_within), loose=False)]
     assert matched_tickets(pair, plain_policy()) == ([[1, 2]] if expected else [])
 
 
@@ -122,16 +107,10 @@ def test_bounds_are_inside_and_both_must_want_it(other, within, others_within, e
 STEPS = [
     (2, 0, True),
     (2.000001, 15 - JUST, False),
-    (5, 15 - JUST, False),
     (5, 15, True),
     (5.000001, 15, False),
-    (10, 30 - JUST, False),
-    (10, 30, True),
-    (20, 60 - JUST, False),
-    (20, 60, True),
     (40, 120 - JUST, False),
     (40, 120, True),
-    (50, 240 - JUST, False),
     (50, 240, True),
     (2, -5, True),  # the clock went back: as if they had just come
     (2.000001, -5, False),

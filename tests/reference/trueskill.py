@@ -242,10 +242,7 @@ class Levels:
             upper = sum((self.told[index] for index in self.levels[at]), self.from_above[at])
             lower = sum((self.told[index] for index in self.levels[at + 1]), self.from_below[at + 1])
             to_upper, to_lower = compare(
-                widened(upper, self.spreads[at]),
-                widened(lower, self.spreads[at + 1]),
-                self.margins[at],
-                drawn=False,
+                widened(upper, self.spreads[at]), widened(lower, self.spreads[at + 1]), self.margins[at], drawn=False
             )
             to_upper, to_lower = widened(to_upper, self.spreads[at]), widened(to_lower, self.spreads[at + 1])
             changes += [to_upper.change(self.from_below[at]), to_lower.change(self.from_above[at + 1])]

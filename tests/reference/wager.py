@@ -56,12 +56,7 @@ def replay(
                 after[player.name] = rules.new_rank(before, player, own, other)
                 changes.append(
                     SlowChange(
-                        match.id,
-                        player.name,
-                        index,
-                        to_rating(before),
-                        to_rating(after[player.name]),
-                        float(expected),
+                        match.id, player.name, index, to_rating(before), to_rating(after[player.name]), float(expected)
                     )
                 )
         ranks.update(after)

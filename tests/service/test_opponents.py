@@ -27,11 +27,7 @@ def test_a_record_counts_wins_draws_and_losses_against_and_beside(service, elo_r
     )
     found = elo_reading.encounters("default", "ann")
     by_name = {one.player: (one.against[:3], one.beside[:3]) for one in found.others}
-    assert by_name == {
-        "bob": ((0, 1, 2), (1, 0, 0)),
-        "joe": ((1, 0, 0), (0, 1, 0)),
-        "zoe": ((2, 1, 0), (0, 0, 0)),
-    }
+    assert by_name == {"bob": ((0, 1, 2), (1, 0, 0)), "joe": ((1, 0, 0), (0, 1, 0)), "zoe": ((2, 1, 0), (0, 0, 0))}
     assert found.whole[:3] == (1, 2, 1)
     assert found.whole.score == pytest.approx(1 + 0.5 + 0 + 0.5)
     assert not found.latest

@@ -1,30 +1,18 @@
 """Every number that the definitions of the four systems print, of the package and of its slow twins in plain Python."""
 
-import importlib
 import math
-import sys
 
 import pytest
 
-from package_systems import Fast
 from reference.model import SlowMatch, SlowPlayer, SlowTeam
+from small_matches import AHEAD, BEHIND, DAY, LEVEL, after, close, expected_by_player, gained, ratings
 
 NAMES = ("wager", "scorefactor", "prav", "battlepoints")
 wager = scorefactor = prav = battlepoints = None  # each test is given both implementations in turn
+pytestmark = pytest.mark.usefixtures("implementation")
 
-DAY = 86400.0
-AHEAD, LEVEL, BEHIND = (1, 2), (1, 1), (2, 1)
 XONSTAT = {"spare_favourites": True}
 APP = {"brackets": (2100, 2400, 2400), "k": (32, 24, 10, 10), "lopsided": (1, 1, 1, 1), "truncate": True}
-
-
-@pytest.fixture(params=["package", "twin"], autouse=True)
-def implementation(request, monkeypatch):
-    """Each test runs twice: `wager` and the others are the package's, then their twins."""
-    for name in NAMES:
-        twin = importlib.import_module(f"reference.{name}")
-        chosen = Fast(name) if request.param == "package" else twin
-        monkeypatch.setattr(sys.modules[__name__], name, chosen, raising=False)
 
 
 def team(place, *players, score=None):
@@ -39,29 +27,6 @@ def duel(places=AHEAD, scores=(None, None), seconds=(None, None), **match_fields
     """A against B."""
     a, b = SlowPlayer("A", seconds=seconds[0]), SlowPlayer("B", seconds=seconds[1])
     return slow_match(team(places[0], a, score=scores[0]), team(places[1], b, score=scores[1]), **match_fields)
-
-
-def ratings(*values, **fields):
-    """Starting states of A, B, C … with these ratings, all with the same other fields."""
-    return {"ABCDEFGHIJ"[i]: {"rating": value, **fields} for i, value in enumerate(values)}
-
-
-def after(changes):
-    """Shown rating of each player after the last match of theirs."""
-    return {change.player: change.after for change in changes}
-
-
-def gained(changes):
-    return {change.player: change.after - change.before for change in changes}
-
-
-def expected_by_player(changes):
-    return {change.player: change.expected for change in changes}
-
-
-def close(*values, digits):
-    """Equal to what is printed with so many digits: half a unit in the last place."""
-    return pytest.approx(values if len(values) > 1 else values[0], abs=0.500001 * 10**-digits, rel=0)
 
 
 # --- All four
@@ -222,11 +187,7 @@ WAGER_RULES = {
     ),
     # Everybody of the better placed team quit: C and D get a twentieth. A, had A alone stayed, would lose
     # 900/1200 * 1.25 of the wager, which is less than all of it; so would B.
-    "a team that quit entirely": (
-        quits((300.0, 300.0), BOTH, (600.0,) * 2, NOBODY),
-        {},
-        (-5.00, -5.50, 4.00, 4.40),
-    ),
+    "a team that quit entirely": (quits((300.0, 300.0), BOTH, (600.0,) * 2, NOBODY), {}, (-5.00, -5.50, 4.00, 4.40)),
     # C quit on the team that wins by rule 5: standard loss 4 * .8 * 1200/600 = 6.40.
     "a quitter on the team that stays": (
         quits((300.0, 300.0), BOTH, (450.0, 600.0), FIRST),
@@ -397,10 +358,7 @@ ROT = [(30, 0), (31, 1), (37, 7), (38, 7 + 2), (60, 80), (90, 288)]
 
 @pytest.mark.parametrize(("days", "lost"), ROT)
 def test_scorefactor_rot_is_taken_off_before_the_odds_and_the_match(days, lost):
-    state = {
-        "A": {"rating": 500, "games": 40, "last_played": 0.0},
-        "B": {"rating": 500 - lost, "games": 40},
-    }
+    state = {"A": {"rating": 500, "games": 40, "last_played": 0.0}, "B": {"rating": 500 - lost, "games": 40}}
     played = duel(time=days * DAY, seconds=(600.0, 600.0))
     changes = scorefactor.replay([played], state=state, inactivity_rot=True)
     assert after(changes) == pytest.approx({"A": 500 - lost + 20, "B": 500 - lost - 20})

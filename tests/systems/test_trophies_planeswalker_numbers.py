@@ -159,11 +159,7 @@ def test_a_rival_team_behind_is_three_points_and_a_level_one_is_one(multiplier, 
 
 
 # Parameters, expected score of A (9 points) against B (4)
-SHARES = [
-    ({}, 10 / 15),
-    ({"sharpness": 2.0}, 100 / 125),
-    ({"prior": 11.0}, 20 / 35),
-]
+SHARES = [({}, 10 / 15), ({"sharpness": 2.0}, 100 / 125), ({"prior": 11.0}, 20 / 35)]
 
 
 @pytest.mark.parametrize(("parameters", "odds"), SHARES)

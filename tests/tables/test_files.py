@@ -1,8 +1,6 @@
 """Files that are not what they should be, and files that cannot be written."""
 
-import os
 import random
-import stat
 import warnings
 
 import pyarrow as pa
@@ -11,12 +9,10 @@ import pyarrow.json as pa_json
 import pyarrow.parquet as pq
 import pytest
 
-from elo_matches import duels
-from evenmatch import backtest, from_frame, from_matches, read, write
+from evenmatch import from_frame, read, write
 from evenmatch.errors import BadRowsError, EvenmatchError, EvenmatchWarning, InputError, RowProblem, UsageError
 from tables.tidy_rows import FILES, WHOLE, csv_text, jsonl_text, table_values, write_file
 
-PNG = b"\x89PNG\r\n\x1a\n\x00\x00\x00\rIHDR"
 HELD = {"csv": csv_text(WHOLE).encode(), "jsonl": jsonl_text(WHOLE).encode()}
 CALLED = {"csv": "CSV", "jsonl": "JSON Lines", "parquet": "Parquet"}
 
@@ -45,14 +41,6 @@ def test_an_empty_file_is_called_empty(contents, suffix, tmp_path):
     path = tmp_path / f"x.{suffix}"
     path.write_bytes(contents)
     with pytest.raises(InputError, match="is empty"):
-        read(path)
-
-
-@pytest.mark.parametrize("suffix", FILES)
-def test_a_picture_is_an_input_error(suffix, tmp_path):
-    path = tmp_path / f"x.{suffix}"
-    path.write_bytes(PNG)
-    with pytest.raises(InputError):
         read(path)
 
 
@@ -166,7 +154,7 @@ def test_a_damaged_text_file_gives_an_error_of_ours_or_its_matches(suffix, tmp_p
 
 
 @pytest.mark.parametrize("suffix", FILES)
-def test_what_cannot_be_written_leaves_no_file_behind(suffix, tmp_path):
+def test_a_failed_write_leaves_no_file_behind(suffix, tmp_path):
     matches = from_frame(pa.table(WHOLE))
     with pytest.raises(UsageError, match="cannot be written"):
         write(matches, tmp_path / "nowhere" / f"x.{suffix}")
@@ -174,18 +162,6 @@ def test_what_cannot_be_written_leaves_no_file_behind(suffix, tmp_path):
     with pytest.raises(UsageError, match="cannot be written"):
         write(matches, tmp_path / f"x.{suffix}")
     assert [path.name for path in tmp_path.iterdir()] == [f"x.{suffix}"]
-
-
-@pytest.mark.parametrize("suffix", FILES)
-def test_writing_replaces_the_file_as_a_whole_and_with_the_usual_rights(suffix, tmp_path):
-    path = tmp_path / f"x.{suffix}"
-    path.write_text("old" * 100_000)
-    write(from_frame(pa.table(WHOLE)), path)
-    assert len(read(path)) == 3
-    assert [found.name for found in tmp_path.iterdir()] == [path.name]
-    mask = os.umask(0)
-    os.umask(mask)
-    assert stat.S_IMODE(path.stat().st_mode) == 0o666 & ~mask
 
 
 ODD = {"name": ["a, b", 'c "d"'], "share": [0.5, None], "games": [3, 4]}
@@ -200,12 +176,6 @@ def test_any_data_frame_is_written(suffix, frame, tmp_path):
     assert readers[suffix](path).to_pydict() == ODD
 
 
-def test_scores_of_a_backtest_are_written(tmp_path):
-    found = backtest(from_matches(duels(1, 300)), ["elo"])
-    write(found.scores, tmp_path / "x.parquet")
-    assert pq.read_table(tmp_path / "x.parquet").equals(found.scores)
-
-
 @pytest.mark.parametrize(("suffix", "column"), [("csv", [[1, 2]]), ("jsonl", [float("nan")]), ("jsonl", [b"x"])])
 def test_a_column_that_a_format_cannot_hold_is_an_input_error_and_leaves_no_file(suffix, column, tmp_path):
     with pytest.raises(InputError, match=f"{suffix} cannot hold this table"):
@@ -213,15 +183,9 @@ def test_a_column_that_a_format_cannot_hold_is_an_input_error_and_leaves_no_file
     assert not list(tmp_path.iterdir())
 
 
-def test_what_is_no_table_is_a_usage_error(tmp_path):
+def test_an_object_that_is_no_table_is_a_usage_error(tmp_path):
     with pytest.raises(UsageError, match="cannot write a list; expected a table of matches or a data frame"):
         write([1, 2], tmp_path / "x.csv")
-
-
-def test_writing_to_another_suffix_is_a_usage_error(tmp_path):
-    with pytest.raises(UsageError, match=r"suffix '\.txt'"):
-        write(from_frame(pa.table(WHOLE)), tmp_path / "x.txt")
-    assert not list(tmp_path.iterdir())
 
 
 def test_parquet_holds_times_as_timestamps_and_text_forms_as_iso_8601(tmp_path):

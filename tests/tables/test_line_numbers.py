@@ -55,11 +55,7 @@ CSV_WIDTHS = [
     ("nothing", HEAD + f"{TIME},a,ann\n{TIME},b,bob,2\n{TIME},c,cat,1\n" + GOOD, 2),
     ("rows", HEAD + GOOD + f"{TIME},b,bob,2\n{TIME},c,cat,1\n{TIME},a,ann\n", 6),
     ("blank lines", HEAD + "\n\n" + GOOD + f"{TIME},b,bob,2\n{TIME},c,cat,1\n{TIME},a,ann\n", 8),
-    (
-        "a quoted line end",
-        HEAD + GOOD.replace("ann", '"an\nn"') + f"{TIME},b,bob,2\n{TIME},c,cat,1\n{TIME},a,ann\n",
-        7,
-    ),
+    ("a quoted line end", HEAD + GOOD.replace("ann", '"an\nn"') + f"{TIME},b,bob,2\n{TIME},c,cat,1\n{TIME},a,ann\n", 7),
     ("another such line", HEAD + GOOD + f"{TIME},b,bob,2\n{TIME},c,cat,1\n{TIME},a,ann,3,4\n", 6),
 ]
 

@@ -78,47 +78,6 @@ def test_places_are_derived_from_the_scores_of_the_teams(scores, places, form, t
     assert matches.history.columns.team_score.tolist() == scores
 
 
-@pytest.mark.parametrize("form", EVERY_FORM)
-def test_place_wins_where_it_disagrees_with_the_score(form, tmp_path):
-    rows = [("m", 1, "a", "ann", 2, 13.0), ("m", 1, "b", "bob", 1, 7.0)]
-    matches = taken_in(columns_of(*rows, names=[*NAMES, "team_score"]), form, tmp_path)
-    assert matches.history.columns.place.tolist() == [2, 1]
-    assert matches.history.columns.team_score.tolist() == [13.0, 7.0]
-
-
-@pytest.mark.parametrize("form", EVERY_FORM)
-def test_some_matches_may_have_places_and_others_scores(form, tmp_path):
-    rows = [
-        ("m1", 1, "a", "ann", None, 5.0),
-        ("m1", 1, "b", "bob", None, 9.0),
-        ("m2", 2, "a", "ann", 1, None),
-        ("m2", 2, "b", "bob", 2, None),
-        ("m3", 3, "a", "ann", None, 4.0),
-        ("m3", 3, "b", "bob", None, 4.0),
-    ]
-    matches = taken_in(columns_of(*rows, names=[*NAMES, "team_score"]), form, tmp_path)
-    assert matches.history.columns.place.tolist() == [2, 1, 1, 2, 1, 1]
-
-
-@pytest.mark.parametrize("form", EVERY_FORM)
-def test_a_place_and_a_score_named_by_one_row_count_for_the_whole_team(form, tmp_path):
-    rows = [
-        ("m", 1, "a", "ann", None, 3.0),
-        ("m", 1, "a", "bob", 2, None),
-        ("m", 1, "b", "cat", 1, None),
-        ("m", 1, "b", "dan", None, 8.0),
-    ]
-    matches = taken_in(columns_of(*rows, names=[*NAMES, "team_score"]), form, tmp_path)
-    assert matches.history.columns.place.tolist() == [2, 1]
-    assert matches.history.columns.team_score.tolist() == [3.0, 8.0]
-
-
-@pytest.mark.parametrize("form", EVERY_FORM)
-def test_places_need_not_begin_at_1_nor_be_close(form, tmp_path):
-    rows = [("m", 1, "a", "ann", 7), ("m", 1, "b", "bob", 2**31 - 1), ("m", 1, "c", "cat", 7)]
-    assert taken_in(columns_of(*rows), form, tmp_path).history.columns.place.tolist() == [7, 2**31 - 1, 7]
-
-
 LADDERS = columns_of(
     ("m1", 1, "a", "ann", 1, "duel"),
     ("m1", 1, "b", "bob", 2, "duel"),

@@ -57,15 +57,6 @@ def test_a_health_that_is_as_it_was_is_never_worked_out_again(site, league, heal
     assert health_calls == [league]
 
 
-def test_a_ladder_without_matches_has_no_health_and_says_why(site, service, league):
-    service.create_ladder("empty", "elo", service.ladder(league).rules)
-    found = asyncio.run(LabCache().health(site, service.view("empty")))
-    assert (found.health, found.findings) == (
-        None,
-        ("ladder 'empty' has no rated match; at least one is needed",),
-    )
-
-
 def test_few_wait_for_the_simulator_and_one_uses_it():
     kept, inside, most = LabCache(), [], []
 

@@ -58,16 +58,6 @@ def test_the_stream_is_one_of_events_and_ends_with_the_process(anyone, site, lea
     assert answer.text.startswith("retry: 3000\n\nevent: ladder\ndata: changed\n\n")
 
 
-def test_there_is_no_stream_of_a_ladder_that_is_not_there(anyone, league):
-    assert anyone.get("/ladders/other/pulse").status_code == 404
-
-
-def test_one_address_holds_so_many_streams_and_no_more(anyone, site, league, monkeypatch):
-    monkeypatch.setattr(page_request, "EACH", 0)
-    answer = anyone.get(f"/ladders/{league}/pulse")
-    assert (answer.status_code, answer.headers["retry-after"]) == (503, "30")
-
-
 def test_streams_are_counted_by_address_from_before_they_begin(site):
     stream = page_request.ChangeStream(site)
     with ExitStack() as open_streams:

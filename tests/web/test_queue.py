@@ -75,23 +75,6 @@ def test_the_time_left_to_answer_is_announced_in_steps(allowed, left, said):
     assert announced(left, allowed) == said
 
 
-def test_the_announcement_of_an_offer_changes_three_times(anyone, site, queue, matchmaker, clock):
-    ticket = joined(anyone, "ann")
-    site.queue_service.apply(queue, [Join(members=(QueuedPlayer(name="bob"),), queues=("main",))])
-    matchmaker.step(queue)
-    said = []
-    for _ in range(20):
-        said.append(status_words(anyone.page(ticket)))
-        clock.move(seconds=1)
-    assert [text for at, text in enumerate(said) if said[at - 1 : at] != [text]] == [
-        f"A match is found. You have {seconds} seconds to accept." for seconds in (20, 10, 5)
-    ]
-
-
-def test_a_ladder_without_a_queue_says_how_to_make_one(anyone, league):
-    assert "This ladder has no queue" in words(anyone.page(QUEUE))
-
-
 def test_queue_and_ticket_say_that_the_matchmaker_is_getting_ready_until_it_runs(
     anyone, site, queue, matchmaker, clock
 ):
@@ -108,7 +91,7 @@ def test_queue_and_ticket_say_that_the_matchmaker_is_getting_ready_until_it_runs
     assert "Waiting 4 s" in words(anyone.page(ticket))
 
 
-def test_who_waits_is_shown_by_percentile(anyone, site, queue):
+def test_waiting_players_are_shown_by_percentile(anyone, site, queue):
     site.queue_service.apply(
         queue, [Join(members=(QueuedPlayer(name=one),), queues=("main",)) for one in ("ann", "joe", "zoe")]
     )
@@ -142,40 +125,6 @@ def test_a_guest_queues_up_is_asked_accepts_and_plays(anyone, site, queue, match
     assert "You are playing" in told
     assert "bob" in told
     assert f'href="{ticket}"' in anyone.page(QUEUE)
-
-
-def test_an_offer_is_in_the_title_and_announced_and_without_scripts_the_page_loads_again(
-    anyone, site, queue, matchmaker, clock
-):
-    ticket = joined(anyone, "ann")
-    waiting = anyone.page(ticket)
-    assert "data-alert" not in waiting
-    assert '<noscript><meta http-equiv="refresh" content="3"></noscript>' in waiting
-    site.queue_service.apply(queue, [Join(members=(QueuedPlayer(name="bob"),), queues=("main",))])
-    clock.move(seconds=20)
-    matchmaker.step(queue)
-    offered = anyone.page(ticket)
-    region = re.search(r'<section class="card" id="ticket"[^>]*>', offered)[0]
-    assert "data-background" in region
-    assert re.search(r'data-title="\(\d+ s\) Accept your match', region)
-    assert re.search(r'data-alert="\d+" data-alert-words="A match is found', region)
-    anyone.submit(ticket, say="accept")
-    assert "data-alert" not in anyone.page(ticket)
-    anyone.submit(ticket, say="leave")
-
-
-def test_a_refused_wish_stands_as_it_was_typed(anyone, queue):
-    answer = anyone.submit(f"{QUEUE}/join", on=QUEUE, queue="main", player="ann", within="101", filter="strict")
-    assert answer.status_code == 422
-    assert field(answer.text, "player")[0] == "ann"
-    assert field(answer.text, "within") == ("101", "Expected a number from 0 to 100, got '101'")
-    assert '<option value="strict" selected>' in answer.text
-
-
-def test_only_operators_read_how_to_make_a_queue(anyone, operator, league):
-    assert "evenmatch queue set" not in words(anyone.page(f"/ladders/{league}/queue"))
-    assert "its matches are arranged elsewhere" in words(anyone.page(f"/ladders/{league}/queue"))
-    assert "evenmatch queue set league main" in words(operator.page(f"/ladders/{league}/queue"))
 
 
 def test_a_guest_leaves_the_queue(anyone, queue):
@@ -241,7 +190,7 @@ def test_a_ticket_is_shown_to_its_own_party(anyone, site, queue):
         ({"player": "ann", "friends": "bob"}, "is too large for queue"),
     ],
 )
-def test_what_cannot_queue_is_refused_in_words(anyone, queue, form, told):
+def test_an_impossible_ticket_is_refused_in_words(anyone, queue, form, told):
     answer = anyone.submit(f"{QUEUE}/join", on=QUEUE, **{"queue": "main", **form})
     assert answer.status_code in (404, 409, 422)
     assert told in words(answer.text)
@@ -298,7 +247,7 @@ def test_the_page_shows_how_even_its_matches_were(anyone, site, queue, matchmake
     assert "Wait of each party 3 s 3 s" in shown
 
 
-def test_the_wait_of_a_level_is_that_of_the_nearest_who_are_enough():
+def test_the_wait_of_a_level_comes_from_enough_nearby_players():
     near = [offer(float(at), 50.0 + at % 3) for at in range(1, 12)]  # 1 … 11 s
     far = [offer(100.0, 90.0) for _ in range(20)]
     found = queue_module.expected(near + far, 51.0)
@@ -318,16 +267,6 @@ def test_an_answer_that_comes_too_late_is_refused_in_words(anyone, queue):
     answer = anyone.submit(ticket, say="accept")
     assert answer.status_code == 409
     assert re.search(r'<p class="told bad" role="alert"[^>]*>[^<]*still waits and has no open offer', answer.text)
-
-
-def test_who_may_not_queue_any_more_is_told_so(anyone, site, queue):
-    proof = anyone.page(QUEUE)
-    assert "Find me a match" in proof
-    strict = Browsing(application(site_over(site.service, Options(matchmaker=False, open_reads=True)), pages=pages))
-    refused = strict.post(f"{QUEUE}/join", data={"player": "ann", "queue": "main"})
-    assert refused.status_code == 403
-    assert "to join a queue on this page" in words(refused.text).lower()
-    strict.close()
 
 
 @pytest.fixture
@@ -463,10 +402,3 @@ def test_attributes_and_vetoes_are_chosen_and_shown_with_the_match(player, anyon
     assert "mode dm" in shown
     assert "platform pc" in shown
     assert "mirage" in words(player.page(QUEUE))
-
-
-def test_an_attribute_that_no_queue_declares_is_refused_on_the_page(player, choosy):
-    answer = player.submit(
-        f"{QUEUE}/join", on=QUEUE, player="ann", queue="main", within="5", **{"attribute.mode": "football"}
-    )
-    assert "mode has 'football'; expected ctf, dm" in words(answer.text)
