@@ -169,17 +169,17 @@ def test_the_assumptions_are_said_and_whether_quitters_count(name):
     assert "25% of the match" in said
     assert "score 2" in said
     assert ("has a rule for players who quit" in said) == (name == "wager")
-    assert ("it counts as the team's result, a loss" in said) == (name != "wager")
+    assert ("quitting counts as the team's result, a loss" in said) == (name != "wager")
 
 
 def test_of_three_teams_it_is_said_who_finishes_where():
     said = " ".join(Rater("elo").stakes([["a"], ["b"], ["c"]], StakeAssumptions(seconds=None)).sentences)
-    assert "A win is the first place, a loss the last" in said
+    assert "A win is first place and a loss is last" in said
     assert "Times are not recorded." in said
 
 
 WRONG = [
-    ([["ann"], ["bob"]], ["zoe"], "'zoe' is not in the line-up, so has no stakes; expected one of 'ann', 'bob'"),
+    ([["ann"], ["bob"]], ["zoe"], "'zoe' is not in the line-up, so there are no stakes; expected one of 'ann', 'bob'"),
     ([["ann"], ["ann"]], None, "'ann' is in the line-up more than once"),
     ([["ann"], ["bob"], ["cat"]], None, "expected 2 teams"),
 ]
