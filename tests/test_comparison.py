@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from evenmatch.calibration import FEW, Blocks, Estimate, GroupDifference, difference, further, student
+from evenmatch.calibration import FEWEST_BLOCKS, Blocks, Estimate, GroupDifference, difference, further, student
 
 TIMES = 150  # simulated experiments
 BOUNDS = stats.binom.ppf([0.0005, 0.9995], TIMES, 0.95) / TIMES  # shares of them in which the truth may be covered
@@ -120,7 +120,7 @@ def test_few_blocks_have_no_interval():
     assert np.isnan(found.error)
     assert np.isnan(difference(found, found).low)
     assert not difference(found, found).is_known
-    numbers = np.arange(FEW)
+    numbers = np.arange(FEWEST_BLOCKS)
     assert np.isfinite(Blocks(numbers, 1).mean(numbers.astype(float), numbers).error)
 
 

@@ -169,11 +169,11 @@ def test_the_assumptions_are_said_and_whether_quitters_count(name):
     assert "25% of the match" in said
     assert "score 2" in said
     assert ("has a rule for players who quit" in said) == (name == "wager")
-    assert ("it counts as the team's result, a loss" in said) == (name != "wager")
+    assert ("quitting counts as the team's result, a loss" in said) == (name != "wager")
 
 
 WRONG = [
-    ([["ann"], ["bob"]], ["zoe"], "'zoe' is not in the line-up, so has no stakes; expected one of 'ann', 'bob'"),
+    ([["ann"], ["bob"]], ["zoe"], "'zoe' is not in the line-up, so there are no stakes; expected one of 'ann', 'bob'"),
     ([["ann"], ["ann"]], None, "'ann' is in the line-up more than once"),
     ([["ann"], ["bob"], ["cat"]], None, "expected 2 teams"),
 ]

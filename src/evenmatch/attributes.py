@@ -1,4 +1,4 @@
-"""Attributes that a queue declares: what tickets can ask for besides a rank filter, a region and a role."""
+"""Queue attributes: what a ticket can ask for besides a rank filter, a region and a role."""
 
 from __future__ import annotations
 
@@ -11,34 +11,33 @@ from evenmatch.options import Checked, choice, known_values, number, structure
 
 EQUAL, MEET = "equal", "meet"
 MAP = "map"  # the attribute whose values are the maps of a policy
-MOST_BITS = 64  # values of all attributes and maps, and one more for each attribute with a worth
-MOST_COMBINATIONS = 4096  # of one value of each attribute and a map
+MOST_BITS = 64  # one bit per value of all attributes and maps, and one per attribute with a worth
+MOST_COMBINATIONS = 4096  # ways to pick a value of each attribute and a map
 LONGEST_VALUE = 64  # characters
 MOST_SECONDS = 1_000_000
 
 
 @dataclass(frozen=True, kw_only=True)
 class Attribute(Checked):
-    """An attribute of tickets that all players of a match must agree on. Raises BadParameterError.
+    """A ticket attribute that all players of a match must agree on. Raises BadParameterError.
 
-    A player who names no value accepts all.
+    A player who names no value accepts every value.
     """
 
     kind: str = choice(
         MEET,
         (EQUAL, MEET),
-        "equal: a player names one value, and all players of a match the same; meet: a player names the values that "
-        "they accept, and all players of a match accept one of them.",
+        "equal: each player names one value, and all players of a match name the same; meet: each player names the "
+        "values they accept, and all players of a match accept one of them.",
     )
     values: tuple[str, ...] = structure(
-        (), "The values that players can name; a match is played with the first of those that all accept."
+        (), "The values that players can name; a match uses the first one that all its players accept."
     )
     worth: float | None = number(
         None,
         0,
         MOST_SECONDS,
-        "Seconds of waiting that agreement is worth: players who have waited as long play without it; none: a match "
-        "without it is never made.",
+        "Seconds that players wait for agreement; after that they may be matched without it; none: they never are.",
         optional=True,
     )
 
@@ -50,7 +49,7 @@ class Attribute(Checked):
 
     @classmethod
     def from_data(cls, data: object) -> Attribute:
-        """Read an attribute from a table of a TOML or JSON document. Raises UnknownNameError, BadParameterError."""
+        """Read an attribute from a TOML or JSON table. Raises UnknownNameError or BadParameterError."""
         if not isinstance(data, Mapping):
             raise BadParameterError(f"{data!r}: expected a table with values, and kind or worth")
         return cls(**known_values(cls, "option of an attribute", data))
@@ -61,7 +60,7 @@ class Attribute(Checked):
 
 
 def names_of(option: str, names: object) -> tuple[str, ...]:
-    """The names of values or maps, checked. Raises BadParameterError."""
+    """Return checked names of values or maps. Raises BadParameterError."""
     if not isinstance(names, list | tuple) or not all(isinstance(name, str) for name in names):
         raise BadParameterError(f"{option}={names!r}: expected a list of names")
     for name in names:
@@ -75,7 +74,7 @@ def names_of(option: str, names: object) -> tuple[str, ...]:
 
 
 def attributes_of(declared: object) -> dict[str, Attribute]:
-    """The attributes of a policy by name, sorted; tables are read. Raises BadParameterError."""
+    """Return a policy's attributes by name, sorted, reading tables as needed. Raises BadParameterError."""
     if not isinstance(declared, Mapping):
         raise BadParameterError(f"attributes={declared!r}: expected a table of names and attributes")
     attributes = {}
@@ -90,12 +89,12 @@ def attributes_of(declared: object) -> dict[str, Attribute]:
 
 
 def check_size(attributes: Iterable[Attribute], maps: Sequence[str]) -> None:
-    """Raise BadParameterError if all values together are more than a queue can search for."""
+    """Raise BadParameterError if there are more values, or combinations of them, than a queue can search."""
     listed = [len(attribute.values) + (attribute.worth is not None) for attribute in attributes]
     listed += [len(maps)] if maps else []
     if sum(listed) > MOST_BITS:
         raise BadParameterError(
-            f"attributes and maps have {sum(listed)} values, one more counted for each attribute with a worth; "
+            f"attributes and maps have {sum(listed)} values, counting one extra for each attribute with a worth; "
             f"expected at most {MOST_BITS}"
         )
     if math.prod(listed) > MOST_COMBINATIONS:

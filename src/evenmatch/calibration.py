@@ -1,7 +1,7 @@
 """Calibration of predictions, and comparison of two groups of matches, with bootstrap intervals.
 
 Predictions are viewed from the favourite's side and counted in bins of its log-odds, by block of matches. Intervals
-come from resampled blocks: matches of one block have players, ratings and the hour of the day in common. Two groups
+come from resampled blocks, because the matches of a block share players, ratings and the hour of the day. Two groups
 are compared within the same blocks (a paired cluster bootstrap), with Student's intervals.
 """
 
@@ -19,11 +19,11 @@ from evenmatch.history import Floats
 
 BINS, PER_UNIT = 40, 5  # number of bins of the favourite's log-odds 0 to 8, and bins per unit
 WEIGHT, LOG_ODDS, OUTCOME = range(3)  # columns of the bins
-NEWTON = 25  # most steps of Newton's method for the calibration slope
-SETTLED = 1e-9  # a smaller step counts as converged
+NEWTON_STEPS = 25  # iteration cap of Newton's method for the calibration slope
+CONVERGED_STEP = 1e-9  # a smaller step counts as converged
 STEEPEST = 20.0  # largest calibration slope
-GROUPS = 10  # points of a reliability curve
-TINY = 1e-12  # lower bound of a probability
+CURVE_POINTS = 10  # points of a reliability curve
+SMALLEST_CHANCE = 1e-12  # lower bound of a probability
 
 _OPTIONS: dict[str, Any] = {"cache": True, "nogil": True, "error_model": "numpy"}
 
@@ -68,7 +68,7 @@ def weigh_bins(weights: Floats, bins: Floats) -> Floats:
 
 
 def measure(value: float, resampled: Floats) -> Measure:
-    """A value with the 2.5th and 97.5th percentile of its resamples; NaN if there are none."""
+    """Return a value with the 2.5th and 97.5th percentiles of its resamples; NaN if there are none."""
     known = resampled[np.isfinite(resampled)]
     if not np.isfinite(value) or not len(known):
         return Measure(float(value) if np.isfinite(value) else np.nan, np.nan, np.nan)
@@ -85,17 +85,17 @@ def calibration_slopes(bins: Floats) -> Floats:
     odds = bins[:, :, LOG_ODDS] / np.where(weight > 0.0, weight, 1.0)
     slope, moved = np.ones(len(bins)), np.zeros(len(bins))
     with np.errstate(invalid="ignore", divide="ignore", over="ignore"):
-        for _ in range(NEWTON):
+        for _ in range(NEWTON_STEPS):
             expected = 1.0 / (1.0 + np.exp(-slope[:, None] * odds))
             rise = ((outcome - weight * expected) * odds).sum(1)
             curve = (weight * expected * (1.0 - expected) * odds**2).sum(1)
             step = np.clip(rise / curve, -1.0, 1.0)
             slope = np.clip(slope + step, -STEEPEST, STEEPEST)
             moved = np.abs(step)
-            if not (moved > SETTLED).any():
+            if not (moved > CONVERGED_STEP).any():
                 break
-    # If every favourite won, or none did, the slope diverges: no convergence, NaN.
-    return np.where(((weight * odds).sum(1) > 0.0) & ~(moved > SETTLED), slope, np.nan)
+    # The slope diverges if every favourite won or none did.
+    return np.where(((weight * odds).sum(1) > 0.0) & ~(moved > CONVERGED_STEP), slope, np.nan)
 
 
 def reliability(bins: Floats, weights: Floats) -> list[Point]:
@@ -104,9 +104,9 @@ def reliability(bins: Floats, weights: Floats) -> list[Point]:
     drawn = weigh_bins(weights, bins)
     filled = total[:, WEIGHT] > 0.0
     chance = 1.0 / (1.0 + np.exp(-total[:, LOG_ODDS] / np.where(filled, total[:, WEIGHT], 1.0)))
-    group = np.minimum(((chance - 0.5) * 2 * GROUPS).astype(int), GROUPS - 1)
+    group = np.minimum(((chance - 0.5) * 2 * CURVE_POINTS).astype(int), CURVE_POINTS - 1)
     points = []
-    for index in range(GROUPS):
+    for index in range(CURVE_POINTS):
         in_group = filled & (group == index)
         weight = total[in_group, WEIGHT].sum()
         if weight > 0.0:
@@ -130,7 +130,7 @@ def bins_of(predicted: Floats, scored: Floats, weight: Floats, block: NDArray[np
 
     predicted, scored  float64 (N,)  0..1;  weight  float64 (N,);  block  int64 (N,)  below `blocks`
     """
-    bounded = np.clip(predicted, TINY, 1 - TINY)
+    bounded = np.clip(predicted, SMALLEST_CHANCE, 1 - SMALLEST_CHANCE)
     odds = np.log(bounded) - np.log1p(-bounded)
     outcome = np.where(odds == 0, 0.5, np.where(odds < 0, 1 - scored, scored))
     odds = np.abs(odds)
@@ -140,11 +140,11 @@ def bins_of(predicted: Floats, scored: Floats, weight: Floats, block: NDArray[np
     return bins
 
 
-MOST = 200  # clusters: more blocks are put together at random, as their slices were drawn at random
-FEW = 10  # with fewer blocks no interval is given
+MOST_CLUSTERS = 200  # if there are more blocks, they are merged at random, as their slices were drawn at random
+FEWEST_BLOCKS = 10  # blocks needed for an interval
 RESAMPLES = 500
-GRID = 512  # values at which the distribution of a figure is counted
-KNOWN = 0.95  # share of the resamples that must define a figure
+GRID_POINTS = 512  # points at which the distribution of a figure is evaluated
+DEFINED_SHARE = 0.95  # share of the resamples in which a figure must be defined
 NORMAL = 1.959964  # 97.5 % quantile of the normal distribution
 POWER = 0.841621  # 80 % quantile: the chance to find a difference of the assumed size
 
@@ -166,7 +166,7 @@ class GroupDifference(NamedTuple):
 
 
 class Estimate(NamedTuple):
-    """A figure of one group. resampled: float64 (R,)  the same of each resample of `clusters`; none if unknown."""
+    """A figure of one group. resampled: float64 (R,)  the figure in each resample; empty if unknown."""
 
     value: float
     resampled: Floats
@@ -174,9 +174,9 @@ class Estimate(NamedTuple):
 
     @property
     def error(self) -> float:
-        """Standard error; NaN if too few resamples define the figure, or all are equal, as those of no rematch."""
+        """Standard error; NaN if too few resamples define the figure or all are equal (for example, no rematches)."""
         known = self.resampled[np.isfinite(self.resampled)]
-        if not isfinite(self.value) or len(known) < KNOWN * len(self.resampled) or len(np.unique(known)) < 2:
+        if not isfinite(self.value) or len(known) < DEFINED_SHARE * len(self.resampled) or len(np.unique(known)) < 2:
             return nan
         # Resampling n clusters understates the variance of a mean by (n − 1) / n.
         return float(known.std(ddof=1)) * sqrt(self.clusters / (self.clusters - 1))
@@ -191,18 +191,20 @@ class Estimate(NamedTuple):
 class Blocks:
     """The blocks of time that are resampled, with the matches of both groups.
 
-    numbers  int64 (B,)  of all blocks, ascending; also those without a match
+    numbers  int64 (B,)  number of every block, ascending, including blocks without a match
     """
 
     def __init__(self, numbers: Whole, seed: int) -> None:
         self.numbers = numbers
-        self.count = min(len(numbers), MOST)
+        self.count = min(len(numbers), MOST_CLUSTERS)
         order = np.random.default_rng([seed, len(numbers)]).permutation(len(numbers))
         self._cluster = order * self.count // max(len(numbers), 1)
-        self._weights = resample(self.count, RESAMPLES, seed) if len(numbers) >= FEW else np.empty((0, self.count))
+        self._weights = (
+            resample(self.count, RESAMPLES, seed) if len(numbers) >= FEWEST_BLOCKS else np.empty((0, self.count))
+        )
 
     def mean(self, values: Floats, block: Whole) -> Estimate:
-        """The mean of N values; `block`: int64 (N,), the number of the block of each."""
+        """The mean of N values; `block`: int64 (N,), the block number of each value."""
         return self.ratio(np.ones(len(values)), values, block)
 
     def ratio(self, weight: Floats, values: Floats, block: Whole) -> Estimate:
@@ -218,7 +220,7 @@ class Blocks:
         """The value that this share of N values does not exceed."""
         if not len(values):
             return self._unknown()
-        grid = np.unique(np.quantile(values, np.linspace(0.0, 1.0, GRID), method="inverted_cdf"))
+        grid = np.unique(np.quantile(values, np.linspace(0.0, 1.0, GRID_POINTS), method="inverted_cdf"))
         cell = self._of(block) * len(grid) + np.searchsorted(grid, values)
         counts = np.bincount(cell, minlength=self.count * len(grid)).reshape(self.count, len(grid)).astype(np.float64)
         below = weigh(self._weights, counts).cumsum(axis=1)
@@ -257,7 +259,7 @@ def student(freedom: float) -> float:
 
 
 def difference(first: Estimate, second: Estimate) -> GroupDifference:
-    """The second minus the first figure, both estimated from the same blocks."""
+    """The second figure minus the first, both estimated from the same blocks."""
     value = second.value - first.value
     if len(first.resampled) != len(second.resampled):
         return GroupDifference(value, nan, nan, nan)
@@ -266,9 +268,9 @@ def difference(first: Estimate, second: Estimate) -> GroupDifference:
 
 
 def further(apart: GroupDifference, size: float, matches: int) -> int | None:
-    """How many matches more are needed to find a difference of this size with a chance of 80 %; None: unknown.
+    """How many more matches would find a difference of this size with a chance of 80 %; None: unknown.
 
-    matches  those of both groups so far; the standard error falls with the square root of their number
+    matches  matches of both groups so far; the standard error falls with the square root of their number
     """
     if not isfinite(apart.error) or not isfinite(size) or size == 0.0:
         return None

@@ -1,4 +1,4 @@
-"""Load rating kernels, with a notice on standard error if they must be compiled first (seconds, once)."""
+"""Load rating kernels, with a notice on standard error if they must be compiled first, which takes seconds."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from typing import Any
 from evenmatch.systems import loop
 from evenmatch.systems.system import Rules
 
-SECOND = 1.0  # between two updates of the elapsed time
+UPDATE_INTERVAL = 1.0  # between two updates of the elapsed time
 
 
 def load_kernels(by: Rules) -> None:
@@ -28,9 +28,9 @@ def load_kernels(by: Rules) -> None:
 
 
 def is_cached(compiled: Any) -> bool:  # noqa: ANN401 - numba names no type for what it compiles
-    """Whether numba's disk cache has this function; True if it cannot be cached at all.
+    """Whether numba's disk cache has this function; True if the function cannot be cached.
 
-    Entries of another Python, numba, source version or processor do not count.
+    Entries for another Python, numba, source version or processor do not count.
     """
     if compiled.stats.cache_path is None:
         return True
@@ -40,12 +40,12 @@ def is_cached(compiled: Any) -> bool:  # noqa: ANN401 - numba names no type for 
 
 @contextmanager
 def compile_notice(what: str) -> Iterator[None]:
-    """Report on standard error that the block compiles `what`; with elapsed seconds on a terminal or in a notebook."""
+    """Report on standard error that the block compiles `what`; terminals and notebooks also show elapsed seconds."""
     message, is_done, begin = f"evenmatch: compiling {what}, once per installation", threading.Event(), time.monotonic()
     is_watched = sys.stderr.isatty() or "ipykernel" in sys.modules  # the standard error of a notebook is not a terminal
 
     def count() -> None:
-        while not is_done.wait(SECOND):
+        while not is_done.wait(UPDATE_INTERVAL):
             sys.stderr.write(f"\r{message}: {time.monotonic() - begin:.0f} s")
             sys.stderr.flush()
 

@@ -12,7 +12,7 @@ from difflib import get_close_matches
 class EvenmatchError(Exception):
     """Base class of all evenmatch errors."""
 
-    # Exceptions are pickled as a call of their class with `args`, which are not what these constructors take.
+    # By default an exception is pickled as a call of its class with `args`, which these constructors do not accept.
     def __reduce__(self) -> tuple[object, ...]:
         return _restored, (type(self), self.args, self.__dict__)
 
@@ -28,7 +28,7 @@ class UsageError(EvenmatchError):
 
 
 def similar_names(name: str, known: Iterable[str], count: int = 1) -> list[str]:
-    """The known names most similar to `name`, ignoring case, the most similar first."""
+    """The known names most similar to `name`, ignoring case, best match first."""
     folded: dict[str, str] = {}
     for other in known:
         folded.setdefault(other.casefold(), other)
@@ -57,7 +57,7 @@ class BadParameterError(UsageError):
 
 
 class MissingExtraError(UsageError):
-    """An optional part of evenmatch needs a library that is not installed; names the extra that installs it."""
+    """An optional part of evenmatch needs a missing library; the message names the extra that installs it."""
 
     def __init__(self, part: str, extra: str, library: str) -> None:
         self.extra, self.library = extra, library
@@ -99,14 +99,14 @@ class RowProblem:
 
 
 _VALUES = re.compile(r"""'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*"|-?\b\d[\d.,:T+-]*(?:e[+-]?\d+)?Z?\b|\b(?:nan|inf)\b""")
-LISTED = 20  # up to this many problems are listed one by one; more are grouped by kind
-EXAMPLES = 3  # problems shown per group
-NAMED = 10  # match ids shown
+LISTED_SINGLY = 20  # up to this many problems are listed one by one; more are grouped by kind
+EXAMPLES_PER_GROUP = 3  # problems shown per group
+MATCH_IDS_SHOWN = 10  # match ids shown
 
 
 @dataclass(frozen=True)
 class ProblemGroup:
-    """Problems of one kind; `reason` has … in place of the values that differ."""
+    """Problems of one kind; in `reason`, … stands for the values that differ."""
 
     reason: str
     problems: tuple[RowProblem, ...]
@@ -133,22 +133,22 @@ def matches_of(problems: Iterable[RowProblem]) -> list[str]:
 
 
 def problem_lines(problems: Sequence[RowProblem]) -> list[str]:
-    """Problems as text lines: one line each if few, otherwise grouped with examples and a list of bad matches."""
-    if len(problems) <= LISTED:
+    """Problems as lines of text: one line each if there are few, otherwise groups with examples and match ids."""
+    if len(problems) <= LISTED_SINGLY:
         return [f"  {problem}" for problem in problems]
     lines = []
     for group in group_problems(problems):
         lines.append(f"  {len(group.problems):,} × {group.reason}")
-        lines += [f"      {str(problem).partition(';')[0]}" for problem in group.problems[:EXAMPLES]]
+        lines += [f"      {str(problem).partition(';')[0]}" for problem in group.problems[:EXAMPLES_PER_GROUP]]
     ids = matches_of(problems)
-    more = f", and {len(ids) - NAMED:,} more" if len(ids) > NAMED else ""
-    return [*lines, f"  bad matches: {', '.join(map(repr, ids[:NAMED]))}{more}"] if ids else lines
+    more = f", and {len(ids) - MATCH_IDS_SHOWN:,} more" if len(ids) > MATCH_IDS_SHOWN else ""
+    return [*lines, f"  bad matches: {', '.join(map(repr, ids[:MATCH_IDS_SHOWN]))}{more}"] if ids else lines
 
 
 class BadRowsError(InputError):
-    """Rows that cannot be read or rated, all of them in `problems`. No other row was rated or added either.
+    """Some rows cannot be read or rated; `problems` lists them all. The valid rows were not rated or added either.
 
-    all_bad  every match has a bad row, so skipping them would leave nothing
+    all_bad  every match has a bad row, so skipping bad matches would leave nothing
     outcome  what happened to the operation, for the message; callers may set it
     of       what one bad row invalidates, for the message; callers may set it
     """
@@ -203,12 +203,12 @@ class ForbiddenError(AccessError):
 
 
 class HostError(AccessError):
-    """A request of a browser under a name that is not one of the service."""
+    """A browser reached the service under a host name that it does not accept."""
 
     def __init__(self, host: str) -> None:
         super().__init__(
-            f"this service does not answer browsers under the name {host[:100]!r}; use its address, or have its "
-            "operator add the name to EVENMATCH_HOSTS"
+            f"this service does not answer browsers under the name {host[:100]!r}; use its address, or ask the "
+            "operator to add the name to EVENMATCH_HOSTS"
         )
 
 
@@ -221,7 +221,7 @@ class RateLimitError(AccessError):
 
 
 class BusyError(EvenmatchError):
-    """Too much work of this sort waits already. `retry_after`: seconds until another attempt is worthwhile."""
+    """Too much work of this kind is waiting already. `retry_after`: seconds to wait before trying again."""
 
     def __init__(self, message: str, retry_after: float) -> None:
         self.retry_after = retry_after
@@ -236,30 +236,30 @@ class StoreError(EvenmatchError):
 
 
 class TransactionTimeoutError(StoreError):
-    """The server ended a transaction because this process kept it waiting for too long; nothing of it was saved."""
+    """The database server ended a transaction that was idle for too long; nothing in it was saved."""
 
 
 class DamageError(StoreError):
-    """Stored data is not as evenmatch writes it. `evenmatch verify` lists it, and says what repairs it."""
+    """Stored data is damaged. `evenmatch verify` lists the damage and says how to repair it."""
 
 
 class FollowerError(EvenmatchError):
-    """A write to a process that only reads. writes_at: where it would be taken; empty: not known."""
+    """A write was sent to a read-only process. writes_at: the address that accepts writes; empty if unknown."""
 
     def __init__(self, writes_at: str) -> None:
         self.writes_at = writes_at
         where = f"send it to {writes_at}" if writes_at else "send it to a process that serves the primary database"
-        super().__init__(f"this process only reads: EVENMATCH_FOLLOWER makes it take no writes; {where}")
+        super().__init__(f"this process is read-only, because EVENMATCH_FOLLOWER is set; {where}")
 
 
 class SecretError(StoreError):
-    """The master secret is missing, too short, or not the one that the database was sealed with."""
+    """The master secret is missing, too short, or not the one that encrypted the database's secrets."""
 
 
 class ClusterError(EvenmatchError):
-    """A cluster cannot be reached, a worker of it does not fit, or was lost too often; exits with status 4.
+    """A cluster is unreachable, a worker is incompatible or workers were lost too often; exits with status 4.
 
-    Nothing partial passes for whole: results say that they are complete only when all tasks are done.
+    Partial results are never marked complete.
     """
 
 

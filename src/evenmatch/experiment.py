@@ -1,9 +1,9 @@
 """Experiments with two policies in one queue: the design, and the policy in force at a time.
 
 All waiting players share one pool, so a match made by one policy decides which players are left for the other. Time is
-therefore cut into slices, and one policy decides alone throughout a slice (a switchback experiment). Slices are drawn
-in blocks of a few, each with the share of both policies, so that both see the same hours of the day. The policy of a
-slice follows from the design and the number of the slice alone: every process knows it without asking.
+therefore cut into slices, and a single policy decides throughout each slice (a switchback experiment). Slices are drawn
+in small blocks, each with the right share of both policies, so that both see the same hours of the day. The policy of
+a slice depends only on the design and the slice's number, so every process can compute it.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from evenmatch.durations import SECOND
 from evenmatch.errors import BadParameterError
 from evenmatch.options import Checked, known_values, number, whole
 
-ARMS = ("a", "b")  # a: the queue's policy, b: the policy that is tried
+ARMS = ("a", "b")  # a: the queue's policy, b: the policy on trial
 LARGEST_SEED = 2**32 - 1
 LONGEST_BLOCK = 20  # slices
 
@@ -31,15 +31,15 @@ class ExperimentDesign(Checked):
         0.5, 0, 1, "Share of the slices in which the second policy decides, as a fraction of at most 20 slices."
     )
     seed: int = whole(1, 0, LARGEST_SEED, "Seed of the draw that gives each slice its policy.")
-    slice_seconds: float = number(600.0, 10, 86_400, "Length of a slice; one policy decides throughout it.")
+    slice_seconds: float = number(600.0, 10, 86_400, "Length of a slice, in which a single policy decides.")
     washout: float = number(
         120.0,
         0,
         86_400,
-        "Time after a change of policy in which matches do not count: players waited under both.",
+        "Seconds after a change of policy in which matches do not count, because players waited under both.",
     )
     worth: float = number(
-        0.1, 0.001, 1, "The smallest difference worth knowing, as a share of the first policy's figure."
+        0.1, 0.001, 1, "The smallest difference worth detecting, as a share of the first policy's figure."
     )
 
     def __post_init__(self) -> None:
@@ -67,7 +67,7 @@ class ExperimentDesign(Checked):
 
     @property
     def fraction(self) -> Fraction:
-        """The share as it is kept by every block: slices of the second policy, of the slices of a block."""
+        """The share of every block's slices that the second policy gets."""
         return Fraction(self.share).limit_denominator(LONGEST_BLOCK)
 
     def block_of(self, number: int) -> int:
@@ -75,7 +75,7 @@ class ExperimentDesign(Checked):
         return number // self.fraction.denominator
 
     def arm_of(self, number: int) -> str:
-        """The arm of a slice: "a" or "b". The same for ever, on every machine."""
+        """The arm of a slice, "a" or "b": always the same, on every machine."""
         size = self.fraction.denominator
         first = number // size * size
         order = sorted(range(first, first + size), key=self._draw)
@@ -85,7 +85,7 @@ class ExperimentDesign(Checked):
         return blake2b(f"{self.seed}/{number}".encode(), digest_size=16).digest()
 
     def slice_at(self, since_start: int) -> Slice:
-        """The slice at a time, given in microseconds since the start of the experiment; earlier: the first one."""
+        """The slice at a time in microseconds since the start of the experiment; for earlier times, the first."""
         number = max(since_start, 0) // self.slice_length
         return Slice(number, self.arm_of(number))
 

@@ -34,9 +34,9 @@ class Columns(NamedTuple):
     quit         bool    (S,)    left early
     duration     float64 (M,)    seconds; if not recorded, the longest `seconds` of any player; NaN if neither is known
     keep         bool    (S,)    False: this player's state is restored after the update
-    pool         int32   (M,)    index of the record of what a match's ladder learns together with others
-    ladder       int32   (M,)    index of the record of what it learns alone
-                                 Both empty: all matches are on one ladder, with the records 0 and 1.
+    pool         int32   (M,)    index of the record that the match's ladder shares with other ladders
+    ladder       int32   (M,)    index of the record that the ladder has to itself
+                                 Both empty: all matches are on one ladder, with records 0 and 1.
     """
 
     time: Times
@@ -81,7 +81,7 @@ class History:
 
     @cached_property
     def ladders(self) -> int:
-        """Number of ladders: the highest index of a ladder's record, since record 0 is of none alone; at least 1."""
+        """Number of ladders, at least 1. Record 0 is shared, so this is the highest index of a ladder's record."""
         return int(self.columns.ladder.max(initial=1))
 
     @cached_property
@@ -169,7 +169,7 @@ class History:
 
     @staticmethod
     def of_match(match: Match, not_before: int) -> History:
-        """Create a history of one match, its players numbered from 0 on in the order of the match.
+        """Create a history of one match, its players numbered from 0 in the order of the match.
 
         not_before  microseconds since the epoch; a match that ended earlier is dated to this time
         """
@@ -178,21 +178,21 @@ class History:
 
     @classmethod
     def _trusted(cls, columns: Columns) -> History:
-        """Skip validation of read-only columns, correct by construction: it costs more than rating one match."""
+        """Skip validation, which costs more than rating one match, for columns that are correct by construction."""
         history = object.__new__(cls)
         object.__setattr__(history, "columns", columns)
         return history
 
 
 def on_one_ladder(c: Columns) -> Columns:
-    """The same columns; where no ladders are given, all matches are on one."""
+    """The same columns, with the ladder columns filled in if they are empty."""
     if len(c.ladder) or not len(c.time):
         return c
     return c._replace(pool=np.zeros(len(c.time), np.int32), ladder=np.ones(len(c.time), np.int32))
 
 
 def ladder_indices(codes: NDArray[np.integer]) -> Integers:
-    """The index of the record of each match's ladder, from 1 on in the order in which ladders first appear."""
+    """The record index of each match's ladder, counted from 1 in order of first appearance."""
     _, first, code = np.unique(codes, return_index=True, return_inverse=True)
     number = np.empty(len(first), np.int32)
     number[np.argsort(first)] = np.arange(1, len(first) + 1)
@@ -208,12 +208,12 @@ def fill_duration(duration: Floats, seconds: Floats, match_slots: Integers) -> F
 
 
 def team_results(team_start: Integers, place: Integers) -> Floats:
-    """The result of every team: the mean over its rivals of 1 for finishing ahead, 0.5 for a draw, 0 for behind.
+    """The result of every team: the mean over its rivals of 1 for a win, 0.5 for a draw and 0 for a loss.
 
     team_start  (M + 1,)  first team of each match;  place  (T,)  1 is best
     By sorting, O(T log T): free-for-alls have thousands of teams.
     """
-    if len(team_start) == 2:  # of one match, as it ends, lists are several times as fast
+    if len(team_start) == 2:  # lists are several times as fast for a single match
         return np.array(match_results(place.tolist()))
     teams = np.diff(team_start)
     key = np.repeat(np.arange(len(teams), dtype=np.int64) << 32, teams) + place  # by match, then by place
@@ -225,14 +225,14 @@ def team_results(team_start: Integers, place: Integers) -> Floats:
 
 
 def match_results(place: list[int]) -> list[float]:
-    """The results of the teams of one match, as `team_results` has them."""
+    """The results of the teams of one match, as in `team_results`."""
     ordered, rivals = sorted(place), len(place) - 1
     ends = [(bisect_left(ordered, own), bisect_right(ordered, own)) for own in place]
     return [(rivals + 1 - end + 0.5 * (end - first - 1)) / rivals for first, end in ends]
 
 
 def ranges(start: NDArray[np.integer], chosen: NDArray[np.integer]) -> NDArray[np.int64]:
-    """Indices of the members of the chosen groups; group g has the members start[g] up to start[g + 1]."""
+    """Indices of the members of the chosen groups; group g is start[g] up to start[g + 1]."""
     first = start[chosen].astype(np.int64)
     size = start[chosen + 1] - first
     ends = np.cumsum(size)
@@ -242,7 +242,7 @@ def ranges(start: NDArray[np.integer], chosen: NDArray[np.integer]) -> NDArray[n
 
 
 class _Layout(NamedTuple):
-    """The columns that follow from the numbers of players and the ladders alone, read-only."""
+    """The read-only columns that depend only on team sizes and ladders."""
 
     team_start: Integers
     slot_start: Integers
@@ -252,7 +252,7 @@ class _Layout(NamedTuple):
 
 
 def _layout(teams: list[int], sizes: list[int], player: list[int], ladder: list[int]) -> _Layout:
-    """The layout of matches by the number of teams of each match and of players of each team."""
+    """The layout for the number of teams in each match and of players in each team."""
     lists = ([0, *accumulate(teams)], [0, *accumulate(sizes)], player, [0] * len(teams), ladder)
     layout = _Layout(*(np.array(numbers, np.int32) for numbers in lists))
     for array in layout:
@@ -262,12 +262,12 @@ def _layout(teams: list[int], sizes: list[int], player: list[int], ladder: list[
 
 @lru_cache(maxsize=64)
 def _match_layout(sizes: tuple[int, ...]) -> _Layout:
-    """The layout of a match of teams of these sizes, players numbered in order; live matches repeat a few of them."""
+    """The layout of one match, players numbered in order; cached, since live matches have few different ones."""
     return _layout([len(sizes)], list(sizes), list(range(sum(sizes))), [1])
 
 
 def _columns(layout: _Layout, matches: Sequence[Match], time: list[int]) -> Columns:
-    """The columns of matches of this layout that ended at these times, read-only."""
+    """The read-only columns of matches with this layout that ended at these times."""
     nan = np.nan
     teams = [team for match in matches for team in match.teams]
     slots = [slot for team in teams for slot in team.players]

@@ -1,6 +1,6 @@
-"""Compiled kernels that came with the installation, copied to where numba reads and writes them.
+"""Copy the compiled kernels of an installation to numba's cache folder.
 
-numba uses no cache folder that it cannot write to, but containers often run on a file system that is read-only.
+numba ignores a cache folder that it cannot write to, and containers often run on a read-only file system.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ CACHE = "NUMBA_CACHE_DIR"
 
 
 def copy_installed_kernels() -> int:
-    """Copy files that the cache lacks, or has from an older installation; returns their number.
+    """Copy files that the cache lacks or has from an older installation, and return how many were copied.
 
     Does nothing unless both variables name folders. Raises OSError if the cache cannot be written.
     """
@@ -34,7 +34,7 @@ def copy_installed_kernels() -> int:
 
 
 def _copy_whole(source: Path, target: Path) -> None:
-    """Copy a file, time included, so that other processes see the whole of it or nothing."""
+    """Copy a file and its time atomically: other processes see all of it or nothing."""
     with tempfile.TemporaryDirectory(dir=target.parent) as folder:
         shutil.copy2(source, Path(folder) / target.name)
         (Path(folder) / target.name).replace(target)

@@ -49,7 +49,7 @@ class MatchOdds:
 class Rater:
     """The players of one ladder in memory, rated match by match. Not thread-safe.
 
-    A match reported late is dated to the latest match rated before it.
+    A match reported late counts as having ended when the latest rated match did.
     """
 
     def __init__(self, by: Rules | str, ladder: str = "default") -> None:
@@ -96,7 +96,7 @@ class Rater:
         return float((self._newcomer[0] if row is None else self._state[row])["rating"])
 
     def rate(self, match: Match) -> Receipt:
-        """Rate a match and return its changes. Raises BadRowsError, changing nothing, if the system cannot rate it."""
+        """Rate a match and return its changes; raises BadRowsError and changes nothing if the system cannot rate it."""
         if match.ladder != self.ladder:
             raise InputError(f"match {match.id!r} is on ladder {match.ladder!r}; expected a match of {self.ladder!r}")
         names = [slot.player for team in match.teams for slot in team.players]
@@ -104,7 +104,7 @@ class Rater:
         refused = [reason for _, reason in self.rules.system.refusals(history.columns, self.rules.parameters)]
         if refused:
             raise BadRowsError("the match", [RowProblem(None, match.id, reason) for reason in refused])
-        state, ladders = self._gather(names), copy_records(self._ladders)  # copies, in case a rating leaves the range
+        state, ladders = self._gather(names), copy_records(self._ladders)  # copies, since a rating may leave the range
         result = loop.replay(self.rules, history, state, ladders, journal=True, in_place=True)
         check_range(self.rules, history, state, result, names.__getitem__, lambda _: match.id)
         assert result.journal is not None
@@ -115,7 +115,7 @@ class Rater:
         return Receipt(match.id, tuple(map(tuple, receipt)))
 
     def odds(self, teams: Sequence[Sequence[str]], at: int | None = None) -> MatchOdds:
-        """The odds of a line-up of two or more teams at a time in microseconds (None: that of the latest match)."""
+        """The odds of a line-up of two or more teams. at: microseconds; None: the time of the latest match."""
         names = check_line_up(self.rules, teams)
         now, sizes = self._time if at is None else at, [len(team) for team in teams]
         return odds(self.rules, self._gather(names), sizes, now, self._ladders)
@@ -130,8 +130,8 @@ class Rater:
         """The rating changes that a win, a draw, a loss or quitting would bring the players of a line-up.
 
         assumptions  about the match to come; None: the defaults of StakeAssumptions
-        players      whose stakes are wanted; None: those of the whole line-up
-        at           when the match ends, in microseconds, but not before the latest match; None: with the latest match
+        players      the players to return stakes for; None: the whole line-up
+        at           when the match ends, in microseconds, not before the latest match; None: with the latest match
         Raises InputError if the system cannot rate such teams, or one of `players` is not in them.
         """
         names = check_line_up(self.rules, teams)
@@ -142,12 +142,12 @@ class Rater:
 
     @property
     def learned(self) -> tuple[Learned, ...]:
-        """The numbers that the system has learned of the ladder; empty for systems that learn nothing of it."""
+        """The numbers that the system has learned about the ladder; empty for systems that learn nothing about it."""
         return self.rules.system.learned(self._ladders, self.rules.parameters)
 
     def _gather(self, names: Sequence[str]) -> Records:
         rows = [self._rows.get(name, -1) for name in names]
-        state: Records = self._state.take(rows)  # unlike an index by rows, it moves records whole
+        state: Records = self._state.take(rows)  # indexing would copy records field by field
         for position, row in enumerate(rows):
             if row < 0:
                 state[position] = self._newcomer[0]

@@ -23,13 +23,13 @@ Value = float | str | bool | tuple[float, ...] | None
 
 @dataclass(frozen=True, kw_only=True)
 class Option:
-    """What one option means and which values it allows; this class itself stands for values that its owner checks.
+    """The meaning of one option and the values it allows; this base class leaves the check to the option's owner.
 
-    default   of the field it was declared for
+    default   default value of the field
     meaning   one sentence for people
-    search    where tuning looks for the best value: a range, or these values; None: tuning leaves it as it is
+    search    where tuning looks for the best value: a range or a list of values; None: not tuned
     optional  None is allowed; in text: "none"
-    separate  set by a command and a page of its own, so that lists of options leave it out
+    separate  set by its own command and page, so lists of options leave it out
     """
 
     default: Any
@@ -47,11 +47,11 @@ class Option:
         """Raise ValueError or TypeError for a value that is not allowed. Text is not converted."""
 
     def parse(self, text: str) -> object:
-        """The value that a person typed, unchecked. Raises ValueError."""
+        """Convert typed text to a value, unchecked. Raises ValueError."""
         return text
 
     def read(self, value: object) -> Any:  # noqa: ANN401 - as the field is typed
-        """The value, checked; text is parsed. Raises ValueError or TypeError."""
+        """Return the checked value; text is parsed first. Raises ValueError or TypeError."""
         if self.optional and (value is None or value == "none"):
             return None
         parsed = self.parse(value) if isinstance(value, str) else value
@@ -61,7 +61,7 @@ class Option:
 
 @dataclass(frozen=True, kw_only=True)
 class Number(Option):
-    """A number in a closed range. decimals: at most this many; None: any number of them. word: allowed in its place."""
+    """A number in a closed range. decimals: the most allowed; None: no limit. word: allowed instead of a number."""
 
     low: float
     high: float
@@ -145,7 +145,7 @@ class Text(Option):
 
 @dataclass(frozen=True, kw_only=True)
 class Numbers(Option):
-    """Several numbers, one per bracket; a single one counts for all."""
+    """Several numbers, one per bracket; a single number applies to all."""
 
     count: int
     low: float
@@ -154,7 +154,7 @@ class Numbers(Option):
 
     @property
     def accepts(self) -> str:
-        order = ", none below the one before" if self.ascending else ""
+        order = " in ascending order" if self.ascending else ""
         return f"{self.count} numbers from {self.low:g} to {self.high:g}{order}, separated by commas, or one for all"
 
     def check(self, value: object) -> None:
@@ -216,7 +216,7 @@ def whole(
 
 
 def choice(default: str, choices: tuple[str, ...], meaning: str, *, search: bool = False) -> Any:  # noqa: ANN401
-    """Declare a word out of a few. `search`: tuning tries them all."""
+    """Declare a choice of words. `search`: tuning tries them all."""
     return _field(Choice(default=default, meaning=meaning, choices=choices, search=choices if search else None))
 
 
@@ -227,7 +227,7 @@ def flag(default: bool, meaning: str, *, search: bool = False, separate: bool = 
 
 
 def text(default: str, meaning: str) -> Any:  # noqa: ANN401
-    """Declare a text."""
+    """Declare a text option."""
     return _field(Text(default=default, meaning=meaning))
 
 
@@ -240,7 +240,7 @@ def numbers(
     ascending: bool = False,
     search: Range | None = None,
 ) -> Any:  # noqa: ANN401
-    """Declare a row of numbers, one per bracket; tuning looks for the best ones within `search`."""
+    """Declare a tuple of numbers, one per bracket; tuning searches for the best ones within `search`."""
     return _field(
         Numbers(
             default=default,
@@ -255,7 +255,7 @@ def numbers(
 
 
 def structure(default: object, meaning: str) -> Any:  # noqa: ANN401
-    """Declare a list or table that the class which declares it checks by itself."""
+    """Declare a list or table that its class checks itself."""
     return _field(Option(default=default, meaning=meaning))
 
 
@@ -288,9 +288,9 @@ class Checked:
 
 
 def known_values(owner: type, kind: str, data: Mapping[str, object]) -> dict[str, Any]:
-    """The values of a TOML or JSON document for a dataclass of options; "none" is None where that is allowed.
+    """Read the values of an options dataclass from a TOML or JSON document; "none" is None where that is allowed.
 
-    Raises UnknownNameError for a name that is not an option; `kind` names the options in its message.
+    Raises UnknownNameError for a name that is not an option; `kind` says in the message what the options are of.
     """
     options = options_of(owner)
     for name in data:

@@ -1,4 +1,4 @@
-"""Policies: the matchmaker's limits and preferences as data, with presets; the wait that a queue should keep."""
+"""Policies: the matchmaker's limits and preferences as data, with presets; target waits of queues."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ MOST_PLAYERS = 256  # in a match
 LARGEST_TEAM = 50
 Step = tuple[float, float]
 INFINITE = float("inf")
-OVERDUE_TIMES = 16.0  # limits of a wait that is overdue: as a multiple of the mean wait, and of `overdue_after`
-MOST = 1_000_000  # seconds, points or milliseconds: beyond any useful value
+OVERDUE_TIMES = 16.0  # an overdue wait, as a multiple of the mean wait; also its limit as a multiple of `overdue_after`
+LARGEST_NUMBER = 1_000_000  # seconds, points or milliseconds: beyond any useful value
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -44,68 +44,87 @@ class Policy(Checked):
         "The smallest team size allowed after a long wait; none: teams are always full.",
         optional=True,
     )
-    smaller_after: float = number(120.0, 0, MOST, "The least wait of every player of a match with smaller teams.")
+    smaller_after: float = number(120.0, 0, LARGEST_NUMBER, "The wait before a player may be put into smaller teams.")
     steps: tuple[Step, ...] = structure(
         ((0.0, 4.5), (60.0, 10.0), (90.0, 20.0), (120.0, 40.0), (240.0, 100.0)),
-        "The width of a loose filter by time waited: pairs of seconds and percentiles.",
+        "How a loose filter widens with waiting: pairs of seconds waited and width in percentiles.",
     )
     uncertainty: float = number(
-        0.0, 0, 10, "Treat a player as a band of this many deviations to both sides; 0: as a point."
+        0.0, 0, 10, "Treat a player as a band of this many deviations on either side of the rating; 0: as a point."
     )
     max_odds: float | None = number(
         0.6,
         0.5,
         1.0,
-        "The highest predicted chance of a team; with three or more teams, of the strongest against the weakest.",
+        "The highest predicted chance of winning for a team; with three or more teams, of the best against the worst.",
         optional=True,
     )
     max_rating_spread: float | None = number(
-        None, 0, MOST, "The largest difference between the highest and the lowest rating in a match.", optional=True
+        None,
+        0,
+        LARGEST_NUMBER,
+        "The largest difference between the highest and the lowest rating in a match.",
+        optional=True,
     )
     odds_scale: float = number(
-        400.0, 0.001, MOST, "Rating points between the means of two teams for odds of ten to one, by Elo's curve."
+        400.0,
+        0.001,
+        LARGEST_NUMBER,
+        "Rating difference between two teams' means that gives odds of ten to one, by Elo's curve.",
     )
     max_ping: float | None = number(
-        None, 0, MOST, "The highest ping of a player to the region of the match, in milliseconds.", optional=True
+        None,
+        0,
+        LARGEST_NUMBER,
+        "The highest ping of any player to the region of the match, in milliseconds.",
+        optional=True,
     )
-    max_wait: float | None = number(None, 0, MOST, "The longest wait of a ticket; then it expires.", optional=True)
+    max_wait: float | None = number(
+        None, 0, LARGEST_NUMBER, "The longest wait of a ticket; then it expires.", optional=True
+    )
     overdue_after: float | None = number(
         240.0,
         0,
-        MOST,
-        "Loose tickets with this wait, or 16 times the mean wait if that is more, come first, and other players are "
-        "reserved for them; at most 16 times this value; none: never.",
+        LARGEST_NUMBER,
+        "Loose tickets that have waited this long come first, and players are reserved for them; where the mean wait "
+        "is long, 16 times the mean wait counts instead, up to 16 times this value; none: never.",
         optional=True,
     )
-    party_wait: float = number(5.0, 0, MOST, "Cost of different party sizes in the teams.")
-    newcomer_wait: float = number(20.0, 0, MOST, "Cost of a match between players who are not placed yet and others.")
-    rematch_wait: float = number(30.0, 0, MOST, "Cost of meeting a player again immediately.")
-    rematch_fade: float = number(1800.0, 1, MOST, "Time in which the cost of a rematch falls linearly to zero.")
+    party_wait: float = number(5.0, 0, LARGEST_NUMBER, "Cost of a match whose teams have different party sizes.")
+    newcomer_wait: float = number(
+        20.0, 0, LARGEST_NUMBER, "Cost of a match that mixes players in placement with others."
+    )
+    rematch_wait: float = number(30.0, 0, LARGEST_NUMBER, "Cost of meeting a player again immediately.")
+    rematch_fade: float = number(
+        1800.0, 1, LARGEST_NUMBER, "Seconds over which the cost of a rematch falls linearly to zero."
+    )
     even_spread: float = number(
         4.5,
         0,
         100,
-        "The spread (percentiles between the lowest and the highest player) up to which a match may pass over "
-        "players in between; the players of a wider match are neighbours in the queue. Filters limit both.",
+        "The spread, in percentiles from the lowest to the highest player, up to which a match may skip players in "
+        "between. Players of a wider match must be neighbours in the queue. Filters limit both.",
     )
     spread_cost: float = number(
         30.0,
         0,
-        MOST,
-        "Cost per percentile of spread where matches compete; 0: as many matches as possible.",
+        LARGEST_NUMBER,
+        "Cost per percentile of spread when possible matches compete for players; 0: make as many as possible.",
     )
-    odds_cost: float = number(2.0, 0, MOST, "Cost per percent away from even odds, when teams are chosen.")
+    odds_cost: float = number(
+        2.0, 0, LARGEST_NUMBER, "Cost per percent away from even odds when players are split into teams."
+    )
     roles: Mapping[str, int] = structure(
-        {}, "How many players of each role every team needs; a player gets one of the roles that they offer."
+        {}, "How many players of each role every team needs; each player gets one of the roles they offer."
     )
     attributes: Mapping[str, Attribute] = structure(
         {},
-        "Attributes on which all players of a match agree, by name: a table with kind (equal or meet), values, and "
-        "worth in seconds (none: never without).",
+        "Attributes that all players of a match agree on, by name: a table with kind (equal or meet), values, and "
+        "worth in seconds (none: no match without agreement).",
     )
-    maps: tuple[str, ...] = structure((), "Maps; a match is played on one that all its players accept.")
-    vetoes: int = whole(0, 0, 63, "The most maps that a player may veto.")
-    map_seed: int = whole(1, 0, 2**32 - 1, "Seed of the choice among maps.")
+    maps: tuple[str, ...] = structure((), "Maps; a match is played on a map that all its players accept.")
+    vetoes: int = whole(0, 0, 63, "How many maps a player may veto.")
+    map_seed: int = whole(1, 0, 2**32 - 1, "Seed of the random choice of map.")
     odds: Callable[[Any], Floats] | None = None  # see matchmaking.OddsFunction
 
     def __post_init__(self) -> None:
@@ -141,24 +160,24 @@ class Policy(Checked):
         return max(width for after, width in self.steps if after <= max(waited, 0.0))
 
     def overdue_from(self, mean_wait: float) -> float:
-        """The wait in seconds from which loose tickets are overdue where players wait `mean_wait` seconds on average.
+        """The wait in seconds after which a loose ticket is overdue, if players wait `mean_wait` seconds on average.
 
-        In a queue where everybody waits long, only those who wait OVERDUE_TIMES longer are overdue.
+        In a queue where everybody waits long, a ticket is overdue only after OVERDUE_TIMES the mean wait.
         """
         if self.overdue_after is None:
             return INFINITE
         return max(self.overdue_after, OVERDUE_TIMES * min(mean_wait, self.overdue_after))
 
     def open_to_all_after(self, mean_wait: float) -> float:
-        """The wait in seconds after which a loose ticket can be in a match with every other loose one.
+        """The wait in seconds after which a loose ticket can be matched with any other loose ticket.
 
-        It is overdue, so other players are reserved for it, and their filters have reached the last step, too.
+        By then it is overdue, so players are reserved for it until their filters have reached the last step too.
         """
         return self.overdue_from(mean_wait) + self.steps[-1][0]
 
     @classmethod
     def from_data(cls, data: Mapping[str, object]) -> Policy:
-        """Create a policy from the data of a TOML or JSON document; `preset` is its base (`balanced` by default).
+        """Create a policy from TOML or JSON data, starting from its `preset` (`balanced` by default).
 
         Raises UnknownNameError for an unknown option or preset, BadParameterError for an invalid value.
         """
@@ -215,7 +234,7 @@ def _typed(values: dict[str, object]) -> dict[str, Any]:
 
 
 def _is_number(value: object) -> bool:
-    """Whether the value is a number within the range of float, and not NaN."""
+    """Whether the value is a number that float can represent, and not NaN."""
     if not isinstance(value, Real) or isinstance(value, bool):
         return False
     try:
@@ -253,25 +272,27 @@ def _check_roles(roles: object, team_size: int, min_team_size: int | None) -> No
     smallest = team_size if min_team_size is None else min_team_size
     if sum(roles.values()) > smallest:
         raise BadParameterError(
-            f"roles are {sum(roles.values())} players of each team; expected at most {smallest}, the smallest team"
+            f"roles need {sum(roles.values())} players per team; expected at most {smallest}, the smallest team size"
         )
     if len(roles) > 8:
         raise BadParameterError(f"{len(roles)} roles; expected at most 8")
 
 
-SHORTEST, LONGEST = 5.0, 3600.0  # seconds
+SHORTEST_TARGET, LONGEST_TARGET = 5.0, 3600.0  # seconds
 FEWEST_SHARE, MOST_SHARE = 0.5, 0.99  # shares
 IN_WORDS = {0.5: "half", 0.75: "three of four", 0.8: "four of five", 0.9: "nine of ten", 0.95: "19 of 20"}
 
 
 @dataclass(frozen=True, kw_only=True)
 class WaitTarget(Checked):
-    """A share of the players and the wait that they should not exceed, for example nine of ten within 90 s.
+    """A target wait for a share of the players, for example nine of ten within 90 s.
 
-    Raises BadParameterError for a value that is out of range.
+    Raises BadParameterError for a value out of range.
     """
 
-    within: float = number(90.0, SHORTEST, LONGEST, "The longest wait of the share, in seconds.")
+    within: float = number(
+        90.0, SHORTEST_TARGET, LONGEST_TARGET, "The wait that this share of the players should not exceed, in seconds."
+    )
     share: float = number(
         0.9, FEWEST_SHARE, MOST_SHARE, "The share of the players who should be matched within that time."
     )

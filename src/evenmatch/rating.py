@@ -105,10 +105,10 @@ TEXT = pa.large_string()
 class Ratings:
     """The result of rating matches.
 
-    state     one record per player of the table; its field `rating` is the displayed rating
+    state     one record per player of the table; the field `rating` is the displayed rating
     expected  float64 (T,)  each team's expected score, predicted before its match was rated
     journal   the effect of every match on every player, if requested
-    ladders   what the system learned of the ladders: a record of their pool, then one per ladder of the table
+    ladders   what the system learned about the ladders: a record of their pool, then one per ladder of the table
     """
 
     matches: MatchTable
@@ -138,7 +138,7 @@ class Ratings:
 
         as_of        microseconds since the epoch, not before the last match; None: each ladder's last match
         placement    completed matches required before percentile and division are shown
-        active_days  the percentiles count players who completed a match in this many days before `as_of`
+        active_days  percentiles count players who completed a match within this many days before `as_of`
         Columns: ladder, player, rating, matches, last_played, percentile (null unless placed and active), placed,
         division, then the system's own.
         """
@@ -280,7 +280,7 @@ def rate(
 
 
 def rateable(matches: MatchTable, by: Rules, *, skip_bad: bool = False) -> MatchTable:
-    """Check the matches, or drop those the system cannot rate if `skip_bad`; raises BadRowsError like `rate`."""
+    """Return the matches that the system can rate; raises BadRowsError for any others unless `skip_bad`."""
     return without(matches, by.system.refusals(matches.history.columns, by.parameters), skip_bad=skip_bad)
 
 
@@ -298,7 +298,7 @@ def without(matches: MatchTable, refused: Iterable[tuple[int, str]], *, skip_bad
 
 
 def explain(matches: MatchTable | Frame, by: Rules | str, match_id: str) -> Ratings:
-    """Rate all matches before this one, then this one, and return its ratings with their journal.
+    """Rate all matches up to and including this one, and return the ratings with the journal of this match.
 
     matches, by  as for `rate`
     Raises UnknownNameError for an unknown match id, BadRowsError if the system cannot rate one of the matches.

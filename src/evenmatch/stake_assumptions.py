@@ -1,4 +1,4 @@
-"""Assumptions about the match to come behind the stakes of a line-up, as data."""
+"""Assumptions about a coming match, on which the stakes of a line-up are based."""
 
 from __future__ import annotations
 
@@ -12,32 +12,32 @@ from evenmatch.options import Checked, number, options_of, shown
 
 @dataclass(frozen=True)
 class StakeAssumptions(Checked):
-    """How the match is assumed to go, where a system counts more than its result. Raises BadParameterError."""
+    """How the match is assumed to go, for systems that count more than its result. Raises BadParameterError."""
 
     seconds: float | None = number(
         600.0,
         1,
         1e6,
-        "Seconds that the match lasts and everybody plays; none: times are not recorded.",
+        "Length of the match, all of which every player plays, in seconds; none: times are not recorded.",
         optional=True,
     )
-    win_score: float = number(2.0, 0, 1e6, "Score of the winning team and of each of its players; in a draw of all.")
-    loss_score: float = number(1.0, 0, 1e6, "Score of the losing team, or the last one, and of each of its players.")
-    quit_after: float = number(0.5, 0, 1, "Share of the match after which a player who quits leaves.")
+    win_score: float = number(2.0, 0, 1e6, "Score of the winning team and each of its players; in a draw, of everyone.")
+    loss_score: float = number(1.0, 0, 1e6, "Score of the losing or last team and each of its players.")
+    quit_after: float = number(0.5, 0, 1, "Share of the match after which a quitter leaves.")
     performance: float | None = number(
-        None, -1, 1, "Performance of every player, -1 poor to 1 good; none: not recorded.", optional=True
+        None, -1, 1, "Performance of every player, from -1 (poor) to 1 (good); none: not recorded.", optional=True
     )
 
     def __post_init__(self) -> None:
         super().__post_init__()
         if self.win_score < self.loss_score:
             raise BadParameterError(
-                f"win_score={self.win_score:g} is below loss_score={self.loss_score:g}; expected at least as much"
+                f"win_score={self.win_score:g} is below loss_score={self.loss_score:g}; expected at least that"
             )
 
     @classmethod
     def read(cls, values: Mapping[str, object]) -> Self:
-        """Create assumptions from values by name, defaults elsewhere; text is parsed.
+        """Create assumptions from values by name, with defaults for the rest; text is parsed.
 
         Raises UnknownNameError or BadParameterError.
         """

@@ -1,7 +1,7 @@
 """Stakes: the rating change that a win, a draw, a loss or quitting would bring each player of a line-up.
 
-Every outcome is a match that the kernels of the ladder's system rate, from the states before it: so the change is, bit
-for bit, the one on the receipt if the match then goes as assumed.
+Every outcome is rated as a match by the kernels of the ladder's system, from the players' present states. If the match
+then goes as assumed, the receipt shows the same change, bit for bit.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from evenmatch.systems.system import Records, Rules
 
 
 class OutcomeNumbers(NamedTuple):
-    """A number for each outcome of a match for one player."""
+    """A number for each outcome of a match, for one player."""
 
     win: float
     draw: float
@@ -34,7 +34,7 @@ class PlayerStakes:
     """The stakes of one player of a line-up.
 
     team    counted from 0
-    before  the rating before the match, as the receipt will say
+    before  the rating before the match, as it will appear on the receipt
     after   the rating after it, for each outcome
     """
 
@@ -54,7 +54,7 @@ class Stakes:
     """The stakes of a line-up.
 
     players      in the order of the line-up
-    assumptions  about the match;  sentences  the same in words, and what the outcomes mean
+    assumptions  about the match;  sentences  the assumptions and the meaning of the outcomes in words
     """
 
     players: tuple[PlayerStakes, ...]
@@ -82,9 +82,9 @@ class Cases(NamedTuple):
 
 
 def check_players(names: Sequence[str], players: Sequence[str] | None) -> list[int]:
-    """The indices in a line-up of the players whose stakes are wanted (None: all), in its order.
+    """Indices of the chosen players in a line-up (None: all players), in line-up order.
 
-    Raises InputError for a player who is not in it.
+    Raises InputError for a player who is not in the line-up.
     """
     if players is None:
         return list(range(len(names)))
@@ -92,7 +92,7 @@ def check_players(names: Sequence[str], players: Sequence[str] | None) -> list[i
     stranger = next((player for player in players if player not in names), None)
     if stranger is not None:
         listed = ", ".join(map(repr, names[:20])) + (", …" if len(names) > 20 else "")
-        raise InputError(f"{stranger!r} is not in the line-up, so has no stakes; expected one of {listed}")
+        raise InputError(f"{stranger!r} is not in the line-up, so there are no stakes; expected one of {listed}")
     return [index for index, name in enumerate(names) if name in wanted]
 
 
@@ -106,7 +106,7 @@ def stakes(
     chosen: Sequence[int],
     ladders: Records | None = None,
 ) -> Stakes:
-    """The stakes of these players (indices) of a line-up, in a match that ends at a time in microseconds.
+    """The stakes of the chosen players (indices) of a line-up, in a match that ends at a time in microseconds.
 
     state, names  of the players, team after team;  sizes  of the teams
     ladders       the records of the pool and of the ladder; None: before the first match
@@ -136,7 +136,7 @@ def stakes(
 
 
 def _places(count: int, team: int, strength: Floats, *, first: bool) -> Integers:
-    """Places where this team comes first or last, and the others in the order of their expected scores."""
+    """Places in which this team comes first or last and the others follow the order of their expected scores."""
     others = sorted((other for other in range(count) if other != team), key=lambda other: -strength[other])
     order = [team, *others] if first else [*others, team]
     places = np.empty(count, np.int32)
@@ -154,7 +154,7 @@ def _replay(
     assumptions: StakeAssumptions,
     cases: Cases,
 ) -> loop.Replay:
-    """Rate every case, each from the same state; checked as a reported match is."""
+    """Rate every case from the same state, with the checks of a reported match."""
     history = _history(sizes, time, assumptions, cases)
     refused = next(iter(by.system.refusals(history.columns, by.parameters)), None)
     if refused is not None:
@@ -173,7 +173,7 @@ def _replay(
 
 
 def _history(sizes: Sequence[int], time: int, a: StakeAssumptions, cases: Cases) -> History:
-    """The cases as matches, each with players of its own."""
+    """The cases as matches, each with its own copies of the players."""
     matches, teams = cases.places.shape
     team_of = np.repeat(np.arange(teams), sizes)
     slots = len(team_of)
@@ -203,7 +203,7 @@ def _history(sizes: Sequence[int], time: int, a: StakeAssumptions, cases: Cases)
 
 
 def _sentences(by: Rules, teams: int, a: StakeAssumptions) -> list[str]:
-    """The assumptions, and what the outcomes mean, in words."""
+    """The assumptions and the meaning of the outcomes in words."""
     play = "Times are not recorded" if a.seconds is None else f"All players play the whole match, {a.seconds:g} seconds"
     performance = "not recorded" if a.performance is None else f"{a.performance:g}"
     if teams == 2:
@@ -211,25 +211,25 @@ def _sentences(by: Rules, teams: int, a: StakeAssumptions) -> list[str]:
         score = f"The winning team and each of its players score {a.win_score:g}, the losing ones {a.loss_score:g}"
     else:
         last = "comes last"
-        order = ["A win is the first place, a loss the last; the others finish in the order of their expected scores."]
+        order = ["A win is first place and a loss is last; the others finish in the order of their expected scores."]
         score = f"The first team and each of its players score {a.win_score:g}, the last ones {a.loss_score:g}"
-        score += ", those between in equal steps"
+        score += ", and those in between in equal steps"
     if quitters_differ(by):
         rule = "has a rule for players who quit"
     else:
-        rule = "has no rule for players who quit: it counts as the team's result, a loss"
+        rule = "has no rule for players who quit: quitting counts as the team's result, a loss"
     return [
         f"{play}.",
         f"{score}; in a draw all score {a.win_score:g}.",
         *order,
         f"A player who quits leaves after {a.quit_after:.0%} of the match, with that part of the score; "
         f"the others stay, and the team {last}. {by.system.name} {rule}.",
-        f"Performances of players are {performance}.",
+        f"Players' performances are {performance}.",
     ]
 
 
 def quitters_differ(by: Rules) -> bool:
-    """Whether the system rates a newcomer who quits otherwise than one who stays, all else equal."""
+    """Whether the system rates a newcomer who quits differently from one who stays, all else being equal."""
     count = by.system.teams or 2
     cases = Cases(np.tile(np.arange(1, count + 1, dtype=np.int32), (2, 1)), np.array([-1, 0], np.int32))
     history = _history([1] * count, 0, StakeAssumptions(quit_after=1.0), cases)

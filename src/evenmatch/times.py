@@ -1,4 +1,4 @@
-"""Times in microseconds since the Unix epoch: their text, their range, and guesses at values that are not times."""
+"""Times in microseconds since the Unix epoch: formatting, range checks, and guesses at values that are not times."""
 
 from __future__ import annotations
 
@@ -25,10 +25,10 @@ _DATE = re.compile(r"\s*([0-9]{1,4})([./-])([0-9]{1,2})\2([0-9]{1,4})(?![0-9])")
 class TimeFormat(NamedTuple):
     """The meaning of the numbers in a column of times.
 
-    name      of such a number, in messages
-    accepted  the numbers that are read, in words
-    unit      microseconds of 1;  zero  the number of 1970-01-01
-    low       the first number that is read;  high  the number after the last one
+    name      what messages call such a number
+    accepted  the accepted numbers in words
+    unit      microseconds per unit;  zero  the number that stands for 1970-01-01
+    low       the lowest accepted number;  high  the lowest number above the accepted ones
     """
 
     name: str
@@ -74,7 +74,7 @@ def iso_time(micros: int) -> str:
 
 
 def is_plausible(micros: int) -> bool:
-    """Whether a time is in YEARS and not an odd one early in 1970, which results from mixing up units.
+    """Whether a time is in YEARS and not an odd time early in 1970, which usually means that units were mixed up.
 
     Real times of 1970 are known to the minute at best, so whole minutes count as plausible.
     """
@@ -82,14 +82,14 @@ def is_plausible(micros: int) -> bool:
 
 
 def implausible(what: str, micros: int) -> str | None:
-    """The reason to refuse an implausible time; None for a plausible one. what: its name in the message."""
+    """The reason to refuse an implausible time; None for a plausible one. what: how the message names the time."""
     if is_plausible(micros):
         return None
     return f"{what} is {iso_time(micros)}{misread(micros)}; expected a time in {YEARS}"
 
 
 def misread(micros: int) -> str:
-    """A clause for messages about an implausible time: ", which looks like …"; empty if its cause is not known."""
+    """A clause for messages about an implausible time: ", which looks like …"; empty if the cause is unknown."""
     if FIRST_YEAR <= micros < FIRST_YEAR + 99 * 365 * DAY:
         return ", which looks like a year of two digits"
     for factor in (1000, 10**6, 10**9):
@@ -105,8 +105,8 @@ def misread(micros: int) -> str:
 class Likeness(NamedTuple):
     """A guess at the meaning of a value that was given as a time.
 
-    what         a noun; empty without a guess
-    time_format  the name of the format that reads it; None: no format does
+    what         a noun; empty if there is no guess
+    time_format  the name of the format that accepts it; None: none does
     """
 
     what: str = ""
@@ -114,7 +114,7 @@ class Likeness(NamedTuple):
 
     @property
     def clause(self) -> str:
-        """The guess as the end of a sentence: ", which looks like …"; empty without a guess."""
+        """The guess as the end of a sentence: ", which looks like …"; empty if there is none."""
         return f", which looks like {self.what}" if self.what else ""
 
 
@@ -137,12 +137,12 @@ def likeness(value: object) -> Likeness:
 
 
 def _time_in(form: TimeFormat, number: float) -> str:
-    """The time of a number that a format reads, to the second."""
+    """The time, to the second, of a number in this format."""
     return iso_time(round((number - form.zero) * form.unit / SECOND) * SECOND)
 
 
 def _digits_like(text: str) -> str:
-    """A year, or a date and time without separators; empty if it is neither."""
+    """Describe digits as a year or as a date and time without separators; empty if they are neither."""
     if not 1800 <= int(text[:4]) < 2100 or len(text) not in (4, 8, 12, 14):
         return ""
     if len(text) == 4:
@@ -162,7 +162,7 @@ def _day(year: int, month: int, day: int) -> str:
 
 
 def _date_like(text: str) -> str:
-    """A date that is not written as ISO 8601; empty if it is none."""
+    """Describe a date that is not in ISO 8601; empty if the text is not a date."""
     parts = _DATE.match(text)
     if parts is None:
         return ""

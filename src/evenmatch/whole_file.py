@@ -18,9 +18,9 @@ _DRAFT = re.compile(r"\..+\.[a-z0-9_]{8}")  # as mkstemp names them below
 def whole_file(path: Path, *, private: bool = False) -> Iterator[Path]:
     """Yield the path of a draft beside `path`, which replaces `path` when the block ends.
 
-    If the block raises, the draft is deleted and `path` stays as it was. The permissions are those of a new file.
+    If the block raises, the draft is deleted and `path` is left unchanged. The file gets the permissions of a new one.
     private  only the owner can read the file
-    Raises UsageError where the file cannot be written.
+    Raises UsageError if the file cannot be written.
     """
     try:
         handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
@@ -39,7 +39,7 @@ def whole_file(path: Path, *, private: bool = False) -> Iterator[Path]:
 
 
 def remove_drafts(folder: Path) -> None:
-    """Remove the drafts below a folder that processes left there which were killed; no other may write there now."""
+    """Remove drafts that killed processes left below a folder. No other process may be writing there."""
     for draft in folder.rglob(".*.*"):
         if draft.is_file() and _DRAFT.fullmatch(draft.name):
             draft.unlink(missing_ok=True)

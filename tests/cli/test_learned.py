@@ -14,7 +14,7 @@ def test_the_command_prints_the_numbers_after_each_quarter(run, tmp_path, monkey
     told = run("learned", "m.csv")
     assert told.code == 0
     assert "after 500" in told.out
-    assert "one player more, five against four" in told.out
+    assert "one extra player, five against four" in told.out
     document = json.loads(run("learned", "m.csv", "--json").out)
     assert [moment["matches"] for moment in document] == [500, 1000, 1500, 2000]
     assert document[-1]["learned"][0]["name"] == "side"

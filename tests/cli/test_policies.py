@@ -141,7 +141,7 @@ def test_policies_are_called_by_their_file_as_it_was_told_where_another_is_calle
 
 def test_teams_that_a_policy_cannot_have_are_told_with_policy_and_option(policy_file):
     path = policy_file("roles = { tank = 2 }\nteam_size = 5")
-    with pytest.raises(BadParameterError, match=r"mine.toml with --team-size 1: roles are 2 players of each team"):
+    with pytest.raises(BadParameterError, match=r"mine.toml with --team-size 1: roles need 2 players per team"):
         policies.policies_of([str(path)], 1, None)
 
 

@@ -90,14 +90,14 @@ def test_stakes_are_told_only_where_they_are_asked_for(client):
     assert stakes_of(alone)["ann"] is None
     assumed = alone["assumptions"]
     assert (assumed["seconds"], assumed["win_score"], assumed["loss_score"], assumed["quit_after"]) == (600, 2, 1, 0.5)
-    assert any("it counts as the team's result" in sentence for sentence in assumed["sentences"])
+    assert any("quitting counts as the team's result" in sentence for sentence in assumed["sentences"])
     untimed = {"teams": line_up(FIRST), "stakes": {"seconds": None}}
     assert request_json(client, "POST", f"{on}/odds", untimed)["assumptions"]["seconds"] is None
 
 
 # what is asked, and a part of what is said
 WRONG = [
-    ({"players": ["zed"]}, "'zed' is not in the line-up, so has no stakes; expected one of 'ann', 'bob', 'eve'"),
+    ({"players": ["zed"]}, "'zed' is not in the line-up, so there are no stakes; expected one of 'ann', 'bob', 'eve'"),
     ({"players": []}, "stakes.players"),
     ({"seconds": 0}, "stakes.seconds"),
     ({"quit_after": 2}, "stakes.quit_after"),

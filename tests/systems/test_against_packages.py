@@ -66,7 +66,7 @@ def rated(request):
 def batch(seed, count, *, sides=(2, 2), size=(1, 1), centre=25.0, spread=8.0, shortest=None, ties=True):
     """Matches of players who play once, of unequal means and deviations; and those players' states.
 
-    ties  whether three teams or more may tie; two teams may always
+    ties  whether three or more teams may tie; two teams may always
     """
     rng = random.Random(seed)
     matches, state = [], {}
@@ -108,7 +108,7 @@ def assert_same(told, known, rel):
         assert told[name][1] == pytest.approx(deviation, rel=rel), name
 
 
-# --- TrueSkill. Among three teams or more none tie: the package links only those listed next to each other.
+# --- TrueSkill. Among three or more teams none tie: the package links only those listed next to each other.
 
 
 def density(x):

@@ -1,4 +1,4 @@
-"""Ties of `trueskill` in matches of three teams or more, against the exact posterior of its model by integration."""
+"""Ties of `trueskill` in matches of three or more teams, against the exact posterior of its model by integration."""
 
 from itertools import groupby, pairwise
 from statistics import NormalDist

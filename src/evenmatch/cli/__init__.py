@@ -15,7 +15,7 @@ from typer.main import get_command
 from evenmatch.cli.app import COMMANDS, application
 from evenmatch.cli.shared.output import fail, note, print_json, problems_document, warn
 from evenmatch.errors import (
-    NAMED,
+    MATCH_IDS_SHOWN,
     BadRowsError,
     ClusterError,
     EvenmatchError,
@@ -104,7 +104,7 @@ def _fail(error: EvenmatchError) -> None:
     fail(InputError(f"{error.source}: {error.count}; {error.outcome}"))
     for line in problem_lines(error.problems):
         note(line)
-    if len(matches_of(error.problems)) > NAMED and "--json" not in sys.argv:
+    if len(matches_of(error.problems)) > MATCH_IDS_SHOWN and "--json" not in sys.argv:
         note("  (--json lists all of them)")
     plural = "matches" if error.of == "match" else f"{error.of}s"
     note(f"  (without them no {error.of} is left)" if error.all_bad else f"  (--skip-bad leaves such {plural} out)")

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from evenmatch.calibration import FEW, Blocks, Estimate, GroupDifference, Measure, difference, further
+from evenmatch.calibration import FEWEST_BLOCKS, Blocks, Estimate, GroupDifference, Measure, difference, further
 from evenmatch.durations import SECOND
 from evenmatch.experiment import ARMS
 from evenmatch.history import Floats
@@ -276,8 +276,8 @@ def _amount(figure: ExperimentFigure, *values: float) -> str:
 
 def _summary(figures: Sequence[ComparedFigure], blocks: int) -> str:
     """Which policy does better on what, in a sentence or two."""
-    if blocks < FEW:
-        return f"Nothing is known yet: {FEW} blocks of slices are needed at least, and there are {blocks}."
+    if blocks < FEWEST_BLOCKS:
+        return f"Nothing is known yet: {FEWEST_BLOCKS} blocks of slices are needed at least, and there are {blocks}."
     parts = [
         f"{arm.upper()} does better on {_listed(labels)}"
         for arm in ARMS

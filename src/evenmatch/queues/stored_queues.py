@@ -16,7 +16,7 @@ from evenmatch.ledger import player_rows
 from evenmatch.ledger.store import Store
 from evenmatch.ledger.text import check_text
 from evenmatch.options import Checked, known_values, number
-from evenmatch.policy import FEWEST_SHARE, LONGEST, MOST_SHARE, SHORTEST, Policy, WaitTarget
+from evenmatch.policy import FEWEST_SHARE, LONGEST_TARGET, MOST_SHARE, SHORTEST_TARGET, Policy, WaitTarget
 from evenmatch.queues import queue_sql
 from evenmatch.queues.queue_sql import StoredExperiment, StoredPenalty, StoredQueue
 
@@ -94,8 +94,8 @@ class QueueRules(Checked):
     longest_match: float = number(7200.0, 1, 30 * DAY, "Time after which an unreported match expires.")
     auto_within: float | None = number(
         None,
-        SHORTEST,
-        LONGEST,
+        SHORTEST_TARGET,
+        LONGEST_TARGET,
         "Fit the policy to the queue's own arrivals once a day, so that most players wait no longer; none: never.",
         optional=True,
     )

@@ -1,4 +1,4 @@
-"""Rating systems by name: a module each in this folder, those of installed packages, and a user's own file."""
+"""Find rating systems by name: modules in this folder, systems of installed packages, and a user's own file."""
 
 from __future__ import annotations
 
@@ -39,12 +39,12 @@ __all__ = ["GROUP", "find", "is_file", "names"]
 
 
 def names() -> list[str]:
-    """The names of all systems: those of this package and those that installed packages offer."""
+    """The names of all systems, from this package and from installed packages."""
     return sorted(_own() | {point.name for point in _offered()})
 
 
 def find(name: str) -> System:
-    """The system of that name, or the one that a Python file (a path ending in .py) defines as SYSTEM.
+    """The system with this name, or the one that a Python file (a path ending in .py) defines as SYSTEM.
 
     Raises UnknownNameError for an unknown name, UsageError for a file or package without a system.
     """
@@ -64,18 +64,18 @@ def find(name: str) -> System:
 
 
 def is_file(name: str) -> bool:
-    """Whether a system is named by the path of a Python file, which may be edited while a process runs."""
+    """Whether the name is the path of a Python file, which may be edited while a process runs."""
     return name.lower().endswith(".py")
 
 
 @cache
 def _own() -> frozenset[str]:
-    """The names of the systems in this folder, which is listed once: systems are looked up with every read."""
+    """The names of the systems in this folder, cached because systems are looked up with every read."""
     return frozenset(module.name for module in pkgutil.iter_modules(__path__)) - _NO_SYSTEMS
 
 
 def _offered() -> Iterator[EntryPoint]:
-    """The systems of installed packages, but for names that this package itself has."""
+    """The systems of installed packages, except names that this package uses itself."""
     return (point for point in entry_points(group=GROUP) if point.name not in _own())
 
 
@@ -87,7 +87,7 @@ def _system_of(module: ModuleType, origin: str) -> System:
 
 
 def _load(path: Path) -> ModuleType:
-    """Import a file under a name made of its contents: the same in every process, so that cached kernels are found."""
+    """Import a file under a name derived from its contents, so that every process finds the same cached kernels."""
     try:
         contents = path.read_bytes()
     except OSError as error:

@@ -1,4 +1,4 @@
-"""Battle points: Elo with a K-factor per bracket of one's own rating, and more at stake in lopsided wins.
+"""Battle points: Elo with a K-factor per rating bracket, and more at stake in lopsided wins.
 
 Definition: docs/systems/battlepoints.md, after the article and the game code of Math Battle II.
 """
@@ -29,6 +29,7 @@ from evenmatch.systems.system import (
     no_columns,
     number,
     numbers,
+    score_text,
     timeless,
     whole,
 )
@@ -54,21 +55,21 @@ class BattlepointsParameters(Parameters):
         None,
         0,
         1e6,
-        "a match is lopsided from this lead in team_score; none: where the loser scored nothing",
+        "a match is lopsided from this lead in team_score; none: if the loser scored nothing",
         optional=True,
     )
     truncate: bool = flag(False, "cut ratings to whole points")
-    provisional_games: int = whole(0, 0, 1000, "first matches of a player in which K is provisional_k; 0: none")
+    provisional_games: int = whole(0, 0, 1000, "how many first matches of a player use provisional_k as K; 0: none")
     provisional_k: float = number(64.0, 0, 1000, "most points that such a match can move")
-    advantage: float = number(0.0, -1e5, 1e5, "points that being listed first is worth", search=(-100, 200))
+    advantage: float = number(0.0, -1e5, 1e5, "points added to the team that is listed first", search=(-100, 200))
 
     def conflict(self) -> str:
-        """A newcomer must not begin below the floor."""
+        """A newcomer must not start below the floor."""
         return below_floor(self.start, self.floor)
 
 
 class Battlepoints(NamedTuple):
-    """Parameters as the kernels read them; `rate` is log-odds per point, `margin` is below 0 where there is none."""
+    """Parameters as kernels read them; `rate` is log-odds per point, `margin` is below 0 if there is none."""
 
     floor: float
     rate: float
@@ -102,9 +103,9 @@ STATE = np.dtype([("rating", "f8"), ("games", "i8")], align=True)
 FACTORS = (
     Factor("k", "most points the match could move, by the player's own bracket or as a provisional player"),
     Factor("surprise", "result minus the player's own expected score, averaged over the rivals"),
-    Factor("lopsided", "factor of a lopsided result: 1 where it was none, a mean over several rivals", neutral=1.0),
-    Factor("gain", "K is multiplied by it: the surprise times the factor, averaged over the rivals"),
-    Factor("floor", "whether the fall was stopped by the floor", flag=True),
+    Factor("lopsided", "factor for a lopsided result: 1 if it was not; with several rivals, the mean", neutral=1.0),
+    Factor("gain", "what K is multiplied by: the surprise times the factor, averaged over the rivals"),
+    Factor("floor", "whether the floor stopped the fall", flag=True),
 )
 
 
@@ -117,7 +118,7 @@ def pair(a: Integers, b: Integers, home: bool, now: int, state: Records, params:
 
 @kernel
 def by_bracket(values: tuple[float, ...], rating: float, params: Battlepoints) -> float:
-    """The value for the bracket of a rating, by its whole part; comparisons, since an index would be a jump."""
+    """The value for the bracket of a rating's whole part. Comparisons avoid a jump that an index would cost."""
     whole = np.floor(rating)
     value = values[1] if whole > params.brackets[0] else values[0]
     value = values[2] if whole > params.brackets[1] else value
@@ -126,7 +127,7 @@ def by_bracket(values: tuple[float, ...], rating: float, params: Battlepoints) -
 
 @kernel
 def is_lopsided(h: Columns, team: int, rival: int, params: Battlepoints) -> bool:
-    """Whether the winner of the two won to nothing, or by the margin."""
+    """Whether the loser of the two scored nothing, or lost by the margin."""
     ahead = h.place[rival] - h.place[team]
     if ahead == 0:
         return False
@@ -141,7 +142,7 @@ def is_lopsided(h: Columns, team: int, rival: int, params: Battlepoints) -> bool
 def update(
     h: Columns, m: int, state: Records, params: Battlepoints, expected: Floats, factors: Records, scratch: Floats
 ) -> None:
-    """Every player against the mean of each rival team, averaged over the rivals."""
+    """Rate every player against the mean of each rival team, averaged over the rivals."""
     first, end = h.team_start[m], h.team_start[m + 1]
     for team in range(first, end):
         scratch[team - first, 0] = mean_rating(h.player[h.slot_start[team] : h.slot_start[team + 1]], state)
@@ -186,13 +187,12 @@ def update(
 
 def _tell(change: Change, parameters: BattlepointsParameters) -> str:
     f = change.factors
-    text = f"scored {change.result:.2f} where {change.result - float(f['surprise']):.3f} was expected of them"
-    text += f", with K {f['k']:g}"
+    text = f"{score_text(change, change.result - float(f['surprise']))}, with K {f['k']:g}"
     if f["lopsided"] != 1:
-        text += f" × {float(f['gain']) / float(f['surprise'] or 1):.3g} for a lopsided result"
+        text += f" × {float(f['gain']) / float(f['surprise'] or 1):.3g} for the lopsided result"
     if f["floor"]:
         text += f", and nobody falls below {parameters.floor:g}"
-    return text + (", cut to whole points" if parameters.truncate else "")
+    return text + (", rounded down to whole points" if parameters.truncate else "")
 
 
 def _newcomer(p: BattlepointsParameters) -> tuple[object, ...]:
@@ -201,9 +201,9 @@ def _newcomer(p: BattlepointsParameters) -> tuple[object, ...]:
 
 SYSTEM = System(
     name="battlepoints",
-    title="Elo with brackets: the K-factor and the weight of a lopsided win depend on one's own rating",
+    title="Elo with brackets: the K-factor and the weight of a lopsided win depend on the player's rating",
     source='the article "Creating a Ranking System for Math Battle II" and the game\'s code',
-    needs="any matches; `team_score` where lopsided results shall count",
+    needs="any matches; `team_score` if lopsided results are to count",
     teams=None,
     parameters=BattlepointsParameters,
     presets={

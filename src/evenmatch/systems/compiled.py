@@ -1,4 +1,4 @@
-"""Compilation of kernels: without fast maths, so that a replay is equal bit for bit."""
+"""Compilation of kernels, without fast maths, so that a replay is equal bit for bit."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ F = TypeVar("F", bound=Callable[..., object])
 
 
 def kernel(function: F) -> F:
-    """Compile a kernel that is merged into the loop over matches: three times as fast as a call."""
+    """Compile a kernel that is inlined into the loop over matches, which is three times as fast as a call."""
     return cast("F", njit(error_model="numpy", inline="always")(function))
 
 
 def rarely(function: F) -> F:
-    """Compile a function that kernels call seldom: it is called, since merging it would only bloat the loop."""
+    """Compile a function that kernels call rarely. It is not inlined, which would only bloat the loop."""
     options: dict[str, Any] = {"_nrt": True}  # may allocate, although the loop that calls it may not
     return cast("F", njit(error_model="numpy", **options)(function))
 
@@ -30,7 +30,7 @@ LINE = 64  # bytes
 
 
 def _prefetch(typing: Any, array: Any, index: Any) -> tuple[Any, Callable[..., Any]]:
-    """The type of `prefetch`, and the generator of its machine code: an instruction per cache line of the record."""
+    """The type of `prefetch` and the generator of its machine code: one instruction per cache line of the record."""
     size = array.dtype.size
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> object:
@@ -48,14 +48,14 @@ def _prefetch(typing: Any, array: Any, index: Any) -> tuple[Any, Callable[..., A
 
 
 prefetch: Callable[[object, int], None] = cast("Callable[[object, int], None]", intrinsic(_prefetch))
-"""prefetch(array, index): have the processor fetch a record, all its cache lines, before it is needed.
+"""prefetch(array, index): have the processor fetch all cache lines of a record before they are needed.
 
-`index` is unsigned. It changes no number; where the players' records are more than the caches hold, it halves the time.
+`index` is unsigned. Results do not change; if the players' records exceed the caches, rating takes half the time.
 """
 
 
 def unsigned(h: Columns) -> Columns:
-    """The same columns, indices as unsigned numbers: an index that may be negative costs a test at every access."""
+    """The same columns with unsigned indices: an index that may be negative costs a test at every access."""
     return Columns(
         h.time,
         h.team_start.view(np.uint32),

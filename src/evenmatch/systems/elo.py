@@ -1,7 +1,7 @@
-"""Elo: the yardstick, with the K-factor fixed or by the rules of FIDE or the USCF.
+"""Elo, the yardstick: K is fixed or follows the rules of FIDE or the USCF.
 
 Definition: docs/systems/elo.md, after Elo 1978, FIDE's rating regulations and Glickman & Doyle, "The US Chess Rating
-System". A team counts as its mean rating; several rivals count as the mean over them.
+System". A team counts as its mean rating; with several rivals, the mean over them counts.
 """
 
 from __future__ import annotations
@@ -38,11 +38,11 @@ RULES = ("fixed", "fide", "uscf")
 FIXED, FIDE, USCF = range(3)
 MASTER = 2400.0  # FIDE's K stays at 10 after a player has reached this rating
 LEARNING = 30  # games with FIDE's K of 40
-SPECIAL = 8  # games until the USCF's special formula is left
-WIDTH = 400.0  # of the USCF's straight line of expectation, from its middle to either end
-TINY = 1e-12  # of a score: what rounding makes of an exact zero
-STEPS = 200  # of Newton's method, or halvings
-SAME = 1e-9  # points: ends of lines that are nearer to each other count as the same
+SPECIAL = 8  # the USCF's special formula applies to players with up to this many games
+WIDTH = 400.0  # half the width of the USCF's straight line of expectation
+TINY = 1e-12  # score: what rounding may leave of an exact zero
+STEPS = 200  # iteration cap of the root search
+SAME = 1e-9  # points: line ends closer than this count as the same
 
 
 @dataclass(frozen=True)
@@ -52,15 +52,15 @@ class EloParameters(Parameters):
     start: float = number(1500.0, -1e6, 1e6, "rating of a newcomer")
     k: float = number(32.0, 0, 10_000, "most points a match can move, under the rule fixed", search=(1, 1000))
     scale: float = number(400.0, 1, 100_000, "a lead of this many points means odds of ten to one")
-    rule: str = choice("fixed", RULES, "how K is found: fixed, or by games and rating as FIDE or the USCF do")
+    rule: str = choice("fixed", RULES, "how K is chosen: fixed, or by games and rating as FIDE or the USCF do")
     clamp: float | None = number(
         None, 1, 1e6, "a greater lead counts as this one; none: every lead counts in full", optional=True
     )
-    advantage: float = number(0.0, -1e5, 1e5, "points that being listed first is worth", search=(-100, 200))
+    advantage: float = number(0.0, -1e5, 1e5, "points added to the team that is listed first", search=(-100, 200))
 
 
 class Elo(NamedTuple):
-    """Parameters as the kernels read them; `rate` is log-odds per point."""
+    """Parameters in the form that kernels read; `rate` is log-odds per point."""
 
     k: float
     rate: float
@@ -79,20 +79,20 @@ FACTORS = (
     Factor("k", "most points the match could move"),
     Factor("surprise", "result minus the team's expected score"),
     Factor("special", "whether the USCF's formula for the first games was applied instead of K", flag=True),
-    Factor("formula", "the rating that it gave; 0 where K was applied"),
+    Factor("formula", "the rating that this formula gave; 0 where K was applied"),
 )
 
 
 @kernel
 def pair(a: Integers, b: Integers, home: bool, now: int, state: Records, params: Elo) -> tuple[float, float]:
-    """Elo's logistic curve on the teams' means; a draw counts half and is not foreseen."""
+    """Elo's logistic curve on the teams' means. Draws count half and are not predicted."""
     lead = mean_rating(a, state) - mean_rating(b, state) + (params.advantage if home else 0.0)
     return logistic(min(max(lead, -params.clamp), params.clamp) * params.rate), 0.0
 
 
 @kernel
 def effective_games(rating: float, games: int) -> float:
-    """The USCF's N': the number of games that the rating is worth."""
+    """The USCF's N', the effective number of games."""
     most = 50.0
     if rating <= 2355.0:
         most = 50.0 / math.sqrt(0.662 + 0.00000739 * (2569.0 - rating) ** 2)
@@ -101,7 +101,7 @@ def effective_games(rating: float, games: int) -> float:
 
 @rarely
 def opponent(h: Columns, first: int, team: int, rival: int, state: Records, params: Elo) -> float:
-    """The mean rating of a rival team, as it stands against this one."""
+    """The mean rating of a rival team, adjusted for the first side's advantage."""
     mean = mean_rating(h.player[h.slot_start[rival] : h.slot_start[rival + 1]], state)
     return mean - (params.advantage if team == first else -params.advantage if rival == first else 0.0)
 
@@ -110,7 +110,7 @@ def opponent(h: Columns, first: int, team: int, rival: int, state: Records, para
 def expectation(
     rating: float, h: Columns, m: int, team: int, state: Records, params: Elo, games: float, prior: float
 ) -> tuple[float, float]:
-    """The score that was to be expected with this rating, by the USCF's straight lines, and its slope."""
+    """The expected score at this rating, by the USCF's straight lines, and its slope."""
     first, end = h.team_start[m], h.team_start[m + 1]
     expected, slope = 0.0, 0.0
     for rival in range(first, end):
@@ -123,10 +123,10 @@ def expectation(
 
 @rarely
 def special(h: Columns, m: int, team: int, slot: int, state: Records, params: Elo, result: float) -> float:
-    """The rating at which the results so far would have been expected; of several, the nearest to the prior.
+    """The rating at which the results so far would have been expected; if there are several, the one nearest the prior.
 
-    The expectation is a sum of straight lines between their ends, so Newton's method finds the root in few steps.
-    Where the sum is level at the root, it is level between two neighbouring ends.
+    The expectation is piecewise linear, so Newton's method finds the root in a few steps. If it is flat at the root,
+    it is flat between two neighbouring line ends.
     """
     record = state[h.player[slot]]
     games = effective_games(record.rating, record.games)
@@ -136,7 +136,7 @@ def special(h: Columns, m: int, team: int, slot: int, state: Records, params: El
     elif record.games > 0 and record.score == 0.0:
         prior, target = record.rating + WIDTH, result
     first, end = h.team_start[m], h.team_start[m + 1]
-    low, high = prior - WIDTH, prior + WIDTH  # beyond all ends nothing changes any more
+    low, high = prior - WIDTH, prior + WIDTH  # beyond the outermost line ends
     for rival in range(first, end):
         if rival != team:
             other = opponent(h, first, team, rival, state, params)
@@ -165,7 +165,7 @@ def special(h: Columns, m: int, team: int, slot: int, state: Records, params: El
 def update(
     h: Columns, m: int, state: Records, params: Elo, expected: Floats, factors: Records, scratch: Floats
 ) -> None:
-    """Every player by their team's surprise; all new ratings are known before the first is written."""
+    """Move every player by their team's surprise. All new ratings are computed before the first is written."""
     first, end = h.team_start[m], h.team_start[m + 1]
     low = h.slot_start[first]
     if params.rule == USCF:
@@ -212,7 +212,7 @@ def _newcomer(p: EloParameters) -> tuple[object, ...]:
 
 SYSTEM = System(
     name="elo",
-    title="Elo's rating, K fixed or by the rules of FIDE or the USCF; teams by their mean",
+    title="Elo's rating, with a fixed K or the rules of FIDE or the USCF; a team counts as its mean",
     source="Elo 1978; FIDE rating regulations; Glickman & Doyle, The US Chess Rating System",
     needs="any matches",
     teams=None,

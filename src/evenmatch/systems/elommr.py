@@ -1,8 +1,8 @@
-"""Elo-MMR: the performance in each match by robust comparison with all others in it, and a robust mean of performances.
+"""Elo-MMR: each match yields a performance by robust comparison with everyone in it; the rating is their robust mean.
 
 Definition: docs/systems/elommr.md, after Ebtekar & Liu, "An Elo-like System for Massive Multiplayer Competitions"
-(2021), with logistic performances and their published code's defaults. The last 16 performances are remembered one by
-one, older ones as one normal summary. In team matches each rival team is one opponent, its average member.
+(2021), with logistic performances and the defaults of their published code. The last 16 performances are remembered
+individually, older ones as one normal summary. In team matches each rival team is one opponent, its average member.
 """
 
 from __future__ import annotations
@@ -40,9 +40,9 @@ from evenmatch.systems.system import (
 )
 
 MEMORY = 16  # performances
-MULTIPLIER = math.pi / math.sqrt(3.0)  # of a logistic curve that has a normal one's variance
-REACH = 7500.0  # points around a newcomer's rating in which performances lie
-CLOSE = 1e-6  # points: the step that ends a search; the next one would be a millionth of that
+MULTIPLIER = math.pi / math.sqrt(3.0)  # scale of the logistic curve with a normal curve's variance
+REACH = 7500.0  # points: performances lie within this distance of a newcomer's rating
+CLOSE = 1e-6  # points: a step this small ends a search; the next one would be a millionth of it
 STEPS = 200
 
 
@@ -53,33 +53,33 @@ class ElommrParameters(Parameters):
     start: float = number(1500.0, -1e6, 1e6, "rating of a newcomer")
     deviation: float = number(350.0, 1, 10_000, "deviation of a newcomer", search=(10, 1000))
     beta: float = number(200.0, 1, 10_000, "deviation of a performance around the skill", search=(50, 2000))
-    limit: float = number(80.0, 0.1, 10_000, "deviation that a player of many matches tends to", search=(1, 400))
+    limit: float = number(80.0, 0.1, 10_000, "deviation that a player approaches over many matches", search=(1, 400))
     rho: float = number(1.0, 0, 100, "how fast performances lose their robust influence", search=(0.01, 10))
-    drift: float = number(0.0, 0, 1e6, "variance that each day adds, points squared", search=(0, 100))
-    split_ties: bool = flag(False, "a tie is half a win and half a loss, not both", search=True)
-    advantage: float = number(0.0, -1e5, 1e5, "points that being listed first is worth", search=(-100, 200))
+    drift: float = number(0.0, 0, 1e6, "variance that each day adds, in points squared", search=(0, 100))
+    split_ties: bool = flag(False, "a tie counts as half a win and half a loss, not as a win and a loss", search=True)
+    advantage: float = number(0.0, -1e5, 1e5, "points added to the team that is listed first", search=(-100, 200))
     compared_as: str = choice(
         "player",
         COMPARED_AS,
-        "what meets the rival teams: the player's own rating, or the mean rating of the player's team",
+        "what is compared with the rival teams: the player's own rating, or the mean rating of their team",
         search=True,
     )
     rivals: int = whole(
         500,
         1,
         1_000_000,
-        "most rivals that a player is compared with; if there are more, a sample across all places",
+        "the most rivals that a player is compared with; if there are more, a sample across all places",
     )
 
     def conflict(self) -> str:
         """The limit, a deviation after many performances, must be below that of a single one."""
         if self.limit < self.beta:
             return ""
-        return f"limit={self.limit:g} is not below beta={self.beta:g}; expected less than that"
+        return f"limit={self.limit:g} is not below beta={self.beta:g}; expected a smaller limit"
 
 
 class Elommr(NamedTuple):
-    """Parameters as the kernels read them; `step` is the variance that a match adds, `drift` that of a microsecond."""
+    """Parameters in the form that kernels read; `step` is the variance added by a match, `drift` by a microsecond."""
 
     start: float
     beta2: float
@@ -102,7 +102,7 @@ STATE = np.dtype(
     [
         ("rating", "f8"),
         ("deviation", "f8"),
-        ("normal_mean", "f8"),  # of all performances before the last 16, and of the prior
+        ("normal_mean", "f8"),  # prior and all performances before the last 16
         ("normal_weight", "f8"),  # one over the variance
         ("games", "i8"),
         ("last_played", "i8"),
@@ -113,26 +113,26 @@ STATE = np.dtype(
 )
 FACTORS = (
     Factor("performance", "the rating at which the result would have been expected"),
-    Factor("noise", "variance that time and the match added before it"),
-    Factor("deviation_before", "deviation before the match, the noise included"),
+    Factor("noise", "variance added for the time since the last match and for this match"),
+    Factor("deviation_before", "deviation before the match, including the noise"),
     Factor("deviation_after", "deviation after it"),
 )
-# Columns of scratch. Rows are teams in listed order; RANK is the best rank among all teams that are alike.
+# Columns of scratch. Rows are teams in listed order; RANK is the best rank among equal teams.
 MEAN, WEIGHT, BONUS, RANK = range(4)
 ORDER = 4  # rows are ranks: the team that finished there
-SAMPLE = 5  # rows are numbers: the rivals that stand for all
+SAMPLE = 5  # rows are numbers: the sampled rivals
 EMPTY_MEMORY = (0.0,) * MEMORY
 
 
 @kernel
 def noise_at(state: Records, player: int, now: int, params: Elommr) -> float:
-    """The variance that is added before a match at this time: by time and by the match."""
+    """The variance added before a match at this time, for the elapsed time and for the match."""
     return params.step + params.drift * idle_time(state, player, now)
 
 
 @kernel
 def variance_at(state: Records, player: int, now: int, params: Elommr) -> float:
-    """The variance in a match at this time, the noise included."""
+    """The variance in a match at this time, including the noise."""
     deviation = state[player].deviation
     return deviation * deviation + noise_at(state, player, now, params)
 
@@ -146,13 +146,13 @@ def drifted_variance_at(state: Records, player: int, now: int, params: Elommr) -
 
 @rarely
 def age(state: Records, now: int, params: Elommr) -> None:
-    """Let the deviations drift until this time."""
+    """Advance the deviations to this time."""
     grow(state, now, params, drifted_variance_at)
 
 
 @kernel
 def pair(a: Integers, b: Integers, home: bool, now: int, state: Records, params: Elommr) -> tuple[float, float]:
-    """The probability that one average member performs better; a draw counts half and is not foreseen."""
+    """The probability that one average member outperforms the other. Draws count half and are not predicted."""
     own, own_variance = average(a, now, state, params, variance_at)
     other, other_variance = average(b, now, state, params, variance_at)
     deviation = math.sqrt(own_variance + other_variance + 2.0 * params.beta2)
@@ -164,7 +164,7 @@ def pair(a: Integers, b: Integers, home: bool, now: int, state: Records, params:
 def pull_of(
     h: Columns, first: int, team: int, rival: int, x: float, tied: float, scratch: Floats
 ) -> tuple[float, float]:
-    """The part of a rival in Σ w (S − E(x)), and in its fall; `tied` is how often a tie counts both ways."""
+    """A rival's term in Σ w (S − E(x)) and in its slope; `tied` is how often a tie counts each way."""
     ahead = h.place[rival] - h.place[team]
     w = scratch[rival - first, WEIGHT]
     bonus = scratch[team - first, BONUS] - scratch[rival - first, BONUS]
@@ -175,7 +175,7 @@ def pull_of(
 
 @rarely
 def choose_rivals(rank: int, teams: int, most: int, scratch: Floats) -> None:
-    """Write the rivals that stand for all into scratch, at even distances around the order of finish from this rank."""
+    """Write a sample of rivals into scratch, evenly spaced around the order of finish from this rank."""
     for index in range(most):
         other = (rank + 1 + (2 * index + 1) * (teams - 1) // (2 * most)) % teams
         scratch[index, SAMPLE] = scratch[other, ORDER]
@@ -187,12 +187,12 @@ def performance_of(
 ) -> float:
     """The rating x at which Σ w (S − E(x)) over all opponents is 0; the player is an opponent tied with themself.
 
-    A tie is a win and a loss, or half of each (split_ties). Where there are more than `rivals`, that number of rivals
-    at even distances around the order of finish stands for all. Compared as a team, the player is as far above their
-    own rating as the team performed above its mean. Newton's method, kept between bounds that close in.
+    A tie is a win and a loss, or half of each (split_ties). If there are more than `rivals`, a sample of that size,
+    evenly spaced around the order of finish, stands for all. Compared as a team, the player is as far above their own
+    rating as the team performed above its mean. Newton's method within shrinking bounds.
     """
     low, high, x = params.start - REACH, params.start + REACH, own
-    tied = 0.5 if params.split_ties else 1.0  # how often a tie counts, as a win and as a loss
+    tied = 0.5 if params.split_ties else 1.0  # how often a tie counts as a win, and as a loss
     lift = scratch[team - first, MEAN] - own if params.by_team else 0.0
     teams, most = int(np.int64(end - first)), params.rivals
     if teams - 1 > most:
@@ -208,7 +208,7 @@ def performance_of(
                     value += pull
                     slope += steep
         else:
-            times = (teams - 1.0) / most  # rivals that each of the sample stands for
+            times = (teams - 1.0) / most  # rivals that each sampled one stands for
             for index in range(most):
                 rival = first + int(scratch[index, SAMPLE])
                 pull, steep = pull_of(h, first, team, rival, x + lift, tied, scratch)
@@ -223,7 +223,7 @@ def performance_of(
 
 @rarely
 def robust_mean(state: Records, player: int, guess: float, params: Elommr) -> float:
-    """The mean of the normal summary and the remembered performances; far ones pull no more than near ones."""
+    """The mean of the normal summary and the remembered performances. Distant ones pull no harder than near ones."""
     record = state[player]
     low, high, x = params.start - REACH, params.start + REACH, guess
     steep = MULTIPLIER / math.sqrt(params.beta2)
@@ -243,7 +243,7 @@ def robust_mean(state: Records, player: int, guess: float, params: Elommr) -> fl
 
 @rarely
 def diffuse(state: Records, player: int, noise: float, params: Elommr) -> None:
-    """Add the noise: everything remembered weighs less, and part of the performances' weight goes to the summary."""
+    """Add the noise: all remembered weights shrink, and part of the performances' weight moves to the summary."""
     record = state[player]
     before = record.deviation * record.deviation
     decay = before / (before + noise)
@@ -281,7 +281,7 @@ def remember(state: Records, player: int, performance: float, now: int, params: 
 def update(
     h: Columns, m: int, state: Records, params: Elommr, expected: Floats, factors: Records, scratch: Floats
 ) -> None:
-    """Every player's performance, or their team's, against each rival team's average member; then the robust means."""
+    """Find each player's or team's performance against the rival teams' average members, then the robust means."""
     first, end = h.team_start[m], h.team_start[m + 1]
     now = h.time[m]
     for team in range(first, end):
@@ -313,7 +313,7 @@ def update(
 
 def _tell(change: Change, parameters: ElommrParameters) -> str:
     performance = float(change.factors["performance"])
-    return f"{score_text(change)}, which is a performance of {performance:.0f}; {deviation_text(change, 1)}"
+    return f"{score_text(change)}, as a player rated {performance:.0f} would have; {deviation_text(change, 1)}"
 
 
 def _start_at(rating: float, p: ElommrParameters) -> tuple[object, ...]:
@@ -333,7 +333,7 @@ def _move(state: Records, rating: Floats, p: ElommrParameters) -> Records:
 
 SYSTEM = System(
     name="elommr",
-    title="robust performances against everybody in the match, and a robust mean of them; for large free-for-alls",
+    title="robust mean of performances, each measured against everybody in the match; for large free-for-alls",
     source="Ebtekar & Liu 2021, An Elo-like System for Massive Multiplayer Competitions",
     needs="any matches",
     teams=None,

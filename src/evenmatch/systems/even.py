@@ -1,7 +1,7 @@
 """Even: several small filters that watch the same matches, mixed online into one calibrated forecast.
 
-Definition: docs/even.md. It learns the first side's advantage, the worth of players more, the level of newcomers, the
-scale of margins and which of its experts to trust, so that a ladder needs no tuning.
+Definition: docs/even.md. It learns the first side's advantage, the value of extra players, the level of newcomers, the
+scale of margins and which of its experts to trust, so a ladder needs no tuning.
 """
 
 from __future__ import annotations
@@ -58,15 +58,15 @@ LOWEST, HIGHEST = -1e6, 1e6
 
 @dataclass(frozen=True)
 class EvenParameters(Parameters):
-    """The last five multiply what the experts have; 1 is right for nearly every game."""
+    """The last five multiply the experts' own values; 1 suits nearly every game."""
 
     start: float = number(1500.0, LOWEST, HIGHEST, "rating of a newcomer")
-    single: bool = flag(False, "one expert instead of four: faster, and a little worse", search=True)
-    performance: bool = flag(False, "a further expert reads players' scores, which they can then play for")
+    single: bool = flag(False, "one expert instead of four: faster and slightly less accurate", search=True)
+    performance: bool = flag(False, "add an expert that reads players' scores; players can then play for score")
     wins_gain: bool = flag(False, "a win never lowers a rating, even by a margin smaller than expected")
-    pooled: bool = flag(True, "the ladders of one table share what is learned of sides, sizes, newcomers and experts")
-    rivals: int = whole(500, 2, 100_000, "most rivals that a team of a large contest is compared with")
-    margin: float = number(1.0, 0, 1, "part of what margins teach; 0: results alone count", search=(0.2, 1.0))
+    pooled: bool = flag(True, "the ladders of a table share what they learn about sides, sizes, newcomers and experts")
+    rivals: int = whole(500, 2, 100_000, "the most rivals that a team in a large contest is compared with")
+    margin: float = number(1.0, 0, 1, "how much margins count; 0: only results count", search=(0.2, 1.0))
     deviation: float = number(1.0, 0.1, 10, "deviations of newcomers", search=(0.5, 2.0))
     drift: float = number(1.0, 0, 10, "how much skills change from match to match", search=(0.3, 3.0))
     idle_drift: float = number(1.0, 0, 10, "how much skills change from day to day", search=(0.1, 10.0))
@@ -127,7 +127,7 @@ def update(
     factors: Records,
     scratch: Floats,
 ) -> None:
-    """Every expert by itself, then the weights of the mixture."""
+    """Update every expert by itself, then the weights of the mixture."""
     if h.team_start[m + 1] - h.team_start[m] == 2:
         update_two_teams(h, m, state, ladder, params, expected, factors, scratch)
     else:
@@ -137,20 +137,20 @@ def update(
 FACTORS = (
     Factor("by_result", "points by the result alone"),
     Factor("by_margin", "points by the margin of the scores, beyond the result"),
-    Factor("by_scores", "points by the player's own score beside those of the others"),
-    Factor("by_entry", "points by what newcomers to this ladder are like, in the first match"),
-    Factor("by_pause", "points by the time without a match, after which two experts trust less in what they knew"),
-    Factor("by_weights", "points because the ladder trusts its experts otherwise than after the last match"),
-    Factor("from_steady", "points of the change by the steady expert; with `single` by the only one"),
-    Factor("from_quick", "points of it by the quick expert"),
-    Factor("from_wide", "points of it by the expert that gives newcomers much room"),
-    Factor("from_results", "points of it by the expert that counts results alone"),
-    Factor("from_scores", "points of it by the expert that reads players' scores"),
-    Factor("side", "points that the team was expected to lead by its side"),
-    Factor("line_up", "points that the team was expected to lead by its number of players"),
+    Factor("by_scores", "points by the player's own score, compared with the others'"),
+    Factor("by_entry", "points by the usual strength of newcomers to this ladder, in the first match"),
+    Factor("by_pause", "points by the time without a match, after which two experts rely less on what they knew"),
+    Factor("by_weights", "points because the ladder's trust in its experts has changed since the last match"),
+    Factor("from_steady", "points of the change from the steady expert; with `single`, from the only one"),
+    Factor("from_quick", "points of the change from the quick expert"),
+    Factor("from_wide", "points of the change from the expert that gives newcomers much room"),
+    Factor("from_results", "points of the change from the expert that counts only results"),
+    Factor("from_scores", "points of the change from the expert that reads players' scores"),
+    Factor("side", "points that its side was expected to be worth to the team"),
+    Factor("line_up", "points that its number of players was expected to be worth to the team"),
     Factor("deviation_before", "deviation before the match"),
     Factor("deviation_after", "deviation after it"),
-    Factor("shared_error", "by how much it is lower because team-mates' errors are shared"),
+    Factor("shared_error", "the part of its fall that comes from team-mates' shared errors"),
 )
 
 
@@ -158,9 +158,9 @@ def _tell(change: Change, parameters: EvenParameters) -> str:
     parts = (
         ("by_margin", "for the margin"),
         ("by_scores", "for the player's score"),
-        ("by_entry", "for the level of newcomers"),
+        ("by_entry", "for the usual strength of newcomers"),
         ("by_pause", "for the time away"),
-        ("by_weights", "because the experts weigh otherwise"),
+        ("by_weights", "because the experts' weights changed"),
     )
     sentence = f"{score_text(change)}: {float(change.factors['by_result']):+.1f} for the result"
     for factor, words in parts:
@@ -168,7 +168,7 @@ def _tell(change: Change, parameters: EvenParameters) -> str:
             sentence += f", {float(change.factors[factor]):+.1f} {words}"
     for factor, words in (("side", "side"), ("line_up", "number of players")):
         if abs(float(change.factors[factor])) >= 0.5:
-            sentence += f"; the {words} was worth {float(change.factors[factor]):+.0f} points"
+            sentence += f"; the team's {words} was worth {float(change.factors[factor]):+.0f} points"
     said = [
         f"{name} {points:+.1f}"
         for name in ("steady", "quick", "wide", "results", "scores")
@@ -178,7 +178,7 @@ def _tell(change: Change, parameters: EvenParameters) -> str:
         sentence += f"; by expert: {', '.join(said)}"
     sentence += f"; {deviation_text(change, 0)}"
     if float(change.factors["shared_error"]) >= 0.5:
-        sentence += f", {float(change.factors['shared_error']):.0f} of that because team-mates' errors are shared"
+        sentence += f", {float(change.factors['shared_error']):.0f} of that fall because team-mates' errors are shared"
     return sentence
 
 
@@ -216,7 +216,7 @@ def _learned(records: Records, p: EvenParameters) -> tuple[Learned, ...]:
 
 SYSTEM = System(
     name="even",
-    title="several experts mixed online: sides, line-ups, newcomers and margins are learned, nothing needs tuning",
+    title="several experts mixed online; it learns sides, line-ups, newcomers and margins, and needs no tuning",
     source="docs/even.md",
     needs="any matches; better with team scores",
     teams=None,

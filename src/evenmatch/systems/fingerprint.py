@@ -1,4 +1,4 @@
-"""The fingerprint of a system: a hash of the code that its machine code, and so its ratings, depend on."""
+"""The fingerprint of a system: a hash of the code that determines its machine code, and so its ratings."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ LOOP = ("evenmatch.systems.loop", "evenmatch.systems.compiled")  # in the machin
 
 
 def fingerprint(system: System) -> str:
-    """Hash of the modules that the kernels reach, and of the constants that they read.
+    """Hash of the modules that the kernels reach and of the constants that they read.
 
-    Comments, docstrings and formatting do not count, nor does where the system's file is.
+    Comments, docstrings, formatting and the path of the system's file do not count.
     """
     reached = Reached(set(LOOP), {})
     reached.follow(system.pair)
@@ -40,7 +40,7 @@ def code_of(module: ModuleType) -> str:
 
 
 def _dump(node: object) -> str:
-    # ast.dump and ast.unparse write the same tree in another way from version to version.
+    # The output of ast.dump and ast.unparse differs between versions of Python.
     if isinstance(node, list):
         return f"[{', '.join(_dump(item) for item in node if not _is_docstring(item))}]"
     if not isinstance(node, ast.AST):
@@ -50,19 +50,19 @@ def _dump(node: object) -> str:
 
 
 def _is_docstring(node: object) -> bool:
-    """Whether this is a string as a statement: of a module, class or function, or below an attribute."""
+    """Whether this is a string statement: the docstring of a module, class, function or attribute."""
     return isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant) and isinstance(node.value.value, str)
 
 
 @dataclass(frozen=True)
 class Reached:
-    """The modules of the functions that kernels call, and the globals that they read, by name."""
+    """The modules of the functions that kernels call, and the globals they read, by name."""
 
     modules: set[str]
     constants: dict[str, str]
 
     def follow(self, function: object) -> None:
-        """Go through a compiled function, and through whatever it calls by name or as `module.name`."""
+        """Visit a compiled function and everything it calls by name or as `module.name`."""
         python = _python(function)
         place = f"{python.__module__}.{python.__qualname__}"
         if place in self.constants:
@@ -89,7 +89,7 @@ class Reached:
 
 
 def _python(function: object) -> FunctionType:
-    """The Python function that was compiled."""
+    """The Python function behind a compiled one."""
     python = function.py_func if isinstance(function, CPUDispatcher) else function
     assert isinstance(python, FunctionType)
     return python

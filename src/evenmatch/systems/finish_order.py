@@ -1,4 +1,4 @@
-"""Teams of a match in the order of finish, whatever the order in which the match lists them."""
+"""Sort the teams of a match by order of finish, independently of the order in which the match lists them."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def are_alike(h: Columns, first: int, row: int, other: int, low: int, high: int,
 def comes_before(h: Columns, first: int, row: int, other: int, low: int, high: int, scratch: Floats) -> bool:
     """Whether a team is sorted before another, by place and then by these columns of scratch.
 
-    Rounded numbers decide first: which of two alike teams is the first would otherwise depend on how sums were rounded.
+    Rounded numbers are compared first; otherwise the order of two equal teams would depend on how sums were rounded.
     """
     if h.place[first + row] != h.place[first + other]:
         return h.place[first + row] < h.place[first + other]
@@ -38,8 +38,8 @@ def comes_before(h: Columns, first: int, row: int, other: int, low: int, high: i
 def sort_teams(h: Columns, first: int, count: int, low: int, high: int, scratch: Floats, order: int) -> None:
     """Write the rows of a match's teams into a column of scratch in the order of finish, by Shell sort.
 
-    Teams at the same place are sorted by columns `low` up to `high` of their rows, which must hold every number by
-    which the caller tells teams apart: then the order in which a match lists them has no effect.
+    Teams at the same place are sorted by columns `low` up to `high` of their rows. These must hold every number that
+    distinguishes teams for the caller, so that the order in which a match lists them has no effect.
     order  the column to write to
     """
     for rank in range(count):
@@ -63,7 +63,7 @@ def rank_teams(
 ) -> None:
     """Sort teams as `sort_teams` does, and write each team's rank into the column `ranks`.
 
-    Alike teams share the best of their ranks.
+    Equal teams share the best of their ranks.
     """
     sort_teams(h, first, count, low, high, scratch, order)
     for rank in range(count):

@@ -1,4 +1,4 @@
-"""Odds of matches that have not been played, by a system's `pair`."""
+"""Odds of matches that have not been played, from a system's `pair`."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def line_up_forecasts(
 ) -> Floats:
     """The forecasts of all pairs of teams of M matches of `count` teams each; float64 (M, P, 2).
 
-    Pairs of a match are in the order (0, 1), (0, 2) … (1, 2) …; now: microseconds; ladders: as for `forecasts`.
+    The pairs of a match are in the order (0, 1), (0, 2) … (1, 2) …; now: microseconds; ladders: as for `forecasts`.
     """
     a, b = np.triu_indices(count, 1)
     base = np.arange(0, len(teams.start) - 1, count)[:, None]

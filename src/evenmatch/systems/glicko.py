@@ -1,4 +1,4 @@
-"""Glicko: Elo with a deviation that says how sure a rating is, shrinks with every match and grows with time.
+"""Glicko: Elo with a deviation that measures a rating's uncertainty, shrinks with every match and grows with time.
 
 Definition: docs/systems/glicko.md, after Glickman 1995 ("The Glicko system"), match by match in continuous time.
 """
@@ -61,11 +61,11 @@ class GlickoParameters(Parameters):
     min_deviation: float = number(30.0, 0, 10_000, "no deviation falls below it", search=(1, 300))
     c: float = number(8.1, 0, 10_000, "deviation that one idle period adds, as a root of variance", search=(0.1, 100))
     period_days: float = number(1.0, 1e-6, 10_000, "days in a period")
-    advantage: float = number(0.0, -1e5, 1e5, "points that being listed first is worth", search=(-100, 200))
+    advantage: float = number(0.0, -1e5, 1e5, "points added to the team that is listed first", search=(-100, 200))
     compared_as: str = choice(
         "player",
         COMPARED_AS,
-        "what meets the rival teams: the player's own rating, or the mean rating of the player's team",
+        "what is compared with the rival teams: the player's own rating, or the mean rating of their team",
         search=True,
     )
 
@@ -75,7 +75,7 @@ class GlickoParameters(Parameters):
 
 
 class Glicko(NamedTuple):
-    """Parameters as the kernels read them: variances in points squared, `growth` per microsecond."""
+    """Parameters in the form that kernels read: variances in points squared, `growth` per microsecond."""
 
     most: float
     least: float
@@ -94,7 +94,7 @@ STATE = np.dtype([("rating", "f8"), ("deviation", "f8"), ("games", "i8"), ("last
 FACTORS = (
     Factor("deviation_before", "deviation before the match, grown since the player's last one"),
     Factor("deviation_after", "deviation after it"),
-    Factor("surprise", "result minus expected score against each rival, weighed by g of the rival's deviation, summed"),
+    Factor("surprise", "sum over the rivals of result minus expected score, weighted by g of the rival's deviation"),
     Factor("gain", "points per unit of surprise"),
 )
 
@@ -108,13 +108,13 @@ def variance_at(state: Records, player: int, now: int, params: Glicko) -> float:
 
 @rarely
 def age(state: Records, now: int, params: Glicko) -> None:
-    """Let the deviations grow until this time."""
+    """Advance the deviations to this time."""
     grow(state, now, params, variance_at)
 
 
 @kernel
 def pair(a: Integers, b: Integers, home: bool, now: int, state: Records, params: Glicko) -> tuple[float, float]:
-    """Glicko's expected score between the teams' average members; a draw counts half and is not foreseen."""
+    """Glicko's expected score between the teams' average members. Draws count half and are not predicted."""
     own, own_variance = average(a, now, state, params, variance_at)
     other, other_variance = average(b, now, state, params, variance_at)
     lead = own - other + (params.advantage if home else 0.0)
@@ -123,7 +123,7 @@ def pair(a: Integers, b: Integers, home: bool, now: int, state: Records, params:
 
 @kernel
 def settle(variance: float, information: float) -> float:
-    """The variance after results with this information; it divided by the unit is the points per unit of surprise."""
+    """The variance after results with this information. Divided by the unit, it is the points per unit of surprise."""
     return 1.0 / (1.0 / variance + information / (UNIT * UNIT))
 
 
@@ -131,7 +131,7 @@ def settle(variance: float, information: float) -> float:
 def update(
     h: Columns, m: int, state: Records, params: Glicko, expected: Floats, factors: Records, scratch: Floats
 ) -> None:
-    """Every player, or their team's mean, against the average member of each rival team, all rivals in one update."""
+    """Rate every player, or their team's mean, against the average members of all rival teams in one update."""
     first, end = h.team_start[m], h.team_start[m + 1]
     now = h.time[m]
     write_averages(h, m, state, params, scratch, variance_at, UNIT)
@@ -159,7 +159,7 @@ def rate_period(
 ) -> tuple[float, float]:
     """A player's rating and deviation after a whole rating period in one update, as in Glickman's paper.
 
-    opponents  (rating, deviation, score 0..1) of each match of the period; deviations as at its beginning
+    opponents  (rating, deviation, score 0..1) of each match of the period; deviations at the start of the period
     """
     information, surprise = period_surprise(rating, opponents, UNIT)
     variance = settle(deviation**2, information)

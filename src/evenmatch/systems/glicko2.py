@@ -1,7 +1,7 @@
-"""Glicko-2: Glicko with a volatility, by which the deviation of a player of changing strength grows faster.
+"""Glicko-2: Glicko with a volatility, which makes the deviation grow faster for players of changing strength.
 
 Definition: docs/systems/glicko2.md, after Glickman 2013 ("Example of the Glicko-2 system"), match by match in
-continuous time: the deviation grows by the time since the player's last match and by nothing else.
+continuous time: the deviation grows only with the time since the player's last match.
 """
 
 from __future__ import annotations
@@ -49,8 +49,8 @@ from evenmatch.systems.system import (
 )
 
 UNIT = 173.7178  # points in one unit of log-odds, 400 / ln 10, as the paper rounds it
-CLOSE = 1e-6  # of ln σ²: where the search for the volatility ends
-LEAST_INFORMATION = 1e-20  # a match with less of it leaves the volatility as it is
+CLOSE = 1e-6  # in ln σ²: precision of the search for the volatility
+LEAST_INFORMATION = 1e-20  # a match with less information leaves the volatility unchanged
 
 
 @dataclass(frozen=True)
@@ -65,11 +65,11 @@ class Glicko2Parameters(Parameters):
     tau: float = number(0.5, 0.01, 10, "how freely volatility changes", search=(0.1, 2))
     min_deviation: float = number(30.0, 0, 10_000, "no deviation falls below it", search=(1, 300))
     period_days: float = number(1.0, 1e-6, 10_000, "days in a rating period")
-    advantage: float = number(0.0, -1e5, 1e5, "points that being listed first is worth", search=(-100, 200))
+    advantage: float = number(0.0, -1e5, 1e5, "points added to the team that is listed first", search=(-100, 200))
     compared_as: str = choice(
         "player",
         COMPARED_AS,
-        "what meets the rival teams: the player's own rating, or the mean rating of the player's team",
+        "what is compared with the rival teams: the player's own rating, or the mean rating of their team",
         search=True,
     )
 
@@ -79,7 +79,7 @@ class Glicko2Parameters(Parameters):
 
 
 class Glicko2(NamedTuple):
-    """Parameters as the kernels read them.
+    """Parameters in the form that kernels read.
 
     most, least  variances in points squared
     growth       points squared that σ² of 1 adds in a microsecond
@@ -105,7 +105,7 @@ FACTORS = (
     Factor("deviation_before", "deviation before the match, grown since the player's last one"),
     Factor("deviation_after", "deviation after it"),
     Factor("volatility_after", "volatility after it"),
-    Factor("surprise", "result minus expected score against each rival, weighed by g of the rival's deviation, summed"),
+    Factor("surprise", "sum over the rivals of result minus expected score, weighted by g of the rival's deviation"),
     Factor("gain", "points per unit of surprise"),
 )
 
@@ -120,13 +120,13 @@ def variance_at(state: Records, player: int, now: int, params: Glicko2) -> float
 
 @rarely
 def age(state: Records, now: int, params: Glicko2) -> None:
-    """Let the deviations grow until this time."""
+    """Advance the deviations to this time."""
     grow(state, now, params, variance_at)
 
 
 @kernel
 def pair(a: Integers, b: Integers, home: bool, now: int, state: Records, params: Glicko2) -> tuple[float, float]:
-    """Glicko's expected score between the teams' average members; a draw counts half and is not foreseen."""
+    """Glicko's expected score between the teams' average members. Draws count half and are not predicted."""
     own, own_variance = average(a, now, state, params, variance_at)
     other, other_variance = average(b, now, state, params, variance_at)
     lead = own - other + (params.advantage if home else 0.0)
@@ -169,7 +169,7 @@ def new_volatility(volatility: float, variance: float, v: float, delta: float, t
 def update(
     h: Columns, m: int, state: Records, params: Glicko2, expected: Floats, factors: Records, scratch: Floats
 ) -> None:
-    """Every player, or their team's mean, against the average member of each rival team, all rivals in one update."""
+    """Rate every player, or their team's mean, against the average members of all rival teams in one update."""
     first, end = h.team_start[m], h.team_start[m + 1]
     now = h.time[m]
     write_averages(h, m, state, params, scratch, variance_at, UNIT)
@@ -208,7 +208,7 @@ def rate_period(
 ) -> tuple[float, float, float]:
     """A player's rating, deviation and volatility after a whole rating period in one update, as in Glickman's paper.
 
-    opponents  (rating, deviation, score 0..1) of each match of the period; with none the deviation grows
+    opponents  (rating, deviation, score 0..1) of each match of the period; with no match the deviation grows
     """
     variance = (deviation / UNIT) ** 2
     if not opponents:

@@ -1,7 +1,7 @@
 """Deviations that grow with idle time, the average member of a team, and Glicko's comparison with one.
 
-In team matches a player meets the average member of each rival team: mean rating, root mean square deviation. The
-variance of a player at a time is the system's own: `variance_at(state, player, now, params)`, in points squared.
+In team matches a player meets the average member of each rival team: mean rating, root mean square deviation. Each
+system defines the variance of a player at a time: `variance_at(state, player, now, params)`, in points squared.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ from evenmatch.systems.system import Records
 VarianceAt = Callable[..., float]
 
 RATING, G = range(2)  # columns of scratch, a row per team
-COMPARED_AS = ("player", "team")  # choices of what meets the rivals
+COMPARED_AS = ("player", "team")  # what is compared with the rivals
 
 
 def above_newcomers(min_deviation: float, deviation: float) -> str:
-    """For `Parameters.conflict`: the message where the least deviation exceeds a newcomer's, else an empty text."""
+    """For `Parameters.conflict`: a message if the least deviation exceeds a newcomer's, else an empty string."""
     if min_deviation <= deviation:
         return ""
     return f"min_deviation={min_deviation:g} is above deviation={deviation:g}; expected at most that"
@@ -37,7 +37,7 @@ def idle_time(state: Records, player: int, now: int) -> float:
 
 @rarely
 def grow(state: Records, now: int, params: NamedTuple, variance_at: VarianceAt) -> None:
-    """Give every player who has played the deviation that a match at this time would start from."""
+    """Set the deviation of every player who has played to the one that a match at this time would start from."""
     for player in range(len(state)):
         record = state[player]
         if record.games > 0 and record.last_played <= now:
@@ -58,7 +58,7 @@ def average(
 
 @kernel
 def glicko_g(variance: float, unit: float) -> float:
-    """Glicko's g: how much a lead counts against a rating of this variance.
+    """Glicko's g: how much a lead over a rating with this variance counts.
 
     Lead and variance are in points, `unit` is the points per unit of log-odds.
     """
@@ -67,7 +67,7 @@ def glicko_g(variance: float, unit: float) -> float:
 
 @kernel
 def glicko_expected(lead: float, variance: float, unit: float) -> float:
-    """Glicko's expected score with this lead and the variances of both sides together."""
+    """Glicko's expected score for this lead and the sum of both sides' variances."""
     return logistic(glicko_g(variance, unit) * lead / unit)
 
 
@@ -86,7 +86,7 @@ def write_averages(
 
 @kernel
 def compared_rating(own: float, row: int, scratch: Floats, by_team: bool) -> float:
-    """The rating that meets the rivals: the player's own, or that of the team in this row of scratch."""
+    """The rating that is compared with the rivals: the player's own, or that of the team in this row of scratch."""
     return scratch[row, RATING] if by_team else own
 
 
@@ -111,7 +111,7 @@ def glicko_surprise(
 
 
 def period_surprise(rating: float, opponents: Sequence[tuple[float, float, float]], unit: float) -> tuple[float, float]:
-    """The same sums over the matches of a rating period: (rating, deviation, score 0..1) of each opponent."""
+    """The same sums over a rating period with these opponents: (rating, deviation, score 0..1)."""
     information = surprise = 0.0
     for opponent, deviation, score in opponents:
         g = glicko_g(deviation**2, unit)

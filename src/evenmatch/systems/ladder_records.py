@@ -1,4 +1,4 @@
-"""Records of players and ladders: what systems learn of a ladder, how it is shown to people, fast copies of records."""
+"""Records of players and ladders: what systems learn about a ladder, how people see it, and fast copies."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ Records = NDArray[np.void]
 
 
 class Learned(NamedTuple):
-    """A number that a system has learned of a ladder, with its 95 % interval (NaN where there is none)."""
+    """A number that a system has learned about a ladder, with its 95 % interval (NaN if there is none)."""
 
     name: str
     meaning: str
@@ -22,9 +22,9 @@ class Learned(NamedTuple):
 
 
 class LadderRecords(NamedTuple):
-    """The records of ladders as kernels get them: all of them, and the two that a match reads and changes.
+    """The records of all ladders as kernels receive them, and which two of them a match reads and changes.
 
-    pool  index of the record that the ladder shares with others;  own  index of the one that it has alone
+    pool  index of the record that the ladder shares with others;  own  index of its own record
     """
 
     records: Records
@@ -33,14 +33,14 @@ class LadderRecords(NamedTuple):
 
 
 def copy_records(records: Records) -> Records:
-    """A copy of whole records: `copy` goes through those that hold arrays field by field, several times as slowly."""
+    """Copy whole records. `copy` is several times slower, since it copies records with arrays field by field."""
     return records.view(f"V{records.itemsize}").copy().view(records.dtype)
 
 
 def join_records(first: Records, second: Records) -> Records:
-    """Records of one type in one array: `concatenate` would compare and copy their fields, several times as slowly."""
+    """Join records of one type. `concatenate` is several times slower, since it compares and copies fields."""
     kind = f"V{first.itemsize}"
     return np.concatenate((first.view(kind), second.view(kind))).view(first.dtype)
 
 
-NO_LADDER = np.dtype([("unused", "u1")])  # of systems that learn nothing of the ladder
+NO_LADDER = np.dtype([("unused", "u1")])  # for systems that learn nothing about ladders

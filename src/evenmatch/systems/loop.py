@@ -18,21 +18,21 @@ from evenmatch.systems.fingerprint import fingerprint
 from evenmatch.systems.ladder_records import LadderRecords, copy_records
 from evenmatch.systems.system import Records, Rules, System
 
-# Kernels allocate nothing, so the arrays' reference counts need no keeping: with it wager is eight times slower.
+# Kernels allocate nothing, so arrays need no reference counts; counting would make wager eight times slower.
 _OPTIONS: dict[str, Any] = {"nogil": True, "error_model": "numpy", "_nrt": False}
-# The bound system's kernels: `engine` puts them in the place of these names.
+# The kernels of the bound system: `engine` replaces these names.
 pair: Callable[..., tuple[float, float]]
 update: Callable[..., None]
 pair_alone: Callable[..., tuple[float, float]]
 update_alone: Callable[..., None]
-near: int  # as many records as the caches hold anyway
-learns: bool  # whether there are records of ladders
+near: int  # how many records fit into the caches
+learns: bool  # whether the system keeps records of ladders
 predicts: bool  # whether `update` writes the expected scores of two teams
-INT64 = cast("type[int]", np.int64)  # of a number that is passed on: numba compiles `expect_all` again for a literal
+INT64 = cast("type[int]", np.int64)  # not a literal, for which numba would compile `expect_all` again
 
 CACHE = 1 << 20  # bytes
-STRETCH = 4096  # matches between two reports of progress, at the least
-PAIRS = 1 << 16  # of teams, forecast between two calls of `watch`: they stay in the caches
+STRETCH = 4096  # the fewest matches between two progress reports
+PAIRS = 1 << 16  # pairs of teams forecast between two calls of `watch`; they fit into the caches
 
 
 def loop(
@@ -51,13 +51,13 @@ def loop(
     saved_ladders: Records,
     forecasts: Floats,
 ) -> None:
-    """Predict, then learn, each of the matches from `start` up to `stop`.
+    """Predict each match from `start` up to `stop`, then learn from it.
 
-    before, after  float64 (S,), or empty where no journal is wanted; factors likewise
-    saved           room for the states of one match's players, or empty where every slot has keep
-    saved_ladders   room for the records of pool and ladder, which a match without any keep leaves as they are; empty
-                    where `saved` is
-    forecasts       float64 (P, 2)  win and draw for each pair of teams of these matches, or empty where not wanted
+    before, after   float64 (S,)  empty if no journal is wanted; `factors` too
+    saved           room for the states of one match's players; empty if every slot has keep
+    saved_ladders   room for the records of pool and ladder, which a match without any keep leaves unchanged; empty
+                    if `saved` is
+    forecasts       float64 (P, 2)  win and draw for each pair of teams of these matches; empty if not wanted
     """
     far = len(state) > near
     pair_index = INT64(0)  # of the next row of forecasts
@@ -66,7 +66,7 @@ def loop(
         low, high = h.slot_start[first], h.slot_start[end]
         size = high - low
         ladder = LadderRecords(ladders, h.pool[m], h.ladder[m])
-        if far and high + 2 * size <= len(h.player):  # the next match but one: by then its players' records are here
+        if far and high + 2 * size <= len(h.player):  # prefetch two matches ahead, so that records arrive in time
             for slot in range(high + size, high + 2 * size):
                 prefetch(state, h.player[slot])
         if end - first == 2 and (len(forecasts) or not predicts):
@@ -115,7 +115,7 @@ def expect_all(
     forecasts: Floats,
     pair_index: int,
 ) -> int:
-    """Expected scores of three teams or more: the mean over each team's rivals. Returns the index of the next pair."""
+    """Write the expected scores of three or more teams, means over their rivals; returns the next pair's index."""
     first, end = h.team_start[m], h.team_start[m + 1]
     ladder = LadderRecords(ladders, h.pool[m], h.ladder[m])
     for team in range(first, end):
@@ -150,7 +150,7 @@ def forecast(
     params: NamedTuple,
     forecasts: Floats,
 ) -> None:
-    """Predict pairs of teams that have not played: write win and draw of each pair to `forecasts`.
+    """Predict pairs of teams that have not played, writing win and draw of each pair to `forecasts`.
 
     two  whether their matches have two teams;  ladders  the records of the pool and of the ladder
     """
@@ -166,7 +166,7 @@ def forecast(
 def without_ladder_pair(
     a: Integers, b: Integers, home: bool, two: bool, now: int, state: Records, ladder: LadderRecords, params: NamedTuple
 ) -> tuple[float, float]:
-    """`pair` of a system that learns nothing of the ladder."""
+    """`pair` for a system that learns nothing about ladders."""
     return pair_alone(a, b, home, now, state, params)
 
 
@@ -180,14 +180,14 @@ def without_ladder_update(
     factors: Records,
     scratch: Floats,
 ) -> None:
-    """`update` of a system that learns nothing of the ladder."""
+    """`update` for a system that learns nothing about ladders."""
     update_alone(h, m, state, params, expected, factors, scratch)
 
 
 class Engine(NamedTuple):
     """A system's compiled functions: `replay` is the loop, `forecast` is its `pair` over many pairs of teams.
 
-    nothing_saved  the empty `saved` and `saved_ladders` of the loop, where every slot has keep
+    nothing_saved  empty `saved` and `saved_ladders` for the loop, if every slot has keep
     """
 
     replay: Callable[..., None]
@@ -198,9 +198,9 @@ class Engine(NamedTuple):
 @cache
 def engine(system: System) -> Engine:
     """The loop bound to this system's kernels; machine code is cached on disk for later processes."""
-    # numba links globals statically, inlines them and caches the result; kernels passed as arguments or closed over
-    # would be compiled again in every process. It does not notice an edited callee, so the name carries a hash of
-    # every kernel's code.
+    # numba links globals statically, inlines them and caches the result. It would compile kernels that are arguments
+    # or closures again in every process. It does not notice an edited callee, so the name contains a hash of the code
+    # of all kernels.
     tag = f"{system.name}_{fingerprint(system)[:12]}"
     scope: dict[str, object] = {"range": range, "len": len, "pair": system.pair, "update": system.update}
     scope |= {
@@ -224,7 +224,7 @@ def engine(system: System) -> Engine:
 
 
 def _rename(function: Callable[..., Any], name: str, scope: dict[str, object]) -> Callable[..., Any]:
-    """A copy of a function under another name and with globals of its own."""
+    """A copy of a function with another name and its own globals."""
     assert isinstance(function, types.FunctionType)
     scope = {**scope, "__name__": __name__, "__file__": __file__}
     copy = types.FunctionType(function.__code__, scope, name)
@@ -237,14 +237,14 @@ def _compile(function: Callable[..., Any]) -> Callable[..., Any]:
         compiled: Callable[..., Any] = njit(cache=True, **_OPTIONS)(function)
     except RuntimeError as error:  # neither the package's folder nor the user's cache folder can be written
         warnings.warn(
-            f"compiled kernels cannot be cached, each process compiles them again: {error}", EvenmatchWarning, 3
+            f"compiled kernels cannot be cached, so each process compiles them again: {error}", EvenmatchWarning, 3
         )
         compiled = njit(**_OPTIONS)(function)
     return compiled
 
 
 class Journal(NamedTuple):
-    """The effect of each slot's match on its player: shown rating before and after, float64 (S,), and factors (S,)."""
+    """The effect of each slot's match on the player: shown rating before and after, float64 (S,), and factors (S,)."""
 
     before: Floats
     after: Floats
@@ -256,7 +256,7 @@ class Replay(NamedTuple):
 
     state     a record per player
     expected  float64 (T,)  each team's expected score, predicted before its match was rated
-    ladders   what was learned of the ladders: the records of their pool and of each
+    ladders   what was learned about the ladders: the records of their pool and of each ladder
     """
 
     state: Records
@@ -276,14 +276,14 @@ def replay(
     progress: Callable[[int], None] | None = None,
     watch: Callable[[int, int, Floats], None] | None = None,
 ) -> Replay:
-    """Rate a history from this state (which stays as it was); assumes that `rules.system.refusals` names no match.
+    """Rate a history from this state, which is not changed; assumes that `rules.system.refusals` names no match.
 
-    ladders   what was learned of the ladders before (the records stay as they were); None: nothing
-    in_place  change the records of `state` and `ladders` themselves: they are copies, or far more than the matches
+    ladders   what was learned about the ladders before (the records are not changed); None: nothing
+    in_place  change `state` and `ladders` themselves, if they are copies or much larger than the history
     progress  called from time to time with the number of matches rated so far
-    watch     called with (start, stop, forecasts) for one stretch of matches after the other: float64 (P, 2), the
-              probabilities of a win of the first and of a draw, for each pair of teams of these matches, pairs of a
-              match in the order (0, 1), (0, 2) … (1, 2) …; the array is used again, so copy what is needed longer
+    watch     called with (start, stop, forecasts) for each stretch of matches in turn: float64 (P, 2), win and draw
+              probabilities for each pair of teams of these matches, the pairs of a match in the order (0, 1), (0, 2)
+              … (1, 2) …; the array is reused, so copy what you need later
     """
     system, h = rules.system, unsigned(history.columns)
     slots = len(h.player) if journal else 0
@@ -320,7 +320,7 @@ def replay(
 
 
 def load(rules: Rules) -> None:
-    """Load the loop of these rules' system, or compile it the first time, by a call without matches."""
+    """Load the loop of these rules' system, or compile it the first time, by rating no matches."""
     system, none = rules.system, np.empty(0)
     empty = History(Columns(*(np.zeros(1 if name.endswith("_start") else 0, int) for name in Columns._fields)))
     compiled = engine(system)

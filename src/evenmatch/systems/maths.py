@@ -1,4 +1,4 @@
-"""Compiled scalars that several systems share: distributions, scores, and the means of teams."""
+"""Compiled scalar functions that several systems share: distributions, scores, and the means of teams."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from evenmatch.systems.compiled import kernel, rarely
 
 DAY = 86_400_000_000  # microseconds
 LOG_10 = math.log(10.0)
-DENSITY = 1.0 / math.sqrt(2.0 * math.pi)  # of a standard normal at 0
-MILLION = 1_000_000  # seconds and limits count in millionths where exact arithmetic decides
-LEAST_PLAY = 1e-4  # the least share of a match that a player in it is taken to have played
-NARROW = 1e-6  # deviations: a smaller draw margin counts as none
+DENSITY = 1.0 / math.sqrt(2.0 * math.pi)  # density of a standard normal at 0
+MILLION = 1_000_000  # exact arithmetic counts seconds and limits in millionths
+LEAST_PLAY = 1e-4  # the smallest share of a match that a player counts as having played
+NARROW = 1e-6  # deviations: a smaller draw margin counts as zero
 _SQRT_HALF = math.sqrt(0.5)
 _HALF = 31  # bits of half a factor
 _MASK = (1 << _HALF) - 1
@@ -33,10 +33,10 @@ def normal_cdf(x: float) -> float:
 
 @kernel
 def tail_ratio(a: float) -> float:
-    """P(a standard normal exceeds a) over exp(−a²/2), for a from 0 to 40; to 1e-13 of itself up to 4, 4e-6 at 40.
+    """P(a standard normal exceeds a) over exp(−a²/2), for a from 0 to 40; relative error 1e-13 up to 4, 4e-6 at 40.
 
-    Hart 1968, algorithm 5666, as given by West, "Better approximations to cumulative normal functions" (2005), where
-    the exponential is multiplied back in.
+    Hart 1968, algorithm 5666, from West, "Better approximations to cumulative normal functions" (2005), who multiplies
+    by the exponential.
     """
     over = 0.0352624965998911
     over = over * a + 0.700383064443688
@@ -58,7 +58,7 @@ def tail_ratio(a: float) -> float:
 
 @kernel
 def quick_cdf(x: float) -> float:
-    """P(a standard normal is at most x) to 3e-16, not relative to itself; twice as fast as by erfc."""
+    """P(a standard normal is at most x) with an absolute error of 3e-16; twice as fast as with erfc."""
     a = min(abs(x), 40.0)  # beyond it the tail is 0, and powers of x overflow
     tail = math.exp(-0.5 * a * a) * tail_ratio(a)
     return 1.0 - tail if x > 0.0 else tail
@@ -66,7 +66,7 @@ def quick_cdf(x: float) -> float:
 
 @rarely
 def far_ratio(a: float) -> float:
-    """The same as `tail_ratio` times √(2π), for a of 4 and more, to 1e-12 of itself: Laplace's continued fraction."""
+    """`tail_ratio` times √(2π) for a from 4 up, with a relative error of 1e-12, by Laplace's continued fraction."""
     under = a
     for k in range(24, 0, -1):
         under = a + k / under
@@ -75,7 +75,7 @@ def far_ratio(a: float) -> float:
 
 @rarely
 def mills(x: float) -> float:
-    """P(a standard normal exceeds x) over its density at x, to 1e-12 of itself, for any x from −37 up."""
+    """P(a standard normal exceeds x) over its density at x, with a relative error of 1e-12, for x from −37 up."""
     if x > 4.0:
         return far_ratio(x)
     a = abs(x)
@@ -87,7 +87,7 @@ def mills(x: float) -> float:
 
 @kernel
 def v_win(x: float) -> float:
-    """TrueSkill's v for a win, how much a surprise counts: the normal density at x over the probability up to x."""
+    """TrueSkill's v for a win, the weight of a surprise: the normal density at x over the probability up to x."""
     if x < -4.0:
         return 1.0 / far_ratio(-x)
     a = min(abs(x), 40.0)
@@ -98,7 +98,7 @@ def v_win(x: float) -> float:
 
 @kernel
 def w_win(x: float, v: float) -> float:
-    """TrueSkill's w for a win: the share of the variance that it takes away; v as v_win(x)."""
+    """TrueSkill's w for a win: the share by which it reduces the variance; v is v_win(x)."""
     return min(max(v * (v + x), 0.0), 1.0)
 
 
@@ -126,13 +126,13 @@ def logistic(x: float) -> float:
 
 @kernel
 def newton(x: float, value: float, slope: float, low: float, high: float) -> tuple[float, float, float]:
-    """One step towards the root of a function that falls by `slope` at x: the next x, and the bounds around the root.
+    """One step towards the root of a function that falls by `slope` at x: the next x, and new bounds of the root.
 
-    Newton's method, or halving where that would leave the bounds.
+    Newton's method, or bisection where that would leave the bounds.
     """
     low, high = (x, high) if value > 0.0 else (low, x)
     new = x + value / slope
-    inside = low < new < high or new == x  # x is one of the bounds by now
+    inside = low < new < high or new == x  # x is one of the bounds
     return new if inside else 0.5 * (low + high), low, high
 
 
@@ -165,16 +165,16 @@ def team_result(h: Columns, first: int, end: int, team: int) -> float:
 
 @kernel
 def play_share(h: Columns, m: int, slot: int) -> float:
-    """The part of match m that a player was in it, by seconds: 0.0001 to 1, and 1 where it was not recorded."""
+    """The part of match m that a player was present, by seconds: from 0.0001 to 1, and 1 if not recorded."""
     share = h.seconds[slot] / h.duration[m]
-    if math.isnan(share):  # not recorded, or a match of no time at all
+    if math.isnan(share):  # not recorded, or a match of zero length
         return 1.0
     return min(max(share, LEAST_PLAY), 1.0)
 
 
 @kernel
 def ratio_of_wholes(over: float, under: float, scale: int, limit: int) -> tuple[int, int]:
-    """over/under as whole numbers, both counted in 1/scale; kept from 1/limit to limit, in millionths, 0: no limit."""
+    """over/under as whole numbers in units of 1/scale, kept from 1/limit to limit; limit in millionths, 0: none."""
     if over == under:
         return 1, 1
     if limit > 0 and over * MILLION > limit * under:
@@ -205,7 +205,7 @@ def _long_product_at_least(a: Four, b: Four) -> bool:
 
 @rarely
 def _multiply(limbs: NDArray[np.uint64], factors: Four) -> None:
-    """Put the product into `limbs` of 31 bits each, lowest first; a factor has two limbs."""
+    """Write the product to `limbs` of 31 bits each, lowest first; a factor has two limbs."""
     limbs[0] = 1
     for factor in factors:
         low, high = np.uint64(factor & _MASK), np.uint64(factor >> _HALF)

@@ -1,4 +1,4 @@
-"""Skills as a mean and a deviation, shown as the mean less some deviations, and their sums over a team."""
+"""Skills as a mean and a deviation, shown as the mean minus some deviations, and their sums over a team."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ STATE = np.dtype([("rating", "f8"), ("mean", "f8"), ("deviation", "f8")], align=
 
 
 class SkillParameters(Protocol):
-    """Parameters that a newcomer's record is made of."""
+    """Parameters of a newcomer's record."""
 
     @property
     def mean(self) -> float:
@@ -28,7 +28,7 @@ class SkillParameters(Protocol):
 
     @property
     def display(self) -> float:
-        """The number of deviations that the shown rating lies below the mean."""
+        """How many deviations the shown rating lies below the mean."""
         ...
 
 
@@ -52,14 +52,14 @@ def newcomer(p: SkillParameters) -> tuple[object, ...]:
 
 
 def start_at(rating: float, p: SkillParameters) -> tuple[object, ...]:
-    """The record of a player who begins with this shown rating."""
+    """The record of a player who starts with this shown rating."""
     rating = starting_rating(rating)
-    mean = p.mean - (_first_shown(p) - rating)  # a newcomer's to the last bit, unlike rating + display · deviation
+    mean = p.mean - (_first_shown(p) - rating)  # gives a newcomer's mean to the last bit
     return (rating, mean, p.deviation)
 
 
 def mean_strength(records: Records, _: SkillParameters) -> Floats:
-    """`System.strength`: the mean, whatever is shown."""
+    """`System.strength`: the mean, whatever rating is shown."""
     return records["mean"].copy()
 
 
@@ -72,11 +72,11 @@ def move(state: Records, rating: Floats, p: SkillParameters) -> Records:
 
 
 def skill_text(change: Change, display: float) -> str:
-    """The end of a sentence about a change: deviations, the part of the match that counted, and what is shown."""
+    """The end of a sentence about a change: deviations, the part of the match that counted, and the shown rating."""
     text, weight = deviation_text(change, 3), float(change.factors["weight"])
     if weight != 1:
         text += f", for {weight:.0%} of the match"
-    return text + (f"; shown is the mean less {display:g} deviations" if display else "")
+    return text + (f"; the shown rating is the mean minus {display:g} deviations" if display else "")
 
 
 def _first_shown(p: SkillParameters) -> float:

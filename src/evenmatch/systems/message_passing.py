@@ -1,9 +1,9 @@
-"""Message passing in matches of three teams or more: what the order of finish says about each team's performance.
+"""Message passing in matches of three or more teams: what the order of finish says about each team's performance.
 
 The teams at a place share a level. A team alone at its place performs at its level; tied teams perform near theirs. A
 level is more than a draw margin above the next. Definition: docs/systems/trueskill.md.
 
-Beliefs and messages are normal, as pi, the precision, and tau, the precision times the mean.
+Beliefs and messages are normal distributions, given by pi, the precision, and tau, the precision times the mean.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ from evenmatch.systems.compiled import kernel, rarely
 from evenmatch.systems.finish_order import sort_teams
 from evenmatch.systems.maths import draw_v_w, v_win, w_win
 
-CLOSE = 1e-9  # of a deviation: where message passing ends; the next sweep would move far less
-LEAST_PART = 1 / 16  # of the way that messages of tied teams move in a sweep
+CLOSE = 1e-9  # in deviations: message passing ends when messages move less than this
+LEAST_PART = 1 / 16  # the smallest part of the way that messages of tied teams move in a sweep
 # Columns of scratch where rows are teams in listed order: the performance before the match, the number of players, the
 # message to the team's level, and the message to the team, which is the result.
 MEAN, VARIANCE, PLAYERS, TOLD_PI, TOLD_TAU, ANSWER_PI, ANSWER_TAU = range(7)
@@ -34,7 +34,7 @@ def pass_messages(h: Columns, first: int, count: int, margin: float, sweeps: int
     """Write the message to each team of a match into scratch, whose first three columns hold the teams.
 
     margin  the draw margin of one player
-    sweeps  how many times messages pass between all levels at most
+    sweeps  the most passes of messages between all levels
     """
     sort_teams(h, first, count, MEAN, TOLD_PI, scratch, ORDER)
     levels = form_levels(h, first, count, margin, scratch)
@@ -49,7 +49,7 @@ def pass_messages(h: Columns, first: int, count: int, margin: float, sweeps: int
             moved = max(moved, compare_levels(upper, margin, scratch))
         if moved < CLOSE:
             break
-        if moved > before:  # messages swing: many tied teams answer each other at once
+        if moved > before:  # messages oscillate when many tied teams respond to each other
             part = max(0.5 * part, LEAST_PART)
         before = moved
     for level in range(levels):
@@ -58,7 +58,7 @@ def pass_messages(h: Columns, first: int, count: int, margin: float, sweeps: int
 
 @kernel
 def slack_of(players: float, margin: float) -> float:
-    """The farthest that a tied team performs from its level: half the draw margin of two teams of its size."""
+    """The farthest that a tied team can perform from its level: half the draw margin of two teams of its size."""
     return margin * math.sqrt(0.5 * players)
 
 
@@ -66,7 +66,7 @@ def slack_of(players: float, margin: float) -> float:
 def form_levels(h: Columns, first: int, count: int, margin: float, scratch: Floats) -> int:
     """Form a level for each place and return their number.
 
-    The first message of a tied team is the one that it would send if nothing else were known about its level.
+    The first message of a tied team is the one it would send if nothing else were known about its level.
     """
     levels, begin = 0, 0
     while begin < count:
@@ -94,7 +94,7 @@ def form_levels(h: Columns, first: int, count: int, margin: float, scratch: Floa
 
 @kernel
 def belief_change(pi: float, tau: float, old_pi: float, old_tau: float, new_pi: float, new_tau: float) -> float:
-    """How much one message in the place of another moves a mean, in deviations, and a precision, relatively."""
+    """How far replacing one message by another moves a mean, in deviations, and a precision, relatively."""
     before, after = (tau + old_tau) / (pi + old_pi), (tau + new_tau) / (pi + new_pi)
     return abs(after - before) * math.sqrt(pi + new_pi) + abs(new_pi - old_pi) / (pi + new_pi)
 
@@ -103,9 +103,9 @@ def belief_change(pi: float, tau: float, old_pi: float, old_tau: float, new_pi: 
 def messages(
     left_pi: float, left_tau: float, right_pi: float, right_tau: float, margin: float, tied: bool
 ) -> tuple[float, float, float, float]:
-    """The messages to two variables from the comparison of both: pi and tau for left, then for right.
+    """The messages to two variables from comparing them: pi and tau for left, then for right.
 
-    tied  whether they are within the margin of each other; otherwise left exceeds right by more than the margin
+    tied  whether both are within the margin of each other; otherwise left exceeds right by more than the margin
     """
     left, right = left_tau / left_pi, right_tau / right_pi
     variance = 1.0 / left_pi + 1.0 / right_pi
@@ -117,7 +117,7 @@ def messages(
         v = v_win(lead - width)
         w = w_win(lead - width, v)
     known = 1.0 / max(1.0 - w, 1e-12)
-    # The message to the difference: the truncated normal over the one before.
+    # The message to the difference: the truncated normal divided by the previous one.
     pi = (known - 1.0) / variance
     tau = ((left - right + deviation * v) * known - (left - right)) / variance
     to_left, to_right = 1.0 / (1.0 + pi / right_pi), 1.0 / (1.0 + pi / left_pi)
@@ -134,7 +134,7 @@ def share_left(pi: float, spread: float) -> float:
 def compare_levels(upper: int, margin: float, scratch: Floats) -> float:
     """Update the messages between a level and the next, and return how far they moved.
 
-    The mean performances of their teams are compared, which differ from the levels where teams are tied.
+    The comparison uses the teams' mean performances, which differ from the levels if teams are tied.
     """
     lower = upper + 1
     left_pi = scratch[upper, LEVEL_PI] + scratch[upper, ABOVE_PI]

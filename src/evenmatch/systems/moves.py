@@ -13,9 +13,9 @@ from evenmatch.systems.system import FARTHEST, Parameters, Records
 def move_shown(
     lowest: Callable[..., float] = lambda p: -FARTHEST, rounded: Callable[..., Floats] = lambda rating, p: rating
 ) -> Callable[..., Records]:
-    """`move` for systems that store nothing that follows from the rating.
+    """`move` for systems that store nothing derived from the rating.
 
-    lowest   rating that the system can hold, with these parameters
+    lowest   (parameters): the lowest rating that the system can hold
     rounded  (ratings, parameters): the ratings as the system rounds them
     """
 

@@ -1,7 +1,7 @@
 """Planeswalker points: points for taking part and for winning, which never decrease; each match is an event.
 
 Definition: docs/systems/planeswalker.md, after the programme for Magic tournaments. The original makes no forecast;
-ours, for comparison, is one side's share of the points of both sides.
+ours, added for comparison, is one side's share of both sides' points.
 """
 
 from __future__ import annotations
@@ -36,15 +36,13 @@ class PlaneswalkerParameters(Parameters):
     """Ratings in points."""
 
     start: float = number(0.0, 0, 1e6, "points of a newcomer")
-    multiplier: float = number(1.0, 0, 1000, "what the event's points are multiplied by")
-    sharpness: float = number(
-        1.0, 0, 100, "how much more points mean better odds; 0: all odds are even", search=(0, 10)
-    )
-    prior: float = number(1.0, 1e-3, 1e6, "points that everybody is taken to have besides, for odds", search=(1, 1000))
+    multiplier: float = number(1.0, 0, 1000, "factor for the event's points")
+    sharpness: float = number(1.0, 0, 100, "how strongly points affect the odds; 0: all odds are even", search=(0, 10))
+    prior: float = number(1.0, 1e-3, 1e6, "points added to everybody's when odds are computed", search=(1, 1000))
 
 
 class Planeswalker(NamedTuple):
-    """Parameters as the kernels read them."""
+    """Parameters in the form that kernels read."""
 
     multiplier: float
     sharpness: float
@@ -60,13 +58,13 @@ FACTORS = (
     Factor("participation", "points for taking part, by the number of players"),
     Factor("wins", "rival teams that finished behind"),
     Factor("draws", "rival teams that finished level"),
-    Factor("multiplier", "what all is multiplied by"),
+    Factor("multiplier", "factor for the sum of these points"),
 )
 
 
 @kernel
 def pair(a: Integers, b: Integers, home: bool, now: int, state: Records, params: Planeswalker) -> tuple[float, float]:
-    """The share of one side's mean points in both sides'; draws are not foreseen."""
+    """One side's share of both sides' mean points. Draws are not predicted."""
     ratio = (mean_rating(b, state) + params.prior) / (mean_rating(a, state) + params.prior)
     return 1.0 / (1.0 + ratio**params.sharpness), 0.0
 
@@ -107,7 +105,7 @@ def update(
 
 def _tell(change: Change, parameters: PlaneswalkerParameters) -> str:
     f = change.factors
-    text = f"{float(f['participation']):g} for taking part, 3 for each of {float(f['wins']):g} wins"
+    text = f"earned {float(f['participation']):g} points for taking part, 3 for each of {float(f['wins']):g} wins"
     text += f" and 1 for each of {float(f['draws']):g} draws"
     return text + (f", times {float(f['multiplier']):g}" if f["multiplier"] != 1 else "")
 

@@ -1,4 +1,4 @@
-"""PRAV: predictive rating and volatility. The last games are judged again with the player's present numbers.
+"""PRAV: predictive rating and volatility. A player's last games are re-evaluated with their present numbers.
 
 Definition: docs/systems/prav.md, after the article "Designing a Rating System for Esports".
 """
@@ -30,10 +30,11 @@ from evenmatch.systems.system import (
     number,
     starting_rating,
     timeless,
+    verdict,
     whole,
 )
 
-LONGEST = 10  # games that a window can have; more would make every record, and so every match, slower
+LONGEST = 10  # games in a window at most; more would enlarge every record and slow every match
 
 
 @dataclass(frozen=True)
@@ -45,23 +46,23 @@ class PravParameters(Parameters):
     c: float = number(
         4.0, 1e-6, 1000, "V is c times the variance of the outcomes, at least a twentieth of c", search=(0.5, 200)
     )
-    gain: float = number(0.5, 0, 100, "standard deviations that R moves for each unit of surprise", search=(0.01, 20))
-    window: int = whole(10, 1, LONGEST, "games that are judged again after each match")
-    share_gain: bool = flag(True, "divide the gain by the size of one's team", search=True)
+    gain: float = number(0.5, 0, 100, "standard deviations that R moves per unit of surprise", search=(0.01, 20))
+    window: int = whole(10, 1, LONGEST, "games that are re-evaluated after each match")
+    share_gain: bool = flag(True, "divide the gain by the size of the player's team", search=True)
     outcome: str = choice(
-        "result", ("result", "share"), "a game counts by its result, or by the share of team_score", search=True
+        "result", ("result", "share"), "what a game counts by: its result, or the share of team_score", search=True
     )
     display: str = choice("mean", ("mean", "conservative"), "the shown rating is R, or R − 2·√V, shifted and scaled")
     shift: float = number(1500.0, -1e6, 1e6, "shown rating of R = 0")
     scale: float = number(200.0, 1e-6, 1e6, "shown points per unit of R")
     volatility_scale: float = number(1.0, 1e-6, 1e6, "shown volatility per unit of V, which is never shifted")
     advantage: float = number(
-        0.0, -1e5, 1e5, "shown points that being listed first adds to a team's sum", search=(-200, 800)
+        0.0, -1e5, 1e5, "shown points added to the sum of the team that is listed first", search=(-200, 800)
     )
 
 
 class Prav(NamedTuple):
-    """Parameters as the kernels read them.
+    """Parameters in the form that kernels read.
 
     doubt      how many deviations the shown rating lies below the mean
     advantage  in units of R
@@ -92,7 +93,7 @@ STATE = np.dtype(
         ("mean", "f8"),
         ("volatility", "f8"),
         ("games", "i8"),
-        ("provisional", "i8"),  # 1 until the window is full; no bool, which would leave bytes undefined
+        ("provisional", "i8"),  # 1 until the window is full; a bool would leave padding undefined
         ("outcome", "f8", LONGEST),
         ("lead", "f8", LONGEST),  # team-mates' minus opponents' rating sum, and the advantage
         ("variance", "f8", LONGEST),  # of all others in the game
@@ -100,11 +101,11 @@ STATE = np.dtype(
     align=True,
 )
 FACTORS = (
-    Factor("outcome", "S: what the match counted for, 0 to 1, with the player's performance"),
+    Factor("outcome", "S: what the match counted as, from 0 to 1, including the player's performance"),
     Factor("window", "games in the window"),
     Factor("window_outcome", "mean S of the window"),
-    Factor("window_expected", "mean Y of the window: the same games forecast with the present R and V"),
-    Factor("gain", "R per unit of surprise, √V included"),
+    Factor("window_expected", "mean Y of the window: the same games, predicted with the present R and V"),
+    Factor("gain", "change of R per unit of surprise, including √V"),
     Factor("mean_before", "R before"),
     Factor("volatility_before", "V before"),
     Factor("volatility_after", "V after"),
@@ -126,7 +127,7 @@ def sums(team: Integers, state: Records) -> tuple[float, float]:
 
 @kernel
 def pair(a: Integers, b: Integers, home: bool, now: int, state: Records, params: Prav) -> tuple[float, float]:
-    """Phi of the lead over the deviation of all performances together; draws are not foreseen."""
+    """Φ of the lead over the combined deviation of all performances. Draws are not predicted."""
     own, own_variance = sums(a, state)
     other, other_variance = sums(b, state)
     lead = own - other + (params.advantage if home else 0.0)
@@ -141,7 +142,7 @@ def shown(mean: float, volatility: float, params: Prav) -> float:
 
 @kernel
 def outcome_of(h: Columns, team: int, rival: int, performance: float, params: Prav) -> float:
-    """S against one rival: the result or the share of scores, drawn towards 1 or 0 by the performance (NaN: none)."""
+    """S against one rival: the result or share of scores, pulled towards 1 or 0 by the performance (NaN: none)."""
     ahead = h.place[rival] - h.place[team]
     if ahead == 0:
         return 0.5
@@ -177,7 +178,7 @@ def judge(state: Records, player: int, window: int) -> tuple[float, float, float
 def update(
     h: Columns, m: int, state: Records, params: Prav, expected: Floats, factors: Records, scratch: Floats
 ) -> None:
-    """Put the match into every player's window, and judge the windows."""
+    """Add the match to every player's window, and re-evaluate the windows."""
     first, end = h.team_start[m], h.team_start[m + 1]
     rivals = end - first - 1
     all_mean, all_variance = 0.0, 0.0
@@ -193,7 +194,7 @@ def update(
             rival_mean, rival_variance = scratch[other, MEAN], scratch[other, VARIANCE]
         else:
             rival_mean, rival_variance = (all_mean - own_mean) / rivals, (all_variance - own_variance) / rivals
-        bonus = params.advantage if team == first else -params.advantage / rivals  # of the first-listed rival's sum
+        bonus = params.advantage if team == first else -params.advantage / rivals  # the first-listed rival's advantage
         size = h.slot_start[team + 1] - h.slot_start[team]
         for slot in range(h.slot_start[team], h.slot_start[team + 1]):
             record = state[h.player[slot]]
@@ -236,7 +237,7 @@ def _refuse(h: Columns, parameters: PravParameters) -> Iterator[tuple[int, str]]
     for match in np.unique(match_of(h, np.flatnonzero(unread))).tolist():
         yield (
             match,
-            "team_score is empty or negative for a team; prav with outcome=share needs it from 0 for every team",
+            "team_score is empty or negative for a team; prav with outcome=share needs 0 or more for every team",
         )
 
 
@@ -247,7 +248,7 @@ def _first_shown(p: PravParameters) -> float:
 
 def _start_at(rating: float, p: PravParameters) -> tuple[object, ...]:
     rating = starting_rating(rating)
-    mean = p.start_mean - (_first_shown(p) - rating) / p.scale  # a newcomer's to the last bit, unlike `shown` inverted
+    mean = p.start_mean - (_first_shown(p) - rating) / p.scale  # unlike inverting `shown`, exact for newcomers
     return (rating, mean, p.start_volatility, 0, 1, NO_GAMES, NO_GAMES, NO_GAMES)
 
 
@@ -257,7 +258,7 @@ def _move(state: Records, rating: Floats, p: PravParameters) -> Records:
     moved["mean"] += change
     moved["rating"] = rating
     window = moved["lead"].shape[1]
-    played = np.arange(window) < state["games"][:, None]  # their forecasts stay as they are
+    played = np.arange(window) < state["games"][:, None]  # their forecasts do not change
     moved["lead"] -= np.where(played, change[:, None], 0.0)
     return moved
 
@@ -273,10 +274,10 @@ def _columns(state: Records, p: PravParameters) -> dict[str, NDArray[np.generic]
 
 def _tell(change: Change, parameters: PravParameters) -> str:
     f = {name: float(value) for name, value in change.factors.items()}
-    games = "the only game" if f["window"] == 1 else f"the last {f['window']:.0f} games"
-    text = f"counted {f['outcome']:.3f}; {games} came to {f['window_outcome']:.3f} on average where "
-    text += f"{f['window_expected']:.3f} is expected of R {f['mean_before']:.3f} and V {f['volatility_before']:.3f}; "
-    text += f"each unit of surprise moves R by {f['gain']:.3f}"
+    games = "in the only game" if f["window"] == 1 else f"over the last {f['window']:.0f} games"
+    text = f"{verdict(f['window_outcome'], f['window_expected'])} {games}: {f['window_outcome']:.3f} on average, where "
+    text += f"R {f['mean_before']:.3f} and V {f['volatility_before']:.3f} predict {f['window_expected']:.3f}; "
+    text += f"this match counted {f['outcome']:.3f}; each unit of surprise moves R by {f['gain']:.3f}"
     if f["volatility_after"] != f["volatility_before"]:
         text += f"; V is now {f['volatility_after']:.3f}"
     return text
@@ -284,9 +285,9 @@ def _tell(change: Change, parameters: PravParameters) -> str:
 
 SYSTEM = System(
     name="prav",
-    title="predictive rating and volatility: the last games judged again after every match",
+    title="predictive rating and volatility: re-evaluates a player's last games after every match",
     source='the article "Designing a Rating System for Esports"',
-    needs="any matches; `performance` where it shall count; `team_score` with outcome=share",
+    needs="any matches; `performance` if it is to count; `team_score` with outcome=share",
     teams=None,
     parameters=PravParameters,
     presets={

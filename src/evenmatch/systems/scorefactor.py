@@ -1,4 +1,4 @@
-"""Score factor: every player against every other, team-mates too, by score per second; in duels only the result counts.
+"""Score factor: compares every player with every other, team-mates too, by score per second; duels by result only.
 
 Definition: docs/systems/scorefactor.md, after XonStat's Elo for Xonotic.
 """
@@ -33,11 +33,12 @@ from evenmatch.systems.system import (
     mixed,
     number,
     rarely,
+    verdict,
 )
 
-LEARNING = 32  # games until K has come down
+LEARNING = 32  # games until K has reached its final value
 TINY = 1e-9
-WIDEST = 400.0  # points of difference beyond which odds grow no further
+WIDEST = 400.0  # points: a larger difference does not change the odds
 
 
 @dataclass(frozen=True)
@@ -47,25 +48,25 @@ class ScorefactorParameters(Parameters):
     start: float = number(100.0, 0, 1e6, "rating of a newcomer")
     floor: float = number(100.0, 0, 1e6, "no rating falls below it", search=(0, 100))
     k: float = number(
-        200.0, 0, 10_000, "most points a match can move at first; a fifth of it after 32 games", search=(10, 2000)
+        200.0, 0, 10_000, "the most points a match can move at first; a fifth of that after 32 games", search=(10, 2000)
     )
     full_time: float = number(600.0, 1, 1e6, "seconds after which a player's time counts in full", search=(30, 3600))
-    min_time: float = number(120.0, 0, 1e6, "seconds below which a player is left out")
-    min_share: float = number(0.5, 0, 1, "share of the match below which a player is left out", search=(0, 0.9))
-    spare_favourites: bool = flag(False, "a favourite who did better never loses points to that opponent", search=True)
-    summed: bool = flag(False, "the points against each other player are summed, and not averaged")
-    inactivity_rot: bool = flag(False, "who is idle for more than 30 days loses more every week", search=True)
+    min_time: float = number(120.0, 0, 1e6, "players with fewer seconds are left out")
+    min_share: float = number(0.5, 0, 1, "players with a smaller share of the match are left out", search=(0, 0.9))
+    spare_favourites: bool = flag(False, "a favourite who scored more loses no points to that opponent", search=True)
+    summed: bool = flag(False, "add up the points against the other players instead of averaging them")
+    inactivity_rot: bool = flag(False, "after 30 idle days, players lose a little more each week", search=True)
     advantage: float = number(
-        0.0, -1e5, 1e5, "points that being listed first is worth, but not against team-mates", search=(-100, 200)
+        0.0, -1e5, 1e5, "points added to the first-listed team, except among team-mates", search=(-100, 200)
     )
 
     def conflict(self) -> str:
-        """A newcomer must not begin below the floor."""
+        """A newcomer must not start below the floor."""
         return below_floor(self.start, self.floor)
 
 
 class Scorefactor(NamedTuple):
-    """Parameters as the kernels read them."""
+    """Parameters in the form that kernels read."""
 
     floor: float
     k: float
@@ -85,25 +86,25 @@ def _compile(p: ScorefactorParameters) -> Scorefactor:
 
 STATE = np.dtype([("rating", "f8"), ("games", "i8"), ("last_played", "i8")], align=True)
 FACTORS = (
-    Factor("k", "most points the match could move: by games so far and time in the match; 0: left out"),
-    Factor("share", "part of the score per second against each other player, averaged; in duels the result"),
-    Factor("expected_share", "the same as the ratings predict it"),
-    Factor("gain", "K is multiplied by it: share less expected_share, unless a favourite was spared or it is a sum"),
-    Factor("rot", "points lost for being idle before the match"),
-    Factor("floor", "whether the fall was stopped by the floor", flag=True),
+    Factor("k", "most points the match could move, by games so far and time in the match; 0: left out"),
+    Factor("share", "share of the score per second against each other player, averaged; in duels, the result"),
+    Factor("expected_share", "the share that the ratings predicted"),
+    Factor("gain", "what K is multiplied by: share minus expected_share, unless favourites are spared or it is a sum"),
+    Factor("rot", "points lost to inactivity before the match"),
+    Factor("floor", "whether the floor stopped the fall", flag=True),
 )
 K, RATE, RATING, GAIN, SHARE, EXPECTED = range(6)  # columns of scratch
 
 
 @kernel
 def current(state: Records, player: int, now: int, params: Scorefactor) -> float:
-    """The rating as it stands at this time: less for each day beyond 30 idle ones."""
+    """The rating at this time, reduced for each idle day after the first 30."""
     record = state[player]
     rating: float = record.rating
     if params.inactivity_rot and record.games > 0:
         days = (now - record.last_played) // DAY
         if days > 30:
-            weeks = (days - 31) // 7 + 1  # the loss per day in the last week that was begun
+            weeks = (days - 31) // 7 + 1  # also the points lost per day in the current week
             lost = 7 * weeks * (weeks - 1) // 2 + (days - 30 - 7 * (weeks - 1)) * weeks
             rating = max(params.floor, rating - lost)
     return rating
@@ -111,7 +112,7 @@ def current(state: Records, player: int, now: int, params: Scorefactor) -> float
 
 @rarely
 def age(state: Records, now: int, params: Scorefactor) -> None:
-    """Give every player the rating that a match at this time would start from."""
+    """Set every player's rating to the one that a match at this time would start from."""
     for player in range(len(state)):
         state[player].rating = current(state, player, now, params)
 
@@ -124,7 +125,7 @@ def expected_share(lead: float) -> float:
 
 @kernel
 def pair(a: Integers, b: Integers, home: bool, now: int, state: Records, params: Scorefactor) -> tuple[float, float]:
-    """The mean of the players' pairwise expected scores; draws are not foreseen."""
+    """The mean of the players' pairwise expected scores. Draws are not predicted."""
     total, bonus = 0.0, params.advantage if home else 0.0
     for i in range(len(a)):
         own = current(state, a[i], now, params)
@@ -135,10 +136,10 @@ def pair(a: Integers, b: Integers, home: bool, now: int, state: Records, params:
 
 @kernel
 def weight(h: Columns, slot: int, duration: float, games: int, params: Scorefactor) -> tuple[float, float]:
-    """The part of K that counts for this player, and the seconds by which the score is divided."""
+    """The part of K that applies to this player, and the seconds to divide the score by."""
     seconds = min(h.seconds[slot], duration)
     part = 1.0
-    if math.isnan(h.seconds[slot]):  # not recorded: everybody played all of it
+    if math.isnan(h.seconds[slot]):  # not recorded: everybody played to the end
         seconds = 1.0
     elif seconds < params.min_time or seconds < params.min_share * duration:
         part = 0.0
@@ -150,7 +151,7 @@ def weight(h: Columns, slot: int, duration: float, games: int, params: Scorefact
 
 @kernel
 def score_share(a: float, b: float) -> float:
-    """The share of a in a and b, both lifted so that neither is negative."""
+    """The share of a in a + b, both raised so that neither is negative."""
     least = min(0.0, a, b)
     total = (a - least) + (b - least)
     return (a - least) / total if total > 0.0 else 0.5
@@ -158,7 +159,7 @@ def score_share(a: float, b: float) -> float:
 
 @kernel
 def gain(share: float, forecast: float, params: Scorefactor) -> float:
-    """The worth of one comparison, in units of K."""
+    """The result of one comparison, in units of K."""
     if params.spare_favourites and forecast > 0.5:
         return max(0.0, share - forecast) if share > 0.5 else (2.0 * share - 1.0) * forecast
     return share - forecast
@@ -188,7 +189,7 @@ def update(
         if scratch[i, K] == 0.0:
             continue
         rivals = middle if i < middle else size  # the first row against which the advantage counts
-        for part in range(2):  # a choice of bonus within the inner loop would take a fifth more time
+        for part in range(2):  # choosing the bonus in the inner loop would take a fifth more time
             start, stop, bonus = (i + 1, rivals, 0.0) if part == 0 else (rivals, size, params.advantage)
             for j in range(start, stop):
                 if scratch[j, K] == 0.0:
@@ -236,16 +237,16 @@ def _refuse(h: Columns, parameters: ScorefactorParameters) -> Iterator[tuple[int
 def _tell(change: Change, parameters: ScorefactorParameters) -> str:
     f = change.factors
     if f["k"] == 0:
-        return "was left out: too short a time in the match, or nobody to compare with"
+        return "was left out, because of too little time in the match or because there was nobody to compare with"
     share, expected, gain = float(f["share"]), float(f["expected_share"]), float(f["gain"])
-    text = f"had a share of {share:.3f} against the others, where {expected:.3f} was expected"
+    text = f"{verdict(share, expected)}: a share of {share:.3f} against the others where {expected:.3f} was expected"
     text += f", with K {float(f['k']):.4g}"
     if parameters.summed:
-        text += f", summed to {gain:+.3f}"
+        text += f", adding up to {gain:+.3f}"
     elif abs(gain - (share - expected)) > TINY:
-        text += f", counted as {gain:+.3f} since favourites are spared"
+        text += f", counted as {gain:+.3f} because favourites are spared"
     if f["rot"]:
-        text += f", after {f['rot']:g} points lost to idleness"
+        text += f", after losing {f['rot']:g} points to inactivity"
     if f["floor"]:
         text += f", and nobody falls below {parameters.floor:g}"
     return text
@@ -257,7 +258,7 @@ def _newcomer(p: ScorefactorParameters) -> tuple[object, ...]:
 
 SYSTEM = System(
     name="scorefactor",
-    title="every player against every other by score per second, team-mates included",
+    title="compares every player with every other by score per second, including team-mates",
     source="XonStat's Elo for Xonotic: two articles of its author and the running code",
     needs="`score` of every player, except in duels; `seconds` for all players of a match or for none",
     teams=None,

@@ -1,48 +1,48 @@
 """The definition of a rating system, and everything that a system's file needs.
 
-A system is two compiled functions over a record of state per player, and its words:
+A system is two compiled functions over a record of state per player, and its descriptions:
 
     pair(a, b, home, now, state, params) -> (win, draw)
         The probabilities that team a finishes ahead of team b, and that they draw. `a` and `b` are int32 arrays of
-        player indices, `home` is whether a is the first-listed team of the match, `now` is the match's time in
-        microseconds. Where `home` is false, pair(b, a) must be (1 − win − draw, draw).
+        player indices, `home` says whether a is the first-listed team of the match, `now` is the match's time in
+        microseconds. If `home` is false, pair(b, a) must be (1 − win − draw, draw).
     update(h, m, state, params, expected, factors, scratch) -> None
         Rate match m of the columns h (see history.Columns) into `state`. `expected[t]` is the expected score of each
-        team before the match: the mean of win + draw/2 over its rivals. Where `len(factors)` is not 0 it is a record
-        per slot to fill. `scratch` is float64, `scratch_columns` wide, with a row for each slot of the match.
+        team before the match: the mean of win + draw/2 over its rivals. If `len(factors)` is not 0, fill it with a
+        record per slot. `scratch` is float64, `scratch_columns` wide, with a row for each slot of the match.
 
-A system that learns something of the ladder, and not of a player, keeps it in records of a second type, `ladder`. Its
-kernels get them beside the states, with the records of the match's ladder (see LadderRecords), and how many teams play:
+A system that learns something about the ladder rather than a player keeps it in records of a second type, `ladder`. Its
+kernels also receive the records of the match's ladder (see LadderRecords), and whether two teams play:
 
     pair(a, b, home, two, now, state, ladder, params)    two: whether the match has two teams
     update(h, m, state, ladder, params, expected, factors, scratch)
 
-A system whose `update` finds the expected scores of two teams on its way may write them to `expected` and declare
-`predicts`: `pair` is then called for matches of three teams or more, and where forecasts are wanted.
+A system whose `update` computes the expected scores of two teams anyway may write them to `expected` and declare
+`predicts`: `pair` is then called only for matches of three or more teams and when forecasts are wanted.
 
 Four laws hold for every system, and the contract suite checks them: *split* (replaying the parts in turn equals
 replaying the whole, bit for bit), *locality* (no player outside the match changes, and no other ladder's own record;
-names do not matter), *containment* (states and ladders' records hold no player's index, and nothing else is kept:
-rows can be gathered and scattered with the ladder's records beside them) and *symmetry* (the order in which a match
-lists its teams, and the players of a team, changes nothing but the rounding of sums; only the first-listed team may
-have a role, as with `home`). Kernels read everything a match needs before they write, assume valid input, and allocate
-nothing per match; indices (teams, slots, players) are unsigned there.
+names do not matter), *containment* (states and ladders' records hold no player's index, and nothing else is kept, so
+rows can be gathered and scattered together with the ladder's records) and *symmetry* (the order in which a match lists
+its teams and their players changes nothing but the rounding of sums; only the first-listed team may have a role, as
+with `home`). Kernels read everything a match needs before they write, assume valid input, and allocate nothing per
+match; indices (teams, slots, players) are unsigned there.
 `state[p].rating` is always the number shown to players.
 
-Three more functions, of plain Python, begin a record, show it at a time and move it:
+Three more functions, in plain Python, create a record, show it at a time and move it:
 
     start_at(rating, p) -> tuple
-        The record of a player who begins with this shown rating: everything else is a newcomer's, and a number
-        behind the shown one is computed to match it. With a newcomer's rating it is a newcomer, bit for bit.
-        InputError for a rating that the system cannot hold.
+        The record of a player who starts with this shown rating. Everything else is a newcomer's, and hidden numbers
+        are computed to match the shown one. For a newcomer's rating it is a newcomer's record, bit for bit.
+        Raises InputError for a rating that the system cannot hold.
     as_of(state, now, p) -> Records
-        A copy with what changes by time alone as the kernels would have it at a match now, by the same compiled
-        function. Players who never played, or played later than that, stay as they are, and so does `last_played`:
-        the copy is for showing, and ratings go on from the state itself.
+        A copy in which everything that changes with time is what the kernels would use for a match now, by the same
+        compiled function. Players who never played, or played later than now, do not change, nor does `last_played`:
+        the copy is for display, and rating continues from the state itself.
     move(state, rating, p) -> Records
         A copy with these shown ratings (float64, one per record), each at least the lowest that the system can hold.
-        A number behind the shown one moves along, and so does what remembered matches say of it, so that the next match
-        does not undo the move. Deviations, counts and times stay.
+        Hidden numbers move along, and so do remembered matches, so that the next match does not undo the move.
+        Deviations, counts and times do not change.
 """
 
 from __future__ import annotations
@@ -88,6 +88,7 @@ __all__ = (
     "score_text",
     "starting_rating",
     "timeless",
+    "verdict",
     "whole",
 )
 
@@ -95,16 +96,16 @@ __all__ = (
 class Parameters:
     """Base of a system's parameters: a frozen dataclass whose fields are options (see evenmatch.options).
 
-    A system overrides `conflict` where values may not go together.
+    A system overrides `conflict` if some values are incompatible.
     """
 
     def conflict(self) -> str:
-        """What does not go together and what would be accepted; empty where all is well."""
+        """Which values are incompatible and what would be accepted; empty if there is no conflict."""
         return ""
 
 
 def build(system: str, parameters: type[Parameters], values: Mapping[str, object]) -> Parameters:
-    """Parameters with these values, defaults elsewhere; text is parsed.
+    """Create parameters with these values, and defaults for the rest; text is parsed.
 
     Raises UnknownNameError for a name that the system does not have, BadParameterError for a value it does not accept.
     """
@@ -124,14 +125,14 @@ def build(system: str, parameters: type[Parameters], values: Mapping[str, object
 
 
 def mixed(h: Columns, column: str, system: str) -> Iterator[tuple[int, str]]:
-    """Matches in which some players have a value in this column and others have not."""
+    """Matches in which some players have a value in this column and others do not."""
     for match, gaps, players in _gaps(h, column):
         if gaps < players:
             yield match, f"{column} is empty for {gaps} of {players} players; {system} needs it for all of them or none"
 
 
 def missing(h: Columns, column: str, where: NDArray[np.bool_], system: str) -> Iterator[tuple[int, str]]:
-    """Matches among those chosen (bool (M,)) in which a player has no value in this column."""
+    """Chosen matches (bool (M,)) in which a player has no value in this column."""
     for match, gaps, players in _gaps(h, column):
         if where[match]:
             yield match, f"{column} is empty for {gaps} of {players} players; {system} needs it for every player"
@@ -154,7 +155,7 @@ def _gaps(h: Columns, column: str) -> Iterator[tuple[int, int, int]]:
 
 
 def team_count(h: Columns, accepted: int, system: str) -> Iterator[tuple[int, str]]:
-    """Matches that have not exactly this many teams."""
+    """Matches that do not have exactly this many teams."""
     counts = h.team_start[1:] - h.team_start[:-1]
     for match in (counts != accepted).nonzero()[0].tolist():
         yield match, f"{counts[match]} teams; {system} rates matches of exactly {accepted}"
@@ -163,12 +164,13 @@ def team_count(h: Columns, accepted: int, system: str) -> Iterator[tuple[int, st
 FactorValue = float | bool | str
 
 FARTHEST = 1e12  # points from 0, where float64 still resolves a thousandth of a point
+EVEN_GAP = 0.05  # scores this close to the expected one are told as expected
 
 
 class Factor(NamedTuple):
     """A named number that explains a change. `labels` are the words for 0, 1, 2 …; a `flag` is true or false.
 
-    neutral  the value with which it changes nothing: 1 for what others are multiplied by
+    neutral  the value that has no effect: 1 for a multiplier
     """
 
     name: str
@@ -179,11 +181,11 @@ class Factor(NamedTuple):
 
 
 class Change(NamedTuple):
-    """The change of one player's shown rating by one match, and its reasons.
+    """The change of one player's shown rating in one match, and its reasons.
 
     team      counted from 0 in the match
     expected  the team's expected score before the match, 0..1
-    result    the team's score: mean over its rivals of 1 for finishing ahead, 0.5 for a draw, 0 for behind
+    result    the team's score: the mean over its rivals of 1 for a win, 0.5 for a draw and 0 for a loss
     factors   the system's own, by name
     """
 
@@ -198,30 +200,30 @@ class Change(NamedTuple):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class System:
-    """A rating system: kernels, state, parameters and words. Defined once per file, as `SYSTEM`.
+    """A rating system: kernels, state, parameters and descriptions. Defined once per file, as `SYSTEM`.
 
-    source          where the definition is from, for people
-    needs           what a history must have, for people; `teams` and `refuse` enforce it
+    source          where the definition comes from, for readers
+    needs           what a history must have, for readers; `teams` and `refuse` enforce it
     teams           how many teams a match must have; None: two or more
     parameters      a frozen dataclass; `presets` are sets of values for it, by name
-    compile         the parameters as the NamedTuple of numbers that the kernels read
+    compile         converts the parameters to the NamedTuple of numbers that the kernels read
     state           dtype of a player's record; its field `rating` is the shown rating
     newcomer        a newcomer's record, as a tuple in the order of `state`
-    start_at        (rating, parameters): the record of a player who begins with this shown rating, in the same order
-    as_of           (state, now, parameters): the records as they are at a time without a match
+    start_at        (rating, parameters): the record of a player who starts with this shown rating, in the same order
+    as_of           (state, now, parameters): the records at a time without a match
     move            (state, ratings, parameters): the records with other shown ratings
-    columns         (state, parameters): further columns of a table of ratings, as people are shown them
+    columns         (state, parameters): further columns to show in a table of ratings
     refuse          (match, reason) for every match that lacks what the system needs
-    tell            a change as a sentence without the player's name
-    strength        (records, parameters): float64 (N,), a number in points of the rating that says how strong players
-                    are: teams of one size with equal means of it have even odds, or nearly. Where what is shown is
-                    less than the mean, it is the mean.
-    ladder          dtype of the record of what is learned of a ladder; None: nothing is
+    tell            a change as a sentence without the player's name: in plain words first, then the arithmetic
+    strength        (records, parameters): float64 (N,), how strong players are in rating points: teams of the same
+                    size with equal means of it have even odds, or nearly. If the shown rating lies below the mean, it
+                    is the mean.
+    ladder          dtype of the record of what is learned about a ladder; None: nothing is
     new_ladder      (parameters): that record before the first match, as a tuple in the order of `ladder`
-    from_start      parameters that change from the first match on only: present records do not fit another value
+    from_start      parameters that can change only before the first match, since records do not fit another value
     predicts        whether `update` writes the expected scores of a match of two teams itself, so that a replay
                     without forecasts needs no `pair` there
-    learned         (records, parameters): the numbers in the records of a pool and its ladders, for people
+    learned         (records, parameters): the numbers in the records of a pool and its ladders, for readers
     """
 
     name: str
@@ -261,12 +263,12 @@ class System:
         yield from self.refuse(h, parameters)
 
     def __post_init__(self) -> None:
-        """Reject factors and states that would fail later or overwrite a column."""
+        """Reject factors and states that would fail later or would overwrite a column."""
         names = [factor.name for factor in self.factors]
         fixed = {"match_id", "ladder", "player", "team", "before", "after", "expected"}
         wrong = [name for name in names if name in fixed or names.count(name) > 1]
         if wrong:
-            raise UsageError(f"{self.name}: factor {wrong[0]!r} is a column of every journal, or given twice")
+            raise UsageError(f"{self.name}: factor {wrong[0]!r} is declared twice or is a column of every journal")
         if self.ladder is not None and self.ladder.hasobject:
             raise UsageError(f"{self.name}: the ladder's record holds objects; expected numbers and arrays of numbers")
         if "rating" not in (self.state.names or ()):
@@ -274,7 +276,7 @@ class System:
 
     @property
     def ladder_type(self) -> np.dtype[np.void]:
-        """The dtype of a ladder's record, that of an unused one where the system learns nothing of ladders."""
+        """The dtype of a ladder's record; an unused one if the system learns nothing about ladders."""
         return NO_LADDER if self.ladder is None else self.ladder
 
     @cached_property
@@ -284,7 +286,7 @@ class System:
         return np.dtype(kinds, align=True)
 
     def name_factors(self, records: Records) -> list[dict[str, FactorValue]]:
-        """The factors of slots by name, with words for those that have labels."""
+        """The factors of slots by name, with words instead of numbers where there are labels."""
         names, labelled = self._factor_names
         listed: list[dict[str, FactorValue]] = list(map(dict, map(zip, repeat(names), records.tolist())))
         for name, labels in labelled:
@@ -299,7 +301,7 @@ class System:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Rules:
-    """A system with its parameters decided: what a ladder is rated by."""
+    """A system with fixed parameters: what a ladder is rated by."""
 
     system: System
     parameters: Parameters
@@ -312,7 +314,7 @@ class Rules:
 
     @classmethod
     def of(cls, system: System, preset: str | None = None, **values: object) -> Rules:
-        """The system's defaults, changed by a preset, changed by values by name.
+        """The system's defaults, overridden by a preset, then by the values given by name.
 
         Raises UnknownNameError for an unknown preset or parameter, BadParameterError for a value not accepted.
         """
@@ -323,7 +325,7 @@ class Rules:
 
     @cached_property
     def compiled(self) -> NamedTuple:
-        """The parameters as the kernels read them."""
+        """The parameters in the form that kernels read."""
         return self.system.compile(self.parameters)
 
     @cached_property
@@ -341,21 +343,21 @@ class Rules:
         return self._newcomer.repeat(count)
 
     def starting(self, ratings: Floats) -> Records:
-        """The state of players who begin with these shown ratings.
+        """The state of players who start with these shown ratings.
 
-        Raises InputError for the first one that the system cannot hold.
+        Raises InputError for the first rating that the system cannot hold.
         """
         state = self.newcomers(len(ratings))
         rows = [self.system.start_at(rating, self.parameters) for rating in ratings.tolist()]
         newcomer = self.system.newcomer(self.parameters)
         for index, name in enumerate(self.system.state.names or ()):
             column = [row[index] for row in rows]
-            if any(value is not newcomer[index] for value in column):  # a million empty memories need no writing
+            if any(value is not newcomer[index] for value in column):  # saves writing a million empty memories
                 state[name] = column
         return state
 
     def ladders(self, count: int = 1) -> Records:
-        """The records of this many ladders that have had no match: that of their pool, then one for each ladder."""
+        """The records of this many ladders before their first match: one for their pool, then one per ladder."""
         return self._new_ladder.repeat(1 + count)
 
     def values(self) -> dict[str, Value]:
@@ -364,23 +366,23 @@ class Rules:
 
 
 def no_columns(state: Records, parameters: Parameters) -> dict[str, NDArray[np.generic]]:
-    """For systems that show nothing but the rating: no further columns in tables."""
+    """For systems that show only the rating: no further columns in tables."""
     return {}
 
 
 def fields(*names: str) -> Callable[..., Mapping[str, NDArray[np.generic]]]:
-    """For systems whose tables show fields of the state beside the rating."""
+    """For systems whose tables show fields of the state in addition to the rating."""
     return lambda state, parameters: {name: state[name] for name in names}
 
 
 def any_match(h: Columns, parameters: Parameters) -> Iterator[tuple[int, str]]:
-    """For systems that can rate whatever a history holds."""
+    """For systems that can rate any match."""
     return iter(())
 
 
 def starting_rating(rating: float, lowest: float = -FARTHEST, highest: float = FARTHEST) -> float:
-    """The rating that a player begins with; raises InputError where it is not a number in this range."""
-    if not lowest <= rating <= highest:  # not a number, too
+    """The rating that a player starts with; raises InputError if it is not a number in this range."""
+    if not lowest <= rating <= highest:  # also refuses NaN
         expected = f"expected a number from {lowest:.12g} to {highest:.12g}"
         raise InputError(f"starting rating {float(rating)!r}: {expected}")
     return float(rating)
@@ -389,22 +391,22 @@ def starting_rating(rating: float, lowest: float = -FARTHEST, highest: float = F
 def as_shown(
     newcomer: Callable[..., tuple[object, ...]], lowest: Callable[..., float] = lambda p: -FARTHEST
 ) -> Callable[..., tuple[object, ...]]:
-    """For systems that store the rating as it is shown: `start_at`, for ratings from the lowest one accepted.
+    """`start_at` for systems that store the rating as it is shown, in the first field of the record.
 
-    lowest  of these parameters; the rating is the first field of the record
+    lowest  (parameters): the lowest accepted rating
     """
     return lambda rating, p: (starting_rating(rating, lowest(p)), *newcomer(p)[1:])
 
 
 def timeless(state: Records, now: int, parameters: Parameters) -> Records:
-    """For systems in which nothing changes by time alone: `as_of`, a plain copy."""
+    """`as_of` for systems in which nothing changes with time alone: a plain copy."""
     return state.copy()
 
 
 def in_time(age: Callable[..., None], compiled: Callable[..., NamedTuple]) -> Callable[..., Records]:
-    """For systems with a rule of time: `as_of` by a compiled function that ages all records where they are.
+    """`as_of` for systems that change with time, by a compiled function that ages all records in place.
 
-    It is called as age(state, now, params), with the parameters as `compiled` makes them for the kernels.
+    It is called as age(state, now, params), with the parameters as returned by `compiled`.
     """
 
     def as_of(state: Records, now: int, parameters: Parameters) -> Records:
@@ -416,19 +418,26 @@ def in_time(age: Callable[..., None], compiled: Callable[..., NamedTuple]) -> Ca
 
 
 def below_floor(start: float, floor: float) -> str:
-    """For `Parameters.conflict`: the message where newcomers would begin below the floor, else an empty text."""
-    return "" if start >= floor else f"start={start:g} is below floor={floor:g}; expected a start from the floor up"
+    """For `Parameters.conflict`: a message if newcomers would start below the floor, else an empty string."""
+    return "" if start >= floor else f"start={start:g} is below floor={floor:g}; expected at least the floor"
 
 
 # Parts of sentences that several systems share, for `tell`.
 
 
-def score_text(change: Change) -> str:
-    """The team's result and its expected score."""
-    return f"scored {change.result:.2f} where {change.expected:.3f} was expected"
+def verdict(result: float, expected: float) -> str:
+    """In plain words, how a result compares with what was expected."""
+    gap = result - expected
+    return f"did {'about as well as' if abs(gap) < EVEN_GAP else 'better than' if gap > 0 else 'worse than'} expected"
+
+
+def score_text(change: Change, expected: float | None = None) -> str:
+    """How the result compares with what was expected, in words and numbers; expected: None: of the team."""
+    due = change.expected if expected is None else expected
+    return f"{verdict(change.result, due)}: scored {change.result:.2f} where {due:.3f} was expected"
 
 
 def deviation_text(change: Change, decimals: int) -> str:
-    """The deviation before and after, from the factors deviation_before and deviation_after."""
+    """The deviation before and after a match, from the factors deviation_before and deviation_after."""
     before, after = (float(change.factors[f"deviation_{when}"]) for when in ("before", "after"))
     return f"deviation {before:.{decimals}f} → {after:.{decimals}f}"

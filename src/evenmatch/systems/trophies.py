@@ -1,7 +1,7 @@
-"""Trophies: an attacker stakes trophies against a defender, by how far apart they are; after Clash of Clans.
+"""Trophies: an attacker and a defender stake trophies according to the gap between them; after Clash of Clans.
 
-Definition: docs/systems/trophies.md. The curves are fits by players of the game, the one for lost attacks unverified.
-The first-listed team attacks; with attack=mutual each match is half an attack by either side.
+Definition: docs/systems/trophies.md. Players of the game fitted the curves; the one for lost attacks is unverified.
+The first-listed team attacks; with attack=mutual each match is half an attack by each side.
 """
 
 from __future__ import annotations
@@ -33,8 +33,8 @@ from evenmatch.systems.system import (
     timeless,
 )
 
-MOST = 59.0  # trophies that one match can move
-STEEPEST = 1e5  # trophies: a lead beyond it changes nothing, and no power overflows
+MOST_TROPHIES = 59.0  # trophies that one match can move
+STEEPEST = 1e5  # trophies: larger leads are cut to this, so that no power overflows
 
 
 @dataclass(frozen=True)
@@ -46,12 +46,12 @@ class TrophiesParameters(Parameters):
     attack: str = choice("first", ("first", "mutual"), "who attacks: the first-listed team, or both", search=True)
 
     def conflict(self) -> str:
-        """A newcomer must not begin below the floor."""
+        """A newcomer must not start below the floor."""
         return below_floor(self.start, self.floor)
 
 
 class Trophies(NamedTuple):
-    """Parameters as the kernels read them."""
+    """Parameters in the form that kernels read."""
 
     floor: float
     mutual: bool
@@ -63,36 +63,36 @@ def _compile(p: TrophiesParameters) -> Trophies:
 
 STATE = np.dtype([("rating", "f8")], align=True)
 FACTORS = (
-    Factor("lead", "the team's mean trophies less the rival's"),
+    Factor("lead", "the team's mean trophies minus the rival's"),
     Factor("stake", "trophies that the result moved, before the floor"),
     Factor("attacked", "whether the team attacked", flag=True),
-    Factor("floor", "whether the fall was stopped by the floor", flag=True),
+    Factor("floor", "whether the floor stopped the fall", flag=True),
 )
 
 
 @kernel
 def won(x: float) -> float:
-    """Trophies that a won attack with a lead of x gains, not rounded."""
+    """Unrounded trophies gained by a won attack with a lead of x."""
     x = min(max(x, -STEEPEST), STEEPEST)
-    return min(max(-0.63599 + 60.07066 / (1.0 + 0.991798 * math.exp(0.00576 * x)), 0.0), MOST)
+    return min(max(-0.63599 + 60.07066 / (1.0 + 0.991798 * math.exp(0.00576 * x)), 0.0), MOST_TROPHIES)
 
 
 @kernel
 def lost(x: float) -> float:
-    """Trophies that a lost attack with a lead of x costs, not rounded."""
+    """Unrounded trophies lost by a failed attack with a lead of x."""
     x = min(max(x, -STEEPEST), STEEPEST)
-    return min(max(39.0907 - 39.0619 / (1.0 + 0.993 * math.exp(0.00595 * x)), 0.0), MOST)
+    return min(max(39.0907 - 39.0619 / (1.0 + 0.993 * math.exp(0.00595 * x)), 0.0), MOST_TROPHIES)
 
 
 @kernel
 def even_odds(gain: float, loss: float) -> float:
-    """The probability of a win at which neither side can expect to gain."""
+    """The probability of winning at which neither side can expect to gain."""
     return loss / (gain + loss) if gain + loss > 0.0 else 0.5
 
 
 @kernel
 def pair(a: Integers, b: Integers, home: bool, now: int, state: Records, params: Trophies) -> tuple[float, float]:
-    """The odds at which the stakes are even; draws are not foreseen. The first-listed team attacks."""
+    """The odds at which the stakes are fair. Draws are not predicted. The first-listed team attacks."""
     x = mean_rating(a, state) - mean_rating(b, state)
     if params.mutual or not home:
         return even_odds(won(x) + lost(-x), won(-x) + lost(x)), 0.0
@@ -130,10 +130,10 @@ def update(
 def _tell(change: Change, parameters: TrophiesParameters) -> str:
     f = change.factors
     if f["stake"] == 0:
-        return "nothing was moved: a draw, or a stake of less than half a trophy"
+        return "moved no trophies, because the match was a draw or the stake was less than half a trophy"
     verb = ("met" if parameters.attack == "mutual" else "attacked") if f["attacked"] else "was attacked by"
-    text = f"{verb} a team of {abs(float(f['lead'])):.0f} trophies {'less' if float(f['lead']) >= 0 else 'more'},"
-    text += f" which moves {abs(float(f['stake'])):g}"
+    text = f"{verb} a team with {abs(float(f['lead'])):.0f} {'fewer' if float(f['lead']) >= 0 else 'more'} trophies"
+    text += f" and {'won' if float(f['stake']) > 0 else 'lost'} {abs(float(f['stake'])):g}"
     return text + (f", and nobody falls below {parameters.floor:g}" if f["floor"] else "")
 
 
@@ -143,7 +143,7 @@ def _newcomer(p: TrophiesParameters) -> tuple[object, ...]:
 
 SYSTEM = System(
     name="trophies",
-    title="an attacker stakes trophies against a defender, by their lead",
+    title="an attacker and a defender stake trophies according to the gap between them",
     source="Clash of Clans: curves fitted by its players",
     needs="matches of exactly two teams; the first-listed one attacks",
     teams=2,

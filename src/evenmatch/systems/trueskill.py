@@ -39,7 +39,7 @@ from evenmatch.systems.system import (
 
 @dataclass(frozen=True)
 class TrueskillParameters(Parameters):
-    """Skill in TrueSkill's own points: 25 in the middle, beta of them are odds of about three to one."""
+    """Skill in TrueSkill's own points: 25 in the middle; a lead of beta means odds of about three to one."""
 
     mean: float = number(
         25.0, -1e6, 1e6, "mean of a newcomer, and so what one more player is worth to a team", search=(0, 50)
@@ -48,14 +48,14 @@ class TrueskillParameters(Parameters):
     beta: float = number(25 / 6, 1e-3, 1e6, "deviation of a performance around the skill")
     tau: float = number(25 / 300, 0, 1e6, "deviation that each match adds", search=(0.00003, 15))
     draw: float = number(0.1, 0, 0.99, "probability of a draw between equals", search=(0, 0.5))
-    display: float = number(3.0, -100, 100, "the shown rating is the mean less this many deviations")
-    partial_play: bool = flag(True, "who played a part of the match by `seconds` counts for that part", search=True)
-    advantage: float = number(0.0, -1e5, 1e5, "points that being listed first is worth", search=(-4, 12))
-    sweeps: int = whole(1000, 1, 1000, "most passes of messages in a match of three teams or more; fewer are faster")
+    display: float = number(3.0, -100, 100, "the shown rating is the mean minus this many deviations")
+    partial_play: bool = flag(True, "players count for the part of the match they played, by `seconds`", search=True)
+    advantage: float = number(0.0, -1e5, 1e5, "points added to the team that is listed first", search=(-4, 12))
+    sweeps: int = whole(1000, 1, 1000, "the most message passes in a match of three or more teams; fewer are faster")
 
 
 class Trueskill(NamedTuple):
-    """Parameters as the kernels read them; `margin` is the draw margin of one player."""
+    """Parameters in the form that kernels read; `margin` is the draw margin of one player."""
 
     beta2: float
     tau2: float
@@ -73,7 +73,7 @@ def _compile(p: TrueskillParameters) -> Trueskill:
 
 FACTORS = (
     Factor("weight", "part of the match that counts, by seconds"),
-    Factor("mean_change", "what the match did to the mean"),
+    Factor("mean_change", "change of the mean"),
     Factor("deviation_before", "deviation before the match"),
     Factor("deviation_after", "deviation after it"),
 )
@@ -100,7 +100,7 @@ def pair(a: Integers, b: Integers, home: bool, now: int, state: Records, params:
 
 @kernel
 def weighed(h: Columns, m: int, team: int, state: Records, params: Trueskill) -> tuple[float, float]:
-    """Mean and variance of a team's performance as it played, each player by their share of the match."""
+    """Mean and variance of a team's performance, each player weighted by their share of the match."""
     mean, variance = 0.0, 0.0
     for slot in range(h.slot_start[team], h.slot_start[team + 1]):
         record = state[h.player[slot]]
@@ -114,7 +114,7 @@ def weighed(h: Columns, m: int, team: int, state: Records, params: Trueskill) ->
 def learn(
     h: Columns, m: int, team: int, state: Records, params: Trueskill, shift: float, shrink: float, factors: Records
 ) -> None:
-    """Move a team's players: by `shift` per unit of weighed variance; `shrink` is the same for the variance itself."""
+    """Move a team's means by `shift` per unit of weighted variance, and shrink their variances by `shrink`."""
     for slot in range(h.slot_start[team], h.slot_start[team + 1]):
         record = state[h.player[slot]]
         weight = play_share(h, m, slot) if params.partial_play else 1.0
@@ -134,7 +134,7 @@ def learn(
 
 @rarely
 def settle(h: Columns, m: int, state: Records, params: Trueskill, factors: Records, scratch: Floats) -> None:
-    """Rate a match of three teams or more by message passing."""
+    """Rate a match of three or more teams by message passing."""
     first, end = h.team_start[m], h.team_start[m + 1]
     count = int(np.int64(end - first))
     for row in range(count):
@@ -153,7 +153,7 @@ def settle(h: Columns, m: int, state: Records, params: Trueskill, factors: Recor
 def update(
     h: Columns, m: int, state: Records, params: Trueskill, expected: Floats, factors: Records, scratch: Floats
 ) -> None:
-    """Two teams in closed form, more by message passing."""
+    """Rate two teams in closed form, more by message passing."""
     first, end = h.team_start[m], h.team_start[m + 1]
     if end - first == 2:
         own, own_variance = weighed(h, m, first, state, params)
@@ -186,7 +186,7 @@ SYSTEM = System(
     name="trueskill",
     title="mean and deviation, learned from the order of finish; teams, draws, free-for-alls, partial play",
     source="Herbrich, Minka & Graepel 2006, TrueSkill: A Bayesian Skill Rating System",
-    needs="any matches; `seconds` where those who played a part of it shall count for that part",
+    needs="any matches; `seconds` if players are to count for the part of the match they played",
     teams=None,
     parameters=TrueskillParameters,
     presets={

@@ -1,4 +1,4 @@
-"""Wager: a player stakes a twentieth of their rank on the team, scaled by both teams' strength and time in the game.
+"""Wager: each player stakes a twentieth of their rank on their team, scaled by both teams' strength and playing time.
 
 Definition: docs/systems/wager.md, after the article "Ranking in Team-Based Competitive Games".
 """
@@ -35,16 +35,16 @@ from evenmatch.systems.system import (
 )
 
 LARGEST = 9e13  # cents; above it float64 no longer resolves half cents
-EVEN = 1000  # thousandths of a mean rank that counts as it is
-NEAR = 2e-15  # of the numbers added: how far float64 may be from the exact value, with some room
+EVEN = 1000  # thousandths: the factor of a mean rank without advantage
+NEAR = 2e-15  # relative to the numbers added: how far float64 may be from the exact value, with some room
 
 RULES = {
     "win": "won",
     "loss": "lost",
-    "draw": "drew as the stronger team, or an equal one, so the rank stays",
+    "draw": "drew with a weaker or an equal team, so the rank does not change",
     "draw with a stronger team": "drew with a stronger team, which counts as a win",
-    "the other team left": "everybody on the other team quit, so the bare stake is won",
-    "quit": "quit, which is a loss whatever the result",
+    "the other team left": "won the plain stake, because everybody on the other team quit",
+    "quit": "quit, which counts as a loss whatever the result",
 }
 WIN, LOSS, DRAW, DRAW_GAIN, OTHERS_LEFT, QUIT = range(len(RULES))
 
@@ -62,26 +62,26 @@ class WagerParameters(Parameters):
     quitter_time: str = choice(
         "stayed",
         ("stayed", "actual"),
-        "a quitter's own loss counts them to the end, or as long as they were there",
+        "how long a quitter's team-mates count them for the quitter's own loss: to the end, or while they were there",
         search=True,
     )
-    modifier_limit: float | None = number(None, 1, 1000, "each modifier is kept from 1/limit to limit", optional=True)
+    modifier_limit: float | None = number(None, 1, 1000, "keep each modifier from 1/limit to limit", optional=True)
     advantage: float = number(
         0.0,
         -90,
         900,
-        "percent by which the mean rank of the first-listed team counts for more",
+        "percent added to the mean rank of the first-listed team",
         decimals=1,
         search=(-20, 60),
     )
 
     def conflict(self) -> str:
-        """A newcomer must not begin below the floor."""
+        """A newcomer must not start below the floor."""
         return below_floor(self.start, self.floor)
 
 
 class Wager(NamedTuple):
-    """Parameters as the kernels read them; `limit` is infinite where there is none."""
+    """Parameters in the form that kernels read; `limit` is infinite where there is none."""
 
     floor: float
     stake: float
@@ -92,11 +92,11 @@ class Wager(NamedTuple):
     limit_part: int  # the limit in millionths
     stake_part: int  # the stake as a fraction
     stake_whole: int
-    home: int  # what a thousandth of the first-listed team's mean rank counts for, in thousandths of it
+    home: int  # factor of the first-listed team's mean rank, in thousandths
 
 
 class Side(NamedTuple):
-    """One team before the match: mean rank in cents, seconds in the game, divisor of those, and whether all quit."""
+    """One team before the match: mean rank in cents, playing time in seconds, its divisor, and whether all quit."""
 
     mean: float
     seconds: float
@@ -105,7 +105,7 @@ class Side(NamedTuple):
 
 
 class Bet(NamedTuple):
-    """The outcome of a stake: won or lost, and by which modifiers; each is a ratio and the two numbers behind it."""
+    """The outcome of a stake: won or lost, and the modifiers, each a ratio and the two numbers behind it."""
 
     won: bool
     by_rank: float
@@ -128,19 +128,19 @@ def _compile(p: WagerParameters) -> Wager:
 
 STATE = np.dtype([("rating", "f8")], align=True)
 FACTORS = (
-    Factor("stake", "points wagered: a twentieth of the rank before; 0 where the rank stays after a draw"),
+    Factor("stake", "points wagered: a twentieth of the rank before; 0 if the rank does not change after a draw"),
     Factor(
         "rank_modifier", "OA/YA for a win, YA/OA for a loss: the other team's mean rank against your own", neutral=1.0
     ),
     Factor("quitter_modifier", "OT/YT for a win, YT/OT for a loss: the players' time in the game", neutral=1.0),
     Factor("rule", "which rule decided", labels=tuple(RULES)),
-    Factor("floor", "whether the fall was stopped by the floor", flag=True),
+    Factor("floor", "whether the floor stopped the fall", flag=True),
 )
 
 
 @kernel
 def mean_cents(team: Integers, home: bool, state: Records, params: Wager) -> float:
-    """Mean rank of the team in cents, rounded half up; of the first-listed one with its advantage, at least one."""
+    """Mean rank of a team in cents, at least one, rounded half up, with the advantage of the first-listed team."""
     total = 0
     for i in range(len(team)):
         total += int(state[team[i]].rating * 100.0 + 0.5)
@@ -153,7 +153,7 @@ def mean_cents(team: Integers, home: bool, state: Records, params: Wager) -> flo
 
 @kernel
 def pair(a: Integers, b: Integers, home: bool, now: int, state: Records, params: Wager) -> tuple[float, float]:
-    """P(win) = YA² / (YA² + OA²), for which the expected total change is zero; draws are not foreseen."""
+    """P(win) = YA² / (YA² + OA²), which makes the expected total change zero. Draws are not predicted."""
     ratio = mean_cents(b, False, state, params) / mean_cents(a, home, state, params)
     return 1.0 / (1.0 + ratio * ratio), 0.0
 
@@ -178,7 +178,7 @@ def clamp(ratio: float, params: Wager) -> float:
 
 @kernel
 def time_ratio(time: float, time_over: float, params: Wager) -> float:
-    """The clamped ratio; 1 where a team has no time or none was recorded."""
+    """The clamped ratio; 1 if a team has no playing time or none was recorded."""
     if time != time_over and time > 0.0 and time_over > 0.0:
         return clamp(time / time_over, params)
     return 1.0
@@ -193,7 +193,7 @@ def bet_on(won: bool, rank: float, rank_over: float, time: float, time_over: flo
 
 @rarely
 def reaches(doubled: int, cents: float, bet: Bet, params: Wager) -> bool:
-    """Whether cents ± cents·stake·(rank/rank_over)·(time/time_over) ≥ doubled/2, in exact decimal arithmetic.
+    """Whether cents ± cents·stake·(rank/rank_over)·(time/time_over) ≥ doubled/2, in exact integer arithmetic.
 
     Ranks are whole cents; times are exact to the microsecond.
     """
@@ -205,7 +205,7 @@ def reaches(doubled: int, cents: float, bet: Bet, params: Wager) -> bool:
         c, d = ratio_of_wholes(bet.time, bet.time_over, 1 if whole else MILLION, limit)
     twice = 2 * int(cents)
     gap = doubled - twice if bet.won else twice - doubled
-    if gap <= 0:  # the half cent lies on the near side of the rank
+    if gap <= 0:  # the half cent lies between the rank and its start
         return bet.won
     change, bound = (twice, params.stake_part, a, c), (gap, params.stake_whole, b, d)
     return product_at_least(change, bound) if bet.won else product_at_least(bound, change)
@@ -213,22 +213,22 @@ def reaches(doubled: int, cents: float, bet: Bet, params: Wager) -> bool:
 
 @kernel
 def settle(cents: float, bet: Bet, params: Wager) -> float:
-    """The rank after, in points: rounded half up to cents, ties as exact arithmetic has them; infinite out of range."""
+    """The new rank in points, rounded half up to cents as in exact arithmetic; infinite if out of range."""
     change = cents * params.stake * bet.by_rank * bet.by_time
     value = cents + change if bet.won else cents - change
     after = np.floor(value + 0.5)
     if abs(value - after) >= 0.5 - NEAR * (cents + change):
         lower = np.floor(value)
         after = lower + 1.0 if reaches(2 * int(lower) + 1, cents, bet, params) else lower
-    if not after <= LARGEST:  # not a number, too
+    if not after <= LARGEST:  # also true for NaN
         return math.inf
     return max(params.floor, after / 100.0)
 
 
 @kernel
 def rule_of(lead: int, own: Side, rival: Side) -> int:
-    """The rule for the players of a team who stayed; `lead` is above 0 where it finished ahead, below where behind."""
-    rule = WIN if lead > 0 else LOSS  # branch-free, since no branch is harder to predict
+    """The rule for the players of a team who stayed; `lead` is above 0 if the team finished ahead, below if behind."""
+    rule = WIN if lead > 0 else LOSS  # compiles without a branch, which would be hard to predict
     if lead == 0:
         rule = DRAW_GAIN if own.mean < rival.mean else DRAW
     if rival.gone and not own.gone:
@@ -238,7 +238,7 @@ def rule_of(lead: int, own: Side, rival: Side) -> int:
 
 @kernel
 def longest(h: Columns, team: int) -> float:
-    """The match's length: the longest time of any player in it, of both teams."""
+    """The length of the match: the longest time of any player in it."""
     first = h.team_start[np.searchsorted(h.team_start, team, side="right") - 1]
     length = 0.0
     for slot in range(h.slot_start[first], h.slot_start[first + 2]):
@@ -248,7 +248,7 @@ def longest(h: Columns, team: int) -> float:
 
 @kernel
 def team_bet(rule: int, own: Side, rival: Side, params: Wager) -> Bet:
-    """The bet of those who stayed: OA/YA and OT/YT for a win, turned over for a loss."""
+    """The bet of the players who stayed: OA/YA and OT/YT for a win, inverted for a loss."""
     won = rule != LOSS
     own_time, rival_time = own.seconds * rival.share, rival.seconds * own.share
     rank, rank_over = (rival.mean if won else own.mean), (own.mean if won else rival.mean)
@@ -260,7 +260,7 @@ def team_bet(rule: int, own: Side, rival: Side, params: Wager) -> Bet:
 
 @kernel
 def quitters_bet(h: Columns, team: int, slot: int, own: Side, rival: Side, params: Wager) -> Bet:
-    """A quitter loses the stake, or by the loss formula where that is more."""
+    """The bet of a quitter, who loses the stake, or by the loss formula if that is more."""
     seconds = own.seconds
     if params.stayed:
         seconds += longest(h, team) - h.seconds[slot]
@@ -291,7 +291,7 @@ def rate_team(
 
 @kernel
 def note(factors: Records, slot: int, before: float, rule: int, bet: Bet, params: Wager) -> None:
-    """Write a slot's factors, where a journal is kept."""
+    """Write a slot's factors if a journal is kept."""
     if len(factors):
         noted = factors[slot]
         noted.stake = 0.0 if rule == DRAW else before * params.stake
@@ -305,10 +305,10 @@ def note(factors: Records, slot: int, before: float, rule: int, bet: Bet, params
 def update(
     h: Columns, m: int, state: Records, params: Wager, expected: Floats, factors: Records, scratch: Floats
 ) -> None:
-    """Both teams, from the ranks before the match."""
+    """Rate both teams, from the ranks before the match."""
     first = h.team_start[m]
     side_a, side_b = side(h, first, True, state, params), side(h, first + 1, False, state, params)
-    for team in range(first, first + 2):  # a loop, so that the code is there once: compiling takes half as long
+    for team in range(first, first + 2):  # a loop halves the code and the compile time
         own, rival = (side_a, side_b) if team == first else (side_b, side_a)
         lead = h.place[2 * first + 1 - team] - h.place[team]
         rate_team(h, team, own, rival, lead, state, params, factors)
@@ -319,14 +319,17 @@ def _tell(change: Change, parameters: WagerParameters) -> str:
     rule, by_rank, by_time = str(f["rule"]), float(f["rank_modifier"]), float(f["quitter_modifier"])
     if rule == "draw":
         return RULES[rule]
-    text = f"{RULES[rule]}; wagered {100 * parameters.stake:g} % of {change.before:.2f}, {f['stake']:.4f}"
     lost = rule in ("loss", "quit")
-    if by_rank != 1:
-        other = "stronger" if (by_rank > 1) != lost else "weaker"
-        text += f", × {by_rank:.4f} against a {other} team"
+    other = "" if by_rank == 1 else f"a {'stronger' if (by_rank > 1) != lost else 'weaker'} team"
+    text = RULES[rule]
+    if other and rule in ("win", "loss"):
+        text += f" {'to' if lost else 'against'} {other}"
+    text += f": staked {100 * parameters.stake:g} % of {change.before:.2f}, which is {f['stake']:.4f}"
+    if other:
+        text += f", × {by_rank:.4f} for facing {other}"
     if by_time != 1:
         whose = "their own" if (by_time > 1) != lost else "the other"
-        text += f", × {by_time:.4f} since {whose} team was in the game for less time"
+        text += f", × {by_time:.4f} because {whose} team played for less time"
     return text + (f"; nobody falls below {parameters.floor:.2f}" if f["floor"] else "")
 
 

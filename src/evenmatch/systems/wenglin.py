@@ -1,8 +1,8 @@
-"""Weng–Lin: a mean and a deviation per player by closed formulas, for any number of teams; three models to choose from.
+"""Weng–Lin: a mean and a deviation per player by closed formulas, for any number of teams, in three models.
 
-Definition: docs/systems/wenglin.md, after Weng & Lin, JMLR 12:267–300 (2011), with the defaults and the readings of
-openskill 6.2, so that results agree with it. Plackett–Luce is their algorithm 4, Bradley–Terry full 1,
-Thurstone–Mosteller full 3.
+Definition: docs/systems/wenglin.md, after Weng & Lin, JMLR 12:267–300 (2011), with the defaults and conventions of
+openskill 6.2, so that results agree. Plackett–Luce is the paper's algorithm 4, Bradley–Terry full its algorithm 1,
+Thurstone–Mosteller full its algorithm 3.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from evenmatch.systems.system import (
 )
 
 VARIANTS = ("plackett_luce", "bradley_terry_full", "thurstone_mosteller_full")
-LARGEST = 300.0  # exponent: the squares of such powers are still finite
+LARGEST = 300.0  # exponent: the squares of such powers are finite
 PLACKETT_LUCE, BRADLEY_TERRY, THURSTONE_MOSTELLER = range(3)
 
 
@@ -41,23 +41,23 @@ PLACKETT_LUCE, BRADLEY_TERRY, THURSTONE_MOSTELLER = range(3)
 class WenglinParameters(Parameters):
     """Skill in TrueSkill's points: 25 in the middle."""
 
-    variant: str = choice("plackett_luce", VARIANTS, "the model of how places come about", search=True)
+    variant: str = choice("plackett_luce", VARIANTS, "the model that explains the finishing places", search=True)
     mean: float = number(
         25.0, -1e6, 1e6, "mean of a newcomer, and so what one more player is worth to a team", search=(0, 50)
     )
     deviation: float = number(25 / 3, 1e-3, 1e6, "deviation of a newcomer", search=(0.1, 250))
     beta: float = number(25 / 6, 1e-3, 1e6, "deviation of a performance around the skill")
     tau: float = number(25 / 300, 0, 1e6, "deviation that each match adds", search=(0.00003, 15))
-    kappa: float = number(1e-4, 1e-12, 1, "no match takes away more of a variance than all but this share")
+    kappa: float = number(1e-4, 1e-12, 1, "every match leaves at least this share of a variance")
     margin: float = number(0.1, 1e-6, 1e6, "draw margin of thurstone_mosteller_full", search=(0.01, 10))
-    display: float = number(3.0, -100, 100, "the shown rating is the mean less this many deviations")
+    display: float = number(3.0, -100, 100, "the shown rating is the mean minus this many deviations")
     limit_sigma: bool = flag(False, "a deviation never rises", search=True)
-    partial_play: bool = flag(True, "who played a part of the match by `seconds` counts for that part", search=True)
-    advantage: float = number(0.0, -1e5, 1e5, "points that being listed first is worth", search=(-4, 12))
+    partial_play: bool = flag(True, "players count for the part of the match they played, by `seconds`", search=True)
+    advantage: float = number(0.0, -1e5, 1e5, "points added to the team that is listed first", search=(-4, 12))
 
 
 class Wenglin(NamedTuple):
-    """Parameters as the kernels read them."""
+    """Parameters in the form that kernels read."""
 
     variant: int
     beta2: float
@@ -80,24 +80,24 @@ def _compile(p: WenglinParameters) -> Wenglin:
 FACTORS = (
     Factor("weight", "part of the match that counts, by seconds"),
     Factor("share", "the player's share of the team's variance"),
-    Factor("team_change", "what the match said about the team's mean"),
+    Factor("team_change", "change of the team's mean"),
     Factor("deviation_before", "deviation before the match"),
     Factor("deviation_after", "deviation after it"),
 )
-# Columns of scratch, a row per team, but for ORDER and REST, which are by the order of finish.
+# Columns of scratch, a row per team, except ORDER and REST, which follow the order of finish.
 MEAN, VARIANCE, OMEGA, DELTA, STRENGTH, REST, ORDER = range(7)
 
 
 @kernel
 def together(team: Integers, state: Records, params: Wenglin) -> tuple[float, float]:
-    """Mean and variance of a team, the sums over its players."""
+    """Mean and variance of a team, summed over its players."""
     mean, variance = sums(team, state)
     return mean, variance + len(team) * params.tau2
 
 
 @kernel
 def pair(a: Integers, b: Integers, home: bool, now: int, state: Records, params: Wenglin) -> tuple[float, float]:
-    """The model's own probability between two teams; a draw counts half and is not foreseen."""
+    """The model's own probability for two teams. Draws count half and are not predicted."""
     own, own_variance = together(a, state, params)
     other, other_variance = together(b, state, params)
     lead = own - other + (params.advantage if home else 0.0)
@@ -109,7 +109,7 @@ def pair(a: Integers, b: Integers, home: bool, now: int, state: Records, params:
 
 @kernel
 def plackett_luce(h: Columns, first: int, end: int, params: Wenglin, scratch: Floats) -> None:
-    """Algorithm 4: each place was won against all who finished there or behind, by sums along the order of finish."""
+    """Algorithm 4: each place is won against all teams there or behind, by sums along the order of finish."""
     count = end - first
     total, most = 0.0, -math.inf
     for i in range(count):
@@ -145,7 +145,7 @@ def plackett_luce(h: Columns, first: int, end: int, params: Wenglin, scratch: Fl
 
 @kernel
 def by_pairs(h: Columns, first: int, end: int, params: Wenglin, scratch: Floats) -> None:
-    """Algorithms 1 and 3: each pair of teams for itself."""
+    """Algorithms 1 and 3: each pair of teams separately."""
     count = end - first
     for i in range(count):
         scratch[i, OMEGA] = scratch[i, DELTA] = 0.0
@@ -210,7 +210,7 @@ def update(
 
 def _tell(change: Change, parameters: WenglinParameters) -> str:
     f = change.factors
-    moved = f"{float(f['share']):.0%} of the team's {float(f['team_change']):+.3f}"
+    moved = f"{float(f['share']):.0%} of the team's change of {float(f['team_change']):+.3f}"
     return f"{score_text(change)}: {moved}, {skill_text(change, parameters.display)}"
 
 
@@ -218,7 +218,7 @@ SYSTEM = System(
     name="wenglin",
     title="mean and deviation by closed formulas: Plackett–Luce, Bradley–Terry or Thurstone–Mosteller",
     source="Weng & Lin 2011, A Bayesian Approximation Method for Online Ranking; openskill 6.2",
-    needs="any matches; `seconds` where those who played a part of it shall count for that part",
+    needs="any matches; `seconds` if players are to count for the part of the match they played",
     teams=None,
     parameters=WenglinParameters,
     presets={

@@ -9,7 +9,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 
-from evenmatch.errors import EXAMPLES, EvenmatchError, RowProblem, group_problems, matches_of, problem_lines
+from evenmatch.errors import EXAMPLES_PER_GROUP, EvenmatchError, RowProblem, group_problems, matches_of, problem_lines
 
 PATIENCE = 1.0  # seconds before a progress bar appears
 FIRST_LINE, NEXT_LINE = 10.0, 30.0  # seconds between lines of progress if there is no terminal
@@ -55,7 +55,7 @@ def problems_document(problems: Sequence[RowProblem]) -> dict[str, object]:
             "reason": group.reason,
             "count": len(group.problems),
             "matches": group.matches,
-            "examples": list(map(str, group.problems[:EXAMPLES])),
+            "examples": list(map(str, group.problems[:EXAMPLES_PER_GROUP])),
         }
         for group in group_problems(problems)
     ]

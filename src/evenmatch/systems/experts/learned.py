@@ -1,4 +1,4 @@
-"""The numbers that `even` has learned of a ladder, in words and points for its designers."""
+"""The numbers that `even` has learned about a ladder, in words and points, for the game's designers."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ WIDTH = 1.96  # deviations from the middle of an interval of 95 % to its ends
 
 
 def learned(records: Records, params: Even, names: Sequence[str]) -> tuple[Learned, ...]:
-    """The numbers from the record of a pool and those of its ladders, which count by their matches.
+    """The numbers from the record of a pool and of its ladders, weighted by their matches.
 
     names  of the experts
     """
@@ -31,7 +31,7 @@ def learned(records: Records, params: Even, names: Sequence[str]) -> tuple[Learn
     points = shared["calibration"] * weights * np.array(params.points[: params.experts])
 
     def in_points(name: str, factor: float = 1.0) -> tuple[float, float, float]:
-        """The experts' numbers as points of the rating, with an interval as if they erred together."""
+        """The experts' numbers in rating points, with an interval that assumes that they err together."""
         value, variance = shared[name][: params.experts], shared[f"{name}_variance"][: params.experts]
         if name == "side":
             value = value + parts @ own["own_side"][:, : params.experts]
@@ -45,13 +45,13 @@ def learned(records: Records, params: Even, names: Sequence[str]) -> tuple[Learn
     by_margin = counted * float(share @ np.array(params.margin[: params.experts]))
     return (
         Learned("side", "advantage of the team that is listed first", "points", *in_points("side")),
-        Learned("player", "one player more, five against four", "points", *in_points("body", MORE)),
+        Learned("player", "one extra player, five against four", "points", *in_points("body", MORE)),
         Learned("leavers", "one of five players leaves at half-time", "points", *in_points("leavers", -LESS)),
-        Learned("newcomers", "where newcomers come in, beside the mean", "points", *in_points("entry")),
-        Learned("experience", "twice as many matches played, in the odds alone", "points", *in_points("experience")),
-        Learned("margin", "part of what is learned that comes from margins", "share", by_margin, none, none),
+        Learned("newcomers", "where newcomers start, relative to the mean", "points", *in_points("entry")),
+        Learned("experience", "twice as many matches played, in the odds only", "points", *in_points("experience")),
+        Learned("margin", "share of the learning that comes from margins", "share", by_margin, none, none),
         *(
-            Learned(name, f"part of the {name} expert in the odds", "share", float(part), none, none)
+            Learned(name, f"weight of the {name} expert in the odds", "share", float(part), none, none)
             for name, part in zip(names, share, strict=True)
         ),
     )

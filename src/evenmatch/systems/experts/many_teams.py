@@ -1,4 +1,4 @@
-"""Matches of three teams or more: one parallel sweep of expectation propagation over the pairs of teams."""
+"""Matches of three or more teams: one parallel sweep of expectation propagation over the pairs of teams."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ from evenmatch.systems.ladder_records import LadderRecords, Records
 from evenmatch.systems.maths import logistic, score_of
 
 # Columns of scratch after those of a slot. Up to RANK, rows are teams: mean and noise by each expert, experience, sums
-# of the messages of rivals (gradient and precision), and the rank that alike teams share. In ORDER, rows are ranks: the
+# of the messages of rivals (gradient and precision), and the rank that equal teams share. In ORDER, rows are ranks: the
 # team that finished there. After that, in row 0: the log-odds of a pair, what `learn_weights_of_many` works on, and the
 # gradient and the curvature by the calibration.
 MEAN = SLOT_COLUMNS
@@ -49,15 +49,15 @@ CALIBRATION = WORK + WORK_COLUMNS
 COLUMNS = CALIBRATION + 2
 
 OWN_NOISE = 0.5  # variance of a team's performance: that of a difference is 1
-CERTAIN = 0.6  # the part of a contest's curvature that makes ratings more certain: its rivals err together
-WORTH = 20.0  # results of two teams that a large contest counts for the weights, at most
+CERTAIN = 0.6  # the share of a contest's curvature that makes ratings more certain, since its rivals err together
+WORTH = 20.0  # a large contest counts for the weights as at most this many two-team results
 
 
 @rarely
 def many_team_odds(
     a: Integers, b: Integers, now: int, state: Records, ladder: LadderRecords, params: Even
 ) -> tuple[float, float]:
-    """The mixture's probability that team a finishes ahead of team b; draws count half and are not foreseen."""
+    """The mixture's probability that team a finishes ahead of team b. Draws count half and are not predicted."""
     pool = pool_of(ladder, params)
     mixed = 0.0
     known = experience_of(a, state) - experience_of(b, state)
@@ -73,7 +73,7 @@ def many_team_odds(
 
 @kernel
 def compare(scratch: Floats, i: int, j: int, score: float, record: Record, params: Even) -> None:
-    """The messages of a pair of teams to each other, and what it says of the weights."""
+    """Add the messages of a pair of teams to each other, and the pair's information about the weights."""
     mixed = 0.0
     for expert in range(params.experts):
         noise, rival_noise = scratch[i, NOISE + expert], scratch[j, NOISE + expert]
@@ -107,14 +107,14 @@ def compare(scratch: Floats, i: int, j: int, score: float, record: Record, param
 def update_many_teams(
     h: Columns, m: int, state: Records, ladder: LadderRecords, params: Even, factors: Records, scratch: Floats
 ) -> None:
-    """Every pair of teams sends messages; every expert learns from their sums, the weights from the mean over pairs."""
+    """Send messages between all pairs of teams. Experts learn from the sums, the weights from the mean over pairs."""
     first, end = h.team_start[m], h.team_start[m + 1]
     low, high = h.slot_start[first], h.slot_start[end]
     pool, teams = pool_of(ladder, params), int(end - first)
     shared = ladder.records[pool]
     average = read_teams(h, m, teams, state, shared, params, scratch)
     pairs = compare_teams(h, first, teams, shared, params, scratch)
-    times = (teams - 1.0) * teams / (2.0 * pairs)  # rivals for each that was met
+    times = (teams - 1.0) * teams / (2.0 * pairs)  # rivals that each compared one stands for
     scale = scale_of(shared, params)
     for slot in range(low, high):
         begin_slot(scratch, slot - low)
@@ -161,7 +161,7 @@ def read_teams(h: Columns, m: int, teams: int, state: Records, shared: Record, p
 def compare_teams(h: Columns, first: int, teams: int, shared: Record, params: Even, scratch: Floats) -> float:
     """Compare all pairs of teams, or a sample; return how many.
 
-    Of a contest of more than `rivals` + 1 teams, each meets those at even distances around the order of finish.
+    With more than `rivals` + 1 teams, each is compared with rivals evenly spaced around the order of finish.
     """
     pairs = 0.0
     whole = teams - 1 <= params.rivals
@@ -183,7 +183,7 @@ def compare_teams(h: Columns, first: int, teams: int, shared: Record, params: Ev
 
 @rarely
 def share_messages(teams: int, scratch: Floats) -> None:
-    """Give alike teams the mean of their messages, since each of them met other rivals."""
+    """Give equal teams the mean of their messages, since each of them was compared with other rivals."""
     begin = 0
     while begin < teams:
         end = begin + 1
@@ -212,7 +212,7 @@ def learn_expert(
     scratch: Floats,
     noted: bool,
 ) -> None:
-    """Let one expert learn of the players and of newcomers from the messages to their teams."""
+    """Update one expert's players and newcomers from the messages to their teams."""
     first, now = h.team_start[m], h.time[m]
     low = h.slot_start[first]
     entry, weight = shared.entry[expert], calibrated_weight(shared, expert)
@@ -258,7 +258,7 @@ def learn_expert(
 
 @kernel
 def learn_entry_of_many(shared: Record, expert: int, push: float, pull: float, params: Even) -> None:
-    """Learn the newcomers' mean from all teams at once: `push` is the gradient by it, `pull` the curvature."""
+    """Learn the newcomers' mean from all teams at once; `push` is the gradient, `pull` the curvature."""
     variance = shared.entry_variance[expert] / (1.0 + shared.entry_variance[expert] * pull)
     most = 3.0 * math.sqrt(params.variance[expert])
     shared.entry[expert] = min(max(shared.entry[expert] + variance * push, -most), most)
@@ -267,7 +267,7 @@ def learn_entry_of_many(shared: Record, expert: int, push: float, pull: float, p
 
 @kernel
 def learn_experience_of_many(shared: Record, expert: int, push: float, pull: float) -> None:
-    """Learn the worth of matches played from all teams at once, likewise."""
+    """Learn the value of experience from all teams at once; `push` is the gradient, `pull` the curvature."""
     variance = shared.experience_variance[expert] / (1.0 + shared.experience_variance[expert] * pull)
     shared.experience[expert] += variance * push
     shared.experience_variance[expert] = variance

@@ -9,12 +9,12 @@ from evenmatch.systems.compiled import kernel
 from evenmatch.systems.ladder_records import LadderRecords
 
 POWER = 0.9  # of the difference of the roots of the scores
-SLOWEST = 0.0005  # the least part that a match has in the running means
-ENOUGH, HALF = 3.0, 5.0  # matches with a margin before it counts, and with which it counts half
-TELLING = 0.1  # correlation of a margin with the winner's odds from which margins count in full
-TRUSTED = 50.0  # matches with that correlation that are taken for granted at first
-ALIKE = 0.01  # of the mean square: margins whose variance is no larger are all alike
-OUTLIER = 4.0  # deviations by which a margin may differ from what was predicted, at most
+SLOWEST = 0.0005  # the smallest share of a match in the running means
+ENOUGH, HALF = 3.0, 5.0  # matches with a margin before margins count, and until they count half
+TELLING = 0.1  # correlation of margins with the winner's odds at which margins count in full
+TRUSTED = 50.0  # prior matches with that correlation
+ALIKE = 0.01  # share of the mean square: margins with no larger variance count as all equal
+OUTLIER = 4.0  # deviations: a margin farther from the prediction is cut to this
 
 
 @kernel
@@ -40,9 +40,9 @@ def margin_of(h: Columns, first: int, lead: int) -> float:
 
 @kernel
 def watch_worth(ladder: LadderRecords, size: float, odds: float) -> None:
-    """Update how far margins count, from 0 to 1, with a decided match: its margin and the winner's log-odds.
+    """Update how much margins count, from 0 to 1, after a decided match: its margin and the winner's log-odds.
 
-    Where favourites win by no more than others do, the size of a margin says nothing about skill: scores are all alike,
+    If favourites win by no more than others do, the size of a margin says nothing about skill: scores are all equal
     or random.
     """
     own = ladder.records[ladder.own]
@@ -66,7 +66,7 @@ def watch_worth(ladder: LadderRecords, size: float, odds: float) -> None:
 
 @kernel
 def margin_scale(ladder: LadderRecords, expert: int) -> float:
-    """κ, the differences of performances per unit of margin that are most likely by the matches so far; 0: unknown."""
+    """κ, the most likely difference of performances per unit of margin, from the matches so far; 0: unknown."""
     own = ladder.records[ladder.own]
     square = own.margin_square[expert]
     if own.margins < ENOUGH or square <= 0.0:

@@ -1,7 +1,7 @@
 """The mixture of the experts' log-odds x: P = σ(c · Σ a · x).
 
-Online logistic regressions learn the weights a, which are never negative, and the factor c. With negative weights cut
-off the mixture alone would be too sure of itself; the factor calibrates it.
+Online logistic regressions learn the weights a, which are never negative, and the factor c. Because negative weights
+are cut off, the mixture alone would be overconfident; the factor calibrates it.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ def scale_of(record: Record, params: Even) -> float:
 
 @kernel
 def learn_calibration(record: Record, gradient: float, curvature: float, times: float) -> None:
-    """Learn the factor from the gradient and the curvature of the log-likelihood by it, of this many results."""
+    """Learn the factor from the gradient and curvature of the log-likelihood of this many results."""
     variance = record.calibration_variance / (1.0 + curvature * record.calibration_variance)
     factor = record.calibration + variance * gradient
     record.calibration = min(max(factor, LEAST_CALIBRATION), MOST_CALIBRATION)
@@ -54,7 +54,7 @@ def learn_calibration(record: Record, gradient: float, curvature: float, times: 
 
 @kernel
 def shrink_covariance(record: Record, x: Floats, row: int, column: int, information: float, params: Even) -> None:
-    """Sherman and Morrison: the covariance after `information` about the direction x, in a row of scratch."""
+    """Update the covariance for `information` about the direction x, a row of scratch (Sherman and Morrison)."""
     count = params.experts
     along = 0.0
     for i in range(count):
@@ -75,7 +75,7 @@ def shrink_covariance(record: Record, x: Floats, row: int, column: int, informat
 
 @kernel
 def keep_positive(record: Record, times: float, params: Even) -> None:
-    """No weight below 0, all together from LEAST_WEIGHT to MOST_WEIGHT; every match adds some variance."""
+    """Keep each weight from 0 up and their sum from LEAST_WEIGHT to MOST_WEIGHT, and add each match's variance."""
     total = 0.0
     for expert in range(params.experts):
         record.weight[expert] = max(record.weight[expert], 0.0)
@@ -93,7 +93,7 @@ def keep_positive(record: Record, times: float, params: Even) -> None:
 def learn_weights(
     record: Record, scratch: Floats, row: int, column: int, chance: float, score: float, params: Even
 ) -> None:
-    """Learn from one result: the log-odds of the experts are in a row of scratch, room for S x after them."""
+    """Learn from one result. A row of scratch holds the experts' log-odds, followed by room for S x."""
     shrink_covariance(record, scratch, row, column, chance * (1.0 - chance), params)
     for i in range(params.experts):
         step = 0.0
@@ -107,10 +107,10 @@ def learn_weights(
 
 @rarely
 def learn_weights_of_many(record: Record, work: Floats, times: float, params: Even) -> None:
-    """Learn from the mean gradient and the mean curvature over many pairs, as from this many results.
+    """Learn from the mean gradient and mean curvature over many pairs, counted as this many results.
 
     work  one row: the gradient, then the lower triangle of the curvature by rows, then room for two vectors
-    The curvature is split into L D Lᵀ, so that the covariance takes it in one direction after the other.
+    The curvature is factored into L D Lᵀ, so that the covariance can be updated one direction at a time.
     """
     count = params.experts
     start, room = EXPERTS, EXPERTS + TRIANGLE

@@ -1,4 +1,4 @@
-"""Players of a match as one expert sees them: their present mean and variance, sums over a team, what they learn."""
+"""Players of a match as one expert sees them: present mean and variance, sums over a team, and updates."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ SLOT_COLUMNS = BY_EXPERT + EXPERTS
 
 @kernel
 def pool_of(ladder: LadderRecords, params: Even) -> int:
-    """The index of the record that holds what ladders learn together: that of the ladder where they do not."""
+    """The index of the record that ladders share; the ladder's own record if they do not share one."""
     return ladder.pool if params.pooled else ladder.own
 
 
 @kernel
 def variance_at(state: Records, player: int, expert: int, now: int, step: float, params: Even) -> float:
-    """A player's variance at a time, `step` of which a match adds; a newcomer's does not grow."""
+    """A player's variance at a time, including the `step` that a match adds; a newcomer's does not grow."""
     record = state[player]
     variance = record.variance[expert]
     if record.games == 0:
@@ -34,7 +34,7 @@ def variance_at(state: Records, player: int, expert: int, now: int, step: float,
 
 @kernel
 def mean_of(state: Records, player: int, expert: int, now: int, entry: float, params: Even) -> float:
-    """A player's mean at a time: a newcomer's begins at that of newcomers, that of others is pulled to 0 meanwhile."""
+    """A player's mean at a time: newcomers start at `entry`, other players drift towards 0 between matches."""
     record = state[player]
     if record.games == 0:
         return record.mean[expert] + entry
@@ -56,7 +56,7 @@ def share_of(size: int, expert: int, params: Even) -> float:
 def team_sums(
     team: Integers, expert: int, now: int, state: Records, entry: float, params: Even
 ) -> tuple[float, float, float]:
-    """(w, w · the sum of a team's means, w² · the sum of its variances), w: what a member counts."""
+    """(w, w · the sum of a team's means, w² · the sum of its variances), where w is the weight of a member."""
     mean, variance = 0.0, 0.0
     for member in range(len(team)):
         mean += mean_of(state, team[member], expert, now, entry, params)
@@ -76,7 +76,7 @@ def experience_of(team: Integers, state: Records) -> float:
 
 @rarely
 def age(state: Records, now: int, params: Even) -> None:
-    """Let the variances of all who have played grow until this time, and pull their means; shown ratings stay."""
+    """Advance means and variances of everyone who has played to this time; shown ratings do not change."""
     for player in range(len(state)):
         record = state[player]
         if record.games > 0 and record.last_played < now:
@@ -91,7 +91,7 @@ def age(state: Records, now: int, params: Even) -> None:
 
 @kernel
 def begin_slot(scratch: Floats, row: int) -> None:
-    """Clear the sums of a slot."""
+    """Reset the sums of a slot."""
     for column in range(BY_EXPERT):
         scratch[row, column] = 0.0
 
@@ -115,14 +115,14 @@ def learn(
     row: int,
     noted: bool,
 ) -> None:
-    """Move a player's mean and shrink the variance, and note what it does to the shown rating.
+    """Move a player's mean, shrink the variance, and record the effect on the shown rating.
 
     weight           of the expert in the mixture, calibrated
     push             gradient of the log-likelihood by the lead, towards the player;  result_push: that of the result
     pull             its curvature
-    share            what a member counts in the team
+    share            the weight of a member in the team
     rho              the part of team-mates' errors that is shared;  team_variance: w² · Σ v of the team
-    noted            whether the parts of the change are wanted
+    noted            whether to record the parts of the change
     """
     record = state[player]
     old, newcomer = record.mean[expert], record.games == 0

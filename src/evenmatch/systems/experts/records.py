@@ -1,4 +1,4 @@
-"""The records that `even` keeps of players and ladders, and its parameters as the kernels read them."""
+"""The records that `even` keeps for players and ladders, and its parameters in the form that kernels read."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ import numpy as np
 from evenmatch.systems.maths import LOG_10
 
 EXPERTS = 5  # at most; a record has room for all of them
-SLOPE = 1.6  # log-odds per deviation of a difference of performances: the logistic curve nearest to the normal one
-DRAW = 0.2  # half the width of the differences that are draws
+SLOPE = 1.6  # log-odds per deviation of a performance difference: the logistic curve closest to the normal curve
+DRAW = 0.2  # performance differences up to this size are draws
 POINTS = 400.0 / LOG_10  # per unit of log-odds: a lead of 400 points are odds of 10 to 1
 LEARNING = 25  # matches: players with fewer teach the newcomers' mean
-FADE = 0.05  # a match leaves at least this part of a variance
+FADE = 0.05  # a match leaves at least this share of a variance
 LEAST_WEIGHT, MOST_WEIGHT = 0.2, 1.3  # of all experts together
 WIDEST = 4.0  # variances grow up to this many times a newcomer's
 
@@ -22,7 +22,7 @@ STATE = np.dtype(
     [
         ("rating", "f8"),
         ("deviation", "f8"),
-        ("scale", "f8"),  # sum of the experts' weights with which the rating was made, calibrated
+        ("scale", "f8"),  # sum of the experts' calibrated weights when the rating was computed
         ("games", "i8"),
         ("last_played", "i8"),
         ("mean", "f8", EXPERTS),
@@ -30,17 +30,17 @@ STATE = np.dtype(
     ],
     align=True,
 )
-# The fields of a ladder's record: in the pool's record those up to `calibration_variance` are in use, in its own the
-# rest (and the first ones, too, where ladders are not pooled).
+# The pool's record uses the fields up to `calibration_variance`; a ladder's own record uses the rest, and also the
+# first ones where ladders are not pooled.
 LADDER = np.dtype(
     [
         ("side", "f8", EXPERTS),  # first-side advantage, and its variance
         ("side_variance", "f8", EXPERTS),
-        ("body", "f8", EXPERTS),  # worth of players more, per logarithm of the ratio of sizes
+        ("body", "f8", EXPERTS),  # value of extra players, per unit of the log size ratio
         ("body_variance", "f8", EXPERTS),
-        ("leavers", "f8", EXPERTS),  # worth of players more while others had left, known after the match only
+        ("leavers", "f8", EXPERTS),  # value of extra players after others left, known only after the match
         ("leavers_variance", "f8", EXPERTS),
-        ("experience", "f8", EXPERTS),  # worth of a doubling of matches played, in odds alone
+        ("experience", "f8", EXPERTS),  # value of twice as many matches played, in the odds only
         ("experience_variance", "f8", EXPERTS),
         ("entry", "f8", EXPERTS),  # mean of newcomers
         ("entry_variance", "f8", EXPERTS),
@@ -60,10 +60,10 @@ LADDER = np.dtype(
         ("winner_odds_square", "f8"),  # of their square,
         ("size_times_odds", "f8"),  # of |d| times them
         ("decided", "f8"),  # how many matches
-        ("margin_worth", "f8"),  # how far margins count, from 0 to 1
+        ("margin_worth", "f8"),  # how much margins count, from 0 to 1
         ("score_square", "f8"),  # mean square of players' scores around the mean of their match
         ("scores", "f8"),  # how many of them
-        ("draws", "f8"),  # that were seen, and that were predicted
+        ("draws", "f8"),  # draws seen, and draws predicted
         ("predicted_draws", "f8"),
         ("matches", "f8"),
     ],
@@ -78,11 +78,11 @@ class Expert(NamedTuple):
     """One filter. The noise of a difference of performances is 1; all variances are in these units.
 
     variance  of a newcomer;  step: variance that a match adds;  drift: variance that a day adds
-    pull      a player returns after t days with 1/(1 + pull · t) of the mean
-    share     α: a team of n counts n^−α times the sum of its means
-    margin    λ: the part of what is learned that comes from the margin, once there were some
-    shared    ρ: how much team-mates' errors count as their common one
-    settled   variance of a player of many matches, for the scale of the shown rating
+    pull      after t days without a match, 1/(1 + pull · t) of the mean is left
+    share     α: a team of n counts as n^−α times the sum of its means
+    margin    λ: the share of the learning that comes from the margin, once margins are known
+    shared    ρ: the share of team-mates' errors that is common to them
+    settled   variance of a player with many matches, for the scale of the shown rating
     """
 
     variance: float
@@ -109,19 +109,19 @@ EXPERIENCE_VARIANCE = 0.002
 ENTRY_VARIANCE = 0.05
 WEIGHT_VARIANCE = 0.1
 CALIBRATION_VARIANCE = 0.005
-SEEN_DRAWS = 2.0  # of draws seen and predicted before the first match
+SEEN_DRAWS = 2.0  # prior number of draws, both seen and predicted
 
 
 class Even(NamedTuple):
     """Parameters as the kernels read them; the tuples have a number per expert, `drift` and `pull` are per microsecond.
 
     experts      how many are in use
-    points       points of the shown rating per unit of an expert's mean, if its weight were 1
+    points       points of the shown rating per unit of an expert's mean, at a weight of 1
     scores       index of the expert that reads players' scores; −1: none does
-    score_gain   how slowly it follows them, times a newcomer's variance;  score_reach: how far
+    score_gain   how slowly it follows scores, times a newcomer's variance;  score_reach: how far
     pooled       ladders of one table share what they learn
     never_down   a win never lowers a rating, however small its margin
-    rivals       most rivals that a team of a large contest is compared with
+    rivals       the most rivals that a team in a large contest is compared with
     """
 
     start: float
@@ -143,7 +143,7 @@ class Even(NamedTuple):
 
 
 def new_ladder(experts: int) -> tuple[object, ...]:
-    """The record of a ladder before its first match, of a system with this many experts."""
+    """The record of a ladder before its first match, for this many experts."""
     none = (0.0,) * EXPERTS
 
     def each(value: float) -> tuple[float, ...]:
@@ -172,5 +172,5 @@ def new_ladder(experts: int) -> tuple[object, ...]:
 
 
 def points_per_mean(expert: Expert) -> float:
-    """Points of the shown rating per unit of a mean: log-odds between two settled players."""
+    """Points of the shown rating per unit of a mean, from the log-odds between two settled players."""
     return POINTS * SLOPE / math.sqrt(1.0 + 2.0 * expert.settled)

@@ -1,4 +1,4 @@
-"""The expert that reads players' own scores, too: how far above or below the others of a match each one scored."""
+"""The expert that also reads players' own scores: how far above or below the rest of the match each one scored."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from evenmatch.systems.experts.players import SCORES as BY_SCORES
 from evenmatch.systems.experts.records import Even
 from evenmatch.systems.ladder_records import LadderRecords, Records
 
-MOST = 3.0  # typical differences of scores that one may be above or below the others
+LARGEST_LEAD = 3.0  # typical score differences: a score farther from the others is cut to this
 
 
 @kernel
 def mean_score(h: Columns, low: int, high: int) -> tuple[float, float]:
-    """The mean score of those of a match who have one, and how many have."""
+    """The mean of the recorded scores of a match, and their number."""
     total, count = 0.0, 0.0
     for slot in range(low, high):
         if not math.isnan(h.score[slot]):
@@ -31,7 +31,7 @@ def mean_score(h: Columns, low: int, high: int) -> tuple[float, float]:
 def learn_scores(
     h: Columns, low: int, high: int, state: Records, ladder: LadderRecords, pool: int, params: Even, scratch: Floats
 ) -> None:
-    """Move the means of one expert towards what the players' scores say; after it learned from the result."""
+    """Move one expert's means towards what the players' scores say, after it has learned from the result."""
     own, expert = ladder.records[ladder.own], params.scores
     middle, count = mean_score(h, low, high)
     if count < 2.0 or own.score_square <= 0.0:
@@ -46,7 +46,7 @@ def learn_scores(
     for slot in range(low, high):
         if not math.isnan(h.score[slot]):
             record, row = state[h.player[slot]], slot - low
-            above = min(max((h.score[slot] - middle) / typical, -MOST), MOST)
+            above = min(max((h.score[slot] - middle) / typical, -LARGEST_LEAD), LARGEST_LEAD)
             variance = record.variance[expert]
             gain = variance / (variance + params.score_gain * params.variance[expert])
             moved = gain * (reach * above - (record.mean[expert] - skill))
@@ -61,7 +61,7 @@ def learn_scores(
 
 @rarely
 def watch_scores(h: Columns, low: int, high: int, ladder: LadderRecords) -> None:
-    """Update the mean square of the differences of scores, with all players of a match at once."""
+    """Update the mean square of score differences with all players of a match."""
     own = ladder.records[ladder.own]
     middle, count = mean_score(h, low, high)
     if count < 2.0:

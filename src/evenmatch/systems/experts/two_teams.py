@@ -1,4 +1,4 @@
-"""Matches of two teams: odds with first-side advantage and worth of players more, and what each expert learns."""
+"""Matches of two teams: odds with first-side advantage and extra players, and what each expert learns."""
 
 from __future__ import annotations
 
@@ -36,12 +36,12 @@ from evenmatch.systems.maths import logistic, play_share, score_of
 ODDS = SLOT_COLUMNS
 
 ENTRY_STEP = 1e-6  # variance that a match adds to that of newcomers
-FEWEST = 0.5  # players: a team that everybody left counts as that
+FEWEST = 0.5  # players: the size of a team that everybody has left
 
 
 @kernel
 def advantage_of(ladder: LadderRecords, pool: int, expert: int) -> tuple[float, float]:
-    """The first side's advantage of a ladder, and its variance."""
+    """The advantage of the first side on a ladder, and its variance."""
     shared, own = ladder.records[pool], ladder.records[ladder.own]
     return (
         shared.side[expert] + own.own_side[expert],
@@ -51,13 +51,13 @@ def advantage_of(ladder: LadderRecords, pool: int, expert: int) -> tuple[float, 
 
 @kernel
 def log_ratio(size: int, rival_size: int) -> float:
-    """Logarithm of the ratio of two teams' sizes."""
+    """The log size ratio of two teams."""
     return 0.0 if size == rival_size else math.log(float(size) / float(rival_size))
 
 
 @kernel
 def left_by_leavers(h: Columns, m: int) -> float:
-    """By how much those who left changed the logarithm of the ratio of sizes: each counts for the part they played."""
+    """Change in the log size ratio caused by players who left; each counts for the part of the match they played."""
     first = h.team_start[m]
     low, middle, high = h.slot_start[first], h.slot_start[first + 1], h.slot_start[first + 2]
     own, rivals, left = 0.0, 0.0, False
@@ -85,10 +85,10 @@ def prediction(
     ladder: LadderRecords,
     params: Even,
 ) -> tuple[float, float, float, float, float, float]:
-    """An expert's (lead of team a, variance of the lead with the noise), then of either team what a member counts and
-    the variance.
+    """An expert's prediction: the lead of team a, its variance including noise, then each team's member weight and
+    variance.
 
-    known  by how much team a is the more experienced;  more: the logarithm of the ratio of sizes
+    known  how much more experienced team a is;  more: the log size ratio
     """
     pool = pool_of(ladder, params)
     entry = ladder.records[pool].entry[expert]
@@ -108,7 +108,7 @@ def prediction(
 
 @kernel
 def chances(lead: float, spread: float) -> tuple[float, float]:
-    """The probabilities that the difference of performances is above −DRAW, and above DRAW."""
+    """The probabilities that the performance difference is above −DRAW, and above DRAW."""
     slope = SLOPE / math.sqrt(spread)
     return logistic(slope * (lead + DRAW)), logistic(slope * (lead - DRAW))
 
@@ -117,7 +117,7 @@ def chances(lead: float, spread: float) -> tuple[float, float]:
 def two_team_odds(
     a: Integers, b: Integers, home: bool, now: int, state: Records, ladder: LadderRecords, params: Even
 ) -> tuple[float, float]:
-    """The mixture's probabilities of a win of team a and of a draw."""
+    """The mixture's probabilities that team a wins, and that they draw."""
     pool = pool_of(ladder, params)
     mixed, drawn, total = 0.0, 0.0, 0.0
     known = experience_of(a, state) - experience_of(b, state)
@@ -137,7 +137,7 @@ def two_team_odds(
 
 @kernel
 def result_gradient(above: float, over: float, slope: float, lead: int) -> tuple[float, float]:
-    """The gradient of the log-likelihood of a result by the lead, and its curvature.
+    """The gradient of a result's log-likelihood with respect to the lead, and its curvature.
 
     lead  the place of the second team minus that of the first
     """
@@ -160,7 +160,7 @@ def update_two_teams(
     factors: Records,
     scratch: Floats,
 ) -> None:
-    """Every expert by itself, then the weights of the mixture, then the shown ratings."""
+    """Update every expert by itself, then the weights of the mixture, then the shown ratings."""
     first = h.team_start[m]
     low, middle, high = h.slot_start[first], h.slot_start[first + 1], h.slot_start[first + 2]
     ahead = h.place[first + 1] - h.place[first]
@@ -171,7 +171,7 @@ def update_two_teams(
     left = left_by_leavers(h, m)
     known = experience_of(h.player[low:middle], state) - experience_of(h.player[middle:high], state)
     more = log_ratio(middle - low, high - middle)
-    mixed, drawn, by_side, by_sizes = 0.0, 0.0, 0.0, 0.0  # of these, the first is not calibrated
+    mixed, drawn, by_side, by_sizes = 0.0, 0.0, 0.0, 0.0  # the first is not calibrated
     for slot in range(low, high):
         begin_slot(scratch, slot - low)
     for expert in range(params.experts):
@@ -224,9 +224,9 @@ def rate_by_expert(
     scratch: Floats,
     noted: bool,
 ) -> tuple[float, float, float, float]:
-    """Let one expert predict a match and learn from it, knowing then who left.
+    """Predict a match with one expert, then update the expert, which now knows who left.
 
-    Returns its log-odds, its probability of a draw, and the parts of the log-odds by side and by numbers of players.
+    Returns its log-odds, its probability of a draw, and the parts of the log-odds from side and team sizes.
     """
     first = h.team_start[m]
     low, middle, high = h.slot_start[first], h.slot_start[first + 1], h.slot_start[first + 2]
@@ -281,9 +281,9 @@ def learn_teams(
     scratch: Floats,
     noted: bool,
 ) -> None:
-    """Let one expert learn of the players, and of newcomers.
+    """Update one expert's players and newcomers.
 
-    sums  of either team what a member counts and the variance
+    sums  each team's member weight and variance
     """
     entry, weight = shared.entry[expert], calibrated_weight(shared, expert)
     share, variance, rival_share, rival_variance = sums
@@ -318,7 +318,7 @@ def learn_teams(
 
 @kernel
 def learn_entry(shared: Record, expert: int, learning: float, push: float, pull: float, params: Even) -> None:
-    """Learn of the newcomers' mean; `learning` is how much it counts in the lead."""
+    """Learn the newcomers' mean; `learning` is its weight in the lead."""
     before = shared.entry_variance[expert]
     most = 3.0 * math.sqrt(params.variance[expert])
     shared.entry[expert] = min(max(shared.entry[expert] + before * learning * push, -most), most)
@@ -327,7 +327,7 @@ def learn_entry(shared: Record, expert: int, learning: float, push: float, pull:
 
 @kernel
 def learn_experience(shared: Record, expert: int, known: float, push: float, pull: float) -> None:
-    """Learn of the worth of matches played; `known` is by how much a team is the more experienced."""
+    """Learn the value of experience; `known` is how much more experienced a team is."""
     before = shared.experience_variance[expert]
     shared.experience[expert] += before * known * push
     shared.experience_variance[expert] = before * max(FADE, 1.0 - before * known * known * pull)
@@ -337,7 +337,7 @@ def learn_experience(shared: Record, expert: int, known: float, push: float, pul
 def learn_ladder(
     shared: Record, own: Record, expert: int, more: float, left: float, known: float, push: float, pull: float
 ) -> None:
-    """Learn of the first side's advantage, of the worth of players more and of those who stay, and of experience."""
+    """Learn the first side's advantage and the value of extra players, of players who stay, and of experience."""
     if left != 0.0:
         before = shared.leavers_variance[expert]
         shared.leavers[expert] += before * left * push
