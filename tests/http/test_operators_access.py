@@ -9,8 +9,8 @@ import pytest
 from evenmatch.accounts.access import SCOPES
 from evenmatch.http import site as http_site
 from evenmatch.http.site import THREADS
+from evenmatch.times import iso_time
 from evenmatch.webhooks import webhook_sql
-from evenmatch.webhooks.webhook_sql import WebhookFailures
 
 
 @pytest.fixture
@@ -159,18 +159,16 @@ def test_names_that_resolve_slowly_hold_up_only_the_webhooks_of_their_ladder(ask
     assert [hook["url"] for hook in admin.get("/v1/webhooks").json()["items"]] == ["http://quick.example/"]
 
 
-def test_a_paused_webhook_is_shown_and_resumed(admin, service, ladder):
+def test_a_failing_webhook_is_shown_and_tried_at_once(admin, service, clock, ladder):
     number = admin.post("/v1/webhooks", json=HOOK).json()["webhook"]
     with service.database.write() as store:
-        webhook_sql.put_failures(store, number, WebhookFailures(12, 0, 1_000_000, 61_000_000))
-    (paused,) = admin.get("/v1/webhooks").json()["items"]
-    assert (paused["failures"], paused["paused_at"], paused["probe_at"]) == (
-        12,
-        "1970-01-01T00:00:01Z",
-        "1970-01-01T00:01:01Z",
-    )
+        webhook_sql.insert_deliveries(store, number, [("match.rated", "{}")], clock.now)
+        (first,) = webhook_sql.read_pending(store, number, 1)
+        webhook_sql.count_attempt(store, first.delivery, next_at=2**50, delivered_at=None, error="no answer")
+    (failing,) = admin.get("/v1/webhooks").json()["items"]
+    assert (failing["failures"], failing["error"], failing["next_at"][:4]) == (1, "no answer", "2005")
     resumed = admin.post(f"/v1/webhooks/{number}/resume").json()
-    assert (resumed["failures"], resumed["paused_at"], resumed["probe_at"]) == (0, None, None)
+    assert (resumed["failures"], resumed["next_at"]) == (1, iso_time(clock.now))
     assert admin.get("/v1/webhooks").json()["items"] == [resumed]
     assert admin.get("/v1/audit").json()["items"][0]["action"] == "webhook.resumed"
     assert admin.post("/v1/webhooks/99/resume").status_code == 404

@@ -16,7 +16,6 @@ from evenmatch.queues.queue_sql import FormedMatch
 from evenmatch.queues.requests import Accept, Decline, Join, QueuedPlayer
 from evenmatch.queues.stored_queues import QueueRules
 from evenmatch.webhooks import webhook_sql
-from evenmatch.webhooks.webhook_sql import WebhookFailures
 
 
 @pytest.fixture
@@ -127,25 +126,32 @@ def test_a_ladder_whose_ratings_other_kernels_made_is_due(queue_service, service
     assert figures()["ladder_rebuild_due", "duel"] == 0
 
 
-def test_deliveries_that_wait_and_that_are_dead_are_told_apart(queue_service, service, figures):
+def test_waiting_and_dead_deliveries_and_failing_webhooks_are_counted(queue_service, site, service, figures):
     with service.database.write() as store:
         for delivery, next_at, delivered_at in (
-            (1, "5", "NULL"),
-            (2, "NULL", "7"),
-            (3, "NULL", "NULL"),
-            (4, "9", "NULL"),
+            (1001, "5", "NULL"),
+            (1002, "NULL", "7"),
+            (1003, "NULL", "NULL"),
+            (1004, "9", "NULL"),
         ):
             store.connection.exec_driver_sql(
                 "INSERT INTO delivery (delivery, webhook, event, body, made_at, attempts, next_at, delivered_at) "
-                f"VALUES ({delivery}, 1, 'match.rated', '{{}}', 1, 1, {next_at}, {delivered_at})"
+                f"VALUES ({delivery}, 99, 'match.rated', '{{}}', 1, 1, {next_at}, {delivered_at})"
             )
     told = figures()
     assert (told["webhook_deliveries", "waiting"], told["webhook_deliveries", "dead"]) == (2, 1)
-    assert told["webhooks_paused",] == 0
+    assert told["webhooks_failing",] == 0
+    hooks = [
+        site.webhooks.add(f"https://{name}.example/", ["match.rated"])[0].webhook for name in ("down", "up", "idle")
+    ]
     with service.database.write() as store:
-        webhook_sql.put_failures(store, 1, WebhookFailures(12, 1, 2, 3))
-        webhook_sql.put_failures(store, 2, WebhookFailures(2, 1))
-    assert figures()["webhooks_paused",] == 1
+        for hook in hooks[:2]:
+            webhook_sql.insert_deliveries(store, hook, [("match.rated", "{}")] * 2, 1)
+        first = webhook_sql.read_pending(store, hooks[0], 1)[0]
+        webhook_sql.count_attempt(
+            store, first.delivery, next_at=9, delivered_at=None, error="the receiver answered 500"
+        )
+    assert figures()["webhooks_failing",] == 1
 
 
 def test_where_the_database_does_not_answer_that_alone_is_told(queue_service, service, figures, monkeypatch):

@@ -1,10 +1,14 @@
-"""What webhooks are told, over a real socket: once made, signed, tried again, in the end given up."""
+"""Webhook deliveries over a real socket: created once, signed, sent in order, tried again, finally given up."""
 
+import asyncio
 import hashlib
 import hmac
 import json
+import socket
 import threading
+import time
 from collections import Counter
+from contextlib import contextmanager, suppress
 from datetime import timedelta
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
@@ -12,6 +16,7 @@ import pytest
 import sqlalchemy as sa
 
 from evenmatch import rules
+from evenmatch.errors import InputError
 from evenmatch.ladders.inactivity import DailyDecay
 from evenmatch.ladders.settings import Settings
 from evenmatch.ledger import player_rows
@@ -19,8 +24,7 @@ from evenmatch.ledger.ladder_rows import reserve_changes
 from evenmatch.match import Match, Team
 from evenmatch.queues import queue_sql
 from evenmatch.queues.leases import Leases
-from evenmatch.webhooks import delivery, payloads
-from evenmatch.webhooks import delivery as module
+from evenmatch.webhooks import delivery, payloads, subscriptions
 from evenmatch.webhooks.delivery import Deliverer
 from evenmatch.webhooks.subscriptions import Webhooks
 from ledger.sample_matches import START, after, duel
@@ -84,18 +88,12 @@ def receiver():
 
 @pytest.fixture
 def deliverer(webhooks):
-    opened = Deliverer(webhooks)
-    yield opened
-    opened.close()
+    return Deliverer(webhooks)
 
 
 def send_all(deliverer):
-    """Send until nothing is due; how many attempts."""
-    count = 0
-    while begun := deliverer.send():
-        count += begun
-        deliverer.finish()
-    return count
+    """Send until nothing is due."""
+    asyncio.run(deliverer.drain())
 
 
 def select_rows(service, sql):
@@ -137,7 +135,7 @@ def test_a_rated_match_is_told_as_its_receipt_has_it_and_signed(service, webhook
     receipt = service.record(Match("Käse & <b>", after(3), (Team.of("ann", place=2), Team.of("bob", place=1)), ladder))
     clock.move(seconds=1.75)
     assert deliverer.make() == 1  # it begins at now: what was before is not told
-    assert send_all(deliverer) == 1
+    send_all(deliverer)
 
     ((path, headers, body),) = receiver.requests
     (told,) = webhooks.deliveries(hook.webhook)
@@ -299,7 +297,7 @@ def test_a_ladder_that_is_made_later_is_told_from_its_beginning(service, webhook
 def test_two_that_make_at_once_make_everything_once_and_in_order(
     service, other_service, webhooks, deliverer, ladder, monkeypatch
 ):
-    monkeypatch.setattr(payloads, "TOGETHER", 3)
+    monkeypatch.setattr(payloads, "BATCH", 3)
     hooks = [webhooks.add(f"http://hooks.example/{number}", ["match.rated"])[0] for number in range(3)]
     other = Deliverer(Webhooks(other_service))
     stop, made, failed = threading.Event(), Counter(), []
@@ -322,7 +320,6 @@ def test_two_that_make_at_once_make_everything_once_and_in_order(
     assert failed == []
     while rest := deliverer.make():
         made[deliverer] += rest
-    other.close()
     assert sum(made.values()) == 360
     for hook in hooks:
         sql = f"SELECT body FROM delivery WHERE webhook = {hook.webhook} ORDER BY delivery"
@@ -331,7 +328,7 @@ def test_two_that_make_at_once_make_everything_once_and_in_order(
         ]
 
 
-def test_a_making_that_is_cut_off_is_done_anew_as_a_whole(service, webhooks, deliverer, ladder, monkeypatch):
+def test_a_kill_while_deliveries_are_created_loses_and_doubles_none(service, webhooks, deliverer, ladder, monkeypatch):
     webhooks.add("http://hooks.example/", ["match.rated"])
     service.record(duel(1, "ann", "bob", ladder))
 
@@ -351,7 +348,9 @@ def test_a_making_that_is_cut_off_is_done_anew_as_a_whole(service, webhooks, del
 # trying again
 
 
-def test_what_fails_is_tried_again_ever_later_and_then_dead(service, webhooks, deliverer, receiver, ladder, clock):
+def test_a_failed_delivery_is_tried_again_ever_later_and_then_given_up(
+    service, webhooks, deliverer, receiver, ladder, clock
+):
     hook, _ = webhooks.add(receiver.url, ["match.rated"])
     service.record(duel(1, "ann", "bob", ladder))
     deliverer.make()
@@ -359,76 +358,109 @@ def test_what_fails_is_tried_again_ever_later_and_then_dead(service, webhooks, d
     receiver.answers = [(status, {"Location": f"{receiver.url}&elsewhere"}) for status in refused]
     waits = []
     for turn, status in enumerate(refused, 1):
-        assert send_all(deliverer) == 1
-        (told,) = webhooks.deliveries(hook.webhook)
-        assert (told.attempts, told.error) == (turn, f"the receiver answered {status}")
-        if told.next_at is not None:
-            waits.append((told.next_at - clock.now) / SECOND)
-            clock.now = told.next_at - 1
-            assert deliverer.send() == 0  # not a microsecond before its time
-            clock.now = told.next_at
-    least = [5, 30, 120, 600, 3600, 21600]
-    assert all(low <= wait <= 1.1 * low for low, wait in zip(least, waits, strict=True))
-    assert webhooks.deliveries(hook.webhook, "dead") == (told,)
+        send_all(deliverer)
+        (sent,) = webhooks.deliveries(hook.webhook)
+        assert (sent.attempts, sent.error) == (turn, f"the receiver answered {status}")
+        if sent.next_at is not None:
+            waits.append((sent.next_at - clock.now) / SECOND)
+            clock.now = sent.next_at - 1
+            send_all(deliverer)  # nothing is due: a microsecond is missing
+            clock.now = sent.next_at
+    assert waits == [5, 20, 80, 320, 1280, 5120]
+    assert webhooks.deliveries(hook.webhook, "dead") == (sent,)
     assert len(receiver.requests) == 7  # no redirect was followed
     assert {path for path, _, _ in receiver.requests} == {"/in?game=1"}
-    assert {headers["Evenmatch-Delivery"] for _, headers, _ in receiver.requests} == {str(told.delivery)}
+    assert {headers["Evenmatch-Delivery"] for _, headers, _ in receiver.requests} == {str(sent.delivery)}
     clock.move(days=2)
-    assert deliverer.send() == 0
+    send_all(deliverer)
+    assert len(receiver.requests) == 7
 
-    again = webhooks.redeliver(told.delivery)
+    again = webhooks.redeliver(sent.delivery)
     assert (again.state, again.attempts, again.error) == ("pending", 0, None)
-    assert send_all(deliverer) == 1
+    send_all(deliverer)
     assert webhooks.deliveries(hook.webhook)[0].state == "delivered"
-    webhooks.redeliver(told.delivery)
-    assert send_all(deliverer) == 1
+    webhooks.redeliver(sent.delivery)
+    send_all(deliverer)
     assert len(receiver.requests) == 9
 
 
-def test_no_two_deliveries_come_back_at_the_same_moment():
-    waits = [delivery.retry_at(number, 1, 0) for number in range(1, 1001)]
-    assert min(waits) >= 5 * SECOND
-    assert max(waits) <= 5.5 * SECOND
-    assert len(set(waits)) == 1000
-    tenths = Counter(int((wait / SECOND - 5) / 0.05) for wait in waits)
-    assert all(90 <= tenths[one] <= 110 for one in range(10))  # spread evenly
-    assert waits == [delivery.retry_at(number, 1, 0) for number in range(1, 1001)]
+def test_later_deliveries_wait_for_a_failed_one_and_arrive_in_order(
+    service, webhooks, deliverer, receiver, ladder, clock
+):
+    hook, _ = webhooks.add(receiver.url, ["match.rated"])
+    for number in range(12):
+        service.record(duel(number, "ann", "bob", ladder))
+    deliverer.make()
+    receiver.answers = [(204, {}), (500, {}), (500, {})]
+    send_all(deliverer)
+    assert [body["match_id"] for body in receiver.bodies()] == ["m0", "m1"]
+    assert webhooks.failing()[hook.webhook].attempts == 1
+    clock.move(seconds=5)
+    send_all(deliverer)
+    clock.move(seconds=19)
+    send_all(deliverer)
+    assert [body["match_id"] for body in receiver.bodies()] == ["m0", "m1", "m1"]
+    assert webhooks.resume(hook.webhook) == hook  # an operator does not want to wait for the last second
+    send_all(deliverer)
+    assert [body["match_id"] for body in receiver.bodies()] == ["m0", *(["m1"] * 3), *(f"m{at}" for at in range(2, 12))]
+    assert webhooks.failing() == {}
+    assert {each.state for each in webhooks.deliveries(hook.webhook)} == {"delivered"}
 
 
 @ONE_DATABASE
-def test_who_is_gone_is_asked_once(service, webhooks, deliverer, receiver, ladder):
+def test_a_receiver_that_answers_gone_gets_the_next_delivery_at_once(service, webhooks, deliverer, receiver, ladder):
     hook, _ = webhooks.add(receiver.url, ["match.rated"])
     service.record(duel(1, "ann", "bob", ladder))
     service.record(duel(2, "ann", "bob", ladder))
     deliverer.make()
     receiver.answers = [(410, {}), (200, {})]
-    assert send_all(deliverer) == 2
-    assert {one.state for one in webhooks.deliveries(hook.webhook)} == {"dead", "delivered"}
-    assert webhooks.list() == [hook]
+    send_all(deliverer)
+    assert [each.state for each in webhooks.deliveries(hook.webhook)] == ["delivered", "dead"]
 
 
 @ONE_DATABASE
-def test_who_cannot_be_reached_is_tried_again(service, webhooks, deliverer, receiver, ladder, clock):
+def test_deliveries_that_waited_a_day_for_a_failing_receiver_are_given_up(
+    service, webhooks, deliverer, receiver, ladder, clock
+):
+    hook, _ = webhooks.add(receiver.url, ["match.rated"])
+    for number in range(3):
+        service.record(duel(number, "ann", "bob", ladder))
+    deliverer.make()
+    clock.move(days=2)
+    receiver.answers = [(204, {}), (500, {}), (500, {})]
+    service.record(duel(3, "ann", "bob", ladder))
+    deliverer.make()
+    send_all(deliverer)  # nothing failed while no process was sending: the first arrives
+    assert [(each.state, each.error) for each in webhooks.deliveries(hook.webhook)] == [
+        ("pending", "the receiver answered 500"),
+        ("dead", delivery.GIVEN_UP),
+        ("dead", delivery.GIVEN_UP),
+        ("delivered", None),
+    ]
+
+
+@ONE_DATABASE
+def test_a_receiver_that_cannot_be_reached_is_tried_again(service, webhooks, deliverer, receiver, ladder, clock):
     receiver.close()
     hook, _ = webhooks.add(receiver.url, ["match.rated"])
     service.record(duel(1, "ann", "bob", ladder))
     deliverer.make()
-    assert send_all(deliverer) == 1
-    (told,) = webhooks.deliveries(hook.webhook)
-    assert told.state == "pending"
-    assert told.error.startswith("ConnectError: ")
+    send_all(deliverer)
+    (sent,) = webhooks.deliveries(hook.webhook)
+    assert sent.state == "pending"
+    assert sent.error.startswith("ConnectError: ")
     opened = Receiver()
     with service.database.write() as store:
         url = f"http://hooks.example:{opened.port}/"
         store.connection.execute(sa.text("UPDATE webhook SET url = :url"), {"url": url})
-    clock.move(seconds=6)
-    assert send_all(deliverer) == 1
+    clock.move(seconds=5)
+    send_all(deliverer)
     opened.close()
     assert webhooks.deliveries(hook.webhook)[0].state == "delivered"
 
 
 @ONE_DATABASE
-def test_a_name_that_leads_inside_when_it_is_sent_to_gets_nothing(service, receiver, ladder):
+def test_nothing_is_sent_to_a_host_that_resolves_to_a_private_address_by_then(service, receiver, ladder):
     leads = ["93.184.215.14"]
     webhooks = Webhooks(service, find=lambda host, port: list(leads))
     hook, _ = webhooks.add(receiver.url, ["match.rated"])
@@ -442,9 +474,8 @@ def test_a_name_that_leads_inside_when_it_is_sent_to_gets_nothing(service, recei
     leads.clear()
     webhooks.redeliver(told.delivery)
     send_all(deliverer)
-    assert webhooks.deliveries(hook.webhook)[0].error == "the host 'hooks.example' has no address"
+    assert webhooks.deliveries(hook.webhook)[0].error == "the host has no address"
     assert receiver.requests == []
-    deliverer.close()
 
 
 @ONE_DATABASE
@@ -456,92 +487,155 @@ def test_the_second_address_of_a_host_is_tried_where_the_first_refuses(service, 
     deliverer.make()
     send_all(deliverer)
     assert len(receiver.requests) == 1
-    deliverer.close()
 
 
 @ONE_DATABASE
-def test_a_receiver_that_never_answers_is_given_up(service, webhooks, receiver, ladder, monkeypatch):
-    monkeypatch.setattr(delivery, "DEADLINE", 0.2)
-    hook, _ = webhooks.add(receiver.url, ["match.rated"])
+def test_an_attempt_ends_at_its_deadline_whatever_the_receiver_does(service, ladder, monkeypatch):
+    monkeypatch.setattr(delivery, "DEADLINE", 0.5)
+    release = threading.Event()
+    dripping = Dripping()
+
+    def find(host, port):
+        return ["127.0.0.1"] * (host != "slow.example" or release.wait(20))
+
+    webhooks = Webhooks(service, allow_private=True, find=find)
+    hooks = [webhooks.add(url, ["match.rated"])[0] for url in (dripping.url, "http://slow.example/")]
     service.record(duel(1, "ann", "bob", ladder))
     deliverer = Deliverer(webhooks)
     deliverer.make()
-    receiver.gate.clear()
+    begun = time.monotonic()
     send_all(deliverer)
-    receiver.gate.set()
-    (told,) = webhooks.deliveries(hook.webhook)
-    assert told.error == "the receiver did not answer within 0.2 s"
-    deliverer.close()
+    assert 0.5 <= time.monotonic() - begun < 2
+    release.set()
+    dripping.close()
+    errors = {webhooks.deliveries(hook.webhook)[0].error for hook in hooks}
+    assert errors == {"the receiver did not answer within 0.5 s"}
 
 
 # many
 
 
-def test_a_slow_receiver_holds_up_nobody_else(service, webhooks, deliverer, receiver, ladder):
-    quick = Receiver()
-    slow_hook, _ = webhooks.add(receiver.url, ["match.rated"])
-    quick_hook, _ = webhooks.add(quick.url, ["match.rated"])
+class Dripping:
+    """A receiver that sends a byte now and then, without end."""
+
+    def __init__(self):
+        self.count, self._stop = 0, threading.Event()
+        self._listening = socket.create_server(("127.0.0.1", 0), backlog=128)
+        self.url = f"http://hooks.example:{self._listening.getsockname()[1]}/"
+        threading.Thread(target=self._accept, daemon=True).start()
+
+    def _accept(self):
+        with suppress(OSError):
+            while True:
+                connection, _ = self._listening.accept()
+                self.count += 1
+                threading.Thread(target=self._serve, args=(connection,), daemon=True).start()
+
+    def _serve(self, connection):
+        with connection, suppress(OSError):
+            connection.recv(65536)
+            connection.sendall(b"HTTP/1.1 200 OK\r\nX-Drip: ")
+            while not self._stop.wait(0.05):
+                connection.sendall(b".")
+
+    def close(self):
+        self._stop.set()
+        self._listening.close()
+
+
+@contextmanager
+def running(deliverer):
+    """Run the loop of a deliverer in a thread, as the service does."""
+    stop = threading.Event()
+    thread = threading.Thread(target=deliverer.run, args=(stop,))
+    thread.start()
+    try:
+        yield
+    finally:
+        stop.set()
+        thread.join(20)
+
+
+def wait_for(condition):
+    deadline = time.monotonic() + 20
+    while not condition():
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+
+
+def test_slow_receivers_hold_up_nobody_else(service, webhooks, deliverer, receiver, ladder, monkeypatch):
+    monkeypatch.setattr(delivery, "POLL", 0.01)
+    slow = [Dripping() for _ in range(delivery.LADDER_AT_ONCE + 4)]
+    service.create_ladder("other", "elo", rules("elo"))
+    for each in slow:
+        webhooks.add(each.url, ["match.rated"], ladder)
+    webhooks.add(receiver.url, ["match.rated"], "other")
     for number in range(10):
         service.record(duel(number, "ann", "bob", ladder))
-    deliverer.make()
-    receiver.gate.clear()
-    for _ in range(300):
-        deliverer.send()
-        if len(quick.requests) == 10:
-            break
-        threading.Event().wait(0.01)
-    assert len(quick.requests) == 10
-    assert (receiver.most, quick.most <= 4) == (4, True)  # of all that wait for it, four are in flight
-    receiver.gate.set()
-    deliverer.finish()
-    send_all(deliverer)
-    quick.close()
-    for hook, taken in ((slow_hook, receiver), (quick_hook, quick)):
-        assert {one.state for one in webhooks.deliveries(hook.webhook)} == {"delivered"}
-        assert sorted(one["match_id"] for one in taken.bodies()) == [f"m{number}" for number in range(10)]
+        service.record(duel(number, "ann", "bob", "other"))
+    begun = time.monotonic()
+    with running(deliverer):
+        wait_for(lambda: len(receiver.requests) == 10)
+        assert time.monotonic() - begun < delivery.DEADLINE
+        wait_for(lambda: sum(each.count for each in slow) == delivery.LADDER_AT_ONCE)  # one each, sixteen in all
+    assert receiver.most == 1
+    assert [body["match_id"] for body in receiver.bodies()] == [f"m{number}" for number in range(10)]
+    for each in slow:
+        each.close()
 
 
 @ONE_DATABASE
-def test_deliveries_go_out_in_the_order_in_which_they_were_made(
-    service, webhooks, deliverer, receiver, ladder, monkeypatch
+def test_a_stop_waits_two_seconds_for_slow_receivers_and_what_was_cut_off_is_sent_again(
+    service, webhooks, deliverer, receiver, ladder
 ):
-    monkeypatch.setattr(delivery, "RECEIVER", 1)
-    webhooks.add(receiver.url, ["match.rated"])
-    for number in range(12):
-        service.record(duel(number, "ann", "bob", ladder))
-    deliverer.make()
+    receiver.gate.clear()
+    hook, _ = webhooks.add(receiver.url, ["match.rated"])
+    service.record(duel(1, "ann", "bob", ladder))
+    with running(deliverer):
+        wait_for(lambda: len(receiver.requests) == 1)
+        begun = time.monotonic()
+    assert time.monotonic() - begun < 4
+    (sent,) = webhooks.deliveries(hook.webhook)
+    assert (sent.state, sent.attempts) == ("pending", 0)
+    receiver.gate.set()
     send_all(deliverer)
-    assert [one["match_id"] for one in receiver.bodies()] == [f"m{number}" for number in range(12)]
+    assert webhooks.deliveries(hook.webhook)[0].state == "delivered"
+    assert len(receiver.requests) == 2
+
+
+@ONE_DATABASE
+def test_a_ladder_has_a_limited_number_of_webhooks(webhooks, ladder, monkeypatch):
+    monkeypatch.setattr(subscriptions, "WEBHOOKS_PER_LADDER", 2)
+    for number in range(2):
+        webhooks.add(f"http://h{number}.example/", ["match.rated"], ladder)
+    with pytest.raises(InputError, match="there are 2 webhooks for duel already; remove one first"):
+        webhooks.add("http://h3.example/", ["match.rated"], ladder)
+    webhooks.add("http://h3.example/", ["match.rated"])
+    webhooks.remove(1)
+    webhooks.add("http://h3.example/", ["match.rated"], ladder)
 
 
 def test_the_loop_sends_under_the_lease_alone(service, other_service, webhooks, receiver, ladder, monkeypatch):
-    monkeypatch.setattr(module, "PAUSE", 0.01)
+    monkeypatch.setattr(delivery, "POLL", 0.01)
     first, second = Leases(service.database, "first"), Leases(other_service.database, "second")
     assert first.hold("webhooks")
     webhooks.add(receiver.url, ["match.rated"])
-    stop = threading.Event()
     elsewhere = Webhooks(other_service, allow_private=True, find=webhooks.find)
-    thread = threading.Thread(target=Deliverer(elsewhere, second).run, args=(stop,))
     service.record(duel(1, "ann", "bob", ladder))
-    thread.start()
-    threading.Event().wait(0.2)
-    assert receiver.requests == []
-    first.release("webhooks")
-    for _ in range(500):
-        if receiver.requests:
-            break
-        threading.Event().wait(0.01)
-    stop.set()
-    thread.join()
+    with running(Deliverer(elsewhere, second)):
+        time.sleep(0.2)
+        assert receiver.requests == []
+        first.release("webhooks")
+        wait_for(lambda: receiver.requests)
     assert len(receiver.requests) == 1
     assert select_rows(service, "SELECT attempts, error FROM delivery") == [(1, None)]
     assert select_rows(service, "SELECT owner FROM lease WHERE name = 'webhooks'") == [("",)]
 
 
-def test_delivered_ones_are_forgotten_after_a_week_and_dead_ones_after_a_month(
+def test_delivered_ones_are_deleted_after_a_week_and_dead_ones_after_a_month(
     service, webhooks, deliverer, receiver, ladder, clock, monkeypatch
 ):
-    monkeypatch.setattr(delivery, "PAGE", 2)
+    monkeypatch.setattr(delivery, "PRUNED_AT_ONCE", 2)
     hook, _ = webhooks.add(receiver.url, ["match.rated"])
     receiver.answers = [(410, {})]
     for number in range(7):
@@ -560,16 +654,15 @@ def test_delivered_ones_are_forgotten_after_a_week_and_dead_ones_after_a_month(
     clock.move(days=2, seconds=1)  # nine days since the first, which is dead
     assert deliverer.prune() == 2
     assert left() == ["m0", "m3", "m4", "m5", "m6", "m7"]
-    clock.move(days=21)  # a month since the first; the last one is not over
+    clock.move(days=21)  # a month since the first; the last one still waits
     assert deliverer.prune() == 5
     assert left() == ["m7"]
     send_all(deliverer)
     clock.move(days=60)
-    assert deliverer.prune() == 0  # its number is not to be given again
+    assert deliverer.prune() == 0  # SQLite would assign its number again
     number = webhooks.deliveries(hook.webhook)[0].delivery
-    service.record(
-        Match("next", START + timedelta(days=60), (Team.of("ann", place=1), Team.of("bob", place=2)), ladder)
-    )
+    next_match = Match("next", START + timedelta(days=60), (Team.of("ann", place=1), Team.of("bob", place=2)), ladder)
+    service.record(next_match)
     deliverer.make()
     assert webhooks.deliveries(hook.webhook)[0].delivery > number
     assert deliverer.prune() == 1

@@ -149,9 +149,9 @@ class _Families:
             (*by_queue, "figure", "bound"),
         )
         self.deliveries = _gauge(
-            "webhook_deliveries", "Deliveries that wait to be sent or have finally failed (dead).", ("state",)
+            "webhook_deliveries", "Deliveries that wait to be sent or were given up (dead).", ("state",)
         )
-        self.paused = _gauge("webhooks_paused", "Webhooks paused because their receivers keep failing.", ())
+        self.failing = _gauge("webhooks_failing", "Webhooks whose last attempt failed.", ())
         self.offers = CounterMetricFamily(
             "evenmatch_offers", "Match offers by outcome; `made` counts all of them.", labels=(*by_queue, "outcome")
         )
@@ -190,7 +190,7 @@ class _Families:
                 _add_known(self.apart, labels, asdict(compared.difference))
         self.deliveries.add_metric(("waiting",), read.waiting)
         self.deliveries.add_metric(("dead",), read.dead)
-        self.paused.add_metric((), read.paused)
+        self.failing.add_metric((), read.failing)
         for labels, number in read.offers.items():
             self.offers.add_metric(labels, number)
 

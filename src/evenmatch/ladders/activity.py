@@ -48,7 +48,7 @@ class ServiceActivity:
     positions  number of events, by ladder;  due  whether a rebuild is due, by ladder
     seats      (ladder, waiting players, playing players, open matches with players) each
     offers     number of offers by ladder, queue and outcome, since this process began to count
-    waiting, dead  number of webhook deliveries;  paused  number of webhooks whose receiver keeps failing
+    waiting, dead  number of webhook deliveries;  failing  number of webhooks whose last attempt failed
     queues  counts of waiting players, by ladder and queue
     audits     (ladder, queue, audit of the latest AUDITED matches), some minutes old
     experiments  (ladder, queue, comparison of the latest COMPARED matches) of those that run, some minutes old
@@ -60,7 +60,7 @@ class ServiceActivity:
     offers: dict[tuple[str, str, str], int] = field(default_factory=dict)
     waiting: int = 0
     dead: int = 0
-    paused: int = 0
+    failing: int = 0
     queues: dict[str, dict[str, Counts]] = field(default_factory=dict)
     audits: list[tuple[str, str, QueueAudit]] = field(default_factory=list)
     experiments: list[tuple[str, str, ExperimentAudit]] = field(default_factory=list)
@@ -98,7 +98,7 @@ class ActivityReader:
             for ladder in queued:
                 self._count_offers(store, ladder, names[ladder])
             activity.waiting, activity.dead = self._deliveries(store)
-            activity.paused = webhook_sql.count_paused_webhooks(store)
+            activity.failing = sum(first.attempts > 0 for first in webhook_sql.read_first_pending(store))
             self._audit(store, [head for head in heads if head.ladder in set(queued)])
             activity.audits, activity.experiments = self._audits, self._experiments
         activity.offers = dict(sorted(self._offers.items()))

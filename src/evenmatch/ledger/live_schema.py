@@ -12,6 +12,7 @@ import sqlalchemy as sa
 from evenmatch.ledger.schema import BYTES, REAL, TEXT, WHOLE, column, key, table
 
 OPEN = "state = 'open'"  # few rows compared with finished ones
+PENDING = "next_at IS NOT NULL"
 DEAD = "next_at IS NULL AND delivered_at IS NULL"
 
 # Sealed columns contain values that sealing.Sealer has encrypted; this is the check value of their master secret.
@@ -181,16 +182,6 @@ webhook = table(
     column("created_at"),
     column("removed_at", empty=True),
 )
-# Webhooks whose last attempt failed. failures: failed attempts since the last success, the first of them at failed_at;
-# paused_at: since when deliveries wait; probe_at: when the next one is sent nevertheless; null if not paused.
-webhook_failure = table(
-    "webhook_failure",
-    key("webhook"),
-    column("failures"),
-    column("failed_at"),
-    column("paused_at", empty=True),
-    column("probe_at", empty=True),
-)
 # The last event of a ladder's ledger, and the last change of its queues, with deliveries created for a webhook.
 told = table("told", key("ladder"), key("webhook"), column("position"), column("change"), clustered=True)
 # next_at: time of the next attempt; null if delivered (delivered_at is set) or given up (dead).
@@ -205,7 +196,13 @@ delivery = table(
     column("next_at", empty=True),
     column("delivered_at", empty=True),
     column("error", TEXT, empty=True),
-    sa.Index("ix_delivery_next_at", "next_at"),
+    sa.Index(
+        "ix_delivery_pending",
+        *("webhook", "delivery"),
+        postgresql_where=sa.text(PENDING),
+        sqlite_where=sa.text(PENDING),
+    ),
+    sa.Index("ix_delivery_made_at", "made_at"),
     sa.Index("ix_delivery_webhook", "webhook", "delivery"),
     sa.Index("ix_delivery_dead", "delivery", postgresql_where=sa.text(DEAD), sqlite_where=sa.text(DEAD)),
 )

@@ -16,7 +16,7 @@ from evenmatch.recording.receipts import MatchReceipt, PlayerReceipt, first_rece
 from evenmatch.times import iso_time
 from evenmatch.webhooks.webhook_sql import Cursor
 
-TOGETHER = 500  # ledger events in one batch
+BATCH = 2_000  # ledger events of a ladder read at once
 
 Body = dict[str, object]
 
@@ -25,16 +25,16 @@ class NewEvents(NamedTuple):
     """New events in order, as (event, JSON), and the cursor after them."""
 
     upto: Cursor
-    told: list[tuple[str, str]]
+    events: list[tuple[str, str]]
 
 
 def news(store: Store, head: Head, after: Cursor, change: int, wanted: frozenset[str]) -> NewEvents:
     """The wanted events of a ladder after a cursor, those of the ledger first.
 
-    head, change  as read in this transaction
+    head, change  as read in this transaction; change is the last one
     """
     is_behind = after.position < head.position
-    rows = event_rows.read_events_after(store, head.ladder, after.position, TOGETHER) if is_behind else []
+    rows = event_rows.read_events_after(store, head.ladder, after.position, BATCH) if is_behind else []
     bodies = [*_of_ledger(store, head, rows, wanted), *_of_queues(store, head, after, change, wanted)]
     upto = Cursor(rows[-1][0] if rows else after.position, change)
     return NewEvents(upto, [(event, write({"event": event, "ladder": head.name, **body})) for event, body in bodies])

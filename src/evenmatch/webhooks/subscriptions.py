@@ -1,10 +1,9 @@
-"""Webhooks: URLs that subscribe to events, and the state of each delivery to them."""
+"""Webhooks: URLs that subscribe to events, and the state of the deliveries to them."""
 
 from __future__ import annotations
 
 import secrets
 from collections.abc import Sequence
-from dataclasses import replace
 
 from evenmatch.accounts.audit_entries import AuditEntry
 from evenmatch.errors import ConflictError, InputError, UnknownNameError
@@ -12,14 +11,14 @@ from evenmatch.ledger import ladder_rows
 from evenmatch.ledger.store import Store
 from evenmatch.operations.service import Service
 from evenmatch.webhooks import webhook_sql
-from evenmatch.webhooks.addresses import Resolve, check_url, refusal, resolve
-from evenmatch.webhooks.webhook_sql import Cursor, Delivery, Webhook, WebhookFailures
+from evenmatch.webhooks.addresses import Resolve, check_public, check_url, port_of, resolve
+from evenmatch.webhooks.webhook_sql import Cursor, Delivery, Webhook
 
-__all__ = ["EVENTS", "Delivery", "Webhook", "WebhookFailures", "Webhooks"]
+__all__ = ["EVENTS", "Delivery", "Webhook", "Webhooks"]
 
 EVENTS = ("match.rated", "proposal.made", "match.made", "season.opened", "season.closed", "ratings.decayed")
-MOST = 500  # deliveries returned at once
-HOOKS = 100  # webhooks of a ladder, and of those for all ladders
+PAGE_LIMIT = 500  # deliveries returned at once
+WEBHOOKS_PER_LADDER = 100  # also of those for all ladders
 
 
 class Webhooks:
@@ -36,21 +35,23 @@ class Webhooks:
         """A copy whose changes are recorded in the audit trail, in the same transaction."""
         return Webhooks(self.service.noting(audit_entry), allow_private=self.allow_private, find=self.find)
 
-    def check(self, url: str) -> None:
-        """Check that a URL is allowed. Raises InputError. Resolves its host, which may take as long as its owner wants.
+    def check(self, url: str) -> list[str]:
+        """Check a URL and resolve its host, which takes as long as its owner wants; return the host's addresses.
 
-        Each delivery checks the addresses again, as the host may resolve to others by then.
+        Raises InputError for bad syntax or an address that is not allowed.
         """
         parts = check_url(url)
         host = str(parts.hostname)
-        reason = None if self.allow_private else refusal(self.find(host, parts.port or 443))
-        if reason is not None:
-            raise InputError(f"the host {host!r} {reason}")
+        addresses = self.find(host, port_of(parts))
+        if not self.allow_private:
+            check_public(host, addresses)
+        return addresses
 
     def add(self, url: str, events: Sequence[str], ladder: str | None = None) -> tuple[Webhook, str]:
-        """Subscribe a URL that was checked to events from now on; return the webhook and its secret, shown only once.
+        """Subscribe a checked URL to events from now on; return the webhook and its secret, which is shown only once.
 
-        Raises InputError for a URL with bad syntax, UnknownNameError for an unknown event or ladder, SecretError.
+        Raises InputError for a URL with bad syntax or a ladder with too many webhooks, UnknownNameError for an unknown
+        event or ladder, SecretError.
         """
         check_url(url)
         unknown = next((event for event in events if event not in EVENTS), None)
@@ -58,24 +59,23 @@ class Webhooks:
             raise UnknownNameError("event", unknown, EVENTS)
         if not events:
             raise InputError(f"name at least one event: {', '.join(EVENTS)}")
-        chosen, shown, now = sorted(set(events), key=EVENTS.index), new_webhook_secret(), self._now()
-        database = self.service.database
-        with database.write() as store:
+        chosen, secret, now = sorted(set(events), key=EVENTS.index), new_webhook_secret(), self.service.clock()
+        with self.service.database.write() as store:
             heads = store.heads() if ladder is None else [store.head(ladder)]
-            if sum(hook.ladder == ladder for hook in webhook_sql.read_all_webhooks(store)) >= HOOKS:
-                raise InputError(f"there are {HOOKS} webhooks for {ladder or 'all ladders'} already; remove one first")
-            number = webhook_sql.insert_webhook(store, ladder, url, shown.encode(), chosen, now)
+            if sum(hook.ladder == ladder for hook in webhook_sql.read_all_webhooks(store)) >= WEBHOOKS_PER_LADDER:
+                raise InputError(
+                    f"there are {WEBHOOKS_PER_LADDER} webhooks for {ladder or 'all ladders'} already; remove one first"
+                )
+            number = webhook_sql.insert_webhook(store, ladder, url, secret.encode(), chosen, now)
             changes = ladder_rows.last_changes(store)
             cursors = {head.ladder: Cursor(head.position, changes.get(head.ladder, 0)) for head in heads}
             webhook_sql.insert_cursors(store, number, cursors)
             self.service.note(store, str(number))
-            created = _find(store, number)
-        return created, shown
+            return _find(store, number), secret
 
     def list(self) -> list[Webhook]:
         """All webhooks that were not removed, oldest first."""
-        database = self.service.database
-        with database.read() as store:
+        with self.service.database.read() as store:
             return webhook_sql.read_all_webhooks(store)
 
     def get(self, webhook: int) -> Webhook:
@@ -85,26 +85,22 @@ class Webhooks:
 
     def remove(self, webhook: int) -> Webhook:
         """Remove a webhook and cancel its pending deliveries; return it. Raises UnknownNameError."""
-        database, now = self.service.database, self._now()
-        with database.write() as store:
+        with self.service.database.write() as store:
             removed = _find(store, webhook)
-            webhook_sql.set_webhook_removed_at(store, webhook, now)
-            webhook_sql.delete_cursors(store, webhook)
-            webhook_sql.delete_failures(store, webhook)
-            webhook_sql.cancel_deliveries(store, webhook, REMOVED)
+            webhook_sql.remove_webhook(store, webhook, self.service.clock())
             self.service.note(store)
         return removed
 
-    def failures(self) -> dict[int, WebhookFailures]:
-        """The failures of all webhooks whose last attempt failed, and their pauses."""
+    def failing(self) -> dict[int, Delivery]:
+        """The delivery that each failing webhook waits for, by webhook."""
         with self.service.database.read() as store:
-            return webhook_sql.read_all_failures(store)
+            return {first.webhook: first for first in webhook_sql.read_first_pending(store) if first.attempts}
 
     def resume(self, webhook: int) -> Webhook:
-        """End the pause of a webhook, so that its deliveries are sent; return it. Raises UnknownNameError."""
+        """Make the next attempt of a failing webhook at once; return the webhook. Raises UnknownNameError."""
         with self.service.database.write() as store:
             resumed = _find(store, webhook)
-            webhook_sql.delete_failures(store, webhook)
+            webhook_sql.retry_at(store, webhook, self.service.clock())
             self.service.note(store)
         return resumed
 
@@ -118,26 +114,21 @@ class Webhooks:
         if state is not None and state not in webhook_sql.STATES:
             raise UnknownNameError("state of a delivery", state, webhook_sql.STATES)
         upto = 2**62 if before is None else before
-        database = self.service.database
-        with database.read() as store:
+        with self.service.database.read() as store:
             _find(store, webhook)
-            return tuple(webhook_sql.read_delivery_page(store, webhook, state, upto, max(1, min(limit, MOST))))
+            return tuple(webhook_sql.read_delivery_page(store, webhook, state, upto, max(1, min(limit, PAGE_LIMIT))))
 
     def redeliver(self, delivery: int) -> Delivery:
         """Send a delivery again as soon as possible, whatever its state. Raises UnknownNameError, ConflictError."""
-        database, now = self.service.database, self._now()
-        with database.write() as store:
+        with self.service.database.write() as store:
             stored = webhook_sql.read_delivery(store, delivery)
             if stored is None:
                 raise UnknownNameError("delivery", str(delivery), [])
             if webhook_sql.read_webhook(store, stored.webhook) is None:
                 raise ConflictError(f"delivery {delivery} belongs to a removed webhook and cannot be sent again")
-            webhook_sql.restart_delivery(store, delivery, now)
+            restarted = webhook_sql.restart_delivery(store, delivery, self.service.clock())
             self.service.note(store)
-        return replace(stored, attempts=0, next_at=now, delivered_at=None, error=None)
-
-    def _now(self) -> int:
-        return self.service.clock()
+        return restarted
 
 
 def new_webhook_secret() -> str:
@@ -145,13 +136,9 @@ def new_webhook_secret() -> str:
     return f"whs_{secrets.token_urlsafe(32)}"
 
 
-REMOVED = "the webhook was removed"
-
-
 def _find(store: Store, webhook: int) -> Webhook:
     known = webhook_sql.read_webhook(store, webhook)
     if known is None:
-        raise UnknownNameError(
-            "webhook", str(webhook), [str(hook.webhook) for hook in webhook_sql.read_all_webhooks(store)]
-        )
+        others = [str(hook.webhook) for hook in webhook_sql.read_all_webhooks(store)]
+        raise UnknownNameError("webhook", str(webhook), others)
     return known

@@ -1,7 +1,4 @@
-"""Rows of the tables `webhook`, `delivery`, `told` (how far each webhook is) and `webhook_failure`.
-
-A webhook is a URL that subscribes to events. A removed one keeps its row.
-"""
+"""Rows of the tables `webhook`, `delivery` and `told`, which records how far each webhook's deliveries were created."""
 
 from __future__ import annotations
 
@@ -16,6 +13,7 @@ from evenmatch.ledger.store import Row, Store
 
 _TABLE = "webhook"
 _WEBHOOKS_READ = "SELECT webhook, ladder, url, events, created_at, secret FROM webhook WHERE removed_at IS NULL"
+REMOVED = "the webhook was removed"
 
 
 @dataclass(frozen=True)
@@ -54,13 +52,15 @@ def insert_webhook(store: Store, ladder: str | None, url: str, secret: bytes, ev
 
 
 def set_secret(store: Store, webhook: int, secret: bytes) -> None:
-    """Give a webhook a secret, or another one. Raises SecretError."""
+    """Replace the secret of a webhook. Raises SecretError."""
     _write_secret(store, webhook, secret_checks.sealer(store), secret)
 
 
-def set_webhook_removed_at(store: Store, webhook: int, now: int) -> None:
-    """Mark a webhook as removed, and delete its secret."""
+def remove_webhook(store: Store, webhook: int, now: int) -> None:
+    """Mark a webhook as removed, delete its secret, and cancel its pending deliveries."""
     store.run("UPDATE webhook SET removed_at = ?, secret = ? WHERE webhook = ?", now, b"", webhook)
+    store.run("DELETE FROM told WHERE webhook = ?", webhook)
+    give_up_deliveries(store, webhook, 2**62, REMOVED)
 
 
 def reseal_webhooks(store: Store, old: Sealer, new: Sealer) -> None:
@@ -78,26 +78,24 @@ def _webhook(row: Row) -> Webhook:
 
 
 PENDING, DELIVERED, DEAD = "pending", "delivered", "dead"
-
 _STATES = {
     PENDING: "next_at IS NOT NULL",
     DELIVERED: "next_at IS NULL AND delivered_at IS NOT NULL",
     DEAD: "next_at IS NULL AND delivered_at IS NULL",
 }
 STATES = tuple(_STATES)
-_DELIVERIES_READ = (
-    "SELECT delivery, webhook, event, body, made_at, attempts, next_at, delivered_at, error FROM delivery WHERE "
-)
+_COLUMNS = "delivery, webhook, event, body, made_at, attempts, next_at, delivered_at, error"
+_DELIVERIES_READ = f"SELECT {_COLUMNS} FROM delivery WHERE"
 
 
 @dataclass(frozen=True)
 class Delivery:
     """One event sent to one webhook.
 
-    state    pending, delivered, or dead: the last attempt has failed
-    body     the JSON text that is sent
-    next_at  time of the next attempt; None if there is none
-    error    error of the last attempt
+    body      the JSON text that is sent
+    attempts  since it was created, or sent again by an operator
+    next_at   time of the next attempt; None if there is none
+    error     error of the last attempt
     """
 
     delivery: int
@@ -112,29 +110,10 @@ class Delivery:
 
     @property
     def state(self) -> str:
-        """Pending, delivered or dead."""
+        """Pending, delivered or dead (given up)."""
         if self.next_at is not None:
             return PENDING
         return DEAD if self.delivered_at is None else DELIVERED
-
-
-class DueDelivery(NamedTuple):
-    """A delivery that is due."""
-
-    delivery: int
-    webhook: int
-    event: str
-    body: str
-    attempts: int
-
-
-class DeliveryTimes(NamedTuple):
-    """When a delivery was created, when its next attempt is due, and when it was delivered."""
-
-    delivery: int
-    made_at: int
-    next_at: int | None
-    delivered_at: int | None
 
 
 def read_delivery(store: Store, delivery: int) -> Delivery | None:
@@ -149,51 +128,43 @@ def read_delivery_page(store: Store, webhook: int, state: str | None, before: in
     return [Delivery(*row) for row in store.all(f"{where} ORDER BY delivery DESC LIMIT ?", webhook, before, limit)]
 
 
-def read_due_deliveries(store: Store, now: int, without: Sequence[int], each: int, most: int) -> list[DueDelivery]:
-    """Due deliveries, oldest first, without those of some webhooks: at most `each` of one and `most` in total."""
-    others = f" AND webhook NOT IN ({', '.join('?' * len(without))})" if without else ""
+def read_first_pending(store: Store) -> list[Delivery]:
+    """The oldest pending delivery of each webhook that has one."""
     sql = (
-        "SELECT delivery FROM (SELECT delivery, ROW_NUMBER() OVER (PARTITION BY webhook ORDER BY delivery) AS turn "
-        f"FROM delivery WHERE next_at <= ?{others}) AS due WHERE turn <= ? ORDER BY turn, delivery LIMIT ?"
+        f"{_DELIVERIES_READ} delivery IN (SELECT (SELECT MIN(pending.delivery) FROM delivery AS pending WHERE "
+        "pending.webhook = webhook.webhook AND pending.next_at IS NOT NULL) FROM webhook WHERE removed_at IS NULL)"
     )
-    chosen = [row[0] for row in store.all(sql, now, *without, each, most)]
-    wanted = "SELECT delivery, webhook, event, body, attempts FROM delivery WHERE delivery IN ({})"
-    return sorted(DueDelivery(*row) for row in store.among(wanted, (), chosen))
+    return [Delivery(*row) for row in store.all(sql)]
 
 
-def read_delivery_times(store: Store, after: int, limit: int) -> list[DeliveryTimes]:
-    """The times of the first `limit` deliveries with larger numbers than `after`, by number, without the very last."""
-    sql = (
-        "SELECT delivery, made_at, next_at, delivered_at FROM delivery WHERE delivery > ? "
-        "AND delivery < (SELECT MAX(delivery) FROM delivery) ORDER BY delivery LIMIT ?"
-    )
-    return [DeliveryTimes(*row) for row in store.all(sql, after, limit)]
+def read_pending(store: Store, webhook: int, limit: int) -> list[Delivery]:
+    """The oldest pending deliveries of a webhook, in order."""
+    where = f"{_DELIVERIES_READ} webhook = ? AND next_at IS NOT NULL"
+    return [Delivery(*row) for row in store.all(f"{where} ORDER BY delivery LIMIT ?", webhook, limit)]
 
 
 def count_waiting_deliveries(store: Store) -> int:
-    """The number of deliveries that wait for their next attempt."""
+    """The number of pending deliveries."""
     count: int = store.all("SELECT COUNT(*) FROM delivery WHERE next_at IS NOT NULL")[0][0]
     return count
 
 
 def count_dead_deliveries(store: Store) -> int:
     """The number of deliveries that were given up."""
-    sql = "SELECT COUNT(*) FROM delivery WHERE next_at IS NULL AND delivered_at IS NULL"
-    count: int = store.all(sql)[0][0]
+    count: int = store.all(f"SELECT COUNT(*) FROM delivery WHERE {_STATES[DEAD]}")[0][0]
     return count
 
 
 def insert_deliveries(store: Store, webhook: int, events: Sequence[tuple[str, str]], now: int) -> None:
     """Insert deliveries of events, as (event, JSON), to a webhook, due now."""
     rows = [(webhook, event, body, now, 0, now) for event, body in events]
-    columns = ("webhook", "event", "body", "made_at", "attempts", "next_at")
-    store.insert(live_schema.delivery, columns, rows)
+    store.insert(live_schema.delivery, ("webhook", "event", "body", "made_at", "attempts", "next_at"), rows)
 
 
 def count_attempt(
     store: Store, delivery: int, *, next_at: int | None, delivered_at: int | None, error: str | None
 ) -> None:
-    """Count an attempt of a pending delivery and write its outcome; nothing if it is not pending any more."""
+    """Count an attempt of a pending delivery and store its outcome; a delivery that is not pending stays as it is."""
     store.run(
         "UPDATE delivery SET attempts = attempts + 1, next_at = ?, delivered_at = ?, error = ? "
         "WHERE delivery = ? AND next_at IS NOT NULL",
@@ -201,33 +172,40 @@ def count_attempt(
     )
 
 
-def restart_delivery(store: Store, delivery: int, next_at: int) -> None:
-    """Make a delivery pending again, without attempts, whatever its state."""
-    store.run(
-        "UPDATE delivery SET attempts = 0, next_at = ?, delivered_at = NULL, error = NULL WHERE delivery = ?",
-        *(next_at, delivery),
-    )
+def restart_delivery(store: Store, delivery: int, now: int) -> Delivery:
+    """Make a delivery pending again, as if it had never been attempted, and return it."""
+    sql = "UPDATE delivery SET attempts = 0, next_at = ?, delivered_at = NULL, error = NULL WHERE delivery = ?"
+    return Delivery(*store.all(f"{sql} RETURNING {_COLUMNS}", now, delivery)[0])
 
 
-def cancel_deliveries(store: Store, webhook: int, error: str) -> None:
-    """Make the pending deliveries of a webhook dead, with this error."""
-    store.run("UPDATE delivery SET next_at = NULL, error = ? WHERE webhook = ? AND next_at IS NOT NULL", error, webhook)
+def retry_at(store: Store, webhook: int, time: int) -> None:
+    """Set the time of the next attempt of a webhook's pending deliveries."""
+    store.run("UPDATE delivery SET next_at = ? WHERE webhook = ? AND next_at IS NOT NULL", time, webhook)
 
 
 def give_up_deliveries(store: Store, webhook: int, before: int, error: str) -> None:
-    """Make the pending deliveries of a webhook that were created before this time dead, with this error."""
+    """Give up the pending deliveries of a webhook that were created before this time, with this error."""
     store.run(
         "UPDATE delivery SET next_at = NULL, error = ? WHERE webhook = ? AND next_at IS NOT NULL AND made_at < ?",
         *(error, webhook, before),
     )
 
 
-def delete_deliveries(store: Store, deliveries: Sequence[int]) -> None:
-    """Delete the deliveries of these numbers."""
-    store.run_among("DELETE FROM delivery WHERE delivery IN ({})", (), deliveries)
+def delete_old_deliveries(store: Store, before: int, dead_before: int, limit: int) -> int:
+    """Delete up to `limit` deliveries that arrived and were created before a time, or before another one at all.
+
+    Returns their number. The latest delivery always stays: SQLite would otherwise assign its number again.
+    """
+    sql = (
+        "SELECT delivery FROM delivery WHERE made_at < ? AND (delivered_at IS NOT NULL OR made_at < ?) "
+        "AND next_at IS NULL AND delivery < (SELECT MAX(delivery) FROM delivery) ORDER BY made_at LIMIT ?"
+    )
+    old = [row[0] for row in store.all(sql, before, dead_before, limit)]
+    store.run_among("DELETE FROM delivery WHERE delivery IN ({})", (), old)
+    return len(old)
 
 
-_WEBHOOK_CURSORS_COLUMNS = ("ladder", "webhook", "position", "change")
+_CURSOR_COLUMNS = ("ladder", "webhook", "position", "change")
 
 
 class Cursor(NamedTuple):
@@ -245,68 +223,15 @@ def read_cursors(store: Store) -> dict[tuple[int, int], Cursor]:
 
 def insert_cursors(store: Store, webhook: int, cursors: Mapping[int, Cursor]) -> None:
     """Insert the cursors of a new webhook, by ladder."""
-    rows = [(ladder, webhook, *cursor) for ladder, cursor in cursors.items()]
-    store.insert(live_schema.told, _WEBHOOK_CURSORS_COLUMNS, rows)
+    store.insert(live_schema.told, _CURSOR_COLUMNS, [(ladder, webhook, *at) for ladder, at in cursors.items()])
 
 
 def move_cursor(store: Store, ladder: int, webhook: int, before: Cursor, after: Cursor) -> bool:
     """Move a webhook's cursor if it stands at `before`; without a row, it stands at 0, 0. Return whether it did."""
-    store.upsert(live_schema.told, _WEBHOOK_CURSORS_COLUMNS, [(ladder, webhook, 0, 0)], same=True)
+    store.upsert(live_schema.told, _CURSOR_COLUMNS, [(ladder, webhook, 0, 0)], same=True)
     moved = store.all(
         "UPDATE told SET position = ?, change = ? WHERE ladder = ? AND webhook = ? AND position = ? "
         "AND change = ? RETURNING webhook",
         *(*after, ladder, webhook, *before),
     )
     return bool(moved)
-
-
-def delete_cursors(store: Store, webhook: int) -> None:
-    """Delete all cursors of a webhook."""
-    store.run("DELETE FROM told WHERE webhook = ?", webhook)
-
-
-_WEBHOOK_FAILURES_COLUMNS = ("webhook", "failures", "failed_at", "paused_at", "probe_at")
-
-
-class WebhookFailures(NamedTuple):
-    """The failed attempts of a webhook since its last success.
-
-    failures   their number
-    failed_at  time of the first of them
-    paused_at  since when deliveries wait, except for probes; None: they do not
-    probe_at   time of the next probe; None if it is not paused
-    """
-
-    failures: int
-    failed_at: int
-    paused_at: int | None = None
-    probe_at: int | None = None
-
-
-def read_all_failures(store: Store) -> dict[int, WebhookFailures]:
-    """The failures of all webhooks that have any."""
-    rows = store.all("SELECT webhook, failures, failed_at, paused_at, probe_at FROM webhook_failure")
-    return {row[0]: WebhookFailures(*row[1:]) for row in rows}
-
-
-def read_failures(store: Store, webhook: int) -> WebhookFailures | None:
-    """The failures of a webhook; None if its last attempt succeeded, or there was none."""
-    sql = "SELECT failures, failed_at, paused_at, probe_at FROM webhook_failure WHERE webhook = ?"
-    rows = store.all(sql, webhook)
-    return WebhookFailures(*rows[0]) if rows else None
-
-
-def count_paused_webhooks(store: Store) -> int:
-    """The number of paused webhooks."""
-    count: int = store.all("SELECT COUNT(*) FROM webhook_failure WHERE paused_at IS NOT NULL")[0][0]
-    return count
-
-
-def put_failures(store: Store, webhook: int, failures: WebhookFailures) -> None:
-    """Insert or replace the failures of a webhook."""
-    store.upsert(live_schema.webhook_failure, _WEBHOOK_FAILURES_COLUMNS, [(webhook, *failures)])
-
-
-def delete_failures(store: Store, webhook: int) -> None:
-    """Delete the failures of a webhook."""
-    store.run("DELETE FROM webhook_failure WHERE webhook = ?", webhook)

@@ -16,8 +16,8 @@ HOOK: dict[str, JsonValue] = {
     "ladder": "arena",
     "created_at": "2026-11-21T18:30:00Z",
     "failures": 0,
-    "paused_at": None,
-    "probe_at": None,
+    "error": None,
+    "next_at": None,
 }
 DELIVERY: dict[str, JsonValue] = {
     "delivery": 71,
@@ -57,13 +57,9 @@ class WebhookOut(ResponseModel):
     events: list[str]
     ladder: str | None
     created_at: Moment
-    failures: int = Field(description="Failed attempts since the last one that succeeded.")
-    paused_at: Moment | None = Field(
-        description="Since when deliveries wait because the receiver kept failing; null: they do not."
-    )
-    probe_at: Moment | None = Field(
-        description="When one delivery is sent nevertheless; if it arrives, the pause is over."
-    )
+    failures: int = Field(description="Failed attempts of the delivery that comes next; later ones wait for it.")
+    error: str | None = Field(description="Error of the last of these attempts.")
+    next_at: Moment | None = Field(description="Time of its next attempt; null if it has not failed.")
 
 
 class WebhookCreated(WebhookOut):

@@ -23,7 +23,7 @@ from evenmatch.http.models.webhooks import (
 )
 from evenmatch.http.responses import read, written
 from evenmatch.http.site import Site, site_of
-from evenmatch.webhooks.subscriptions import Delivery, Webhook, WebhookFailures
+from evenmatch.webhooks.subscriptions import Delivery, Webhook
 
 router = APIRouter(prefix="/v1", tags=["webhooks"])
 Number = Annotated[int, Path(ge=1, le=2**62)]
@@ -55,8 +55,8 @@ async def list_webhooks(
         for hook in await site.work(site.webhooks.list)
         if hook.webhook > begin and (ladder is None or hook.ladder == ladder)
     ]
-    failures = await site.work(site.webhooks.failures)
-    page = [WebhookOut.model_validate(_plain(hook, failures.get(hook.webhook))) for hook in webhooks[:limit]]
+    failing = await site.work(site.webhooks.failing)
+    page = [WebhookOut.model_validate(_plain(hook, failing.get(hook.webhook))) for hook in webhooks[:limit]]
     after = write_cursor(page[-1].webhook) if len(webhooks) > limit else None
     return read(request, WebhooksPage(items=page, next=after))
 
@@ -73,12 +73,13 @@ async def remove_webhook(webhook: Number, request: Request, caller: AnyAdmin) ->
 
 @router.post("/webhooks/{webhook}/resume", response_model=WebhookOut, operation_id="resume_webhook")
 async def resume_webhook(webhook: Number, request: Request, caller: AnyAdmin) -> Response:
-    """End the pause of a webhook whose receiver kept failing, so that its deliveries are sent."""
+    """Make the next attempt of a failing webhook at once instead of at `next_at`."""
     site = site_of(request)
     current = await site.work(_find, site, webhook, caller)
     entry = audit_entry(request, caller, "webhook.resumed", current.ladder, str(webhook))
     resumed = await site.work(site.webhooks.noting(entry).resume, webhook)
-    return written(WebhookOut.model_validate(_plain(resumed)))
+    failing = await site.work(site.webhooks.failing)
+    return written(WebhookOut.model_validate(_plain(resumed, failing.get(webhook))))
 
 
 @router.get("/webhooks/{webhook}/deliveries", response_model=DeliveriesPage, operation_id="list_deliveries")
@@ -90,7 +91,7 @@ async def list_deliveries(
     limit: Limit = 50,
     cursor: Cursor = None,
 ) -> Response:
-    """The deliveries of a webhook, latest first; dead ones have failed and are not retried."""
+    """The deliveries of a webhook, latest first; dead ones were given up."""
     site = site_of(request)
     await site.work(_find, site, webhook, caller)
     before = None if cursor is None else int(read_cursor(cursor, int)[0])
@@ -115,17 +116,16 @@ def _find(site: Site, webhook: int, caller: Caller) -> Webhook:
     return hook
 
 
-def _plain(webhook: Webhook, failures: WebhookFailures | None = None) -> dict[str, object]:
-    paused_at, probe_at = (None, None) if failures is None else (failures.paused_at, failures.probe_at)
+def _plain(webhook: Webhook, failed: Delivery | None = None) -> dict[str, object]:
     return {
         "webhook": webhook.webhook,
         "url": webhook.url,
         "events": list(webhook.events),
         "ladder": webhook.ladder,
         "created_at": moment(webhook.created_at),
-        "failures": 0 if failures is None else failures.failures,
-        "paused_at": None if paused_at is None else moment(paused_at),
-        "probe_at": None if probe_at is None else moment(probe_at),
+        "failures": 0 if failed is None else failed.attempts,
+        "error": None if failed is None else failed.error,
+        "next_at": None if failed is None or failed.next_at is None else moment(failed.next_at),
     }
 
 

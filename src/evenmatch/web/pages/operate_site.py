@@ -53,18 +53,17 @@ def _operate(visit: PageRequest) -> Mapping[str, object]:
         "rows": rows,
         "jobs": jobs[:JOBS],
         "runs": any(job.state == "running" for job in jobs),
-        "paused": _count_paused(visit),
+        "failing": _count_failing(visit),
         "systems": system_names(),
         "all": visit.may("admin"),
         "form": visit.form_at("operate", "ladders"),
     }
 
 
-def _count_paused(visit: PageRequest) -> int:
-    """The number of paused webhooks that the visitor may administer."""
-    failures = visit.site.webhooks.failures()
-    paused = {webhook for webhook, each in failures.items() if each.paused_at is not None}
-    return sum(hook.webhook in paused and visit.may("admin", hook.ladder) for hook in visit.site.webhooks.list())
+def _count_failing(visit: PageRequest) -> int:
+    """The number of failing webhooks that the visitor may administer."""
+    failing = visit.site.webhooks.failing()
+    return sum(hook.webhook in failing and visit.may("admin", hook.ladder) for hook in visit.site.webhooks.list())
 
 
 async def create_ladder(visit: PageRequest) -> Response:
@@ -234,11 +233,11 @@ async def webhooks(visit: PageRequest) -> Response:
 def _webhooks(visit: PageRequest) -> Mapping[str, object]:
     own = _ladders(visit)
     hooks = [hook for hook in visit.site.webhooks.list() if visit.may("admin", hook.ladder)]
-    failures = visit.site.webhooks.failures()
+    failing = visit.site.webhooks.failing()
     rows = [
         {
             "hook": hook,
-            "failures": failures.get(hook.webhook),
+            "failed": failing.get(hook.webhook),
             "dead": len(visit.site.webhooks.deliveries(hook.webhook, "dead", None, 100)),
             "pending": len(visit.site.webhooks.deliveries(hook.webhook, "pending", None, 100)),
             "last": next(iter(visit.site.webhooks.deliveries(hook.webhook, None, None, 1)), None),
@@ -288,12 +287,12 @@ async def remove_webhook(visit: PageRequest) -> Response:
 
 
 async def resume_webhook(visit: PageRequest) -> Response:
-    """End the pause of a webhook."""
+    """Make the next attempt of a failing webhook at once."""
     await visit.form()
     hook = await visit.site.work(_hook, visit)
     entry = visit.audit_entry("webhook.resumed", hook.ladder, str(hook.webhook))
     await visit.site.work(visit.site.webhooks.noting(entry).resume, hook.webhook)
-    return visit.go(WEBHOOKS, f"Deliveries to {hook.url[:100]} are sent again.")
+    return visit.go(WEBHOOKS, f"The next delivery to {hook.url[:100]} is being sent.")
 
 
 async def deliveries(visit: PageRequest) -> Response:
