@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from evenmatch.ledger import live_schema, secret_checks
+from evenmatch.ledger import live_schema, secret_rows
 from evenmatch.ledger.rows import Row
 from evenmatch.ledger.secrets import Sealer
 from evenmatch.ledger.store import Store
@@ -55,23 +55,14 @@ def insert_webhook(store: Store, ladder: str | None, url: str, secret: bytes, ev
 
 
 def set_secret(store: Store, webhook: int, secret: bytes) -> None:
-    """Give a webhook a secret, or another one. Raises SecretError."""
-    _write_secret(store, webhook, secret_checks.sealer(store), secret)
+    """Give a webhook its first secret, or a new one. Raises SecretError."""
+    sealed = secret_rows.sealer(store).seal(secret, _TABLE, webhook)
+    store.run("UPDATE webhook SET secret = ? WHERE webhook = ?", sealed, webhook)
 
 
 def set_webhook_removed_at(store: Store, webhook: int, now: int) -> None:
     """Mark a webhook as removed, and delete its secret."""
     store.run("UPDATE webhook SET removed_at = ?, secret = ? WHERE webhook = ?", now, b"", webhook)
-
-
-def reseal_webhooks(store: Store, old: Sealer, new: Sealer) -> None:
-    """Seal all secrets with another master secret."""
-    for webhook, sealed in store.all("SELECT webhook, secret FROM webhook WHERE removed_at IS NULL"):
-        _write_secret(store, webhook, new, old.open(bytes(sealed), _TABLE, webhook))
-
-
-def _write_secret(store: Store, webhook: int, sealer: Sealer, secret: bytes) -> None:
-    store.run("UPDATE webhook SET secret = ? WHERE webhook = ?", sealer.seal(secret, _TABLE, webhook), webhook)
 
 
 def _webhook(row: Row) -> Webhook:
