@@ -21,7 +21,8 @@ settings.register_profile("evenmatch", deadline=None, derandomize="CI" in os.env
 settings.load_profile("evenmatch")
 
 
-os.environ.setdefault("EVENMATCH_SECRET", "the master secret of all databases that tests make")
+# The master secret of all databases that tests create.
+os.environ.setdefault("EVENMATCH_SECRET", "ZXZlbm1hdGNoIHRlc3RzOiBhIGZpeGVkIHNlY3JldCE=")
 
 LONG = (
     "README.md",  # the guides come first: each page is a file whose examples stand on one another

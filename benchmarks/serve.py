@@ -32,7 +32,7 @@ BATCH = 500
 CONNECTIONS = 24
 CROWD = 64  # connections that join
 SENDERS = 4  # of batches
-SECRET = {"EVENMATCH_SECRET": "the master secret of databases that are measured"}  # PostgreSQL has no other
+SECRET = {"EVENMATCH_SECRET": "ZXZlbm1hdGNoIGJlbmNobWFya3M6IDMyIGxldHRlcnM="}  # PostgreSQL has no other
 LIMITS = {"EVENMATCH_RATE": "1000000", "EVENMATCH_BURST": "10000000", "EVENMATCH_LOG_LEVEL": "warning"}
 
 # Each thread of wrk has a state of its own, told its number by setup(): no two send the same id or the same party.

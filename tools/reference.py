@@ -154,15 +154,15 @@ def error_tree() -> str:
 def settings() -> str:
     """Every setting of `evenmatch serve`."""
     from evenmatch.http.options import Options  # noqa: PLC0415 - an extra, which other pages do without
-    from evenmatch.ledger.secrets import FILE_VARIABLE, SHORTEST, VARIABLE  # noqa: PLC0415
+    from evenmatch.ledger.secrets import FILE_VARIABLE, VARIABLE  # noqa: PLC0415
 
     parts = [
         "# Settings\n",
         "Of `evenmatch serve`, from the environment. [How to run it](../operate.md) says when to change which.\n",
         "| variable | meaning | default |\n| --- | --- | --- |",
         "| `EVENMATCH_DB` | The database: an SQLite file, or a URL as postgresql://user@host/name. | `evenmatch.db` |",
-        f"| `{VARIABLE}` | The master secret with which secrets in the database are sealed, {SHORTEST} characters or "
-        "more; the same for all processes and commands. | of SQLite: the file beside the database |",
+        f"| `{VARIABLE}` | The master secret, as `evenmatch secret new` prints it, the same for all processes and "
+        "commands. | SQLite: the file beside the database |",
         f"| `{FILE_VARIABLE}` | A file that contains the master secret, instead of `{VARIABLE}`. | |",
     ]
     for name, field in Options.model_fields.items():

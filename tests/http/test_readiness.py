@@ -7,7 +7,7 @@ import pytest
 import sqlalchemy as sa
 
 from evenmatch.http.readiness import EVERY, Readiness
-from evenmatch.ledger import database_check, secret_checks
+from evenmatch.ledger import database_check, secret_rows
 
 
 @pytest.fixture
@@ -90,9 +90,9 @@ def test_a_disk_with_less_than_a_megabyte_is_full(client, site, seconds, monkeyp
 
 
 def test_many_requests_share_one_write_and_one_look_at_the_secret(client, site, seconds, monkeypatch):
-    calls, read = [], secret_checks.read
+    calls, read = [], secret_rows.read_check
     monkeypatch.setattr("evenmatch.http.readiness.write_test", lambda *_: calls.append("write"))
-    monkeypatch.setattr(secret_checks, "read", lambda store: calls.append("secret") or read(store))
+    monkeypatch.setattr(secret_rows, "read_check", lambda store: calls.append("secret") or read(store))
     for _ in range(20):
         assert client.get("/readyz").status_code == 200
     assert calls == ["write", "secret"]

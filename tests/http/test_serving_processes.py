@@ -13,6 +13,7 @@ import httpx
 import psutil
 import pytest
 
+from evenmatch.ledger.secrets import new_secret
 from protocol_server import wait_for
 from run_command import run_command
 from server_process import SLOWEST, Served
@@ -251,10 +252,10 @@ def test_a_killed_supervisor_leaves_no_process(served):
 
 
 def test_a_process_that_cannot_start_ends_the_service_with_its_error(database, tmp_path):
-    other = Served(database, tmp_path, EVENMATCH_WORKERS="2", EVENMATCH_SECRET="another secret of 32 characters or so")
+    other = Served(database, tmp_path, EVENMATCH_WORKERS="2", EVENMATCH_SECRET=new_secret())
     other.launch()
     assert other._ended() == 3
-    assert "is sealed with another master secret" in other.told()
+    assert "has another master secret" in other.told()
 
 
 def test_more_than_one_process_on_sqlite_is_refused(tmp_path):

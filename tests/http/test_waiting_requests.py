@@ -11,7 +11,6 @@ import pytest
 from databases import KINDS, made_database
 from evenmatch import rules
 from evenmatch.accounts.keys import Keys
-from evenmatch.accounts.tokens import Tokens
 from evenmatch.http.waiting_requests import EACH_PLAYER
 from evenmatch.operations.service import Service
 from evenmatch.web.page_request import EACH
@@ -53,14 +52,6 @@ def queued(served):
     yield join
     for ticket in tickets:
         admin.delete(f"{TICKETS}/{ticket}")
-
-
-def replace_secrets(url):
-    """Replace both secrets of tokens, as another process does."""
-    with Service.open(url) as service:
-        tokens = Tokens(service.database, service.clock, Keys(service.database, service.clock))
-        tokens.rotate()
-        tokens.rotate()
 
 
 def new_key(admin, scope="queue"):
@@ -124,20 +115,6 @@ def test_a_stream_ends_when_its_token_expires(served, queued):
     stream = Following(process, token, f"{TICKETS}/{ticket}/events")
     wait_for(lambda: "event: ticket" in stream.text)
     stream.ends_within(2 + REVOKED_WITHIN, begun)
-
-
-def test_a_stream_ends_when_no_secret_signs_its_token_any_more(served, queued):
-    process, admin = served
-    ticket = queued("ann")["ticket"]
-    stream = Following(
-        process, admin.post("/v1/tokens", json={"player": "ann"}).json()["token"], f"{TICKETS}/{ticket}/events"
-    )
-    other = Following(process, new_key(admin)["text"], f"{TICKETS}/{ticket}/events")
-    wait_for(lambda: "event: ticket" in stream.text and "event: ticket" in other.text)
-    time.sleep(1.5)  # one round of checks, after which the secrets of this moment are known
-    replace_secrets(process.url)
-    stream.ends_within(REVOKED_WITHIN, time.monotonic())
-    assert other.ended_at is None
 
 
 @pytest.mark.parametrize(
@@ -283,14 +260,11 @@ def test_open_pages_of_a_player_take_no_place_of_their_requests_that_wait(served
     wait_for(lambda: waiting(admin) == 0)
 
 
-@pytest.mark.parametrize("end", ["log out", "revoke", "replace the secret"])
+@pytest.mark.parametrize("end", ["log out", "revoke"])
 def test_the_stream_of_a_page_ends_with_its_session(served, end):
     process, admin = served
     made = new_key(admin)
     text = made["text"]
-    if end == "replace the secret":
-        with process.client(text) as backend:
-            text = backend.post("/v1/tokens", json={"player": "ann"}).json()["token"]
     with process.client("none") as visitor:
         del visitor.headers["Authorization"]
         assert visitor.post("/login", data={"key": text}).status_code == 303
@@ -300,8 +274,6 @@ def test_the_stream_of_a_page_ends_with_its_session(served, end):
             wait_for(lambda: waiting(admin) == 1)
             if end == "revoke":
                 admin.delete(f"/v1/keys/{made['key']}")
-            elif end == "replace the secret":
-                replace_secrets(process.url)
             else:
                 page = visitor.get("/")
                 proof = page.text.partition('name="proof" value="')[2].partition('"')[0]

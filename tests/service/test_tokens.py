@@ -6,15 +6,12 @@ import hmac
 import json
 import logging
 import re
-import threading
 
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from evenmatch.accounts import account_sql
 from evenmatch.accounts.access import OPERATOR, Caller
-from evenmatch.accounts.audit_trail import Audit
 from evenmatch.accounts.keys import Keys
 from evenmatch.accounts.tokens import Tokens
 from evenmatch.errors import AccessError, ForbiddenError, InputError, UnknownNameError, UsageError
@@ -62,12 +59,8 @@ class Unreachable:
 
 
 def secret_of(service):
-    """The secrets by name, opened."""
-    with service.database.read() as store:
-        return {
-            name: secret.value
-            for name, secret in account_sql.read_shared_secrets(store, "token", "token-former").items()
-        }
+    """The key that signs tokens."""
+    return service.database.master.sealer().signing_keys("player token")[0]
 
 
 def packed(document):
@@ -96,7 +89,7 @@ def test_a_token_is_a_players_who_may_queue_and_read_and_nothing_else(tokens, ba
     token = tokens.issue(backend, "ann é 🏆")
     ann = tokens.verify(token.text)
     scopes, bucket = frozenset({"queue", "read"}), f"{backend.key}/ann é 🏆"
-    assert ann == Caller("player ann é 🏆", scopes, None, "ann é 🏆", bucket, token.expires_at, *tokens.signers())
+    assert ann == Caller("player ann é 🏆", scopes, None, "ann é 🏆", bucket, token.expires_at)
     assert (token.player, token.ladders) == ("ann é 🏆", None)
     assert token.expires_at == clock.now // 1_000_000 * 1_000_000 + 3_600_000_000
     with pytest.raises(ForbiddenError):
@@ -110,7 +103,7 @@ def test_a_token_says_what_the_design_says_and_a_token_made_by_hand_is_as_good(
 ):
     token = tokens.issue(backend, "ann", ["duel", "arena"], 60)
     assert claims_of(token.text) == {**claims, "ladders": ["arena", "duel"]}
-    by_hand = jwt_of({**claims, "ladders": ["duel"]}, secret_of(service)["token"])
+    by_hand = jwt_of({**claims, "ladders": ["duel"]}, secret_of(service))
     assert tokens.verify(by_hand).ladders == frozenset({"duel"})
 
 
@@ -167,7 +160,7 @@ def test_a_token_of_a_time_to_come_is_refused_but_for_what_clocks_differ(
     tokens, backend, claims, service, now_in_seconds
 ):
     tokens.issue(backend, "ann")
-    secret = secret_of(service)["token"]
+    secret = secret_of(service)
     later = {**claims, "exp": now_in_seconds + 500}
     tokens.verify(jwt_of({**later, "iat": now_in_seconds + 60}, secret))
     with pytest.raises(AccessError, match="its issue time is in the future"):
@@ -200,7 +193,7 @@ def check_refused(tokens, text, said):
 
 def test_forged_tokens_are_refused(tokens, backend, claims, service):
     good = tokens.issue(backend, "ann").text
-    secret = bytes(secret_of(service)["token"])
+    secret = secret_of(service)
     head, body, signature = good.split(".")
     other = packed({**claims_of(good), "sub": "bob"})
     for forged in (
@@ -216,7 +209,7 @@ def test_forged_tokens_are_refused(tokens, backend, claims, service):
 
 def test_other_algorithms_are_refused_even_with_our_secret(tokens, backend, claims, service):
     tokens.issue(backend, "ann")
-    secret = secret_of(service)["token"]
+    secret = secret_of(service)
     unsigned = f"{packed({'alg': 'none', 'typ': 'JWT'})}.{packed(claims)}."
     for forged in (
         unsigned,
@@ -233,7 +226,7 @@ def test_a_token_that_lacks_a_claim_is_refused(tokens, backend, claims, service)
     tokens.issue(backend, "ann")
     for lacking in claims:
         less = {name: value for name, value in claims.items() if name != lacking}
-        told = check_refused(tokens, jwt_of(less, secret_of(service)["token"]), "")
+        told = check_refused(tokens, jwt_of(less, secret_of(service)), "")
         assert ("it lacks one of the claims exp, iat, sub and iss" in told) == (lacking != "key")
 
 
@@ -255,12 +248,12 @@ WRONG = [
 def test_a_token_with_another_claim_than_ours_is_refused(tokens, backend, claims, service):
     tokens.issue(backend, "ann")
     for name, value, said in WRONG:
-        check_refused(tokens, jwt_of({**claims, name: value}, secret_of(service)["token"]), said)
+        check_refused(tokens, jwt_of({**claims, name: value}, secret_of(service)), said)
 
 
 def test_a_token_of_a_key_that_there_is_not_is_refused(tokens, backend, claims, service):
     tokens.issue(backend, "ann")
-    forged = jwt_of({**claims, "key": "em_aaaaaaaaaa"}, secret_of(service)["token"])
+    forged = jwt_of({**claims, "key": "em_aaaaaaaaaa"}, secret_of(service))
     with pytest.raises(AccessError, match="'em_aaaaaaaaaa' is not known"):
         tokens.verify(forged)
 
@@ -282,85 +275,16 @@ def test_whatever_is_sent_as_a_token_is_refused_in_words(head, body, text, token
         check_refused(tokens, sent, "")
 
 
-# the secret
-
-
-def test_processes_that_begin_at_once_share_one_secret(service, other_service, keys, backend, clock):
-    made = [Tokens((service, other_service)[at % 2].database, clock, keys) for at in range(8)]
-    start, texts = threading.Barrier(8), []
-
-    def issue(one):
-        start.wait()
-        texts.append(one.issue(backend, "ann").text)
-
-    threads = [threading.Thread(target=issue, args=(one,)) for one in made]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert len(texts) == 8
-    assert len(set(texts)) == 1  # the same claims, by the same secret
-    assert list(secret_of(service)) == ["token"]
-
-
-def test_after_a_rotation_old_and_new_tokens_are_good_in_every_process(tokens, other_tokens, backend, clock, service):
-    old = tokens.issue(backend, "ann", None, DAY).text
-    other_tokens.verify(old)
-    before = bytes(secret_of(service)["token"])
-    tokens.rotate()
-    assert bytes(secret_of(service)["token"]) != before
-    new = tokens.issue(backend, "bob").text
-    signed, _, signature = new.rpartition(".")
-    now = bytes(secret_of(service)["token"])
-    assert packed(hmac.new(now, signed.encode(), "sha256").digest()) == signature
-    assert other_tokens.verify(new).player == "bob"  # at once, though it had just read the former secret
-    assert other_tokens.verify(old).player == tokens.verify(old).player == "ann"
-    clock.move(seconds=DAY - 10)
-    assert other_tokens.verify(old).player == "ann"
-
-
-def test_the_former_secret_is_forgotten_a_day_after_it_was_replaced(
-    tokens, backend, clock, service, claims, now_in_seconds
-):
-    tokens.issue(backend, "ann")
-    former = secret_of(service)["token"]
-    tokens.rotate()
-    forged = jwt_of({**claims, "exp": now_in_seconds + 3 * DAY}, former)
-    clock.move(seconds=DAY + 59)
-    tokens.verify(forged)
-    clock.move(seconds=3)
-    check_refused(tokens, forged, ".* or its secret was replaced")
-
-
-def test_rotating_twice_ends_all_tokens_there_are(tokens, other_tokens, backend, clock, service):
-    old = other_tokens.issue(backend, "ann").text
-    tokens.rotate()
-    tokens.rotate(request="r-1")
-    check_refused(tokens, old, "its signature is wrong")
-    clock.move(seconds=2)
-    check_refused(other_tokens, old, "its signature is wrong")
-    assert [one.action for one in Audit(service.database).page()] == ["token.secret.rotated"] * 2 + ["key.created"]
-
-
-def test_only_an_admin_of_all_ladders_rotates(tokens, backend):
-    with pytest.raises(ForbiddenError):
-        tokens.rotate(by=backend)
-
-
-def test_a_token_is_judged_without_the_database_while_secret_and_key_are_remembered(
-    tokens, backend, clock, monkeypatch, keys
-):
+def test_a_token_is_verified_without_the_database_while_its_key_is_remembered(tokens, backend, clock, monkeypatch):
     text = tokens.issue(backend, "ann").text
     fresh = Tokens(tokens._database, clock, Keys(tokens._database, clock))
     assert fresh.recall(text) is None
-    fresh.issue(backend, "bob")
-    assert fresh.recall(text) is None  # the secret is remembered now, and the key is not
     known = fresh.verify(text)
-    monkeypatch.setattr(fresh, "_database", Unreachable())
     monkeypatch.setattr(fresh._keys, "_database", Unreachable())
     clock.move(seconds=1.999999)
     assert fresh.verify(text) == fresh.recall(text) == known
-    assert fresh.recall(text[:-4] + "AAAA") is None  # another secret may be in the database by now
+    with pytest.raises(AccessError, match="its signature is wrong"):
+        fresh.recall(text[:-4] + "AAAA")
     with pytest.raises(AccessError, match="not a token"):
         fresh.recall("x")
     clock.move(seconds=0.000001)
@@ -370,13 +294,11 @@ def test_a_token_is_judged_without_the_database_while_secret_and_key_are_remembe
 def test_neither_secret_nor_token_is_told(tokens, backend, service, caplog):
     caplog.set_level(logging.DEBUG)
     token = tokens.issue(backend, "ann")
-    tokens.rotate()
     tokens.verify(token.text)
-    told = [repr(token), repr(tokens.__dict__), repr(Audit(service.database).page()), caplog.text]
+    told = [repr(token), repr(tokens.__dict__), repr(service.database.master.__dict__), caplog.text]
     told.append(check_refused(tokens, token.text[:-4] + "AAAA", "its signature is wrong"))
     for one in told:
         assert token.text.split(".")[2][:20] not in one
         assert token.text.split(".")[1] not in one
-        for secret in secret_of(service).values():
-            assert bytes(secret).hex() not in one
-            assert repr(bytes(secret)) not in one
+        assert secret_of(service).hex() not in one
+        assert repr(secret_of(service)) not in one

@@ -26,7 +26,6 @@ class Caller:
     player   the only player they may act for; None: not limited to one player
     key      identifies the caller for rate limiting
     expires_at  of a player's token, in microseconds since the epoch; None: it ends with its key
-    signer   the digest of the secret that signed the player's token; None: an API key
     """
 
     actor: str
@@ -35,7 +34,6 @@ class Caller:
     player: str | None = None
     key: str = ""
     expires_at: int | None = None
-    signer: str | None = None
 
     @property
     def issuer(self) -> str:

@@ -1,4 +1,4 @@
-"""Rows of the tables `api_key`, `audit`, `ended_session`, `seen_signature` and `secret`.
+"""Rows of the tables `api_key`, `audit`, `ended_session` and `seen_signature`.
 
 API keys are stored with their scopes (JSON), a hash that verifies them and a sealed signing key. The audit trail gets
 one entry per action, in the transaction of the action.
@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from itertools import chain
 from typing import NamedTuple
 
-from evenmatch.ledger import live_schema, secret_checks
+from evenmatch.ledger import live_schema, secret_rows
 from evenmatch.ledger.secrets import Sealer
 from evenmatch.ledger.store import Row, Store
 
@@ -77,7 +77,7 @@ def read_unrevoked_key_ids(store: Store) -> list[str]:
 def insert_api_key(store: Store, key: Key, verifier: bytes, signing_key: bytes) -> None:
     """Insert a new key, which is not revoked. Raises SecretError."""
     ladders = None if key.ladders is None else json.dumps(key.ladders, ensure_ascii=False)
-    sealed = secret_checks.sealer(store).seal(signing_key, _API_KEYS_TABLE, key.key)
+    sealed = secret_rows.sealer(store).seal(signing_key, _API_KEYS_TABLE, key.key)
     row = (key.key, key.name, verifier, sealed, json.dumps(key.scopes), ladders, key.created_at, key.expires_at)
     columns = ("key", "name", "verifier", "signing_key", "scopes", "ladders", "created_at", "expires_at")
     store.insert(live_schema.api_key, columns, [row])
@@ -94,15 +94,8 @@ def set_key_revoked_at(store: Store, key: str, now: int) -> None:
 
 
 def delete_signing_keys(store: Store) -> None:
-    """Let no existing key sign any more; as bearer keys they stay valid."""
+    """Stop all existing keys from signing; as bearer keys they stay valid."""
     store.run("UPDATE api_key SET signing_key = NULL")
-
-
-def reseal_api_keys(store: Store, old: Sealer, new: Sealer) -> None:
-    """Seal all signing keys with another master secret."""
-    for key, sealed in store.all("SELECT key, signing_key FROM api_key WHERE signing_key IS NOT NULL"):
-        signing_key = new.seal(old.open(bytes(sealed), _API_KEYS_TABLE, key), _API_KEYS_TABLE, key)
-        store.run("UPDATE api_key SET signing_key = ? WHERE key = ?", signing_key, key)
 
 
 def _key(row: Row) -> Key:
@@ -209,60 +202,3 @@ def insert_new_signatures(store: Store, rows: Sequence[tuple[int, bytes]]) -> se
 def delete_past_signatures(store: Store, now: int) -> None:
     """Delete those whose time is over. now: seconds since the epoch"""
     store.run("DELETE FROM seen_signature WHERE until < ?", now)
-
-
-_SHARED_SECRETS_TABLE = "secret"
-_SHARED_SECRETS_COLUMNS = ("name", "value", "created_at")
-
-
-class SharedSecret(NamedTuple):
-    """A secret, created at this time in microseconds since the epoch."""
-
-    value: bytes
-    created_at: int
-
-
-def read_shared_secrets(store: Store, *names: str) -> dict[str, SharedSecret]:
-    """The existing secrets among these names, by name. Raises SecretError."""
-    sql = f"SELECT name, value, created_at FROM secret WHERE name IN ({', '.join('?' * len(names))})"
-    rows = store.all(sql, *names)
-    return {
-        row[0]: SharedSecret(store.master.sealer().open(bytes(row[1]), _SHARED_SECRETS_TABLE, row[0]), row[2])
-        for row in rows
-    }
-
-
-def insert_missing_secret(store: Store, name: str, secret: SharedSecret) -> None:
-    """Insert a secret, unless there is one of this name, which stays. Raises SecretError."""
-    store.upsert(
-        live_schema.secret, _SHARED_SECRETS_COLUMNS, [_row(secret_checks.sealer(store), name, secret)], same=True
-    )
-
-
-def put_shared_secrets(store: Store, secrets: dict[str, SharedSecret]) -> None:
-    """Insert secrets by name, or replace those that exist. Raises SecretError."""
-    sealer = secret_checks.sealer(store)
-    store.upsert(
-        live_schema.secret, _SHARED_SECRETS_COLUMNS, [_row(sealer, name, secret) for name, secret in secrets.items()]
-    )
-
-
-def lock_shared_secret(store: Store, name: str) -> None:
-    """Lock the row of a secret until the transaction ends."""
-    store.run("UPDATE secret SET name = name WHERE name = ?", name)
-
-
-def delete_all_secrets(store: Store) -> None:
-    """Delete all secrets: what they signed is not valid any more, and new ones are created when needed."""
-    store.run("DELETE FROM secret")
-
-
-def reseal_shared_secrets(store: Store, old: Sealer, new: Sealer) -> None:
-    """Seal all secrets with another master secret."""
-    for name, sealed, created_at in store.all("SELECT name, value, created_at FROM secret"):
-        secret = SharedSecret(old.open(bytes(sealed), _SHARED_SECRETS_TABLE, name), created_at)
-        store.upsert(live_schema.secret, _SHARED_SECRETS_COLUMNS, [_row(new, name, secret)])
-
-
-def _row(sealer: Sealer, name: str, secret: SharedSecret) -> tuple[str, bytes, int]:
-    return name, sealer.seal(secret.value, _SHARED_SECRETS_TABLE, name), secret.created_at

@@ -1,4 +1,4 @@
-"""Web sessions, and checks of the credentials of requests that wait for a long time.
+"""Web sessions, and checks of the credentials of long-running requests.
 
 A session is a signed cookie, created with an API key or a player's token, and valid until logout or expiry.
 """
@@ -16,15 +16,13 @@ import jwt
 
 from evenmatch.accounts import account_sql
 from evenmatch.accounts.access import Caller
-from evenmatch.accounts.account_sql import SharedSecret
 from evenmatch.accounts.keys import Keys
-from evenmatch.accounts.tokens import PLAYER_SCOPES, Tokens
+from evenmatch.accounts.tokens import PLAYER_SCOPES, Tokens, decode_signed, encode_signed
 from evenmatch.durations import SECOND
 from evenmatch.errors import AccessError
 from evenmatch.ledger.database import Database
 
 LASTS = 12 * 3600  # seconds
-SECRET = "session"  # name of the signing secret in the database
 ISSUER = "evenmatch session"
 KEY = "em_"  # begins every API key
 LARGEST = 3_900  # characters of a session's text: browsers drop cookies of more than 4,096 bytes
@@ -50,16 +48,14 @@ class Session:
 
 
 class Sessions:
-    """Creates, verifies and ends sessions. Thread-safe; processes share the signing secret through the database.
+    """Creates, verifies and ends sessions, which are signed with keys derived from the master secret. Thread-safe.
 
-    A session is a signed text that also ends when its API key, or the key that issued the player's token, expires or is
-    revoked. That of a token ends with the token, and when the secret that signed the token is not accepted any more.
-    Sessions that were ended early are recorded in the database.
+    A session also ends when its API key, or the key that issued the player's token, expires or is revoked. A session
+    begun with a token ends with the token. Sessions that ended early are recorded in the database.
     """
 
     def __init__(self, database: Database, clock: Callable[[], int], keys: Keys, tokens: Tokens) -> None:
         self._database, self._clock, self._keys, self._tokens = database, clock, keys, tokens
-        self._secret: bytes | None = None
 
     def begin(self, text: str) -> str:
         """Create a session with a key or a player's token, and return its cookie text.
@@ -78,10 +74,9 @@ class Sessions:
                 "sub": caller.issuer,
                 "exp": min(ends, caller.expires_at // SECOND),
                 "player": caller.player,
-                "signer": caller.signer,
                 "ladders": None if caller.ladders is None else sorted(caller.ladders),
             }
-        cookie = jwt.encode(claims, self._signing(), algorithm="HS256")
+        cookie = encode_signed(claims, self._signing_keys())
         if len(cookie) > LARGEST:
             raise AccessError(
                 f"a session with this token has {len(cookie):,} characters, at most {LARGEST:,} fit into a cookie; "
@@ -91,46 +86,40 @@ class Sessions:
 
     def find(self, text: str) -> Session | None:
         """The session of a cookie text; None if it is forged, expired or ended, or its key or token has ended."""
-        signed = self._signed(text, self._signing())
+        signed = self._signed(text)
         if signed is None:
             return None
         claims, until = signed
         try:
-            caller = self._as_player(self._keys.caller(str(claims["sub"])), claims)
+            caller = _as_player(self._keys.caller(str(claims["sub"])), claims)
         except AccessError:
             return None
         session = str(claims["jti"])
         with self._database.read() as store:
             if account_sql.is_session_ended(store, session):
                 return None
-        proof = hmac.new(self._signing(), f"proof {session}".encode(), hashlib.sha256).hexdigest()
+        proof = hmac.new(self._signing_keys()[-1], f"proof {session}".encode(), hashlib.sha256).hexdigest()
         return Session(caller, proof, session, until)
 
     def is_invalid(self, text: str) -> bool:
-        """Whether memory tells, without a query, that a cookie text is forged or expired."""
-        return len(text) > LARGEST or (self._secret is not None and self._signed(text, self._secret) is None)
+        """Return whether a cookie text is forged or expired. Needs no query."""
+        return len(text) > LARGEST or self._signed(text) is None
 
     def ended(self, sessions: Iterable[str]) -> set[str]:
-        """Those of the sessions with these ids that were ended early, as the database says now."""
+        """Return the ids among these whose sessions were ended early, read from the database."""
         with self._database.read() as store:
             return account_sql.read_ended_among(store, sorted(sessions))
 
     def end(self, session: Session) -> None:
-        """End a session: its cookie text is not valid any more."""
+        """End a session: its cookie is no longer valid."""
         with self._database.write() as store:
             account_sql.delete_expired_sessions(store, self._clock())
             account_sql.put_ended_session(store, session.name, session.until)
 
-    def _signed(self, text: str, secret: bytes) -> tuple[Mapping[str, object], int] | None:
-        """The claims of a signed text, and its expiry in microseconds; None if it is forged or expired."""
+    def _signed(self, text: str) -> tuple[Mapping[str, object], int] | None:
+        """Return the claims of a signed text, and its expiry in microseconds; None if it is forged or expired."""
         try:
-            claims: Mapping[str, object] = jwt.decode(
-                text,
-                secret,
-                algorithms=["HS256"],
-                issuer=ISSUER,
-                options={"require": ["exp", "sub", "jti", "iss"], "verify_exp": False},
-            )
+            claims = decode_signed(text, ISSUER, ["exp", "sub", "jti", "iss"], self._signing_keys())
         except jwt.PyJWTError:
             return None
         expires = claims["exp"]
@@ -138,28 +127,17 @@ class Sessions:
             return None
         return claims, expires * SECOND
 
-    def _as_player(self, issuer: Caller, claims: Mapping[str, object]) -> Caller:
-        """The caller of a session: that of the key, or the player if a token began it. Raises AccessError."""
-        player, ladders, signer = claims.get("player"), claims.get("ladders"), claims.get("signer")
-        if player is None:
-            return issuer
-        if not isinstance(signer, str) or not self._tokens.accepts(signer):
-            raise AccessError("the secret that signed the token of this session was replaced; log in again")
-        limits = frozenset(map(str, ladders)) if isinstance(ladders, list) else None
-        key = f"{issuer.key}/{player}"
-        return Caller(f"player {player}", PLAYER_SCOPES, limits, str(player), key, signer=signer)
+    def _signing_keys(self) -> list[bytes]:
+        return self._database.master.sealer().signing_keys("session")
 
-    def _signing(self) -> bytes:
-        """The signing secret that all processes share, created on first use."""
-        if self._secret is None:
-            with self._database.read() as store:
-                stored = account_sql.read_shared_secrets(store, SECRET)
-            self._secret = stored[SECRET].value if SECRET in stored else None
-        if self._secret is None:
-            with self._database.write() as store:
-                account_sql.insert_missing_secret(store, SECRET, SharedSecret(secrets.token_bytes(32), self._clock()))
-                self._secret = account_sql.read_shared_secrets(store, SECRET)[SECRET].value
-        return self._secret
+
+def _as_player(issuer: Caller, claims: Mapping[str, object]) -> Caller:
+    """Return the caller of a session: that of the key, or the player if a token began it."""
+    player, ladders = claims.get("player"), claims.get("ladders")
+    if player is None:
+        return issuer
+    limits = frozenset(map(str, ladders)) if isinstance(ladders, list) else None
+    return Caller(f"player {player}", PLAYER_SCOPES, limits, str(player), f"{issuer.key}/{player}")
 
 
 class Credential(NamedTuple):
@@ -167,35 +145,30 @@ class Credential(NamedTuple):
 
     key         the id of the API key, or of the key that issued the token or began the session
     expires_at  of the token or session, in microseconds since the epoch; None: the key's expiry alone counts
-    signer      of a player: the digest of the secret that signed the token
     session     the id of a web session
     """
 
     key: str
     expires_at: int | None = None
-    signer: str | None = None
     session: str | None = None
 
 
 class CredentialChecks:
     """Checks of many credentials at once."""
 
-    def __init__(self, keys: Keys, tokens: Tokens, sessions: Sessions, clock: Callable[[], int]) -> None:
-        self._keys, self._tokens, self._sessions, self._clock = keys, tokens, sessions, clock
+    def __init__(self, keys: Keys, sessions: Sessions, clock: Callable[[], int]) -> None:
+        self._keys, self._sessions, self._clock = keys, sessions, clock
 
     def ended(self, credentials: Collection[Credential]) -> set[Credential]:
-        """Those that were revoked or ended, or have expired, as the database says now. Raises StoreError."""
+        """Return the credentials that were revoked or ended, or have expired. Reads the database. Raises StoreError."""
         keys = self._keys.ended({credential.key for credential in credentials})
         sessions = {credential.session for credential in credentials if credential.session is not None}
         ended_sessions = self._sessions.ended(sessions) if sessions else set()
-        signers = {credential.signer for credential in credentials if credential.signer is not None}
-        ended_signers = signers - self._tokens.signers() if signers else set()
         now = self._clock()
         return {
             credential
             for credential in credentials
             if credential.key in keys
             or credential.session in ended_sessions
-            or credential.signer in ended_signers
             or (credential.expires_at is not None and credential.expires_at <= now)
         }

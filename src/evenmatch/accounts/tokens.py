@@ -2,36 +2,29 @@
 
 from __future__ import annotations
 
-import hashlib
-import secrets
-from collections.abc import Callable, Iterable, Mapping, Set
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 
 import jwt
 
-from evenmatch.accounts import account_sql
-from evenmatch.accounts.access import OPERATOR, Caller
-from evenmatch.accounts.account_sql import SharedSecret
-from evenmatch.accounts.audit_trail import note
-from evenmatch.accounts.keys import REMEMBERED, Keys
+from evenmatch.accounts.access import Caller
+from evenmatch.accounts.keys import Keys
 from evenmatch.durations import SECOND
 from evenmatch.errors import AccessError, ForbiddenError, UsageError
 from evenmatch.ledger.database import Database
-from evenmatch.ledger.store import Store
 from evenmatch.ledger.text import check_text
 from evenmatch.times import iso_time
 
 ISSUER = "evenmatch"
 LASTS, LONGEST = 3600, 86_400  # lifetime in seconds: default, maximum
 PLAYER_SCOPES = frozenset({"queue", "read"})
-LATE = 60  # seconds by which the clocks of two processes may differ
-DIGEST = 16  # letters of a secret's digest
+CLOCK_SKEW = 60  # seconds by which the clocks of two processes may differ
 LARGEST = 6_000  # characters, so that the token fits into the request headers
 OTHER = "its claims are not those of a player token"
 ACCEPTED = "send a token exactly as it was issued to the game's backend"
-PRESENT, FORMER = "token", "token-former"
 REFUSED: tuple[tuple[type[jwt.PyJWTError], str], ...] = (  # the first match applies
-    (jwt.InvalidSignatureError, "its signature is wrong: it was forged or changed, or its secret was replaced"),
+    (jwt.InvalidSignatureError, "its signature is wrong: it was forged or changed, or the master secret was replaced"),
     (jwt.InvalidAlgorithmError, "its signature algorithm is not HS256"),
     (jwt.InvalidIssuerError, "its issuer is not evenmatch"),
     (jwt.MissingRequiredClaimError, "it lacks one of the claims exp, iat, sub and iss"),
@@ -49,30 +42,14 @@ class Token:
     text: str = field(repr=False)
 
 
-@dataclass(frozen=True)
-class _Secrets:
-    """The present and the former signing secret, as read from the database at `read_at`."""
-
-    present: bytes = field(repr=False)
-    former: bytes | None = field(repr=False)
-    read_at: int
-
-    @property
-    def by_digest(self) -> dict[str, bytes]:
-        """The accepted secrets by their digests, the present one first."""
-        accepted = (self.present,) if self.former is None else (self.present, self.former)
-        return {hashlib.sha256(secret).hexdigest()[:DIGEST]: secret for secret in accepted}
-
-
 class Tokens:
-    """Issues and verifies player tokens. Thread-safe; processes share the signing secret through the database.
+    """Issues and verifies player tokens, which are signed with keys derived from the master secret. Thread-safe.
 
-    Each method raises SecretError if the secret cannot be sealed or opened.
+    Each method raises SecretError without a master secret.
     """
 
     def __init__(self, database: Database, clock: Callable[[], int], keys: Keys) -> None:
         self._database, self._clock, self._keys = database, clock, keys
-        self._last_read: _Secrets | None = None
 
     def issue(self, by: Caller, player: str, ladders: Iterable[str] | None = None, lasts: int | None = None) -> Token:
         """Issue a token to queue and read as this player, who need not exist yet.
@@ -93,16 +70,10 @@ class Tokens:
             limits = frozenset(ladders)
             self._check_ladders(by, limits)
         issued = self._clock() // SECOND
-        claims: dict[str, object] = {
-            "iss": ISSUER,
-            "sub": player,
-            "iat": issued,
-            "exp": issued + seconds,
-            "key": by.key,
-        }
+        claims = {"iss": ISSUER, "sub": player, "iat": issued, "exp": issued + seconds, "key": by.key}
         if limits is not None:
             claims["ladders"] = sorted(limits)
-        text = jwt.encode(claims, self._secrets().present, algorithm="HS256")
+        text = encode_signed(claims, self._signing_keys())
         if len(text) > LARGEST:
             raise UsageError(
                 f"the token has {len(text):,} characters, at most {LARGEST:,} are allowed: name fewer ladders"
@@ -118,63 +89,28 @@ class Tokens:
             for ladder in sorted(ladders):
                 store.head(ladder)  # raises UnknownNameError
 
-    # verification, with each request
-
     def verify(self, text: str) -> Caller:
-        """The caller of a token.
+        """Return the caller of a token.
 
         Raises AccessError if it is forged or expired, or the key that issued it was revoked or has expired.
         """
-        cached = self._cached()
-        caller = None if cached is None else self._caller(text, cached)
-        if caller is None:  # another process may have rotated the secret since
-            caller = self._caller(text, self._load())
-        if caller is None:
-            raise _refused(REFUSED[0][1])
-        self._keys.check_good(caller.issuer)
+        caller = self._caller(text)
+        self._keys.caller(caller.issuer)
         return caller
 
     def recall(self, text: str) -> Caller | None:
-        """Like `verify`, from the cache alone; None if the database must be read."""
-        cached = self._cached()
-        caller = None if cached is None else self._caller(text, cached)
-        if caller is None or not self._keys.is_remembered(caller.issuer):
-            return None
-        self._keys.check_good(caller.issuer)
-        return caller
+        """Like `verify`, from memory alone; None if the database must be read."""
+        caller = self._caller(text)
+        return caller if self._keys.is_remembered(caller.issuer) and self._keys.caller(caller.issuer) else None
 
-    def verify_known(self, text: str) -> Caller | None:
-        """Like `verify`, but None for a wrong signature, and the secrets are read at most every two seconds."""
-        caller = self._caller(text, self._secrets())
-        if caller is not None:
-            self._keys.check_good(caller.issuer)
-        return caller
-
-    def accepts(self, signer: str) -> bool:
-        """Whether tokens are accepted that the secret with this digest signed."""
-        cached = self._cached()
-        return (cached is not None and signer in cached.by_digest) or signer in self.signers()
-
-    def signers(self) -> Set[str]:
-        """The digests of the present and the former secret, as the database says now."""
-        return self._load().by_digest.keys()
-
-    def _caller(self, text: str, known: _Secrets) -> Caller | None:
-        """The caller of a token; None if neither secret signed it. Raises AccessError."""
+    def _caller(self, text: str) -> Caller:
+        """Return the player of a token with a valid signature. Raises AccessError."""
         if len(text) > LARGEST or not text.isascii():
             raise _refused(REFUSED[-1][1])
-        for digest, secret in known.by_digest.items():
-            try:
-                return self._player(_decode(text, secret), digest)
-            except jwt.InvalidSignatureError:
-                continue
-            except (jwt.PyJWTError, RecursionError) as error:
-                reason = next((reason for kind, reason in REFUSED if isinstance(error, kind)), OTHER)
-                raise _refused(reason) from None
-        return None
-
-    def _player(self, claims: Mapping[str, object], signer: str) -> Caller:
-        """The player of a token with a valid signature. Raises AccessError."""
+        try:
+            claims = decode_signed(text, ISSUER, ["exp", "iat", "sub", "iss"], self._signing_keys())
+        except (jwt.PyJWTError, RecursionError) as error:
+            raise _refused(next((reason for kind, reason in REFUSED if isinstance(error, kind)), OTHER)) from None
         listed = claims.get("ladders")
         match claims:
             case {"sub": str(player), "key": str(key), "iat": int(issued), "exp": int(ends)}:
@@ -186,77 +122,30 @@ class Tokens:
         now = self._clock()
         if ends * SECOND <= now:
             raise _refused(f"it expired at {iso_time(ends * SECOND)}")
-        if issued * SECOND > now + LATE * SECOND:
+        if issued * SECOND > now + CLOCK_SKEW * SECOND:
             raise _refused(f"its issue time is in the future, {iso_time(issued * SECOND)}")
         ladders = None if listed is None else frozenset(map(str, listed))
-        return Caller(f"player {player}", PLAYER_SCOPES, ladders, player, f"{key}/{player}", ends * SECOND, signer)
+        return Caller(f"player {player}", PLAYER_SCOPES, ladders, player, f"{key}/{player}", ends * SECOND)
 
-    # the secret
-
-    def rotate(self, *, by: Caller = OPERATOR, request: str | None = None) -> None:
-        """Replace the signing secret; tokens signed with the former one stay valid until they expire.
-
-        Two rotations invalidate all tokens.
-        """
-        by.check("admin")
-        now = self._clock()
-        with self._database.write() as store:
-            _create_secret(store, now)
-            account_sql.lock_shared_secret(store, PRESENT)  # one rotation at a time
-            former = account_sql.read_shared_secrets(store, PRESENT)[PRESENT].value
-            replaced = {PRESENT: SharedSecret(secrets.token_bytes(32), now), FORMER: SharedSecret(former, now)}
-            account_sql.put_shared_secrets(store, replaced)
-            note(store, by, "token.secret.rotated", now=now, request=request)
-        self._last_read = None
-
-    def _cached(self) -> _Secrets | None:
-        last = self._last_read
-        return last if last is not None and 0 <= self._clock() - last.read_at < REMEMBERED else None
-
-    def _secrets(self) -> _Secrets:
-        cached = self._cached()
-        return self._load() if cached is None else cached
-
-    def _load(self) -> _Secrets:
-        read_at = self._clock()
-        stored = self._read()
-        if PRESENT not in stored:
-            with self._database.write() as store:
-                _create_secret(store, read_at)
-            stored = self._read()
-        former, retired_at = stored.get(FORMER, (None, 0))
-        if (
-            read_at >= retired_at + (LONGEST + LATE) * SECOND
-        ):  # LATE: another process may have signed with it a bit longer
-            former = None
-        self._last_read = loaded = _Secrets(stored[PRESENT].value, former, read_at)
-        return loaded
-
-    def _read(self) -> dict[str, SharedSecret]:
-        with self._database.read() as store:
-            return account_sql.read_shared_secrets(store, PRESENT, FORMER)
+    def _signing_keys(self) -> list[bytes]:
+        return self._database.master.sealer().signing_keys("player token")
 
 
-def _create_secret(store: Store, now: int) -> None:
-    """Create the present secret if there is none; an existing one stays."""
-    account_sql.insert_missing_secret(store, PRESENT, SharedSecret(secrets.token_bytes(32), now))
+def encode_signed(claims: Mapping[str, object], keys: list[bytes]) -> str:
+    """Return a JSON Web Token signed with the first key."""
+    return jwt.encode(dict(claims), keys[0], algorithm="HS256")
 
 
-def _decode(text: str, secret: bytes) -> dict[str, object]:
-    """The claims, checked except for their times, which the caller compares with its own clock."""
-    claims: dict[str, object] = jwt.decode(
-        text,
-        secret,
-        algorithms=["HS256"],
-        issuer=ISSUER,
-        options={
-            "require": ["exp", "iat", "sub", "iss"],
-            "verify_exp": False,
-            "verify_iat": False,
-            "verify_nbf": False,
-        },
-    )
-    return claims
+def decode_signed(text: str, issuer: str, required: list[str], keys: list[bytes]) -> Mapping[str, object]:
+    """Return the claims of a JSON Web Token that one of the keys signed. Raises PyJWTError.
+
+    The caller compares the times among the claims with its own clock.
+    """
+    checks: jwt.types.Options = {"require": required, "verify_exp": False, "verify_iat": False, "verify_nbf": False}
+    for key in keys[:-1]:
+        with suppress(jwt.InvalidSignatureError):
+            return jwt.decode(text, key, algorithms=["HS256"], issuer=issuer, options=checks)
+    return jwt.decode(text, keys[-1], algorithms=["HS256"], issuer=issuer, options=checks)
 
 
 def _refused(reason: str) -> AccessError:

@@ -33,10 +33,8 @@ def command(
     and every ladder is verified. If the command is interrupted, run it again: it continues where it stopped. Until the
     copy is complete, no other command opens the target.
 
-    [bold]Examples[/bold]
-
+    Examples:
     evenmatch copy --from old.db --to postgresql://league@db.example/league
-
     evenmatch copy --from postgresql://league@db.example/league --to new.db
     """
     from evenmatch.operations.copy import copy_database

@@ -1,9 +1,6 @@
-"""evenmatch secret: the master secret, with which a database is sealed that signs for keys, tokens and webhooks."""
+"""evenmatch secret: the master secret that encrypts the secrets in a database."""
 
 from __future__ import annotations
-
-from pathlib import Path
-from typing import Annotated
 
 import typer
 
@@ -11,19 +8,18 @@ from evenmatch.cli.shared import options
 from evenmatch.cli.shared.database_options import DATABASE, Db, Yes, ask, counted, opened, shown_database
 from evenmatch.cli.shared.output import note, print_json, printable
 
-app = typer.Typer(help="The master secret, with which secrets in a database are sealed.", no_args_is_help=True)
+app = typer.Typer(help="The master secret, which encrypts the secrets in a database.", no_args_is_help=True)
 
 
 @app.command()
 def new() -> None:
     """Print a new master secret.
 
-    It seals what a database contains that could sign: keys, tokens, sessions and webhooks. So a copy of the database
-    opens nothing. Give it to all processes as EVENMATCH_SECRET, or as a file that EVENMATCH_SECRET_FILE names, and keep
-    a copy apart from backups. An SQLite database gets one by itself, in a file beside it, unless one is set.
+    It encrypts the signing keys and webhook secrets in a database, and signs tokens and sessions, so a copy of the
+    database is worth nothing to a thief. Give it to all processes as EVENMATCH_SECRET, or in a file named by
+    EVENMATCH_SECRET_FILE, and keep a copy apart from backups. An SQLite database creates one in a file beside it.
 
-    [bold]Example[/bold]
-
+    Examples:
     evenmatch secret new > /etc/evenmatch/secret
     """
     from evenmatch.operations.master_secret import new_secret
@@ -32,47 +28,41 @@ def new() -> None:
 
 
 @app.command()
-def rotate(
-    file: Annotated[Path, typer.Argument(metavar="FILE", help="A file with the new master secret.")],
-    db: Db = DATABASE,
-    json: options.Json = False,
-) -> None:
-    """Seal everything in a database with another master secret, in one transaction.
+def rotate(db: Db = DATABASE, json: options.Json = False) -> None:
+    """Encrypt everything again with the newest key of the master secret.
 
-    The present one is that of the environment, or of the file beside an SQLite database, which is replaced. Keys,
-    tokens, sessions and webhooks stay valid. Stop the processes of the service first, and start them with the new one.
+    First put a new key above the old one in the secret and restart all processes: the first key encrypts, all keys
+    decrypt. Then run this command, and remove the old key a day later, when the last token signed with it has expired.
 
-    [bold]Example[/bold]
-
-    evenmatch secret rotate /etc/evenmatch/secret-2027
+    Examples:
+    evenmatch secret rotate
     """
     from evenmatch.operations import master_secret
 
     with opened(db) as service:
         shown = shown_database(service)
-        place = master_secret.rotate(service.database, file, service.clock)
+        master_secret.rotate(service.database, service.clock)
     if json:
-        print_json({"database": shown, "file": None if place is None else str(place)})
+        print_json({"database": shown})
         return
-    print(printable(f"{shown}: sealed with the master secret of {file}"))
-    note("start all processes with it" if place is None else f"it is in {place} now, where processes find it")
+    print(printable(f"{shown}: everything is encrypted with the first key of the master secret"))
+    note("remove the old key a day from now, when the last token signed with it has expired")
 
 
 @app.command()
 def reset(db: Db = DATABASE, yes: Yes = False, json: options.Json = False) -> None:
-    """Replace everything that is sealed, because the master secret is lost, or others have seen what it sealed.
+    """Replace all secrets in a database, because the master secret is lost or was stolen.
 
-    Set another master secret first; an SQLite database gets one in a new file. All players' tokens and sessions end,
-    existing keys cannot sign requests any more, and webhooks get new secrets, which are printed. Keys that are sent as
-    they are stay valid. Stop the processes of the service first.
+    Set a new master secret first; an SQLite database creates one. Players' tokens and sessions end, existing keys can
+    no longer sign requests, and webhooks get new secrets, which are printed. Bearer keys stay valid. Stop the processes
+    of the service first.
 
-    [bold]Example[/bold]
-
+    Examples:
     evenmatch secret reset
     """
     from evenmatch.operations import master_secret
 
-    ask("Replace the secrets of tokens, sessions and webhooks, and let no existing key sign any more?", yes)
+    ask("End all tokens and sessions, replace webhook secrets, and stop existing keys from signing?", yes)
     with opened(db) as service:
         shown = shown_database(service)
         replaced = master_secret.reset(service.database, service.clock)
@@ -81,6 +71,6 @@ def reset(db: Db = DATABASE, yes: Yes = False, json: options.Json = False) -> No
         return
     for hook in replaced:
         print(printable(f"webhook {hook.webhook} ({hook.url}): {hook.secret}"))
-    note(f"{shown}: tokens and sessions have ended, keys that sign must be replaced")
+    note(f"{shown}: tokens and sessions have ended; replace the keys that sign")
     if replaced:
-        note(f"give {counted(len(replaced), 'webhook')} the secret that is shown; it cannot be shown again")
+        note(f"give {counted(len(replaced), 'receiver')} the secret shown above; it cannot be shown again")

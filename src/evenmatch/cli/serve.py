@@ -54,14 +54,10 @@ def command(
     given by an environment variable, for example EVENMATCH_PORT=8080; options take precedence. A second Ctrl-C ends at
     once.
 
-    [bold]Examples[/bold]
-
+    Examples:
     evenmatch serve
-
     evenmatch serve --db postgresql://league@db.example/league --host 0.0.0.0 --port 80 --workers 4
-
     evenmatch serve --db postgresql://league@standby.example/league --follower
-
     evenmatch serve --port 0 --open-reads --log-format text
     """
     given = {

@@ -272,7 +272,7 @@ async def _looked_up(site: Site, scope: Scope, text: str) -> Caller | None:
     try:
         site.wrong_key_limit.check(client_of(scope))
     except RateLimitError:  # no query for each further wrong key, but good keys of that address are let in
-        caller = await site.identify(site.keys.authenticate_known if is_key else site.tokens.verify_known, credentials)
+        caller = await site.identify(site.keys.authenticate_known if is_key else site.tokens.verify, credentials)
         if caller is None:
             raise
         return caller

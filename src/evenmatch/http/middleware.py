@@ -24,7 +24,7 @@ from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from evenmatch.accounts.access import ANYONE, Caller
-from evenmatch.accounts.idempotent_requests import LEASE, Answer, Attempt, IdempotentRequest
+from evenmatch.accounts.idempotent_requests import LEASE, Answer, Attempt
 from evenmatch.durations import SECOND
 from evenmatch.errors import EvenmatchError, FollowerError, ForbiddenError, StoreError, UsageError
 from evenmatch.http import fast_json, report_recording
@@ -41,7 +41,7 @@ from evenmatch.http.request_context import BodyRefusedError, RequestContext, con
 from evenmatch.http.responses import PRIVATE, encoded, holds, send_at_once
 from evenmatch.http.routes.players import PLAYER, get_player
 from evenmatch.http.routes.tickets import LONGEST_WAIT, done, permitted, player_of, ticket
-from evenmatch.http.site import ALL, Site
+from evenmatch.http.site import Site
 from evenmatch.http.views import CachedResponse
 from evenmatch.queues.requests import Accept, QueueRequest
 
@@ -164,9 +164,8 @@ class Idempotency:
         caller = await authenticated(self._site, scope, read_before(content))
         if caller is ANYONE:
             return None
-        context = context_of(scope)
-        request = IdempotentRequest(caller, key, _digest(scope, content), context.id)
-        return await self._site.begun_requests.one(ALL, request)
+        request = caller, key, _digest(scope, content), context_of(scope).id
+        return await self._site.work(self._site.idempotent_requests.begin, *request)
 
     async def _carry_out(self, attempt: Attempt, scope: Scope, body: Receive, send: Send) -> None:
         """Carry out a request, store its answer, then send it."""
@@ -193,7 +192,7 @@ class Idempotency:
                 await self._site.work(self._site.idempotent_requests.release, attempt)
             else:
                 kept = None if answer.status >= REFUSED else answer
-                await self._site.ended_requests.one(ALL, (attempt, kept))
+                await self._site.work(self._site.idempotent_requests.end, attempt, kept)
         except StoreError as error:
             log.error("database", request=attempt.request, error=str(error))
 

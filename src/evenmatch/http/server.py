@@ -215,7 +215,6 @@ def workers(site: Site) -> list[Worker]:
     writing = [
         ("hearing", site.queue_service.hear),
         ("heartbeats", site.queue_service.heartbeats.run),
-        ("requests", site.idempotent_requests.run),
     ]
     return [
         *(() if follows else writing),  # a standby has no notifications

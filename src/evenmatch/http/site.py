@@ -14,7 +14,7 @@ from starlette.requests import Request
 
 from evenmatch.accounts.access import Caller
 from evenmatch.accounts.audit_trail import Audit
-from evenmatch.accounts.idempotent_requests import Answer, Attempt, EndedRequest, IdempotentRequest, IdempotentRequests
+from evenmatch.accounts.idempotent_requests import IdempotentRequests
 from evenmatch.accounts.keys import Keys
 from evenmatch.accounts.sessions import CredentialChecks, Sessions
 from evenmatch.accounts.signing import SeenSignatures, SignedRequest
@@ -108,7 +108,7 @@ class Site:
         self.idempotent_requests = IdempotentRequests(self.service.database, self.service.clock)
         self.readiness = Readiness(self.service)
         self.daily_check = DailyCheck(self.service.database, self.queue_service.leases)
-        checks = CredentialChecks(self.keys, self.tokens, self.sessions, self.service.clock)
+        checks = CredentialChecks(self.keys, self.sessions, self.service.clock)
         self.waiting = WaitingRequests(partial(self.identify, checks.ended), self.stopping)
         self.live_statuses: SharedComputation[MatchStatus] = SharedComputation(self.work, anonymous_client.get)
         self.live_answers: SharedComputation[bytes] = SharedComputation(self.work, anonymous_client.get)
@@ -126,12 +126,6 @@ class Site:
         )
         self.signed_requests: GroupCommit[SignedRequest, None] = GroupCommit(
             self._accept, start, _log_bug, within=REPORT_LIMIT
-        )
-        self.begun_requests: GroupCommit[IdempotentRequest, Answer | Attempt] = GroupCommit(
-            self._begin, start, _log_bug, within=REPORT_LIMIT
-        )
-        self.ended_requests: GroupCommit[EndedRequest, None] = GroupCommit(
-            self._end, start, _log_bug, within=REPORT_LIMIT
         )
         self.key_limit = self._limit("key", options.rate, options.burst, "EVENMATCH_RATE and EVENMATCH_BURST")
         of_players = "EVENMATCH_PLAYER_RATE and EVENMATCH_PLAYER_BURST"
@@ -299,12 +293,6 @@ class Site:
 
     def _accept(self, _: str, requests: Sequence[SignedRequest]) -> Sequence[AccessError | None]:
         return self.seen_signatures.accept(requests)
-
-    def _begin(self, _: str, requests: Sequence[IdempotentRequest]) -> Sequence[Answer | Attempt | EvenmatchError]:
-        return self.idempotent_requests.begin(requests)
-
-    def _end(self, _: str, ended: Sequence[EndedRequest]) -> Sequence[None]:
-        return self.idempotent_requests.end(ended)
 
 
 def _log_bug(error: BaseException) -> None:

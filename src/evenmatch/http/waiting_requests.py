@@ -175,7 +175,7 @@ class WaitingRequests:
 
 def credential_of(caller: Caller) -> Credential | None:
     """The credential of a request of the API; None: reads are open to all."""
-    return None if caller is ANYONE else Credential(caller.issuer, caller.expires_at, caller.signer)
+    return None if caller is ANYONE else Credential(caller.issuer, caller.expires_at)
 
 
 async def _hang_up(receive: Receive, waiter: Waiter) -> None:

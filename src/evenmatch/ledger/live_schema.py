@@ -15,7 +15,7 @@ OPEN = "state = 'open'"  # few rows compared with finished ones
 PENDING = "next_at IS NOT NULL"
 DEAD = "next_at IS NULL AND delivered_at IS NULL"
 
-# Sealed columns contain values that sealing.Sealer has encrypted; this is the check value of their master secret.
+# Sealed columns contain values that secrets.Sealer has encrypted; this is the check value of the master secret.
 secret_check = table("secret_check", key("name", TEXT), column("value", BYTES))
 # verifier: the SHA-256 of the SHA-256 of the key's text; signing_key: that SHA-256, sealed; null: the key cannot sign.
 # ladders: null means all ladders, including future ones.
@@ -33,21 +33,18 @@ api_key = table(
 )
 # Page sessions ended before they expired; until: when they would have expired.
 ended_session = table("ended_session", key("session", TEXT), column("until"))
-# Secrets shared by all processes, sealed, for instance the key that signs players' tokens.
-secret = table("secret", key("name", TEXT), column("value", BYTES), column("created_at"))
 # Signatures of writes that were accepted. until: when their timestamp is too old, in seconds since the epoch.
 seen_signature = table("seen_signature", key("until"), key("digest", BYTES), clustered=True)
-# Requests with an Idempotency-Key and their answers. digest: the SHA-256 of that key; content: that of the request.
-# held_until: end of the lease of the process that runs it; status and answer (sealed): null while it runs.
+# Requests with an Idempotency-Key. digest: SHA-256 of that key, hexadecimal; content: SHA-256 of the request.
+# held_until: end of the lease of the process that runs it; answer: sealed, null while it runs.
 idempotent_request = table(
     "idempotent_request",
     key("caller", TEXT),
-    key("digest", BYTES),
+    key("digest", TEXT),
     column("content", BYTES),
     column("request", TEXT),
     column("begun_at"),
     column("held_until"),
-    column("status", empty=True),
     column("answer", BYTES, empty=True),
     sa.Index("ix_idempotent_request_begun_at", "begun_at"),
 )

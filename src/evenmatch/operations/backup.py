@@ -16,16 +16,16 @@ from typing import NamedTuple
 from evenmatch.corrections.ladder_heads import LadderHead, cut_of, positions_of, present_head
 from evenmatch.corrections.verification import Verification
 from evenmatch.errors import EvenmatchError, SecretError, StoreError, UnknownNameError, UsageError
-from evenmatch.ledger import event_rows, secret_checks, sqlite_copy
+from evenmatch.ledger import event_rows, secret_rows, sqlite_copy
 from evenmatch.ledger.database import VERSION, Database
 from evenmatch.ledger.database_check import check_database
 from evenmatch.ledger.database_url import parse_url
-from evenmatch.ledger.secrets import SUFFIX, MasterSecret, read_secret
+from evenmatch.ledger.secrets import FILE_VARIABLE, SUFFIX, MasterSecret, Sealer, write_text
 from evenmatch.ledger.store import Store
 from evenmatch.operations.master_secret import is_current, secret_place
 from evenmatch.operations.service import Service
 from evenmatch.times import iso_time
-from evenmatch.whole_file import whole_file
+from evenmatch.whole_file import flush, whole_file
 
 
 class Backup(NamedTuple):
@@ -72,19 +72,10 @@ def backup(database: Database, path: Path, *, replace: bool = False, with_secret
         finally:
             for suffix in ("-journal", "-wal", "-shm"):
                 Path(f"{draft}{suffix}").unlink(missing_ok=True)
-    _flush_name(path.parent)
+    flush(path.parent)
     if secret is not None:
-        database.master.copy_to(secret)
+        write_text(secret, database.master.text() or "")
     return Backup(path.stat().st_size, contents.damage, secret)
-
-
-def _flush_name(folder: Path) -> None:
-    """Flush a folder to the disk, so that a new name in it is kept after a loss of power."""
-    handle = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)
 
 
 def _check(database: Database, path: Path, replace: bool) -> None:
@@ -104,9 +95,9 @@ def _check(database: Database, path: Path, replace: bool) -> None:
 
 
 def _used_files(database: Database) -> list[Path]:
-    """The files that SQLite keeps beside a database, and those of its master secret, whether they exist or not."""
-    file = Path(database.url.database or "").resolve()
-    return [*(Path(f"{file}{suffix}") for suffix in ("-journal", "-wal", "-shm")), *database.master.files]
+    """Return the files beside an SQLite database, and that of its master secret, whether they exist or not."""
+    file, named = Path(database.url.database or "").resolve(), os.environ.get(FILE_VARIABLE)
+    return [Path(f"{file}{suffix}") for suffix in COMPANIONS] + ([] if named is None else [Path(named)])
 
 
 def _is_same(path: Path, used: Path) -> bool:
@@ -228,40 +219,38 @@ def _damage(file: Path, restored: Path) -> list[str]:
         database.close()
 
 
-def _check_secret(file: Path, stored: bytes | None, live: str | None) -> tuple[list[str], list[str]]:
-    """Problems and notes: whether the master secret at hand opens what is sealed in the backup.
+def _check_secret(file: Path, check: bytes | None, live: str | None) -> tuple[list[str], list[str]]:
+    """Return problems and notes: whether the master secret at hand opens what is sealed in the backup.
 
     The secret in the file beside the backup counts, since a restored copy serves with it; without that file, the secret
     of the live database or that in the environment.
-    stored  the check value in the backup; None: nothing is sealed
+    check  the check value in the backup; None: nothing is sealed
     """
-    beside = MasterSecret(parse_url(str(file)), str(file))
-    master = beside if live is None else MasterSecret(parse_url(live), str(file))
-    has_copy = beside.file is not None and beside.file.exists()
-    place = str(beside.file) if has_copy else str(master.place)
-    if stored is None:
+    if check is None:
         return [], []
-    if not has_copy and place == str(beside.file):
-        return [], [f"its master secret was not checked; expected --live, a variable with it, or {place}"]
+    beside = Path(f"{file.resolve()}{SUFFIX}")
+    master = MasterSecret(parse_url(str(file) if live is None else live), str(file))
     try:
-        sealer = read_secret(Path(place)) if has_copy else master.sealer()
+        if not beside.exists() and live is None and master.text() is None:
+            return [], [f"its master secret was not checked; expected --live, a variable with it, or {beside}"]
+        sealer = Sealer.read(beside) if beside.exists() else master.sealer()
     except SecretError as error:
         return [str(error)], []
-    if not sealer.is_checked_by(stored):
-        return [f"{file}: is sealed with another master secret than that of {place}; expected the one of then"], []
+    if not secret_rows.fits(sealer, check):
+        return [f"{file} has another master secret than {sealer.origin}; expected the one of that time"], []
     note = (
-        f"the backup has no copy of its master secret: if {place} is lost too, a restored database does not serve; "
-        "evenmatch backup --with-secret copies it"
+        f"the backup has no copy of its master secret: if {sealer.origin} is lost too, a restored database does not "
+        "serve; evenmatch backup --with-secret copies it"
     )
-    return [], [note] if place == str(master.file) and not has_copy else []
+    return [], [note] if sealer.origin == str(master.file) and not beside.exists() else []
 
 
 def _read_check(restored: Path) -> bytes | None:
-    """The value by which a restored database recognizes its master secret; None if nothing in it is sealed."""
+    """Return the value by which a restored database recognizes its master secret; None if nothing in it is sealed."""
     database = Database(parse_url(str(restored)))
     try:
         with database.read() as store:
-            return secret_checks.read(store)
+            return secret_rows.read_check(store)
     finally:
         database.close()
 

@@ -9,10 +9,11 @@ from pathlib import Path
 
 from evenmatch.corrections.verification import Verification, verify
 from evenmatch.errors import StoreError, UsageError
-from evenmatch.ledger import secret_checks
+from evenmatch.ledger import secret_rows
 from evenmatch.ledger.database import UNFINISHED, VERSION, Database
 from evenmatch.ledger.database_url import parse_url
 from evenmatch.ledger.schema import METADATA
+from evenmatch.ledger.secrets import write_text
 from evenmatch.ledger.table_copy import (
     TableDigest,
     analyze,
@@ -100,23 +101,21 @@ def _check_source(source: Database, typed: str) -> None:
 def _check_secret(source: Database, target: Database) -> bool:
     """Return whether the source has sealed values. Raises SecretError if the target would have another secret."""
     with source.read() as store:
-        stored = secret_checks.read(store)
-    if stored is None:
+        check = secret_rows.read_check(store)
+    if check is None:
         return False
-    place = target.master.place
-    is_missing = place is None or (place == str(target.master.file) and not Path(place).exists())
-    if is_missing and target.master.file is not None:
+    if target.master.text() is None and target.master.file is not None:
         source.master.sealer()  # raises SecretError: it will be copied
-    if not is_missing and not target.master.sealer().is_checked_by(stored):
+    elif not secret_rows.fits(target.master.sealer(), check):
         raise target.master.mismatch()
     return True
 
 
 def _copy_secret(source: Database, target: Database) -> None:
-    """Put the master secret beside an SQLite database, if it is beside the source."""
-    beside, place = target.master.file, source.master.place
-    if beside is not None and target.master.place == str(beside) and not beside.exists() and place is not None:
-        target.master.write(Path(place).read_text(encoding="utf-8").strip())
+    """Copy the master secret into the file beside an SQLite target, unless the target has it already."""
+    text = source.master.text()
+    if text is not None and target.master.text() is None and target.master.file is not None:
+        write_text(target.master.file, text)
 
 
 def _prepare(target: Database, *, restart: bool) -> None:

@@ -1,32 +1,24 @@
-"""The master secret of a database: check it, change it, and go on where it is lost."""
+"""The master secret of a database: check it, rotate it, and recover from its loss."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from pathlib import Path
 from typing import NamedTuple
 
 from evenmatch.accounts import account_sql, request_sql
 from evenmatch.accounts.access import OPERATOR
 from evenmatch.accounts.audit_trail import note
-from evenmatch.ledger import secret_checks
+from evenmatch.ledger import secret_rows
 from evenmatch.ledger.database import Database
-from evenmatch.ledger.secrets import new_secret, read_secret
+from evenmatch.ledger.secrets import new_secret
 from evenmatch.webhooks import webhook_sql
 from evenmatch.webhooks.subscriptions import new_webhook_secret
 
 __all__ = ["ReplacedSecret", "confirm", "is_current", "new_secret", "reset", "rotate", "secret_place"]
 
-RESEAL = (
-    account_sql.reseal_api_keys,
-    account_sql.reseal_shared_secrets,
-    webhook_sql.reseal_webhooks,
-    request_sql.reseal,
-)
-
 
 class ReplacedSecret(NamedTuple):
-    """A webhook that has another secret now."""
+    """A webhook and its new secret."""
 
     webhook: int
     url: str
@@ -38,54 +30,45 @@ def confirm(database: Database) -> None:
 
     A follower only compares: it must be able to open what the primary has sealed.
     """
-    if database.writes_at is not None:
-        if not is_current(database):
-            raise database.master.mismatch()
-        return
-    with database.write() as store:
-        secret_checks.sealer(store)
+    if database.writes_at is None:
+        with database.write() as store:
+            secret_rows.sealer(store)
+    elif not is_current(database):
+        raise database.master.mismatch()
 
 
 def is_current(database: Database) -> bool:
-    """Whether the master secret of this process is that of the database. Raises SecretError if it is missing."""
+    """Return whether this process has the master secret of the database. Raises SecretError if it has none."""
     with database.read() as store:
-        stored = secret_checks.read(store)
-    return stored is None or database.master.sealer().is_checked_by(stored)
+        check = secret_rows.read_check(store)
+    return check is None or secret_rows.fits(database.master.sealer(), check)
 
 
-def rotate(database: Database, file: Path, clock: Callable[[], int]) -> Path | None:
-    """Seal everything with the master secret that a file contains, in one transaction.
+def secret_place(database: Database) -> str | None:
+    """Return the variable or file that should contain the master secret; None if nothing is sealed."""
+    with database.read() as store:
+        return None if secret_rows.read_check(store) is None else database.master.place
 
-    If the present one is in the file beside an SQLite database, that file is replaced, and its path returned; else
-    the processes must be given the new one. Raises SecretError.
-    """
-    new = read_secret(file)
+
+def rotate(database: Database, clock: Callable[[], int]) -> None:
+    """Seal everything with the first key of the master secret, in one transaction. Raises SecretError."""
     with database.write() as store:
-        secret_checks.hold(store)
-        old = secret_checks.sealer(store)
-        for reseal in RESEAL:
-            reseal(store, old, new)
-        secret_checks.replace(store, new)
+        secret_rows.lock(store)
+        secret_rows.reseal(store, secret_rows.sealer(store))
         note(store, OPERATOR, "secret.rotated", now=clock())
-    beside = database.master.file
-    if beside is None or database.master.place != str(beside):
-        return None
-    database.master.write(file.read_text(encoding="utf-8").strip())
-    return beside
 
 
 def reset(database: Database, clock: Callable[[], int]) -> list[ReplacedSecret]:
-    """Replace everything that is sealed, because the master secret is lost or what it sealed was seen by others.
+    """Replace everything that is sealed, because the master secret is lost or was seen by others.
 
-    Tokens and sessions end, existing keys cannot sign any more, and webhooks get new secrets, which are returned. Keys
-    that are sent as they are stay valid. Raises SecretError without a master secret to go on with.
+    Tokens and sessions end, existing keys can no longer sign, and webhooks get new secrets, which are returned. Bearer
+    keys stay valid. Raises SecretError without a new master secret.
     """
     replaced = []
     with database.write() as store:
-        secret_checks.hold(store)
-        secret_checks.replace(store, database.master.sealer_or_new())
+        secret_rows.lock(store)
+        secret_rows.write_check(store, database.master.sealer(create=True))
         account_sql.delete_signing_keys(store)
-        account_sql.delete_all_secrets(store)
         request_sql.delete_all(store)
         for hook in webhook_sql.read_all_webhooks(store):
             secret = new_webhook_secret()
@@ -93,9 +76,3 @@ def reset(database: Database, clock: Callable[[], int]) -> list[ReplacedSecret]:
             replaced.append(ReplacedSecret(hook.webhook, hook.url, secret))
         note(store, OPERATOR, "secret.reset", now=clock())
     return replaced
-
-
-def secret_place(database: Database) -> str | None:
-    """Where the master secret of a database is expected: a variable or a path; None if nothing is sealed."""
-    with database.read() as store:
-        return None if secret_checks.read(store) is None else database.master.place

@@ -489,7 +489,7 @@ class PageRequest:
         session = self.session
         if session is None:
             return None
-        return Credential(session.caller.issuer, session.until, session.caller.signer, session.name)
+        return Credential(session.caller.issuer, session.until, session.name)
 
     @cached_property
     def cookies(self) -> Cookies:

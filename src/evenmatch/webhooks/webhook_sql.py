@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from evenmatch.ledger import live_schema, secret_checks
+from evenmatch.ledger import live_schema, secret_rows
 from evenmatch.ledger.secrets import Sealer
 from evenmatch.ledger.store import Row, Store
 
@@ -53,7 +53,8 @@ def insert_webhook(store: Store, ladder: str | None, url: str, secret: bytes, ev
 
 def set_secret(store: Store, webhook: int, secret: bytes) -> None:
     """Replace the secret of a webhook. Raises SecretError."""
-    _write_secret(store, webhook, secret_checks.sealer(store), secret)
+    sealed = secret_rows.sealer(store).seal(secret, _TABLE, webhook)
+    store.run("UPDATE webhook SET secret = ? WHERE webhook = ?", sealed, webhook)
 
 
 def remove_webhook(store: Store, webhook: int, now: int) -> None:
@@ -61,16 +62,6 @@ def remove_webhook(store: Store, webhook: int, now: int) -> None:
     store.run("UPDATE webhook SET removed_at = ?, secret = ? WHERE webhook = ?", now, b"", webhook)
     store.run("DELETE FROM told WHERE webhook = ?", webhook)
     give_up_deliveries(store, webhook, 2**62, REMOVED)
-
-
-def reseal_webhooks(store: Store, old: Sealer, new: Sealer) -> None:
-    """Seal all secrets with another master secret."""
-    for webhook, sealed in store.all("SELECT webhook, secret FROM webhook WHERE removed_at IS NULL"):
-        _write_secret(store, webhook, new, old.open(bytes(sealed), _TABLE, webhook))
-
-
-def _write_secret(store: Store, webhook: int, sealer: Sealer, secret: bytes) -> None:
-    store.run("UPDATE webhook SET secret = ? WHERE webhook = ?", sealer.seal(secret, _TABLE, webhook), webhook)
 
 
 def _webhook(row: Row) -> Webhook:
