@@ -11,7 +11,7 @@ import json
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import chain, combinations, product
+from itertools import combinations, product
 
 import numpy as np
 
@@ -119,35 +119,32 @@ class LineCheck:
 
 
 LARGEST = np.iinfo(np.int64).max
-MOST = 20_000  # combinations of names tried for a match whose players have several
-FEW = 256  # after several searches were cut off: each halves how many the next one tries
+MOST_TRIED, FEWEST_TRIED = 4096, 64  # choices of names tried for a match; each search that is cut off halves the limit
 
 
 class NameCheck:
     """Collects, event by event, what is wrong with the names of a ladder's players.
 
+    The digest of a match covers the names under which it was reported, which may be former names of its players.
+
     merged       the present player of each merged one, as the ladder's corrections say; None: they are not known
-    corrections  all of the ladder's; an event that renames a player does not say to what
+    corrections  all of the ladder's; an event that renames a player does not contain the new name
     """
 
     def __init__(self, store: Store, merged: Mapping[int, int] | None, corrections: Sequence[Correction]) -> None:
         self._store, self._merged = store, merged
         self._renames = _players_by_position(corrections, PlayerRenamed)
-        self._renames_of = Counter(self._renames.values())  # by player
-        self._renames_left = self._renames_of.copy()  # by player: those that are still to come
+        self._renames_left = Counter(self._renames.values())  # by player
         self._erased = {*_players_by_position(corrections, PlayerErased).values()}
-        self._own: dict[int, str] = {}  # the names that players have now
-        self._known: dict[int, Identity] = {}
-        self._names: dict[int, list[str]] = {}  # by id: the names that lead to the player, the likeliest first
-        self._reported: set[int] = set()  # whose likeliest name is that of a match since they were last renamed
-        self._former: dict[int, set[str]] = {}  # by id: names of matches before the player was renamed
-        self._most = MOST
+        self._own: dict[int, str] = {}  # the present names
+        self._names: dict[int, list[str]] = {}  # by id: all names of the player, the likeliest first
+        self._most = MOST_TRIED
         self._unchecked: list[str] = []  # matches, by id and position
         self.damage: list[str] = []
 
     @property
     def unchecked(self) -> tuple[str, ...]:
-        """A sentence on the matches whose players have too many names to try, if there are any."""
+        """A sentence about the matches whose players have too many names to try, if there are any."""
         if not self._unchecked:
             return ()
         number = len(self._unchecked)
@@ -178,22 +175,9 @@ class NameCheck:
                 self._sort(player)
 
     def _sort(self, player: int) -> None:
-        """Put the name that a player has now first, or last while they are still to be renamed; former names go last.
-
-        All others keep their order.
-        """
-        own, former = self._own.get(player), self._former.get(player, ())
-        is_renamed = self._renames_left[player] > 0
-        self._names[player].sort(key=lambda name: ((name == own) == is_renamed, name in former))
-
-    def _likely(self, player: int) -> list[str]:
-        """The names without those that the player had before, and without the present one if it came later.
-
-        With fewer names than renames would add, the player was renamed back: the present name may be an early one, too.
-        """
-        own, former, names = self._own.get(player), self._former.get(player, ()), self._names[player]
-        is_later = self._renames_left[player] > 0 and len(names) > self._renames_of[player]
-        return [name for name in names if name not in former and not (is_later and name == own)] or names[:1]
+        """Put the present name of a player first, or last while the player is still to be renamed."""
+        is_early = self._renames_left[player] > 0
+        self._names[player].sort(key=lambda name: (name == self._own[player]) == is_early)
 
     def _findings(self, player: int, identity: Identity, names: Sequence[str]) -> Iterator[str]:
         name, folded, merged_into, erased_at = identity
@@ -243,10 +227,7 @@ class NameCheck:
 
     def _rename(self, player: int) -> None:
         self._renames_left[player] -= 1
-        if names := self._names.get(player):
-            if player in self._reported:
-                self._reported.remove(player)
-                self._former.setdefault(player, set()).add(names[0])
+        if self._names.get(player):
             self._sort(player)
 
     def _add_matches(self, matches: Sequence[Event]) -> None:
@@ -261,9 +242,7 @@ class NameCheck:
         given = digests(_packed(matches), likely, ends, [bool(event.rated) for event in matches])
         for index, (event, digest) in enumerate(zip(matches, given, strict=True)):
             players = listed[ends[index] : ends[index + 1]]
-            if digest == event.digest:
-                self._reported.update(players)
-            elif all(self._names[player] for player in players):
+            if digest != event.digest and all(self._names[player] for player in players):
                 self._try_others(event, players)
 
     def _try_others(self, event: Event, players: Sequence[int]) -> None:
@@ -271,24 +250,15 @@ class NameCheck:
         # A match with two names of one player was reported as rated, and is stored as unrated.
         reported = [True, False] if not event.rated and len(set(players)) < len(players) else [bool(event.rated)]
         tried = contents(_packed([event] * len(reported)), reported)
-        known, likely = [self._names[player] for player in players], [self._likely(player) for player in players]
-        subject = f"match {event.id!r} at position {event.position}"
-        present = [self._own[player] for player in players]
-        for number, chosen in enumerate(_combinations(known, likely, present)):
+        known, subject = [self._names[player] for player in players], f"match {event.id!r} at position {event.position}"
+        for number, chosen in enumerate(_choices(known)):
             if number == self._most:
-                # Before players were renamed, only those of their names are plausible that they did not get later.
-                if all(len(names) == 1 for names in likely) and self._former.keys().isdisjoint(players):
-                    self.damage.append(
-                        f"{subject} was reported with other names than its players seem to have had then"
-                    )
-                    return
                 self._unchecked.append(subject.removeprefix("match "))
-                self._most = max(self._most // 2, FEW)
+                self._most = max(self._most // 2, FEWEST_TRIED)
                 return
             if any(digest_of(content, chosen) == event.digest for content in tried):
                 for player, name in zip(players, chosen, strict=True):  # the same names are likely in the next match
                     self._names[player].sort(key=lambda other: other != name)
-                self._reported.update(players)
                 return
         self.damage.append(f"{subject} was reported with other names")
 
@@ -306,20 +276,10 @@ def _named(correction: Event) -> list[int]:
     return [player for player in (*named, *started) if 0 < player <= LARGEST]
 
 
-def _combinations(
-    known: Sequence[Sequence[str]], likely: Sequence[Sequence[str]], present: list[str]
-) -> Iterator[list[str]]:
-    """Every choice of one of the known names of each slot, some of them twice: the likeliest first."""
-    sizes = range(len(known) + 1)
-    together = ([names[min(rank, len(names) - 1)] for names in known] for rank in range(max(map(len, known))))
-    some = (_changed(known, sizes[:3]), _changed(likely, sizes[3:]), _changed(known, sizes[3:]))
-    return chain(together, [present], *some)
-
-
-def _changed(known: Sequence[Sequence[str]], sizes: Sequence[int]) -> Iterator[list[str]]:
-    """The choices of one of the names of each slot in which that many slots have another name than their first."""
+def _choices(known: Sequence[Sequence[str]]) -> Iterator[list[str]]:
+    """Yield every choice of one of the known names of each slot: those with most of the likeliest names first."""
     several = [slot for slot, names in enumerate(known) if len(names) > 1]
-    for size in sizes:
+    for size in range(len(several) + 1):
         for slots in combinations(several, size):
             for others in product(*(known[slot][1:] for slot in slots)):
                 names = [listed[0] for listed in known]

@@ -71,8 +71,9 @@ class Settings(Checked):
     names: str = choice(
         "warn",
         ("any", "warn", "refuse"),
-        "New names that look like another player's, mix scripts or have unseen characters: any, not looked for; warn, "
-        "operators see them; or refuse, in reports and joins too.",
+        "New names that look like another player's, mix scripts or have invisible characters: any accepts them, warn "
+        "lists them for operators, refuse rejects them. Without the extra lookalikes, only names that differ in case, "
+        "width or invisible characters look alike.",
     )
     archived: bool = flag(False, "The ladder is read-only: nothing can be added.", separate=True)
 

@@ -1,27 +1,31 @@
-"""The appearance of names: skeletons by Unicode TR 39, and properties by which a name passes as another one."""
+"""How names look: skeletons that are equal for names that look alike, and characters that disguise a name.
+
+With the package disarm (the extra `lookalikes`), look-alikes are those of Unicode TR 39. Without it, only case,
+compatibility variants such as full-width letters, and invisible characters are ignored.
+"""
 
 from __future__ import annotations
 
 import hashlib
 import re
 import unicodedata
-from collections.abc import Iterable
+from functools import cache, lru_cache
+from importlib import import_module
+from importlib.util import find_spec
+from types import ModuleType
 from typing import NamedTuple
 
-import disarm
-
 BRAILLE_BLANK = "\u2800"  # a pattern without dots: a letter to Unicode, a space to the eye
-ZERO_WIDTH_JOINER = "\u200d"  # part of many emoji; elsewhere disarm reports it
-HIDDEN = {"invisible", "bidi", "smuggled", "control"}  # kinds of anomalies of unseen characters
 # Default_Ignorable_Code_Point of Unicode 16, also those not assigned yet: nothing is shown for them.
 IGNORABLE = re.compile(
     "[\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u202a-\u202e\u2060-\u206f\u3164"
     "\ufe00-\ufe0f\ufeff\uffa0\ufff0-\ufff8\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U000e0fff]"
 )
-PIECES = re.compile(r"(?s).{1,16}(?:(?<=\u200d).|(?=\u200d).)*")
-LONGEST_PIECE = 40  # characters
+OF_EMOJI = re.compile(  # variation selectors, and zero-width joiners between two emoji
+    "[\ufe00-\ufe0f]|(?<=[\u2190-\u2bff\ufe0f\U0001f000-\U0001ffff])\u200d(?=[\u2190-\u2bff\U0001f000-\U0001ffff])"
+)
 LONGEST = 512  # characters of a skeleton; the hash of a longer one takes its place
-REMEMBERED = 16_000_000  # characters of names and skeletons
+REMEMBERED = 10_000  # names
 WRITTEN_TOGETHER = {"Latin", "Han", "Hiragana", "Katakana", "Hangul", "Bopomofo"}  # UTS 39: highly restrictive
 LOOK_ALIKE, INVISIBLE, MIXED_SCRIPTS = "look-alike", "invisible", "mixed-scripts"
 
@@ -33,80 +37,49 @@ class JudgedName(NamedTuple):
     oddities: tuple[str, ...]
 
 
-class _JudgedNames:
-    """Names that are not ASCII and were judged before; all are forgotten when they take too much memory."""
-
-    def __init__(self) -> None:
-        self._names: dict[str, JudgedName] = {}
-        self._characters = 0
-
-    def find(self, name: str) -> JudgedName:
-        """The name judged, now or before."""
-        known = self._names.get(name)
-        if known is None:
-            known = JudgedName(skeleton_of(name), oddities_of(name))
-            if self._characters > REMEMBERED:
-                self._names, self._characters = {}, 0
-            self._names[name] = known
-            self._characters += len(name) + len(known.skeleton)
-        return known
-
-
-_JUDGED = _JudgedNames()
-
-
+@lru_cache(REMEMBERED)
 def judged(name: str) -> JudgedName:
-    """Judge a name; the result is remembered if that takes long."""
-    return JudgedName(skeleton_of(name), ()) if _is_plain(name) else _JUDGED.find(name)
-
-
-def judge(names: Iterable[str]) -> None:
-    """Judge names before a transaction, in which others would wait: a name of many emoji takes a millisecond."""
-    listed = list(names)
-    if "".join(listed).isascii():  # of nearly all batches
-        return
-    for name in listed:
-        if not name.isascii():
-            _JUDGED.find(name)
+    """Judge a name."""
+    return JudgedName(skeleton_of(name), oddities_of(name))
 
 
 def skeleton_of(name: str) -> str:
-    """A text that is equal for names that look alike, whatever their case. Not for display.
+    """Return a text that is equal for names that look alike, ignoring case and invisible characters.
 
-    As TR 39 has it, 0 and O, and 1, l and I are alike, m is like rn, and ignorable characters do not count; i is like
-    I, its capital.
+    As TR 39 has it, 0 looks like O, 1 and l like I, and m like rn. Since case is ignored, so does i.
     """
-    seen = name if name.isascii() else IGNORABLE.sub("", name)
-    skeleton = disarm.skeleton_key(seen, digit_policy="tr39").replace("i", "l").replace("m", "rn") or name
-    return skeleton if len(skeleton) <= LONGEST else hashlib.blake2b(skeleton.encode(errors="replace")).hexdigest()
+    seen, disarm = IGNORABLE.sub("", name), _disarm()
+    if disarm is None:
+        skeleton = unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", seen).casefold())
+    else:
+        skeleton = disarm.skeleton_key(seen, digit_policy="tr39").replace("i", "l").replace("m", "rn")
+    if len(skeleton) > LONGEST:
+        return hashlib.blake2b(skeleton.encode(errors="replace")).hexdigest()
+    return skeleton or name
 
 
 def oddities_of(name: str) -> tuple[str, ...]:
-    """INVISIBLE for control, zero-width and other unseen characters, MIXED_SCRIPTS for scripts not written together."""
-    if _is_plain(name):
+    """Return INVISIBLE for a name with invisible characters, MIXED_SCRIPTS for scripts not written together.
+
+    Without disarm, scripts are not compared.
+    """
+    if name.isascii() and name.isprintable():
         return ()
-    oddities = [INVISIBLE] if _has_unseen(name) else []
-    scripts = {str(script.value) for script in disarm.detect_scripts(name)}
-    if disarm.is_mixed_script(name) and not scripts <= WRITTEN_TOGETHER:
-        oddities.append(MIXED_SCRIPTS)
+    oddities, disarm = [INVISIBLE] if _has_invisible(name) else [], _disarm()
+    if disarm is not None and disarm.is_mixed_script(name):
+        scripts = {str(script.value) for script in disarm.detect_scripts(name)}
+        if not scripts <= WRITTEN_TOGETHER:
+            oddities.append(MIXED_SCRIPTS)
     return tuple(oddities)
 
 
-def _is_plain(name: str) -> bool:
-    return name.isascii() and name.isprintable()
+def _has_invisible(name: str) -> bool:
+    rest = OF_EMOJI.sub("", name)
+    if IGNORABLE.search(rest) or any(unicodedata.category(character) in ("Cc", "Cf") for character in rest):
+        return True
+    return not rest.replace(BRAILLE_BLANK, "").strip()
 
 
-def _has_unseen(name: str) -> bool:
-    """Whether a name has unseen characters, or characters joined by ZERO_WIDTH_JOINER that are no emoji."""
-    categories = {character: unicodedata.category(character) for character in name}
-    if any(category in ("Cc", "Cf") and character != ZERO_WIDTH_JOINER for character, category in categories.items()):
-        return True
-    if any(category == "Cn" and IGNORABLE.match(character) for character, category in categories.items()):
-        return True
-    if not IGNORABLE.sub("", name).replace(BRAILLE_BLANK, "").strip():
-        return True
-    # disarm takes time by the square of the length. A piece ends where no joiner connects it with the next one.
-    pieces = PIECES.findall(name)
-    if max(map(len, pieces), default=0) > LONGEST_PIECE:  # no emoji has as many parts
-        return True
-    return any(not HIDDEN.isdisjoint(disarm.inspect_anomalies(piece).kinds) for piece in dict.fromkeys(pieces))
+@cache
+def _disarm() -> ModuleType | None:
+    return import_module("disarm") if find_spec("disarm") is not None else None

@@ -1,10 +1,10 @@
 """Rows of the tables `player`, `name` and `name_check`: one id for every name that a player was ever reported under.
 
-A change of names also advances the row `names` of table `counter`. `name_check` has the appearance of each name,
-judged when the name was stored:
+A change of names also advances the row `names` of table `counter`. `name_check` says how each name looks, as
+judged when it was stored:
 
 skeleton  equal for names that look alike, see ledger.name_skeletons
-oddities  reasons to look at it, separated by commas; NULL: none
+oddities  why the name is suspicious, separated by commas; NULL: it is not
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _ON_LADDER = "JOIN name n ON n.name = c.name JOIN state s ON s.ladder = ? AND s.
 
 
 class OddName(NamedTuple):
-    """A name on a ladder that may pass as another one.
+    """A name on a ladder that could be mistaken for another one.
 
     player    the present name of its player
     oddities  LOOK_ALIKE, INVISIBLE, MIXED_SCRIPTS
@@ -42,7 +42,7 @@ class OddName(NamedTuple):
 
 
 def insert_name_checks(store: Store, names: Sequence[str]) -> None:
-    """Judge new names and insert a row for each; a name that another writer has just inserted keeps its row."""
+    """Judge new names and insert a row for each, unless another writer has just inserted it."""
     looks = {name: judged(name) for name in names}
     sql = "SELECT skeleton, name FROM name_check WHERE skeleton IN ({})"
     seen = {row[0]: row[1] for row in store.among(sql, (), sorted({look.skeleton for look in looks.values()}))}
@@ -61,7 +61,7 @@ def delete_name_checks(store: Store, player: int) -> None:
 
 
 def read_names_alike(store: Store, head: Head, skeletons: Sequence[str]) -> dict[str, list[tuple[str, int]]]:
-    """(name, player id) of the names on a ladder with these skeletons, by skeleton."""
+    """Return the names on a ladder with these skeletons as (name, player id), by skeleton."""
     sql = f"SELECT c.skeleton, c.name, n.player FROM name_check c {_ON_LADDER} WHERE c.skeleton IN ({{}})"
     by_skeleton: dict[str, list[tuple[str, int]]] = {}
     for skeleton, name, player in sorted(store.among(sql, (head.ladder, head.generation), skeletons)):
@@ -70,9 +70,9 @@ def read_names_alike(store: Store, head: Head, skeletons: Sequence[str]) -> dict
 
 
 def read_odd_names(store: Store, head: Head, after: str, limit: int) -> tuple[list[OddName], str | None]:
-    """Up to `limit` odd names on a ladder after a name, by name, and the name to go on after; None: these are all.
+    """Return up to `limit` odd names on a ladder after a name, and the name after which to continue; None: no more.
 
-    A name is only compared with those on the ladder, so fewer than `limit` may be left.
+    Names are compared only with names on the ladder, so there may be fewer than `limit`.
     """
     sql = (
         f"SELECT c.name, n.player, p.name, c.skeleton, c.oddities FROM name_check c {_ON_LADDER} "

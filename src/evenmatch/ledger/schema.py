@@ -71,7 +71,7 @@ player = table(
 )
 # Every present and former name of a player.
 name = table("name", key("name", TEXT), column("player"), sa.Index("ix_name_player", "player"), clustered=True)
-# The appearance of every name, see tables.name_checks; oddities: NULL for nearly all.
+# How every name looks, see player_rows and name_skeletons; oddities: NULL for nearly all.
 name_check = table(
     "name_check",
     key("name", TEXT),

@@ -27,7 +27,6 @@ from evenmatch.ladders.settings import Settings, archived
 from evenmatch.ladders.standings import DIVIDE, StandingsCache, View, divide, take
 from evenmatch.ledger import event_rows, player_rows, rating_rows
 from evenmatch.ledger.database import Database
-from evenmatch.ledger.name_skeletons import judge
 from evenmatch.ledger.plan import Plan
 from evenmatch.ledger.store import Head, Store
 from evenmatch.ledger.text import check_texts
@@ -277,12 +276,11 @@ class Recorder:
         return self.write(self.prepare(ladder, reports)).outcomes
 
     def prepare(self, ladder: str, reports: ReportBatch) -> PreparedReports:
-        """Do what needs no lock: judge names, refuse too large matches, pack the others. Raises as `record`."""
+        """Do what needs no lock: refuse matches that are too large, pack the others. Raises as `record`."""
         if not len(reports):
             return PreparedReports(ladder, {}, [], 0)
         if ladder not in self._loaded:
             self._load(ladder)
-        judge(reports.player)
         now = self._clock()
         view = self._boards.for_receipts(ladder, now)
         refused = _too_large(reports, self._limits().on(ladder, view.settings))
@@ -416,9 +414,8 @@ def _packed(reports: ReportBatch) -> Batch | None:
 
 
 def _fits(limits: MatchLimits, reports: ReportBatch) -> bool:
-    """Whether matches may join others under the lock: none is too large, and no name takes long to judge."""
-    is_small = max(reports.teams) <= min(limits.teams, FEW) and len(reports.player) <= limits.players
-    return is_small and "".join(reports.player).isascii()
+    """Return whether matches may join others under the lock: none of them is large."""
+    return max(reports.teams) <= min(limits.teams, FEW) and len(reports.player) <= limits.players
 
 
 def _too_large(reports: ReportBatch, limits: MatchLimits) -> dict[int, InputError]:
