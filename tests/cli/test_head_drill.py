@@ -120,7 +120,7 @@ def test_an_altered_first_event_is_a_finding_and_not_an_unknown_parameter(run, l
     run_sql(league, "UPDATE event SET body = REPLACE(body, '\"k\"', '\"q\"') WHERE position = 1")
     ended = run("verify")
     assert ended.code == 1
-    assert "ladder-changed 'ladder:duel' at position 1 is not as it was recorded" in ended.out
+    assert "ladder-changed 'ladder:duel' at position 1 was altered" in ended.out
     assert "restore a backup" in ended.out
     for command in (("ladder", "show", "duel"), ("standings",), ("rebuild", "--whole")):
         ended = run(*command)

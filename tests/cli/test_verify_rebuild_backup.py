@@ -34,7 +34,7 @@ def test_verify_finds_a_changed_number_names_it_and_says_what_to_type(run, leagu
     run_sql(league, "UPDATE state SET rating = rating + 1, record = zeroblob(length(record)) WHERE matches = 5")
     ended = run("verify")
     assert ended.code == 1
-    assert ended.out.startswith("ladder duel: not equal (11 matches, 6 players)\n  player 'a' has another state")
+    assert ended.out.startswith("ladder duel: not equal (11 matches, 6 players)\n  player 'a' has a different state")
     assert "type: evenmatch rebuild --ladder duel --whole" in ended.out
     told = json.loads(run("verify", "--ladder", "duel", "--json").out)
     assert (told["equal"], len(told["ladders"][0]["differences"])) == (False, 1)

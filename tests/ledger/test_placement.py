@@ -181,7 +181,7 @@ def test_a_damaged_move_and_a_damaged_sample_are_found(service):
         store.run("UPDATE generation SET sample = NULL")
     found = service.verify("default").differences
     assert found == (
-        "player 'p7' has another state than a replay",
+        "player 'p7' has a different state in a replay",
         "the sample of ratings is not what a replay gives",
     )
     service.rebuild("default", whole=True)

@@ -83,7 +83,7 @@ ANOTHER = {
 def test_the_same_id_with_other_content_is_a_conflict_and_leaves_nothing(service, ladder, other):
     service.record(LONE[0])
     before = dump(service)
-    with pytest.raises(ConflictError, match="'m1' is on ladder 'default' already, with other content"):
+    with pytest.raises(ConflictError, match="'m1' is already on ladder 'default', with other content"):
         service.record(other)
     assert dump(service) == before
     with pytest.raises(ConflictError):

@@ -308,7 +308,7 @@ REFUSED = [
     (lambda r, _: r.announce("duel", "m9", [["n"], ["o"]], expires_in=604801), InputError, "seconds up to 604800"),
     (lambda r, t: r.announce("duel", "m9", [["n"], ["o"]], started_at=t + 86_401 * SECOND), InputError, "a day from"),
     (lambda r, t: r.announce("duel", "m9", [["n"], ["o"]], started_at=t - 7201 * SECOND), InputError, "have expired"),
-    (lambda r, _: r.announce("duel", "old", [["n"], ["o"]]), ConflictError, "'old' was reported already"),
+    (lambda r, _: r.announce("duel", "old", [["n"], ["o"]]), ConflictError, "'old' has already been reported"),
     (lambda r, _: r.leaves("duel", "m9", [Presence("ann")]), UnknownNameError, "unknown live match 'm9' of ladder"),
     (lambda r, _: r.leaves("duel", "m1", [Presence("zoe")]), UnknownNameError, "unknown player 'zoe' of match 'm1'"),
     (lambda r, _: r.leaves("duel", "m1", [Presence("zoe", back=True)]), UnknownNameError, "known: ann, bob, cid, dan"),

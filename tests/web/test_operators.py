@@ -419,10 +419,10 @@ def test_falls_by_inactivity_are_previewed_and_applied_once(operator, admin_key,
     assert f'href="{at}"' in operator.page("/ladders/idle/operate")
     now = words(operator.page(at))
     assert "A rating falls by 10.00 for each whole week after 3 days" in now
-    assert "Now: no rating falls by inactivity" in now
+    assert "Now: inactivity lowers no rating" in now
     assert "Lower these ratings now" not in now
     ahead = words(operator.page(f"{at}?days=12"))
-    assert "After 12 days without matches: ratings fall by inactivity 1 of 2 players would move" in ahead
+    assert "After 12 days without matches: inactivity lowers ratings 1 of 2 players would move" in ahead
     assert f"ann {top:,.0f} {top - 10:,.0f} −10.0" in ahead
     assert "Lower these ratings now" not in ahead
     clock.move(days=12)  # the session has ended

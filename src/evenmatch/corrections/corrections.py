@@ -1,4 +1,4 @@
-"""Corrections of history: void, ban, reinstate. Each is an event and a replay, and can be previewed."""
+"""Corrections of history: void, ban, reinstate. Each is an event followed by a replay, and can be previewed."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class _OfMatch:
 
 @dataclass(frozen=True)
 class Void(_OfMatch):
-    """A request to void a match. Raises ConflictError if it is void."""
+    """A request to void a match. Raises ConflictError if it is void already."""
 
     kind: ClassVar[Kind] = Kind.VOIDED
 
@@ -52,13 +52,13 @@ class Void(_OfMatch):
         """Plan the event."""
         if self._is_void(store, head):
             hint = f"`evenmatch reinstate --match {shlex.quote(self.match_id)}` makes it count again"
-            raise ConflictError(f"match {self.match_id!r} is void already; {hint}")
+            raise ConflictError(f"match {self.match_id!r} is already void; {hint}")
         return self._planned(store, head, "is void")
 
 
 @dataclass(frozen=True)
 class Unvoid(_OfMatch):
-    """A request to count a match again that was voided by its id. Raises ConflictError if it is not void."""
+    """A request to reinstate a match that was voided by its id. Raises ConflictError if it is not void."""
 
     kind: ClassVar[Kind] = Kind.UNVOIDED
 
@@ -74,7 +74,7 @@ class Ban:
     """A request to ban a player from a ladder.
 
     rule   "void": their matches are void; "refund": players who finished behind them get their losses back
-    since  microseconds; matches that ended earlier stay as they are. None: all matches, past and future
+    since  microseconds; matches that ended earlier are not affected. None: all matches, past and future
     """
 
     player: str
@@ -100,7 +100,7 @@ class Ban:
         player = player_rows.find(store, self.player)
         if player in event_rows.read_plan(store, head, head.corrected).bans:
             raise ConflictError(
-                f"player {self.player!r} is banned from ladder {head.name!r} already; "
+                f"player {self.player!r} is already banned from ladder {head.name!r}; "
                 f"`evenmatch reinstate {shlex.quote(self.player)}` lifts it"
             )
         first = first_match(store, head, player, self.since)
@@ -142,14 +142,14 @@ def _match(store: Store, head: Head, match_id: str) -> int:
 
 
 def first_match(store: Store, head: Head, player: int, since: int | None) -> int | None:
-    """Where ratings first changed by a match, at `since` or later, of a player or of anyone merged into them."""
+    """Position of the first rated match, at `since` or later, of a player or of anyone merged into them."""
     merged = event_rows.read_plan(store, head, head.corrected).merged
     ids = [player, *(old for old, into in merged.items() if into == player)]
     return event_rows.first_rated_position(store, head.ladder, ids, -(2**62) if since is None else since)
 
 
 def preview(store: Store, head: Head, wish: PlannedCorrection, progress: Progress | None = None) -> Effect:
-    """Compare the ratings after a correction, and any others that are due, with the ratings shown now."""
+    """Compare the ratings after a correction and any pending ones with the ratings shown now."""
     plan = plan_of(
         [*event_rows.read_corrections(store, head, head.corrected), Correction(head.position + 1, wish.kind, wish.body)]
     )

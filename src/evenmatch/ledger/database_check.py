@@ -21,7 +21,7 @@ from evenmatch.ledger.schema import METADATA
 from evenmatch.ledger.store import Store
 from evenmatch.ledger.text import fold
 
-MOST = 20  # findings of each statement
+MOST_FINDINGS = 20  # findings of each statement
 ROWS = 10_000  # in memory at once
 
 _PLAYERS = (
@@ -31,16 +31,16 @@ _PLAYERS = (
 _NAMES = (
     "SELECT n.name, n.player, p.name, p.merged_into FROM name n LEFT JOIN player p ON p.player = n.player "
     "WHERE p.player IS NULL OR p.merged_into IS NOT NULL OR (p.erased_at IS NOT NULL AND n.name <> p.name) "
-    f"ORDER BY n.name LIMIT {MOST}"
+    f"ORDER BY n.name LIMIT {MOST_FINDINGS}"
 )
 _NOT_JUDGED = (  # pseudonyms are not
     "SELECT n.name FROM name n LEFT JOIN name_check c ON c.name = n.name WHERE c.name IS NULL "
     "AND NOT EXISTS (SELECT 1 FROM player p WHERE p.player = n.player AND p.erased_at IS NOT NULL) "
-    f"ORDER BY n.name LIMIT {MOST}"
+    f"ORDER BY n.name LIMIT {MOST_FINDINGS}"
 )
 _NO_NAMES = (
     "SELECT c.name FROM name_check c LEFT JOIN name n ON n.name = c.name WHERE n.name IS NULL "
-    f"ORDER BY c.name LIMIT {MOST}"
+    f"ORDER BY c.name LIMIT {MOST_FINDINGS}"
 )
 
 
@@ -58,13 +58,13 @@ class _Player(NamedTuple):
 
 
 def check_players(store: Store) -> list[str]:
-    """A sentence for each player or name that does not agree with the others; at most MOST of each kind.
+    """A sentence for each player or name that does not agree with the others; at most MOST_FINDINGS of each kind.
 
     All players and names are read once.
     """
     lines: list[str] = []
     for row in store.rows.stream(store.connection, _PLAYERS, at_once=ROWS):
-        if len(lines) < MOST:  # otherwise read on: on PostgreSQL a stream that is cut off ends the transaction
+        if len(lines) < MOST_FINDINGS:  # otherwise read on: on PostgreSQL a stream that is cut off ends the transaction
             lines += _player_findings(_Player(*row))
     lines += [_name_finding(*row) for row in store.all(_NAMES)]
     lines += [f"table name_check has no row of the name {name!r}" for (name,) in store.all(_NOT_JUDGED)]
@@ -194,7 +194,7 @@ def check_ladders(store: Store) -> list[str]:
 def _check_sqlite(database: Database, pragma: str) -> tuple[str, ...]:
     try:
         with database.read() as store:
-            listed = [str(row[0]) for row in store.all(f"PRAGMA {pragma}({MOST})")]
+            listed = [str(row[0]) for row in store.all(f"PRAGMA {pragma}({MOST_FINDINGS})")]
     except StoreError as error:  # too damaged to be read
         return (str(error),)
     lines = [line for text in listed for line in text.splitlines() if not line.startswith("*** in database")]

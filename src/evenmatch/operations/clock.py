@@ -11,7 +11,7 @@ from functools import partial
 from evenmatch.durations import DAY, SECOND
 from evenmatch.errors import StoreError
 
-EVERY = 60.0  # seconds between two comparisons with the reference
+COMPARE_EVERY = 60.0  # seconds between two comparisons with the reference
 TOLERANCE = SECOND  # microseconds of difference that two well-kept clocks may have
 FURTHEST = DAY  # microseconds of a step forward that is followed; a longer one is an error of the reference
 
@@ -63,7 +63,7 @@ class DatabaseClock:
 
     def run(self, stop: threading.Event) -> None:
         """Compare from time to time until `stop` is set."""
-        while not stop.wait(EVERY):
+        while not stop.wait(COMPARE_EVERY):
             try:
                 self.compare()
             except StoreError as error:

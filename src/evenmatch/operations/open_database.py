@@ -54,7 +54,7 @@ def is_postgresql(text: str) -> bool:
     return parse_url(text).get_backend_name() == "postgresql"
 
 
-EVERY = 60.0  # seconds
+LOOK_EVERY = 60.0  # seconds
 LEASE = "database-check"
 
 log = logging.getLogger(__name__)
@@ -70,7 +70,7 @@ class DailyCheck:
     findings  the number of findings of the last check of this process; None: there was none yet
     """
 
-    def __init__(self, database: Database, leases: Leases, every: float = EVERY) -> None:
+    def __init__(self, database: Database, leases: Leases, every: float = LOOK_EVERY) -> None:
         self._database, self._leases, self._every = database, leases, every
         self.findings: int | None = None
 

@@ -1,4 +1,4 @@
-"""The rule of a ladder about names that are new on it and may pass as another one."""
+"""A ladder's rule about new names that could be mistaken for another player's."""
 
 from __future__ import annotations
 
@@ -14,19 +14,19 @@ from evenmatch.operations.transactions import Transacting
 from evenmatch.queues import queue_sql
 
 REASONS = {
-    INVISIBLE: "has unseen characters; expected a name without control and zero-width characters",
+    INVISIBLE: "has invisible characters; expected a name without control and zero-width characters",
     MIXED_SCRIPTS: "mixes letters of several scripts; expected a name in one script",
 }
 RULE = " (the ladder has names=refuse)"
 
 
 class NameRule:
-    """Judges the names of one transaction that are new on a ladder. With names=any or warn none is refused.
+    """Checks the names of one transaction that are new on a ladder. With names=any or warn, no name is refused.
 
-    A player with a rating, a ticket or a match on the ladder is not new. Names of other ladders are judged as unknown
-    ones are, so that the rule tells nothing of them.
+    A player with a rating, a ticket or a match on the ladder is not new. Names from other ladders are checked like
+    unknown names, so that the rule reveals nothing about them.
 
-    player  whose names the new ones are going to be, so that they may look like those; None: of new players
+    player  the owner of the new names, which may look like the owner's other names; None: new players
     """
 
     def __init__(
@@ -51,7 +51,7 @@ class NameRule:
                 self._objections[name] = _alike(name, others[0])
 
     def objection(self, names: Sequence[str]) -> str | None:
-        """Why one of these names is refused; None: none is, and the new ones among them count from now on."""
+        """Why one of these names is refused; None: all are accepted, and later names are compared with them too."""
         new = dict(self._new)
         for name in names:
             if name in self._objections:
@@ -70,7 +70,7 @@ class NameRule:
 
 
 def odd_names(service: Transacting, ladder: str, after: str, limit: int) -> tuple[list[OddName], str | None]:
-    """Up to `limit` names on a ladder that may pass as another one, after a name; see name_checks.read_odd.
+    """Up to `limit` names on a ladder that could be mistaken for another, after a name; see name_checks.read_odd.
 
     None with names=any. Raises UnknownNameError.
     """
@@ -86,7 +86,7 @@ def check_names(store: Store, head: Head, names: Sequence[str], *, player: int |
 
 
 def _seated(store: Store, head: Head, names: Sequence[str]) -> set[str]:
-    """Those of these names whose player waits or plays on a ladder."""
+    """The subset of these names whose player is waiting or playing on a ladder."""
     ids = player_rows.ids_of(store, names)
     taken = queue_sql.read_seats(store, sorted(set(ids.values())))
     return {name for name, player in ids.items() if player in taken and taken[player].ladder == head.ladder}

@@ -13,7 +13,7 @@ from starlette.responses import Response
 from evenmatch.errors import ForbiddenError, UnknownNameError
 from evenmatch.ladders.standings import View
 from evenmatch.players.placement import why_nobody, why_not
-from evenmatch.players.players import MANY
+from evenmatch.players.players import SUBSTRING_SEARCH_AT_MOST
 from evenmatch.standings.bands import band_of
 from evenmatch.standings.board import Standing
 from evenmatch.web.page_request import PageRequest, address
@@ -45,7 +45,7 @@ def _standings(visit: PageRequest) -> Mapping[str, object]:
         "ladder": LadderShown.of(view),
         "view": view,
         "search": visit.asked("search").strip()[:200],
-        "begins": len(view.snapshot.board) > MANY,
+        "begins": len(view.snapshot.board) > SUBSTRING_SEARCH_AT_MOST,
         "around": None,
         "mine": own_standing(visit, view),
         "page": 1,
