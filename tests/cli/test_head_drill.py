@@ -322,7 +322,7 @@ def test_a_drill_misses_a_ladder_that_is_in_the_live_database_but_not_in_the_bac
     run_sql(backups / "new.db", *(f"DELETE FROM {table}" for table in NO_LADDER))
     ended = run("drill", "backups", "--live", league)
     assert ended.code == 1
-    assert "ladder duel: is in the live database since 20" in ended.out
+    assert "ladder duel: has been in the live database since 20" in ended.out
 
 
 def test_a_drill_knows_that_a_ladder_may_be_newer_than_the_backup(run, backups, league):

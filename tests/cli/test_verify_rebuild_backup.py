@@ -179,7 +179,7 @@ def test_a_backup_names_lost_ladders_and_then_replaces_no_former_backup(run, lea
     assert ended.out.endswith(f"restore a backup from before the damage\n  {lost}\n")
     ended = run("backup", "copy.db", "--replace")
     assert ended.code == 3
-    assert f"copy.db: the former backup was not replaced, since the database is damaged: {lost}" in ended.err
+    assert f"copy.db: the existing backup was not replaced, because the database is damaged: {lost}" in ended.err
     assert run("verify", "--db", "copy.db").code == 0
     run_sql("copy.db", "UPDATE ladder SET generation = 99")
     ended = run("backup", "later.db", "--db", "copy.db", "--json")

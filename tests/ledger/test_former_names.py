@@ -63,7 +63,7 @@ def test_whole_teams_renamed_and_renamed_back_are_no_damage(service, ladder, mon
     rename_all(service, first, second)
     rename_all(service, second, first)
     play(service, 3, first)
-    monkeypatch.setattr(verification_module, "MOST", 1000)
+    monkeypatch.setattr(verification_module, "MOST_COMBINATIONS", 1000)
     verification = service.verify("default")
     assert verification.is_equal
     assert verification.damage == verification.unchecked == ()
@@ -77,7 +77,7 @@ def test_former_names_of_players_who_were_renamed_back_are_no_damage_if_they_are
     rename_all(service, first, second)
     play(service, 1, [*first[::2], *second[1::2]])
     rename_all(service, second, first)
-    monkeypatch.setattr(verification_module, "MOST", 1000)
+    monkeypatch.setattr(verification_module, "MOST_COMBINATIONS", 1000)
     verification = service.verify("default")
     assert verification.is_equal
     (line,) = verification.unchecked
@@ -90,7 +90,7 @@ def test_names_that_are_too_many_to_try_are_unchecked_and_no_damage(service, lad
     rename_all(service, first, second)
     rename_all(service, second, third)
     play(service, 2, third)
-    monkeypatch.setattr(verification_module, "MOST", 2)
+    monkeypatch.setattr(verification_module, "MOST_COMBINATIONS", 2)
     verification = service.verify("default")
     assert verification.is_equal
     (line,) = verification.unchecked

@@ -174,7 +174,7 @@ def test_two_ladders_are_independent_and_share_their_players(service, ladder):
 def test_a_ladder_or_a_match_of_another_ladder_is_refused(service, ladder):
     with pytest.raises(UnknownNameError, match="did you mean 'default'"):
         service.record(duel(1, "ann", "bob", ladder="defualt"))
-    with pytest.raises(UsageError, match="all must be of ladder 'default'"):
+    with pytest.raises(UsageError, match="expected matches of ladder 'default'"):
         service.record_many("default", [duel(1, "ann", "bob", ladder="other")])
 
 

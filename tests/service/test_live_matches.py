@@ -432,7 +432,7 @@ def test_a_match_that_a_queue_made_is_confirmed_with_its_own_players_and_queue_a
     make_match(service, clock)
     with pytest.raises(ConflictError, match="was created with other teams: ann, bob against cid, dan"):
         running.announce(ladder, "q-1", [["ann", "bob"], ["cid", "eve"]])
-    with pytest.raises(ConflictError, match="of queue 'ranked', not 'casual'"):
+    with pytest.raises(ConflictError, match="belongs to queue 'ranked', not 'casual'"):
         running.announce(ladder, "q-1", TEAMS, queue="casual")
     running.cancel(ladder, "q-1")
     with pytest.raises(ConflictError, match="is cancelled"):
@@ -603,7 +603,7 @@ def test_what_is_over_is_forgotten_a_day_after_it_would_have_expired(service, ru
 
 
 def test_the_loop_expires_by_itself(service, running, ladder, clock, monkeypatch):
-    monkeypatch.setattr(looping, "EVERY", 0.01)
+    monkeypatch.setattr(looping, "EXPIRE_EVERY", 0.01)
     running.announce(ladder, "m1", [["ann"], ["bob"]], expires_in=100)
     clock.move(seconds=101)
     stop = threading.Event()

@@ -68,7 +68,7 @@ def correction_of(
     try:
         content = None if body is None else json.loads(body)
         if not isinstance(content, dict):
-            raise ValueError("its body is no JSON object")  # noqa: TRY004, TRY301 - one message for all kinds of damage
+            raise ValueError("its body is not a JSON object")  # noqa: TRY004, TRY301 - one message for all kinds of damage
         ids = NO_IDS if players is None else np.frombuffer(players, ID).astype(np.int64)
         values = NO_RATINGS if ratings is None else np.frombuffer(ratings, "<f8").astype(np.float64)
         return Correction(position, Kind(kind), content, ids, values)
@@ -106,7 +106,7 @@ class Event(NamedTuple):
             return False
 
     def seal_after(self, previous: bytes) -> bytes | None:
-        """The seal of the event after one with the seal `previous`; None if its digest is not that of its content.
+        """The seal of this event after one with the seal `previous`; None if its digest does not match its content.
 
         Raises TypeError, ValueError or struct.error for a torn event.
         """

@@ -1,4 +1,4 @@
-"""Rating decay of idle players: a pure function of states and of the numbers that the event holds."""
+"""Rating decay of idle players: a pure function of states and of the numbers in the event."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ WEEK = 7 * DAY
 class PlannedDecay(NamedTuple):
     """The decay of idle players at a position. Times are microseconds since the epoch.
 
-    system      ratings of other systems do not decay by it
-    began       idle time counts from here at the earliest: the rule was set then
-    after       weeks that ended up to this time were counted by an earlier decay
+    system      only ratings of this system decay
+    began       when the rule was set; earlier idle time does not count
+    after       an earlier decay counted the weeks that ended up to this time
     until       weeks that ended up to this time count
     grace_days  idle days before the first week
     rate        points lost per whole week
@@ -52,7 +52,7 @@ class PlannedDecay(NamedTuple):
         return weeks
 
     def ratings(self, rating: Floats, completed: Ids, last_completed: Times) -> Floats:
-        """The ratings after this decay, of players with these ratings, completed matches and last of them."""
+        """The ratings after this decay, given the ratings, numbers of completed matches and times of the last one."""
         decays = (completed >= max(self.placement, 1)) & (rating > self.floor)
         weeks = np.where(decays, self.weeks(np.where(decays, last_completed, self.until)), 0)
         return np.where(weeks > 0, np.maximum(rating - weeks * self.rate, self.floor), rating)

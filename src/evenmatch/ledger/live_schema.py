@@ -32,7 +32,7 @@ api_key = table(
 )
 # Page sessions ended before they expired; until: when they would have expired.
 ended_session = table("ended_session", key("session", TEXT), column("until"))
-# Secrets shared by all processes, sealed, for instance the key that signs players' tokens.
+# Sealed secrets that all processes share, for instance the key that signs players' tokens.
 secret = table("secret", key("name", TEXT), column("value", BYTES), column("created_at"))
 # Signatures of writes that were accepted. until: when their timestamp is too old, in seconds since the epoch.
 seen_signature = table("seen_signature", key("until"), key("digest", BYTES), clustered=True)
@@ -91,8 +91,8 @@ ticket = table(
     column("playlist", TEXT, empty=True),
     sa.Index("ix_ticket_change", "ladder", "change"),
 )
-# The key ensures that a player waits in at most one ticket (or playlist) or plays in one match, over all ladders. The
-# seat of a playlist names the ticket that has an offer, or any that is open.
+# The key ensures that a player waits in at most one ticket (or playlist) or plays in one match, across all ladders. The
+# seat of a playlist names the ticket that has an offer, or any open one.
 seat = table(
     "seat",
     key("player"),
@@ -101,7 +101,7 @@ seat = table(
     column("match_id", TEXT, empty=True),
     clustered=True,
 )
-# The seat of a player in a match that was announced by a key of some ladders only: it holds on this ladder alone.
+# The seat of a player in a match announced by a key that is limited to some ladders: it applies to this ladder only.
 ladder_seat = table("ladder_seat", key("ladder"), key("player"), column("match_id", TEXT), clustered=True)
 # state: open, made (accepted by all) or off (cancelled). said: the players who have accepted.
 offer = table(
@@ -146,7 +146,7 @@ live = table(
 
 # The filters that players keep on a ladder.
 queue_filter = table("queue_filter", key("ladder"), key("player"), column("body", TEXT), clustered=True)
-# Matches that queues formed, with what was predicted of them; kept as long as the ladder. policy: the number of the
+# Matches that queues formed, with their predictions; kept as long as the ladder. policy: the number of the
 # change that set the queue's policy.
 formed_match = table(
     "formed_match",
@@ -182,7 +182,7 @@ webhook = table(
     column("removed_at", empty=True),
 )
 # Webhooks whose last attempt failed. failures: failed attempts since the last success, the first of them at failed_at;
-# paused_at: since when deliveries wait; probe_at: when the next one is sent nevertheless; null if not paused.
+# paused_at: when deliveries began to wait; probe_at: when the next one is sent as a probe; null if not paused.
 webhook_failure = table(
     "webhook_failure",
     key("webhook"),

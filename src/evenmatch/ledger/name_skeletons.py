@@ -1,4 +1,4 @@
-"""The appearance of names: skeletons by Unicode TR 39, and properties by which a name passes as another one."""
+"""The appearance of names: Unicode TR 39 skeletons, and properties that let a name be mistaken for another."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ import disarm
 
 BRAILLE_BLANK = "\u2800"  # a pattern without dots: a letter to Unicode, a space to the eye
 ZERO_WIDTH_JOINER = "\u200d"  # part of many emoji; elsewhere disarm reports it
-HIDDEN = {"invisible", "bidi", "smuggled", "control"}  # kinds of anomalies of unseen characters
-# Default_Ignorable_Code_Point of Unicode 16, also those not assigned yet: nothing is shown for them.
+HIDDEN = {"invisible", "bidi", "smuggled", "control"}  # kinds of anomalies that are invisible characters
+# Default_Ignorable_Code_Point of Unicode 16, including unassigned ones: nothing is displayed for them.
 IGNORABLE = re.compile(
     "[\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u202a-\u202e\u2060-\u206f\u3164"
     "\ufe00-\ufe0f\ufeff\uffa0\ufff0-\ufff8\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U000e0fff]"
@@ -34,14 +34,14 @@ class JudgedName(NamedTuple):
 
 
 class _JudgedNames:
-    """Names that are not ASCII and were judged before; all are forgotten when they take too much memory."""
+    """Cached judgements of names that are not ASCII; emptied when it takes too much memory."""
 
     def __init__(self) -> None:
         self._names: dict[str, JudgedName] = {}
         self._characters = 0
 
     def find(self, name: str) -> JudgedName:
-        """The name judged, now or before."""
+        """Return the cached judgement of a name, or judge it now."""
         known = self._names.get(name)
         if known is None:
             known = JudgedName(skeleton_of(name), oddities_of(name))
@@ -56,12 +56,12 @@ _JUDGED = _JudgedNames()
 
 
 def judged(name: str) -> JudgedName:
-    """Judge a name; the result is remembered if that takes long."""
+    """Judge a name; the result is cached if judging takes long."""
     return JudgedName(skeleton_of(name), ()) if _is_plain(name) else _JUDGED.find(name)
 
 
 def judge(names: Iterable[str]) -> None:
-    """Judge names before a transaction, in which others would wait: a name of many emoji takes a millisecond."""
+    """Judge names before a transaction, where others would wait: a name with many emoji takes a millisecond."""
     listed = list(names)
     if "".join(listed).isascii():  # of nearly all batches
         return
@@ -73,8 +73,8 @@ def judge(names: Iterable[str]) -> None:
 def skeleton_of(name: str) -> str:
     """A text that is equal for names that look alike, whatever their case. Not for display.
 
-    As TR 39 has it, 0 and O, and 1, l and I are alike, m is like rn, and ignorable characters do not count; i is like
-    I, its capital.
+    As in TR 39, 0 looks like O; 1, l and I look alike; m looks like rn; ignorable characters do not count. In addition,
+    i looks like its capital, I.
     """
     seen = name if name.isascii() else IGNORABLE.sub("", name)
     skeleton = disarm.skeleton_key(seen, digit_policy="tr39").replace("i", "l").replace("m", "rn") or name
@@ -82,7 +82,7 @@ def skeleton_of(name: str) -> str:
 
 
 def oddities_of(name: str) -> tuple[str, ...]:
-    """INVISIBLE for control, zero-width and other unseen characters, MIXED_SCRIPTS for scripts not written together."""
+    """INVISIBLE for control, zero-width and other invisible characters, MIXED_SCRIPTS for unusual mixes of scripts."""
     if _is_plain(name):
         return ()
     oddities = [INVISIBLE] if _has_unseen(name) else []
@@ -97,7 +97,7 @@ def _is_plain(name: str) -> bool:
 
 
 def _has_unseen(name: str) -> bool:
-    """Whether a name has unseen characters, or characters joined by ZERO_WIDTH_JOINER that are no emoji."""
+    """Whether a name has invisible characters, or joins characters other than emoji with ZERO_WIDTH_JOINER."""
     categories = {character: unicodedata.category(character) for character in name}
     if any(category in ("Cc", "Cf") and character != ZERO_WIDTH_JOINER for character, category in categories.items()):
         return True
@@ -105,7 +105,7 @@ def _has_unseen(name: str) -> bool:
         return True
     if not IGNORABLE.sub("", name).replace(BRAILLE_BLANK, "").strip():
         return True
-    # disarm takes time by the square of the length. A piece ends where no joiner connects it with the next one.
+    # disarm takes quadratic time, so names are cut into pieces where no joiner connects two characters.
     pieces = PIECES.findall(name)
     if max(map(len, pieces), default=0) > LONGEST_PIECE:  # no emoji has as many parts
         return True

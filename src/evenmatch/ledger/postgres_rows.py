@@ -1,4 +1,4 @@
-"""Bulk statements and locks of PostgreSQL, and its binary arrays, packed with numpy."""
+"""Bulk statements and locks for PostgreSQL, with binary arrays that numpy packs."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def pack(values: Sequence[object] | NDArray[Any], kind: tuple[int, int]) -> Pack
 
 
 def _pack_fixed(values: Sequence[object] | NDArray[Any], kind: tuple[int, int], of: np.dtype[Any]) -> Packed:
-    """Pack values that all take the same number of bytes."""
+    """Pack values that all have the same size in bytes."""
     fixed = np.empty(len(values), [("size", ">i4"), ("value", of)])
     fixed["size"], fixed["value"] = of.itemsize, values
     return _CLASSES[kind](_HEAD.pack(1, 0, kind[1], len(values), 1) + fixed.tobytes())
@@ -123,7 +123,7 @@ _POSTGRES_TYPES: dict[type, str] = {
 class PostgresRows:
     """PostgreSQL: rows are sent as one array per column, or with COPY if there are many."""
 
-    # Several transactions of a frozen process may wait for one lock, which each then holds for the limit.
+    # Several transactions of a frozen process may wait for one lock, and each then holds it up to the limit.
     shorten_idle_limit = (
         f"set_config('{_IDLE_LIMIT}', (1000 * extract(epoch FROM greatest("
         f"current_setting('{_IDLE_LIMIT}')::interval - (clock_timestamp() - statement_timestamp()), "
@@ -182,7 +182,7 @@ class PostgresRows:
         *,
         replacing: bool = False,
     ) -> None:
-        """Send an array for each column, and a single value for those that are the same in every row."""
+        """Send an array for each column, and a single value for columns that are the same in every row."""
         statement, types = _postgres_insert_columns(table, tuple(same), tuple(columns), replacing)
         count = len(next(iter(columns.values())))
         for first in range(0, count, BY_COLUMN):
@@ -214,17 +214,17 @@ class PostgresRows:
             self.run(connection, sql.replace("IN ({})", "= ANY(?)"), *first, _packed(values))
 
     def by_key(self, sql: str, first: Sequence[object], values: Sequence[str]) -> Statement:
-        """Join with a subquery that LIMIT keeps apart.
+        """Join with a subquery that LIMIT keeps separate, which forces index lookups.
 
-        While a ladder grows faster than the server counts its rows, `= ANY(?)` reads all of them: for 1,000 ids of
-        112,000 matches 77 to 120 ms, for an index lookup of each 1.5 ms.
+        While a ladder grows faster than the server's statistics, `= ANY(?)` scans all of its rows: for 1,000 ids of
+        112,000 matches that takes 77 to 120 ms, instead of 1.5 ms for index lookups.
         """
         lookup = f"{sql.replace('IN ({})', '= wanted.value')} LIMIT 1"
         joined = f"SELECT found.* FROM unnest(?) AS wanted (value), LATERAL ({lookup}) AS found"
         return joined, (pack(values, TEXT), *first)
 
     def each(self, connection: sa.Connection, statements: Sequence[Statement]) -> list[list[Row]]:
-        """Run them as one statement, whose first column is the number of the SELECT."""
+        """Run them as one statement whose first column is the number of the SELECT."""
         parts = [f"SELECT {number}, part.* FROM ({sql}) AS part" for number, (sql, _) in enumerate(statements)]
         rows_of: list[list[Row]] = [[] for _ in statements]
         for number, *row in self.all(connection, " UNION ALL ".join(parts), *chain(*(of for _, of in statements))):
@@ -232,7 +232,7 @@ class PostgresRows:
         return rows_of
 
     def enrol(self, connection: sa.Connection, names: Sequence[str]) -> dict[str, int]:
-        """Insert names first: on a conflict the other writer's player wins and none is created."""
+        """Insert names first: on a conflict the other writer's player is used and none is created."""
         created = self.all(
             connection,
             "WITH wanted AS (SELECT name, folded, nextval(pg_get_serial_sequence('player', 'player')) AS player "
@@ -280,8 +280,8 @@ class PostgresRows:
     def together(self, connection: sa.Connection, most: int) -> AbstractContextManager[object]:
         """Send writes to different tables as one statement; COPY cannot be part of it.
 
-        Not by a pipeline: while one is open, and after the Flush message with which psycopg ends it, the server does
-        not count how long a transaction is idle, and a process that is frozen then would stop all others.
+        This does not use a pipeline. While one is open, and after the Flush message with which psycopg ends it, the
+        server does not measure idle time, and a process frozen at that moment would block all others.
         """
         return nullcontext() if most > BY_COLUMN else _collected(connection)
 
@@ -293,7 +293,7 @@ class PostgresRows:
             return rows
 
     def stream(self, connection: sa.Connection, sql: str, *values: object, at_once: int) -> Generator[Row, None, None]:
-        """Read the rows as the server sends them, instead of all of them first; before libpq 17 each by itself."""
+        """Read rows as the server sends them instead of all at once; before libpq 17, one by one."""
         from psycopg import capabilities  # noqa: PLC0415 - the driver is an extra
 
         driver: Any = connection.connection.driver_connection
@@ -330,7 +330,7 @@ def _collected(connection: sa.Connection) -> Iterator[None]:
 
 
 def _groups(statements: Sequence[Statement]) -> Iterator[list[Statement]]:
-    """Split statements into groups, in their order: those of a group write to different tables."""
+    """Split statements into groups in order; the statements of a group write to different tables."""
     group: list[Statement] = []
     tables: set[str] = set()
     for statement in statements:
@@ -353,14 +353,14 @@ def _table_of(sql: str) -> str:
 
 @lru_cache(1000)
 def _as_one(statements: tuple[str, ...]) -> str:
-    """One statement of PostgreSQL that does what all of them do."""
+    """A single PostgreSQL statement with the effect of all these."""
     *first, last = statements
     parts = ", ".join(f"w{number} AS ({sql})" for number, sql in enumerate(first))
     return _native(f"WITH {parts} {last}" if first else last)
 
 
 def _native(sql: str) -> str:
-    """The statement with the placeholders of psycopg, to which a percent sign is the beginning of one."""
+    """The statement with psycopg's placeholders, and percent signs escaped."""
     return sql.replace("%", "%%").replace("?", "%b")
 
 

@@ -1,4 +1,4 @@
-"""Bulk statements and locks: what SQLite and PostgreSQL do differently, and how SQLite does it."""
+"""Bulk statements and locks: the operations that differ between SQLite and PostgreSQL, and SQLite's versions."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ Values = Sequence[object] | NDArray[Any]  # one for each row; of bytes of one le
 class Rows(Protocol):
     """The operations that SQLite and PostgreSQL implement differently.
 
-    shorten_idle_limit  an SQL expression that shortens the server's limit on how long the transaction may be idle by
-                        the time that its statement has waited for a lock, to a sixth at most
+    shorten_idle_limit  an SQL expression that shortens the server's limit on idle time by the time that the statement
+                        has waited for a lock, down to a sixth of the limit
     """
 
     shorten_idle_limit: str
@@ -53,7 +53,7 @@ class Rows(Protocol):
         columns: Sequence[str],
         rows: Sequence[Row],
     ) -> None:
-        """Set columns of existing rows: each of `rows` has the values of `key`, by which it is found, and `columns`.
+        """Set columns of existing rows; each of `rows` has the values of `key`, which find it, and of `columns`.
 
         No two rows have the same key.
         """
@@ -91,9 +91,9 @@ class Rows(Protocol):
         ...
 
     def by_key(self, sql: str, first: Sequence[object], values: Sequence[str]) -> Statement:
-        """A statement like that of `among`, where each of one or more values selects one row at most.
+        """A statement like that of `among`, for one or more values that each select at most one row.
 
-        It does an index lookup for each.
+        It does an index lookup for each value.
         """
         ...
 
@@ -104,7 +104,7 @@ class Rows(Protocol):
     def enrol(self, connection: sa.Connection, names: Sequence[str]) -> dict[str, int]:
         """Create a player for each of these sorted, different names; return the ids of those created.
 
-        None of the names had a player when this transaction looked; another writer may have been first since.
+        None of the names had a player when this transaction looked; another writer may have created one since.
         """
         ...
 
@@ -126,10 +126,10 @@ class Rows(Protocol):
         ...
 
     def together(self, connection: sa.Connection, most: int) -> AbstractContextManager[object]:
-        """Collect the writes inside the block: they are executed when it ends.
+        """Collect the writes inside the block and execute them when it ends.
 
-        Each of them may depend on the writes to its own table before it, not on those to other tables.
-        most  the largest number of rows of one insert or upsert inside
+        A write may depend on earlier writes to its own table, but not on writes to other tables.
+        most  the largest number of rows of one insert or upsert in the block
         """
         ...
 
@@ -138,9 +138,9 @@ class Rows(Protocol):
         ...
 
     def stream(self, connection: sa.Connection, sql: str, *values: object, at_once: int) -> Generator[Row, None, None]:
-        """Run a SELECT and return its rows one by one; the connection takes no other statement meanwhile.
+        """Run a SELECT and yield its rows one by one; the connection can run no other statement meanwhile.
 
-        at_once  rows that may be in memory together
+        at_once  the most rows in memory at a time
         """
         ...
 
@@ -201,7 +201,7 @@ class SqliteRows:
     def _insert(
         self, connection: sa.Connection, table: sa.Table, columns: Sequence[str], rows: Sequence[Row], then: str
     ) -> None:
-        """Insert several rows per statement: half the time of single rows, and the GIL is released less often.
+        """Insert several rows per statement, which takes half the time and releases the GIL less often.
 
         Only a few batch sizes are used, so that their statements stay prepared.
         """
@@ -278,10 +278,10 @@ class SqliteRows:
 
 SIZES = (64, 8, 1)  # rows per statement of SQLite; larger batches are slower
 NAMES = 0x6E616D65  # key of the advisory lock on player names
-MASTER = 0x6D617374  # of that on the master secret
+MASTER = 0x6D617374  # key of the advisory lock on the master secret
 
 
-# Statements are made once: SQLAlchemy takes longer to list the columns of a key than SQLite to insert a row.
+# Statements are cached: SQLAlchemy takes longer to list the columns of a key than SQLite to insert a row.
 
 
 @cache
@@ -306,7 +306,7 @@ def key_of(table: sa.Table) -> str:
 
 @cache
 def conflict(table: sa.Table, columns: tuple[str, ...], same: bool) -> str:
-    """The ON CONFLICT clause of an upsert; `same`: rows that exist stay unchanged."""
+    """The ON CONFLICT clause of an upsert; `same`: keep existing rows unchanged."""
     key = [column.name for column in table.primary_key]
     changed = [column for column in columns if column not in key]
     if same or not changed:

@@ -1,4 +1,4 @@
-"""The row of table `secret_check`: by it a database recognizes its master secret."""
+"""The row of table `secret_check`, by which a database recognizes its master secret."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _NAME = "master"
 
 
 def read(store: Store) -> bytes | None:
-    """The check value; None if nothing was sealed yet."""
+    """The check value; None if nothing has been sealed yet."""
     rows = store.all("SELECT value FROM secret_check WHERE name = ?", _NAME)
     return bytes(rows[0][0]) if rows else None
 
@@ -19,8 +19,8 @@ def read(store: Store) -> bytes | None:
 def sealer(store: Store) -> Sealer:
     """The sealer for values that this transaction writes; a change of the master secret waits until it ends.
 
-    The first one determines the master secret of the database.
-    Raises SecretError if there is no master secret, or it is not that of the database.
+    The first use determines the master secret of the database.
+    Raises SecretError if there is no master secret, or it does not belong to the database.
     """
     store.rows.share(store.connection, MASTER)
     stored = read(store)
@@ -34,10 +34,10 @@ def sealer(store: Store) -> Sealer:
 
 
 def hold(store: Store) -> None:
-    """Wait until no transaction seals values, and let none begin until this one ends."""
+    """Wait until no transaction seals values, and block new ones until this one ends."""
     store.rows.hold(store.connection, MASTER)
 
 
 def replace(store: Store, by: Sealer) -> None:
-    """Make another master secret that of the database; the caller replaces all sealed values."""
+    """Replace the database's master secret; the caller replaces all sealed values."""
     store.upsert(live_schema.secret_check, ("name", "value"), [(_NAME, by.check)])

@@ -16,13 +16,13 @@ from sqlalchemy.engine import URL
 from evenmatch.errors import SecretError, UsageError
 from evenmatch.whole_file import whole_file
 
-FIRST = b"\x01"  # begins every sealed value: the format, should another one follow
+FIRST = b"\x01"  # first byte of every sealed value: the version of the format
 NONCE = 12  # bytes
 CHECK, ROW = b"evenmatch master secret check", b"evenmatch sealed value"
 
 
 class Sealer:
-    """Seals values for one row each: a value that is copied into another row, or changed, does not open.
+    """Seals values for one row each: a value that was copied into another row, or changed, cannot be opened.
 
     The key of a row is derived from the master secret by HKDF-SHA256 (RFC 5869), from the names of table and row. A
     sealed value is the format, a random nonce, and the AES-256-GCM ciphertext with its tag.
@@ -60,8 +60,8 @@ class Sealer:
             return AESGCM(self._key(table, row)).decrypt(nonce, encrypted, sealed[:1])
         except (InvalidTag, ValueError):  # ValueError: it is too short to contain a nonce
             raise SecretError(
-                f"row {row} of table {table}: its sealed value cannot be opened; it is damaged, or this process has "
-                "another master secret than the database"
+                f"row {row} of table {table}: its sealed value cannot be opened; it is damaged, or this process does "
+                "not have the master secret of the database"
             ) from None
 
     def _key(self, table: str, row: str | int) -> bytes:
@@ -98,7 +98,7 @@ def read_secret(path: Path) -> Sealer:
 class MasterSecret:
     """The master secret of one database, loaded when it is first needed. Thread-safe.
 
-    file  where the secret is if the environment has none; None for PostgreSQL, whose processes share no folder
+    file  where the secret is if the environment has none; None for PostgreSQL, whose processes need not share a folder
     """
 
     def __init__(self, url: URL, shown: str) -> None:
@@ -117,7 +117,7 @@ class MasterSecret:
 
     @property
     def files(self) -> list[Path]:
-        """The file beside an SQLite database and the one that the environment names, whether they exist or not."""
+        """The file beside an SQLite database and the one named in the environment, whether they exist or not."""
         named = os.environ.get(FILE_VARIABLE)
         return [file for file in (self.file, Path(named) if named else None) if file is not None]
 
@@ -129,7 +129,7 @@ class MasterSecret:
         return sealer
 
     def sealer_or_new(self) -> Sealer:
-        """The sealer of a database in which nothing is sealed yet; for SQLite, the file is created if necessary.
+        """The sealer of a database in which nothing is sealed yet; for SQLite, creates the file if necessary.
 
         Call it while no other process can write to the database. Raises SecretError.
         """
@@ -138,7 +138,7 @@ class MasterSecret:
             return sealer
         if self.file is None:
             raise SecretError(
-                f"{self._shown} needs a master secret, from which the keys are derived that seal what it contains: "
+                f"{self._shown} needs a master secret, from which the keys that seal its contents are derived: "
                 f"{ELSEWHERE}, the same for all processes; `evenmatch secret new` prints one"
             )
         self.write(new_secret())
@@ -151,7 +151,7 @@ class MasterSecret:
         self._sealer = None
 
     def copy_to(self, path: Path) -> None:
-        """Write the secret of a database that contains sealed values into a file that only its owner can read.
+        """Write the secret of a database with sealed values to a file that only its owner can read.
 
         Raises SecretError without a valid master secret, or if the file cannot be written.
         """
@@ -160,7 +160,7 @@ class MasterSecret:
         _write(path, text.strip())
 
     def mismatch(self) -> SecretError:
-        """The error for a master secret that is not that of the database."""
+        """The error for a master secret that does not belong to the database."""
         return SecretError(
             f"{self._shown} is sealed with another master secret than that of {self.place}: {self._advice()}"
         )

@@ -1,4 +1,4 @@
-"""A connection to the database inside a transaction, and the head of a ladder, from which all its data is read."""
+"""A connection to the database inside a transaction, and the head of a ladder, where reading its data starts."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ _HEAD = (
 
 @dataclass(frozen=True)
 class Store:
-    """A connection inside a transaction, with the bulk operations of its database; for the modules in `tables`.
+    """A connection inside a transaction, with the bulk operations of its database.
 
     master  the master secret, with which some columns are sealed
     plans   the process's cache of plans
@@ -83,7 +83,7 @@ class Store:
         self.rows.run_among(self.connection, sql, first, values)
 
     def each(self, statements: Sequence[Statement]) -> list[list[Row]]:
-        """The rows of each of these SELECTs, whose columns have the same types: in one round trip."""
+        """Return the rows of each of these SELECTs, whose columns have the same types, in one round trip."""
         return self.rows.each(self.connection, statements)
 
     def run(self, sql: str, *values: object) -> None:
@@ -132,7 +132,7 @@ class Store:
             names = [row[0] for row in self.all("SELECT name FROM ladder ORDER BY name")]
             if name in names:
                 raise DamageError(
-                    f"the live generation of ladder {name!r} is missing; `evenmatch verify` shows what is damaged, "
+                    f"the live generation of ladder {name!r} is missing; `evenmatch verify` shows what is damaged; "
                     "restore a backup"
                 )
             raise UnknownNameError("ladder", name, names)

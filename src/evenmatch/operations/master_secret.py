@@ -1,4 +1,4 @@
-"""The master secret of a database: check it, change it, and go on where it is lost."""
+"""The master secret of a database: check it, change it, and recover from its loss."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ RESEAL = (
 
 
 class ReplacedSecret(NamedTuple):
-    """A webhook that has another secret now."""
+    """A webhook that has a new secret."""
 
     webhook: int
     url: str
@@ -34,7 +34,7 @@ class ReplacedSecret(NamedTuple):
 
 
 def confirm(database: Database) -> None:
-    """Raise SecretError unless this process has the master secret of the database; an SQLite database gets one.
+    """Raise SecretError unless this process has the database's master secret; create one for an SQLite database.
 
     A follower only compares: it must be able to open what the primary has sealed.
     """
@@ -47,17 +47,17 @@ def confirm(database: Database) -> None:
 
 
 def is_current(database: Database) -> bool:
-    """Whether the master secret of this process is that of the database. Raises SecretError if it is missing."""
+    """Whether this process has the database's master secret. Raises SecretError if it has none."""
     with database.read() as store:
         stored = secret_checks.read(store)
     return stored is None or database.master.sealer().is_checked_by(stored)
 
 
 def rotate(database: Database, file: Path, clock: Callable[[], int]) -> Path | None:
-    """Seal everything with the master secret that a file contains, in one transaction.
+    """Reseal everything with the master secret in a file, in one transaction.
 
-    If the present one is in the file beside an SQLite database, that file is replaced, and its path returned; else
-    the processes must be given the new one. Raises SecretError.
+    If the present secret is in the file beside an SQLite database, replaces that file and returns its path; otherwise
+    the processes must be given the new secret. Raises SecretError.
     """
     new = read_secret(file)
     with database.write() as store:
@@ -75,10 +75,10 @@ def rotate(database: Database, file: Path, clock: Callable[[], int]) -> Path | N
 
 
 def reset(database: Database, clock: Callable[[], int]) -> list[ReplacedSecret]:
-    """Replace everything that is sealed, because the master secret is lost or what it sealed was seen by others.
+    """Replace everything that is sealed, because the master secret is lost or sealed values were exposed.
 
-    Tokens and sessions end, existing keys cannot sign any more, and webhooks get new secrets, which are returned. Keys
-    that are sent as they are stay valid. Raises SecretError without a master secret to go on with.
+    Tokens and sessions end, existing keys can no longer sign, and webhooks get new secrets, which are returned. Keys
+    that are sent in clear remain valid. Raises SecretError if there is no master secret to continue with.
     """
     replaced = []
     with database.write() as store:

@@ -1,4 +1,4 @@
-"""Standings by page, around a player and by name; the distribution of ratings; past seasons; the rules."""
+"""Pages of standings: in full, around a player, by name; the distribution of ratings; past seasons; the rules."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class Band(NamedTuple):
 
 
 async def standings(visit: PageRequest) -> Response:
-    """Show a page of the standings, those around a player, or the players found by name."""
+    """Show a page of the standings, the players around one player, or players found by name."""
     return await visit.show("standings", lambda: _standings(visit))
 
 
@@ -74,7 +74,7 @@ def _standings(visit: PageRequest) -> Mapping[str, object]:
 
 
 def _search(visit: PageRequest, text: str) -> list[tuple[str, Standing]]:
-    """Players of the ladder whose names match a text, the best first."""
+    """Players of the ladder whose names match a text, best first."""
     names = visit.reading.search(text, FOUND, [visit.ladder])
     rows, _ = visit.reading.among(visit.ladder, names)
     return rows
@@ -107,7 +107,7 @@ def _distribution(visit: PageRequest) -> Mapping[str, object]:
 
 
 def _by_division(view: View) -> list[int]:
-    """The number of listed players in each division, the lowest first."""
+    """The number of listed players in each division, lowest first."""
     snapshot = view.snapshot
     divisions = snapshot.divisions[snapshot.order]
     return [int((divisions == index).sum()) for index in range(len(snapshot.rules.divisions))]
@@ -133,7 +133,7 @@ def _distribution_figure(visit: PageRequest) -> str:
 
 
 async def seasons(visit: PageRequest) -> Response:
-    """Show all seasons of a ladder, the latest first."""
+    """Show all seasons of a ladder, latest first."""
 
     def make() -> Mapping[str, object]:
         view = visit.reading.view(visit.ladder)
