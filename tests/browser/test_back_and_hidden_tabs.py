@@ -108,7 +108,7 @@ def test_an_offer_is_told_by_title_sound_and_notification_in_a_tab_that_nobody_l
     page.get_by_role("button", name="Decline").click()
     rival.get_by_role("button", name="Leave the queue").click()
     for one in (page, rival):
-        one.get_by_role("heading", name="You are not in the queue any more").wait_for()
+        one.get_by_role("heading", name="You are no longer in the queue").wait_for()
     assert page.title().startswith("Ticket")
 
 
@@ -133,4 +133,4 @@ def test_a_ticket_without_scripts_moves_too(visitor):
     before = waiting.inner_text()
     wait_for(lambda: waiting.inner_text() not in (before, ""))
     page.get_by_role("button", name="Leave the queue").click()
-    page.get_by_role("heading", name="You are not in the queue any more").wait_for()
+    page.get_by_role("heading", name="You are no longer in the queue").wait_for()

@@ -74,7 +74,7 @@ def results(tab):
     tab.goto(f"{LAB}/backtest")
     for box in tab.locator("input[name=system]").all():
         box.set_checked(box.get_attribute("value") in ("elo", "glicko2"))
-    found = [finish("Begin the backtest")]
+    found = [finish("Start the backtest")]
     tab.goto(f"{LAB}/tuning")
     tab.get_by_label("Seconds to search").fill("5")
     found.append(finish("Begin tuning"))

@@ -32,7 +32,7 @@ def test_a_backtest_is_watched_until_the_systems_are_ranked(operator, check_foun
     operator.goto(address("ladders", DUELS, "lab", "backtest"))
     for box in operator.locator("input[name=system]").all():
         box.set_checked(box.get_attribute("value") in ("elo", "battlepoints"))
-    operator.get_by_role("button", name="Begin the backtest").click()
+    operator.get_by_role("button", name="Start the backtest").click()
     check_found()
     ranking = operator.get_by_role("region", name="Ranking of the systems")
     assert {"elo", "battlepoints"} <= set(ranking.locator("tbody th").all_inner_texts())

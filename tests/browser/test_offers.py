@@ -52,7 +52,7 @@ def test_enter_accepts_and_the_focus_goes_where_the_eye_goes(visitor):
     page.keyboard.press("Enter")
     page.get_by_role("heading", name="You have accepted").wait_for()
     assert page.evaluate(FOCUSED) == "You have accepted"
-    assert page.locator("#ticket-words").inner_text() == "You have accepted. The others still have to answer."
+    assert page.locator("#ticket-words").inner_text() == "You have accepted. Waiting for the others to answer."
     rival.get_by_role("button", name="Accept").click()
     page.get_by_role("heading", name="You are playing").wait_for()
     assert page.evaluate(FOCUSED) == "You are playing"
@@ -63,12 +63,12 @@ def test_the_seconds_that_are_left_are_said_three_times_and_no_more(visitor):
     wait_in_queue(page, "Slow one")
     page.evaluate(LISTEN)
     wait_in_queue(rival, "Slow two")
-    page.get_by_role("heading", name="You are not in the queue any more").wait_for()
+    page.get_by_role("heading", name="You are no longer in the queue").wait_for()
     assert page.evaluate("window.said") == [
         *(f"A match is found. You have {left} seconds to accept." for left in (WITHIN, 10, 5)),
-        "You are not in the queue any more.",
+        "You are no longer in the queue.",
     ]
-    assert page.evaluate(FOCUSED) == "You are not in the queue any more"
+    assert page.evaluate(FOCUSED) == "You are no longer in the queue"
 
 
 def test_a_heading_takes_no_focus_from_elsewhere_on_the_page_but_an_offer_does(visitor):
@@ -82,7 +82,7 @@ def test_a_heading_takes_no_focus_from_elsewhere_on_the_page_but_an_offer_does(v
     page.get_by_role("heading", name="Waiting for a match").wait_for()
     assert page.evaluate(FOCUSED) == "Rules"
     page.get_by_role("button", name="Leave the queue").click()
-    page.get_by_role("heading", name="You are not in the queue any more").wait_for()
+    page.get_by_role("heading", name="You are no longer in the queue").wait_for()
 
 
 @pytest.mark.parametrize("width", [360, 1280])
@@ -100,5 +100,5 @@ def test_accept_is_large_enough_for_a_thumb_and_on_the_first_screen(visitor, wid
     apart = max(other["x"] - (box["x"] + box["width"]), other["y"] - (box["y"] + box["height"]))
     assert apart >= 8
     decline.click()
-    page.get_by_role("heading", name="You are not in the queue any more").wait_for()
+    page.get_by_role("heading", name="You are no longer in the queue").wait_for()
     rival.get_by_role("button", name="Leave the queue").click()

@@ -54,5 +54,5 @@ def test_a_void_moves_the_standings_and_can_be_taken_back(operator):
     operator.goto(address("ladders", DUELS, "operate"))
     operator.get_by_role("link", name="count again").first.click()
     operator.get_by_role("button", name="Show who would move").click()
-    operator.get_by_role("button", name="Let a match count again now").click()
+    operator.get_by_role("button", name="Reinstate a match now").click()
     assert ratings(operator, DUELS) == before

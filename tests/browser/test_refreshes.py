@@ -48,9 +48,9 @@ def test_focus_stays_on_the_second_button_of_an_offer(visitor):
     assert page.evaluate(HELD) == "decline"
     assert page.evaluate("window.left") == 0
     page.keyboard.press("Enter")
-    page.get_by_role("heading", name="You are not in the queue any more").wait_for()
+    page.get_by_role("heading", name="You are no longer in the queue").wait_for()
     rival.get_by_role("button", name="Leave the queue").click()
-    rival.get_by_role("heading", name="You are not in the queue any more").wait_for()
+    rival.get_by_role("heading", name="You are no longer in the queue").wait_for()
 
 
 def test_a_button_that_is_held_down_over_a_refresh_is_pressed_when_let_go(page):
@@ -65,7 +65,7 @@ def test_a_button_that_is_held_down_over_a_refresh_is_pressed_when_let_go(page):
     page.wait_for_timeout(1700)
     assert came
     page.mouse.up()
-    page.get_by_role("heading", name="You are not in the queue any more").wait_for()
+    page.get_by_role("heading", name="You are no longer in the queue").wait_for()
 
 
 def match_count(page):

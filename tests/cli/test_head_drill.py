@@ -121,7 +121,7 @@ def test_an_altered_first_event_is_a_finding_and_not_an_unknown_parameter(run, l
     run_sql(league, "UPDATE event SET body = REPLACE(body, '\"k\"', '\"q\"') WHERE position = 1")
     ended = run("verify")
     assert ended.code == 1
-    assert "rules-changed 'ladder:duel' at position 1 is not as it was recorded" in ended.out
+    assert "rules-changed 'ladder:duel' at position 1 was altered" in ended.out
     assert "restore a backup" in ended.out
     for command in (("ladder", "show", "duel"), ("standings",), ("rebuild", "--whole")):
         ended = run(*command)
@@ -323,7 +323,7 @@ def test_a_drill_misses_a_ladder_that_is_in_the_live_database_but_not_in_the_bac
     run_sql(backups / "new.db", *(f"DELETE FROM {table}" for table in NO_LADDER))
     ended = run("drill", "backups", "--live", league)
     assert ended.code == 1
-    assert "ladder duel: is in the live database since 20" in ended.out
+    assert "ladder duel: has been in the live database since 20" in ended.out
 
 
 def test_a_drill_knows_that_a_ladder_may_be_newer_than_the_backup(run, backups, league):

@@ -95,7 +95,7 @@ def test_lines_of_a_pipe_are_told_even_where_the_ledger_refuses_the_match(run, l
     )
     ended = run("import", "-")
     assert ended.code == 1
-    assert "  line 4, match 'd01': is on ladder 'duel' already, with other content" in ended.err
+    assert "  line 4, match 'd01': is already on ladder 'duel', with other content" in ended.err
 
 
 def test_ratings_to_start_from_may_come_through_a_pipe(run, league, piped):
@@ -278,7 +278,7 @@ def test_an_import_says_how_much_is_in_when_another_process_uses_an_id_of_the_fi
     ended = run("import", "more.csv")
     assert (ended.code, ended.out) == (1, "")
     assert "more.csv: 1 problem; 2 matches were added before" in ended.err
-    assert "line 8, match 'n3': is on ladder 'duel' already, with other content" in ended.err
+    assert "line 8, match 'n3': is already on ladder 'duel', with other content" in ended.err
     assert held(run) == (14, 6)
 
 

@@ -199,5 +199,5 @@ def test_the_same_id_with_other_content_is_a_conflict(run, league):
     for line in (["void", "d04"], ["ban", "b"], ["season", "open"], ["ladder", "change", "duel", "--title", "T"]):
         ended = run(*line, "--id", "mine")
         assert (ended.code, ended.out) == (1, ""), line
-        assert "'mine' is on ladder 'duel' already, with other content" in ended.err
+        assert "'mine' is already on ladder 'duel', with other content" in ended.err
     assert run("void", "d04", "--id", "").code == 2

@@ -26,7 +26,7 @@ WRONG = [
     ("ladder show duell", "unknown ladder 'duell' (did you mean 'duel'?); known: duel"),
     ("ladder change duel", "nothing to change was named"),
     ("ladder change duel --param k=20 --from tomorrow", "--from tomorrow: expected start or now"),
-    ("ladder change duel --system glicko2 --from now", "another system cannot rate from now on"),
+    ("ladder change duel --system glicko2 --from now", "a new system cannot start from now on"),
     ("ladder change duel --param kk=20", "did you mean 'k'?"),
     ("ladder change duel --preset nope", "unknown preset of elo 'nope'"),
     ("import nowhere.csv", "No such file"),
@@ -90,7 +90,7 @@ CONFLICTS = [
     ("reinstate --match d01", "match 'd01' is not void"),
     ("player rename a b", "another player"),
     ("player merge a --into a --yes", "the same player"),
-    ("player merge a --into b --yes", "met in match 'd01'"),
+    ("player merge a --into b --yes", "both played in match 'd01'"),
 ]
 
 

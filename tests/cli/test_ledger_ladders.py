@@ -407,8 +407,8 @@ def test_decay_is_foreseen_then_done_once(run, league):
     before = ratings(run)
     refused = run("ladder", "decay", "duel", "--days", 3)
     assert (refused.code, "--days 3 is only for --preview" in refused.err) == (2, True)
-    assert "no rating falls by inactivity" in run("ladder", "decay", "duel").out  # all grace days begin with the rule
-    assert "no rating falls by inactivity" in run("ladder", "decay", "duel", "--preview", "--days", 20).out
+    assert "inactivity lowers no rating" in run("ladder", "decay", "duel").out  # all grace days begin with the rule
+    assert "inactivity lowers no rating" in run("ladder", "decay", "duel", "--preview", "--days", 20).out
     told = json.loads(run("ladder", "decay", "duel", "--preview", "--days", 22, "--json").out)
     assert {move["player"]: round(move["after"] - before[move["player"]], 6) for move in told["moves"]} == {
         name: -min(10.0, round(rating - 1500, 6)) for name, rating in before.items() if rating > 1500
@@ -461,8 +461,8 @@ def test_a_ladder_may_refuse_teams_of_other_sizes_or_take_any(run, tmp_path, mon
     ended = run("import", tmp_path / "uneven.csv")
     assert (ended.code, ended.out) == (1, "")
     assert [line.strip() for line in ended.err.splitlines() if "match '" in line] == [
-        f"line 6, match 'm2': {SIZES}, since it has other_sizes=refuse",
-        f"line 9, match 'm3': {SIZES}, since it has other_sizes=refuse",
+        f"line 6, match 'm2': {SIZES} (the ladder has other_sizes=refuse)",
+        f"line 9, match 'm3': {SIZES} (the ladder has other_sizes=refuse)",
     ]
     ended = run("record", tmp_path / "uneven.csv")
     assert (ended.code, ended.err.count(f": {SIZES}")) == (1, 2)

@@ -79,7 +79,7 @@ def test_other_content_under_the_same_id_is_refused_before_anything_is_added(run
     other.write_text(text + "d12,2026-01-12T12:00:00Z,duel,1,a,1,60\nd12,2026-01-12T12:00:00Z,duel,2,b,2,60\n")
     ended = run("import", other)
     assert (ended.code, ended.out) == (1, "")
-    assert "match 'd05': is on ladder 'duel' already, with other content" in ended.err
+    assert "match 'd05': is already on ladder 'duel', with other content" in ended.err
     assert held(run) == (11, 6)
     ended = run("import", other, "--skip-bad")
     assert ended.code == 0
@@ -106,7 +106,7 @@ def test_every_match_that_import_leaves_out_is_named_with_its_reason(run, league
     ended = run("import", "second.csv", "--skip-bad")
     assert "1 match added" in ended.out
     assert ended.err.splitlines()[0] == "2 bad matches skipped (2 problems)"
-    assert "match 'x1': is on ladder 'duel' already, with other content" in ended.err
+    assert "match 'x1': is already on ladder 'duel', with other content" in ended.err
     assert "match 'bad': place is 0" in ended.err
     document = json.loads(run("import", "second.csv", "--skip-bad", "--json").out)
     assert document["bad_matches"] == ["bad", "x1"]
@@ -204,7 +204,7 @@ def test_record_refuses_one_match_and_keeps_the_others(run, league, piped):
     refused = [line for line in ended.err.splitlines() if line.startswith("refused: ")]
     assert len(refused) == 3
     assert "line 5, match 'bad'" in ended.err
-    assert "match 'd01' is on ladder 'duel' already, with other content" in ended.err
+    assert "match 'd01' is already on ladder 'duel', with other content" in ended.err
     assert held(run) == (13, 7)
     assert run("verify").code == 0
 

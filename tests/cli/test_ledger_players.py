@@ -58,7 +58,7 @@ def test_a_renamed_player_is_reached_by_both_names(run, league, season_file):
 def test_two_who_never_met_become_one(run, league):
     ended = run("player", "merge", "f", "--into", "b", "--yes")
     assert (ended.code, ended.out.splitlines()[0]) == (0, "f and b are now one player, b; rated again: duel")
-    assert "two of the player's names from now on is recorded, but not rated" in ended.out
+    assert "two of the player's names is recorded but not rated" in ended.out
     (on,) = player_json(run, "f")["ladders"]
     assert [row["match_id"] for row in on["matches"]] == ["d11", "d07", "d06", "d05", "d01"]
     assert on["standing"]["matches"] == 5

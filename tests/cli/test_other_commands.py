@@ -75,7 +75,7 @@ def test_pooled_ladders_are_explained_as_one(run, season_file):
 # Labels and places of three teams, and the sentence on the result
 OUTCOMES = [
     ([("RED", 1), ("Blue", 2), ("grün", 3)], r"Team RED won: an even match\."),
-    ([("RED", 1), ("Blue", 1), ("grün", 3)], r"Team RED and team Blue shared the first place of 3\."),
+    ([("RED", 1), ("Blue", 1), ("grün", 3)], r"Team RED and team Blue shared first place among 3 teams\."),
     ([("RED", 2), ("Blue", 2), ("grün", 2)], r"A draw between team RED and team Blue and team grün\."),
 ]
 

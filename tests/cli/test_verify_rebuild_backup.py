@@ -34,7 +34,7 @@ def test_verify_finds_a_changed_number_names_it_and_says_what_to_type(run, leagu
     run_sql(league, "UPDATE state SET rating = rating + 1, record = zeroblob(length(record)) WHERE matches = 5")
     ended = run("verify")
     assert ended.code == 1
-    assert ended.out.startswith("ladder duel: not equal (11 matches, 6 players)\n  player 'a' has another state")
+    assert ended.out.startswith("ladder duel: not equal (11 matches, 6 players)\n  player 'a' has a different state")
     assert "type: evenmatch rebuild --ladder duel --whole" in ended.out
     told = json.loads(run("verify", "--ladder", "duel", "--json").out)
     assert (told["equal"], len(told["ladders"][0]["differences"])) == (False, 1)
@@ -179,7 +179,7 @@ def test_a_backup_names_lost_ladders_and_then_replaces_no_former_backup(run, lea
     assert ended.out.endswith(f"restore a backup from before the damage\n  {lost}\n")
     ended = run("backup", "copy.db", "--replace")
     assert ended.code == 3
-    assert f"copy.db: the former backup was not replaced, since the database is damaged: {lost}" in ended.err
+    assert f"copy.db: the existing backup was not replaced, because the database is damaged: {lost}" in ended.err
     assert run("verify", "--db", "copy.db").code == 0
     run_sql("copy.db", "UPDATE ladder SET generation = 99")
     ended = run("backup", "later.db", "--db", "copy.db", "--json")

@@ -113,7 +113,7 @@ def test_a_match_is_recorded_although_its_process_stood_still_once(url: str, mon
         stalls[:] = [IDLE_LIMIT + 0.5]
         assert service.record(numbered_match(0)).rated
         stalls[:] = [IDLE_LIMIT + 0.5] * 2
-        with pytest.raises(TransactionTimeoutError, match="kept it waiting for too long; nothing of it was saved"):
+        with pytest.raises(TransactionTimeoutError, match="kept it waiting for too long; nothing in it was saved"):
             service.record(numbered_match(1))
         assert service.record(numbered_match(2)).rated
         assert check_events(url, {"m0", "m2"}).count("match-recorded") == 2

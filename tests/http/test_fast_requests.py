@@ -248,7 +248,7 @@ def five_against_six(match_id):
 
 
 SIZES = "5 against 6 players; expected teams of 6, the ladder's team_size"
-REFUSED = f"{SIZES}, since it has other_sizes=refuse"
+REFUSED = f"{SIZES} (the ladder has other_sizes=refuse)"
 
 
 def test_a_receipt_warns_of_teams_of_other_sizes_than_the_ladders(either, service, ladder):

@@ -34,8 +34,8 @@ def test_a_player_is_told_when_the_rating_falls_before_it_does(reader, service, 
     ladder_of(service, clock, inactivity="rating")
     clock.now = micros(after(48))
     text = (  # a whole week ends at 02:00 on 22 January, and counts from the midnight after
-        "Without a completed match, the rating falls by 25 a week from 2026-01-23 on, down to 1500.00, and the "
-        "standings list this player no longer after 2026-01-31."
+        "Without a completed match, the rating falls by 25 a week from 2026-01-23 on, down to 1500.00, and "
+        "this player leaves the standings after 2026-01-31."
     )
     wanted = {"rule": "rating", "leaves_at": "2026-01-31T02:00:00Z", "falls_at": "2026-01-23T00:00:00Z", "amount": 25.0}
     assert notice(reader, service) == {**wanted, "text": text}
@@ -54,7 +54,7 @@ def test_a_player_is_told_when_the_percentile_falls_and_when_the_list_ends(reade
     assert (told["rule"], told["falls_at"], told["amount"]) == ("percentile", "2026-01-17T02:00:00Z", 1.0)  # two days
     assert told["text"] == (
         "Without a completed match, the shown percentile falls by 0.5 a day from 2026-01-17 on, to 20 at the lowest, "
-        "and the standings list this player no longer after 2026-01-31."
+        "and this player leaves the standings after 2026-01-31."
     )
     clock.now = micros(after(24 * 16 + 3))
     service.view("duel")
@@ -67,7 +67,7 @@ def test_a_player_is_told_when_they_leave_the_list(reader, service, clock):
     ladder_of(service, clock)
     told = notice(reader, service)
     assert (told["rule"], told["leaves_at"], told["falls_at"]) == ("leave", "2026-01-31T02:00:00Z", None)
-    assert told["text"] == "Without a completed match, the standings list this player no longer after 2026-01-31."
+    assert told["text"] == "Without a completed match, this player leaves the standings after 2026-01-31."
     clock.now = micros(after(24 * 31))
     assert notice(reader, service) is None
 

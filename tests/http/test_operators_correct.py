@@ -142,7 +142,7 @@ def test_late_matches_are_previewed_inserted_at_their_time_and_noted(admin, serv
     listed = admin.get(f"{LADDER}/matches").json()["items"]
     assert [(one["match_id"], one["late"]) for one in listed] == [
         ("m2", None),
-        ("late", "recorded late, and rated at the time it was played"),
+        ("late", "recorded late, and rated as of the time it was played"),
         ("m1", None),
     ]
     assert admin.post(f"{LADDER}/late-matches", json=sent).json()["there_already"]

@@ -84,7 +84,7 @@ def test_a_database_that_takes_no_writes_is_not_ready_and_is_again_when_it_does(
 def test_a_disk_with_less_than_a_megabyte_is_full(client, site, seconds, monkeypatch):
     if site.service.database.url.get_backend_name() != "sqlite":
         pytest.skip("the disk of a server is not seen from here")
-    monkeypatch.setattr(database_check, "LEAST", 2**62)
+    monkeypatch.setattr(database_check, "LEAST_FREE", 2**62)
     told = client.get("/readyz")
     assert (told.status_code, told.json()["detail"]) == (503, "the database takes no writes: the disk is full")
 

@@ -110,7 +110,7 @@ def import_while(service, ladder, made_url, clock, monkeypatch):
 
 
 def test_an_import_compares_matches_that_another_process_has_recorded_meanwhile(service, import_while):
-    with pytest.raises(BadRowsError, match="'m3': is on ladder 'default' already, with other content") as raised:
+    with pytest.raises(BadRowsError, match="'m3': is already on ladder 'default', with other content") as raised:
         import_while(lambda other: other.record(duel(3, "cat", "dan")))
     assert raised.value.outcome == "2 matches were added before"
     assert positions(service) == [1, 2, 3, 4]

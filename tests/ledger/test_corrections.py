@@ -127,9 +127,9 @@ def test_a_preview_tells_what_happens_then_and_changes_nothing(played_service, w
 
 
 CONTRADICTIONS = {
-    "void twice": ([Void("m3")], Void("m3"), "void already"),
+    "void twice": ([Void("m3")], Void("m3"), "already void"),
     "not void": ([], Unvoid("m3"), "not void"),
-    "banned twice": ([Ban("eve")], Ban("eve", "refund"), "banned from ladder 'default' already"),
+    "banned twice": ([Ban("eve")], Ban("eve", "refund"), "already banned from ladder 'default'"),
     "not banned": ([], Reinstate("eve"), "not banned"),
     "reinstated twice": ([Ban("eve"), Reinstate("eve")], Reinstate("eve"), "not banned"),
 }

@@ -39,7 +39,7 @@ LEDGER = {
     "a correction that is not listed": ("DELETE FROM correction WHERE position = 8", "the table of corrections"),
     "another parameter in the first one": (
         "UPDATE event SET body = REPLACE(body, '\"k\"', '\"q\"') WHERE position = 1",
-        "rules-changed 'ladder:default' at position 1 is not as it was recorded",
+        "rules-changed 'ladder:default' at position 1 was altered",
     ),
     "other lines told": (
         "UPDATE event SET told = (SELECT told FROM event WHERE position = 5) WHERE position = 2",
@@ -114,11 +114,11 @@ UNKNOWN = ("UPDATE ladder SET corrected = 8", "UPDATE generation SET planned = 8
 SEALED = "UPDATE ladder SET seal = (SELECT seal FROM event WHERE position = 8)"
 # The last event removed, and with it more and more of what tells of it
 TAILS = {
-    "the position": ((CUT,), "is not the one that the ladder's row has as its last"),
+    "the position": ((CUT,), "is not the one that the ladder's row names as its last"),
     "the position and the seal": ((CUT, SEALED), "events after position 8 were removed: the table of corrections"),
     "all but what the ratings include": (
         (CUT, SEALED, UNLISTED, UNKNOWN[0]),
-        "removed: the corrections that the ratings include knew an event at position 9",
+        "removed: the corrections that the ratings include referred to an event at position 9",
     ),
 }
 
@@ -148,7 +148,7 @@ def test_a_tail_that_was_cut_with_all_its_traces_is_seen_by_a_head_that_was_kept
     assert kept.verify("default").is_equal
     assert "before the kept head at position 9" in kept.verify("default", kept=head).damage[0]
     kept.correct("default", Ban("c"))
-    assert "at position 9 is not the one of the kept head" in kept.verify("default", kept=head).damage[0]
+    assert "at position 9 differs from the kept head" in kept.verify("default", kept=head).damage[0]
 
 
 def test_a_head_stays_a_part_of_the_chain_while_the_ladder_goes_on(kept):
@@ -166,7 +166,7 @@ def test_events_that_changed_places_are_named(kept):
     run_sql(kept, *(f"UPDATE event SET position = {place} WHERE position = {old}" for place, old in places))
     found = kept.verify("default").damage
     for position, line in zip((3, 4, 5), found, strict=True):
-        assert f"at position {position} is not as it was recorded" in line
+        assert f"at position {position} was altered" in line
 
 
 def test_an_event_that_was_altered_and_sealed_again_does_not_fit_to_the_next(kept):
@@ -176,8 +176,8 @@ def test_an_event_that_was_altered_and_sealed_again_does_not_fit_to_the_next(kep
     seal = literal(kept, forged.seal_after(batch[2].seal))
     run_sql(kept, f"UPDATE event SET played_at = 5, seal = {seal} WHERE position = 4")
     chain, digest = kept.verify("default").damage
-    assert chain == "match 'm4' at position 5 is not as it was recorded, or the event before it is another one"
-    assert digest == "match 'm3' at position 4 was reported with other names"
+    assert chain == "match 'm4' at position 5 was altered, or the event before it was replaced"
+    assert digest == "match 'm3' at position 4 was reported with different names"
 
 
 def literal(service, value):
@@ -195,7 +195,7 @@ NAMES = {
             "UPDATE player SET name = CASE name WHEN 'c' THEN 'd' ELSE 'c' END WHERE name IN ('c', 'd')",
             "UPDATE player SET folded = name",
         ),
-        "was reported with other names",
+        "was reported with different names",
     ),
     "a name lost": (("DELETE FROM name WHERE name = 'b'",), "no name leads to player 'b'"),
     "a shown name": (("UPDATE player SET name = 'z' WHERE name = 'a'",), "is shown as 'z', which is none of their"),
@@ -303,7 +303,7 @@ def test_final_standings_that_are_not_those_of_the_seasons_end_are_damage(kept, 
     assert kept.open_season("default", title="Winter", event_id="winter").number == 2
     run_sql(kept, FINALS[what])
     found = kept.verify("default")
-    assert found.damage[0] == "the final standings of season 1 are not as they were stored when it ended"
+    assert found.damage[0] == "the final standings of season 1 have changed since the season ended"
     assert found.differences == ()
 
 

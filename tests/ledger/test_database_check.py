@@ -59,13 +59,13 @@ def test_a_ladder_without_its_live_generation_is_not_unknown(filled):
 
 CHANGES = {
     "DELETE FROM ladder": "ladder default is not in the table of ladders, but its events are there",
-    "UPDATE ladder SET name = 'other'": "ladder other was made as default; the name of a ladder does not change",
+    "UPDATE ladder SET name = 'other'": "ladder other was created as default; the name of a ladder cannot change",
     "UPDATE ladder SET generation = 99": "generation 99 of ladder default, which is the live one, is missing",
     "DELETE FROM generation": "generation 1 of ladder default, which is the live one, is missing",
     "DROP TABLE webhook": "table webhook is missing",
     "DROP INDEX ix_player_folded": "index ix_player_folded of table player is missing",
     "ALTER TABLE player DROP COLUMN erased_at": "column erased_at of table player is missing",
-    "ALTER TABLE player ADD COLUMN more INTEGER": "table player has a column more that evenmatch did not make",
+    "ALTER TABLE player ADD COLUMN more INTEGER": "table player has a column more that evenmatch did not create",
 }
 
 

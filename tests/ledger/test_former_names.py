@@ -74,5 +74,5 @@ def test_a_match_whose_names_were_all_tried_is_damage(service, ladder):
     play(service, 2, [second[0], *first[1:]])
     run_sql(service, f"UPDATE name SET name = 'zz' WHERE player = {of(first[0])} AND name = '{first[0]}'")
     verification = service.verify("default")
-    assert verification.damage == ("match 'm1' at position 2 was reported with other names",)
+    assert verification.damage == ("match 'm1' at position 2 was reported with different names",)
     assert verification.unchecked == ()

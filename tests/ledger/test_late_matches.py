@@ -127,7 +127,7 @@ def test_only_new_late_matches_are_inserted(season):
     rows = dump(season)
     with pytest.raises(InputError, match=r"'m99' ended at .*, and no match of ladder 'default' ended later"):
         season.preview("default", insertion(season, duel(99, "ann", "bob")))
-    with pytest.raises(ConflictError, match="has all of these matches already"):
+    with pytest.raises(ConflictError, match="already has all of these matches"):
         season.preview("default", insertion(season, SEASON[1]))
     insert(season, SEASON[1], FORGOTTEN[0])
     assert ratings(season) == rated_in_order([*SEASON, FORGOTTEN[0]])

@@ -126,7 +126,7 @@ def test_verify_reports_a_changed_record_of_the_ladder(played):
     with played.database.write() as store:
         store.run("UPDATE generation SET learned = ?", changed.tobytes())
     differences = played.verify("default").differences
-    assert "what was learned of the ladder is not what a replay gives" in differences
+    assert "what was learned about the ladder is not what a replay gives" in differences
 
 
 def test_odds_use_what_was_learned(played):

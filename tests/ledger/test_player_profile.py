@@ -87,7 +87,7 @@ def test_who_keeps_views_is_told_the_same_without_reading_everybody(service, lad
 
 @pytest.mark.parametrize("least", [0.0, 1000.0])
 def test_a_kept_view_never_tells_a_standing_of_before_the_last_match(service, ladder, read_whole, monkeypatch, least):
-    monkeypatch.setattr(standings, "LEAST", least)  # seconds that a view is kept for whoever takes an old one
+    monkeypatch.setattr(standings, "SHORTEST_USE", least)  # seconds that a view is kept for whoever takes an old one
     for number, pair in enumerate(("ab", "ac", "cb"), 1):
         service.record(duel(number, *pair))
     kept = StandingsCache(service.database)

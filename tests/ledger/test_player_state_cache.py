@@ -212,7 +212,7 @@ def test_a_match_that_is_refused_among_others_leaves_them_right(service):
 
 @pytest.mark.usefixtures("ladder")
 def test_more_players_than_are_remembered_are_rated_as_well(service, monkeypatch):
-    monkeypatch.setattr(player_states, "MOST", 3)
+    monkeypatch.setattr(player_states, "MOST_CACHED", 3)
     for number in range(1, 12):
         service.record(duel(number, f"p{number % 5}", f"p{(number + 2) % 5}"))
     check_replay(service)

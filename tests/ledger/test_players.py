@@ -67,7 +67,7 @@ def test_players_who_met_are_not_merged_on_any_ladder(service, ladder):
     for one in (duel(1, "a", "x"), duel(2, "b", "x"), duel(1, "a", "b", ladder="other")):
         service.record(one)
     rows = dump(service)
-    with pytest.raises(ConflictError, match="met in match 'm1' of ladder 'other'"):
+    with pytest.raises(ConflictError, match="both played in match 'm1' of ladder 'other'"):
         service.merge("a", "b")
     assert dump(service) == rows
 
@@ -164,7 +164,7 @@ def test_a_report_sent_again_after_an_erasure_does_not_tell_whose_name_it_was(se
     rows = dump(service)
     answers = []
     for name in (SECRET, "somebody else", pseudonym, "bob"):
-        with pytest.raises(ConflictError, match="with a player who was erased since") as same:
+        with pytest.raises(ConflictError, match="with a player who has been erased since") as same:
             service.record(duel(1, "ann", name))
         with pytest.raises(ConflictError) as merged:
             service.record(duel(2, name, "cat"))

@@ -83,7 +83,7 @@ ANOTHER = {
 def test_the_same_id_with_other_content_is_a_conflict_and_leaves_nothing(service, ladder, other):
     service.record(LONE[0])
     before = dump(service)
-    with pytest.raises(ConflictError, match="'m1' is on ladder 'default' already, with other content"):
+    with pytest.raises(ConflictError, match="'m1' is already on ladder 'default', with other content"):
         service.record(other)
     assert dump(service) == before
     with pytest.raises(ConflictError):
@@ -174,7 +174,7 @@ def test_two_ladders_are_independent_and_share_their_players(service, ladder):
 def test_a_ladder_or_a_match_of_another_ladder_is_refused(service, ladder):
     with pytest.raises(UnknownNameError, match="did you mean 'default'"):
         service.record(duel(1, "ann", "bob", ladder="defualt"))
-    with pytest.raises(UsageError, match="all must be of ladder 'default'"):
+    with pytest.raises(UsageError, match="expected matches of ladder 'default'"):
         service.record_many("default", [duel(1, "ann", "bob", ladder="other")])
 
 

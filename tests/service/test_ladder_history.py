@@ -67,7 +67,7 @@ def test_the_latest_matches_alone_are_read_where_fewer_are_asked_for(service, pl
         found = read_history(service.database, played_ladder, latest=latest)
         assert (found.matches.match_id.to_pylist(), found.earlier) == (ids, earlier)
     assert found.notes == (
-        "Only the latest matches were read: 1 earlier one was left out, and all players begin as newcomers after it.",
+        "Only the latest matches were read: 1 earlier one was left out, and all players start as newcomers after it.",
     )
 
 

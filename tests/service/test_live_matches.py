@@ -297,7 +297,7 @@ REFUSED = [
     (lambda r, _: r.announce("duel", "m9", [["new"], ["old"]], queue="none"), UnknownNameError, "unknown queue 'none'"),
     (lambda r, _: r.announce("duel", "m9", [["n"], ["o"]], expires_in=0), InputError, "expires_in is 0"),
     (lambda r, t: r.announce("duel", "m9", [["n"], ["o"]], started_at=t + 86_401 * SECOND), InputError, "a day from"),
-    (lambda r, _: r.announce("duel", "old", [["n"], ["o"]]), ConflictError, "'old' was reported already"),
+    (lambda r, _: r.announce("duel", "old", [["n"], ["o"]]), ConflictError, "'old' has already been reported"),
     (lambda r, _: r.leaves("duel", "m9", [Presence("ann")]), UnknownNameError, "unknown live match 'm9' of ladder"),
     (lambda r, _: r.leaves("duel", "m1", [Presence("zoe")]), UnknownNameError, "unknown player 'zoe' of match 'm1'"),
     (
@@ -387,7 +387,7 @@ def test_a_match_that_a_queue_made_is_confirmed_with_its_own_players_and_queue_a
     make_match(service, clock)
     with pytest.raises(ConflictError, match="was created with other teams: ann, bob against cid, dan"):
         running.announce(ladder, "q-1", [["ann", "bob"], ["cid", "eve"]])
-    with pytest.raises(ConflictError, match="of queue 'ranked', not 'casual'"):
+    with pytest.raises(ConflictError, match="belongs to queue 'ranked', not 'casual'"):
         running.announce(ladder, "q-1", TEAMS, queue="casual")
     running.cancel(ladder, "q-1")
     with pytest.raises(ConflictError, match="is cancelled"):

@@ -39,7 +39,7 @@ def test_a_team_match_is_told_with_all_that_was_reported(service, ladder, readin
 def test_three_teams_of_which_two_share_the_first_place(service, ladder, reading):
     service.record(team_match(1, (1, "ann"), (1, "bob"), (3, "cat"), ladder=ladder))
     found = reading.match(ladder, "m1")[1]
-    assert found.sentences()[0] == "Team 0 and team 1 shared the first place of 3."
+    assert found.sentences()[0] == "Team 0 and team 1 shared first place among 3 teams."
 
 
 def test_a_match_that_the_system_cannot_rate_says_why(service, ladder, reading):
@@ -121,7 +121,7 @@ def test_a_match_with_two_names_of_one_player_is_recorded_and_not_rated(service,
     found = reading.match(ladder, "m3")[1]
     assert (found.state, found.reason) == (
         "unrated",
-        "two of its names belong to ann, who cannot play twice in a match",
+        "two of its names belong to ann, who cannot play twice in one match",
     )
     assert [part.player for side in found.sides for part, _ in side.parts] == ["ann", "cat", "ann", "eve"]
     _, listed, _ = reading.played(ladder, "ann", END_OF_LIST, 10)

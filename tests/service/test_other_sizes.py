@@ -68,7 +68,7 @@ def test_a_ladder_that_refuses_takes_the_other_matches_of_a_call(service):
     assert good.rated
     assert isinstance(bad, BadRowsError)
     assert bad.problems[0].reason == (
-        "5 against 6 players; expected teams of 6, the ladder's team_size, since it has other_sizes=refuse"
+        "5 against 6 players; expected teams of 6, the ladder's team_size (the ladder has other_sizes=refuse)"
     )
     assert service.ladder("arena").matches == 1
 

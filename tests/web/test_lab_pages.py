@@ -134,7 +134,7 @@ def test_the_overview_has_what_the_system_learned_after_each_quarter_of_the_matc
         assert time.monotonic() < until
         time.sleep(0.2)
         shown = page_text(anyone, "/ladders/even/lab")
-    table = re.search(r"What the system has learned of this ladder.*?</table>", shown, re.DOTALL)[0]
+    table = re.search(r"What the system has learned about this ladder.*?</table>", shown, re.DOTALL)[0]
     assert re.findall(r'class="num">(\d+)</th>', table) == ["50", "100", "150", "200"]
     now = site.reading(OPERATOR).learned("even")
     last = [row[-1] for row in (re.findall(r"<td[^>]*>(.*?)</td>", row) for row in table.split("<tr>")[2:])]

@@ -339,10 +339,10 @@ def test_falls_by_inactivity_are_previewed_and_applied_once(operator, admin_key,
     assert f'href="{at}"' in operator.page("/ladders/idle/operate")
     now = words(operator.page(at))
     assert "A rating falls by 10.00 for each whole week after 3 days" in now
-    assert "Now: no rating falls by inactivity" in now
+    assert "Now: inactivity lowers no rating" in now
     assert "Lower these ratings now" not in now
     ahead = words(operator.page(f"{at}?days=12"))
-    assert "After 12 days without matches: ratings fall by inactivity 1 of 2 players would move" in ahead
+    assert "After 12 days without matches: inactivity lowers ratings 1 of 2 players would move" in ahead
     assert f"ann {top:,.0f} {top - 10:,.0f} −10.0" in ahead
     assert "Lower these ratings now" not in ahead
     clock.move(days=12)  # the session has ended
@@ -352,15 +352,15 @@ def test_falls_by_inactivity_are_previewed_and_applied_once(operator, admin_key,
     done = operator.submit(at)
     assert (done.status_code, done.headers["location"]) == (303, "/ladders/idle/operate")
     assert ratings(service, "idle")["ann"] == top - 10
-    assert "1 rating has fallen by inactivity." in words(operator.page("/ladders/idle/operate"))
+    assert "Inactivity lowered 1 rating." in words(operator.page("/ladders/idle/operate"))
     operator.submit(at, on=at)
-    assert "No rating falls by inactivity now." in words(operator.page("/ladders/idle/operate"))
+    assert "Inactivity lowers no rating now." in words(operator.page("/ladders/idle/operate"))
     assert ratings(service, "idle")["ann"] == top - 10
     assert "ratings.decayed" in words(operator.page("/operate/audit"))
     assert anyone.get(at).status_code in (303, 401, 403)
     service.change_settings("idle", {"inactivity": "leave"})
     assert f'href="{at}"' not in operator.page("/ladders/idle/operate")
-    assert "No rating of this ladder falls by inactivity: its setting inactivity is leave" in words(operator.page(at))
+    assert "Inactivity lowers no rating on this ladder: its setting inactivity is leave" in words(operator.page(at))
     refused = operator.submit(at, on="/ladders/idle/operate")
     assert refused.status_code == 409
     assert "expected inactivity=rating" in words(refused.text)

@@ -126,7 +126,7 @@ def test_a_forged_session_is_nobody(site, admin_key):
 def test_a_form_without_the_proof_of_its_session_changes_nothing(operator, league):
     refused = operator.post(f"/ladders/{league}/operate/correct", data={"what": "void", "match": "m2"})
     assert refused.status_code == 403
-    assert "Your session has changed since this form was opened" in words(refused.text)
+    assert "Your session has changed since you opened this form" in words(refused.text)
     assert field(refused.text, "match")[0] == "m2"
     other = operator.post(f"/ladders/{league}/operate/correct", data={"what": "void", "match": "m2", "proof": "0" * 64})
     assert other.status_code == 403

@@ -121,7 +121,7 @@ def test_pages_say_why_nobody_is_listed(anyone, service, clock):
 
     told("No match has been rated on this ladder yet.")
     service.record(duel(1, "ann", "bob", ladder=ladder))
-    told("No player is listed yet: that takes 2 completed matches, and no player has more than 1.")
+    told("No player is listed yet: it takes 2 completed matches, and no player has more than 1.")
     service.record(duel(2, "ann", "bob", ladder=ladder))
     clock.move(days=47)
     told(
@@ -137,8 +137,8 @@ def test_the_page_around_a_player_says_why_they_are_not_listed(anyone, service, 
     clock.move(days=20)
     service.view(ladder)
     around = f"/ladders/{ladder}/standings?around="
-    assert "A player is listed after 2 completed matches, and they have 1." in words(anyone.page(f"{around}cat"))
-    last = "Their last completed match was 29 days ago, and players are listed for 10 days after one."
+    assert "Players are listed after 2 completed matches, and this player has 1." in words(anyone.page(f"{around}cat"))
+    last = "The last completed match was 29 days ago, and players are listed for 10 days after a match."
     assert last in words(anyone.page(f"{around}ann"))
 
 
@@ -351,7 +351,7 @@ def test_a_player_reads_what_inactivity_costs_a_week_before_it_does(anyone, serv
     service.create_ladder("idle", "elo", rules("elo"), Settings().changed(rule))
     for number, pair in enumerate([("ann", "bob"), ("ann", "cat"), ("bob", "cat")]):
         service.record(duel(number, *pair, ladder="idle"))
-    sentence = "Without a completed match, the rating falls by 25 a week from 2026-01-23 on, down to Gold, and the"
+    sentence = "Without a completed match, the rating falls by 25 a week from 2026-01-23 on, down to Gold, and this"
     assert sentence not in words(anyone.page("/ladders/idle/players/ann"))
     clock.move(days=17)
     service.view("idle")  # pages may show standings that are a twentieth of a second old
@@ -388,7 +388,8 @@ def test_a_player_learns_how_far_placement_is(anyone, service):
     assert "In placement: 2 of at least 8 matches completed." in page
     one = standings[moving[0]]
     page = words(anyone.page(f"/ladders/steady/players/{moving[0]}"))
-    expected = f"the percentile still moves by about {one.expected_move:.0f} per match; it is shown below 5, after 50"
+    moves = f"the percentile still moves by about {one.expected_move:.0f} per match"
+    expected = f"{moves}; it is shown once that is below 5, after 50"
     assert expected in page
     assert "In placement" not in words(anyone.page(f"/ladders/steady/players/{placed[0]}"))
     rule = "8 completed matches once the next one is expected to move the percentile by less than 5, and after 50"
@@ -397,7 +398,7 @@ def test_a_player_learns_how_far_placement_is(anyone, service):
     assert "In placement: 2 of at least 8" in words(anyone.page("/ladders/steady/standings?around=new"))
     service.change_settings("steady", {"show": "division"})
     page = words(anyone.page(f"/ladders/steady/players/{moving[0]}"))
-    assert "the percentile is shown once it has steadied, after 50 matches at the latest" in page
+    assert "the percentile is shown once it is steady, after 50 matches at the latest" in page
 
 
 def test_falls_by_inactivity_stand_among_the_matches_and_in_the_chart(anyone, service, clock):

@@ -117,7 +117,7 @@ def test_a_guest_queues_up_is_asked_accepts_and_plays(anyone, site, queue, match
     assert "data-focus" in re.search('<button name="say" value="accept"[^>]*>', offered)[0]
     assert anyone.submit(ticket, say="accept").status_code == 303
     accepted = anyone.page(ticket)
-    assert status_words(accepted) == "You have accepted. The others still have to answer."
+    assert status_words(accepted) == "You have accepted. Waiting for the others to answer."
     assert re.findall("<[^>]* data-focus=[^>]*>([^<]*)<", accepted) == ["You have accepted"]
     assert not {"Accept", "Decline"} & set(re.findall("<button[^>]*>([^<]*)<", accepted))
     site.queue_service.apply(queue, [Accept(other.ticket)])
@@ -131,7 +131,7 @@ def test_a_guest_leaves_the_queue(anyone, queue):
     ticket = joined(anyone, "ann")
     anyone.submit(ticket, say="leave")
     page = anyone.page(ticket)
-    assert "You are not in the queue any more" in words(page)
+    assert "You are no longer in the queue" in words(page)
     assert "data-every" not in page
 
 
@@ -241,7 +241,7 @@ def test_the_page_shows_how_even_its_matches_were(anyone, site, queue, matchmake
         clock.move(seconds=3)
         matchmaker.step(queue)
     shown = words(anyone.page(QUEUE))
-    assert "How even the matches are" in shown
+    assert "How even matches are" in shown
     assert "The last 5 matches offered" in shown
     assert "Predicted odds of the favourite 50 % 50 %" in shown
     assert "Wait of each party 3 s 3 s" in shown
@@ -331,7 +331,7 @@ def test_a_signed_in_player_accepts_and_leaves_for_no_one_else_of_the_party(play
     page = f"{QUEUE}/tickets/{own.ticket}"
     assert player.submit(page, say="accept").status_code == 303
     assert site.queue_service.status(queue, own.ticket).offer.own == {"ann": True, "joe": False}
-    assert status_words(player.page(page)) == "You have accepted. The others still have to answer."
+    assert status_words(player.page(page)) == "You have accepted. Waiting for the others to answer."
     assert 'value="accept"' not in player.page(page)
     assert player.submit(page, say="leave").status_code == 303
     with site.service.reading(queue) as (store, head):

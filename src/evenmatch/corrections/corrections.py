@@ -1,4 +1,4 @@
-"""Corrections of history: void, ban, reinstate. Each is an event and a replay, and can be previewed."""
+"""Corrections of history: void, ban, reinstate. Each is an event followed by a replay, and can be previewed."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class Void:
         change = self.change(store, head)
         if _is_void(store, head, change):
             hint = f"`evenmatch reinstate --match {shlex.quote(self.match_id)}` makes it count again"
-            raise ConflictError(f"match {self.match_id!r} is void already; {hint}")
+            raise ConflictError(f"match {self.match_id!r} is already void; {hint}")
         return _planned(store, head, change, "is void")
 
 
@@ -82,7 +82,7 @@ class Ban:
     """A request to ban a player from a ladder.
 
     rule   "void": their matches are void; "refund": players who finished behind them get their losses back
-    since  microseconds; matches that ended earlier stay as they are. None: all matches, past and future
+    since  microseconds; matches that ended earlier are not affected. None: all matches, past and future
     """
 
     player: str
@@ -105,7 +105,7 @@ class Ban:
         change = self.change(store, head)
         if change.player in event_rows.read_plan(store, head, head.corrected).bans:
             raise ConflictError(
-                f"player {self.player!r} is banned from ladder {head.name!r} already; "
+                f"player {self.player!r} is already banned from ladder {head.name!r}; "
                 f"`evenmatch reinstate {shlex.quote(self.player)}` lifts it"
             )
         first = first_match(store, head, change.player, self.since)
@@ -143,14 +143,14 @@ def _match(store: Store, head: Head, match_id: str) -> int:
 
 
 def first_match(store: Store, head: Head, player: int, since: int | None) -> int | None:
-    """Where ratings first changed by a match, at `since` or later, of a player or of anyone merged into them."""
+    """Position of the first rated match, at `since` or later, of a player or of anyone merged into them."""
     merged = event_rows.read_plan(store, head, head.corrected).merged
     ids = [player, *(old for old, into in merged.items() if into == player)]
     return event_rows.first_rated_position(store, head.ladder, ids, -(2**62) if since is None else since)
 
 
 def preview(store: Store, head: Head, wish: PlannedCorrection, progress: Progress | None = None) -> Effect:
-    """Compare the ratings after a correction, and any others that are due, with the ratings shown now."""
+    """Compare the ratings after a correction and any pending ones with the ratings shown now."""
     plan = plan_of([Correction(head.position + 1, wish.change)], event_rows.read_plan(store, head, head.corrected))
     starts = [position for position in (wish.since, head.due) if position is not None]
     current = rating_rows.read_roster(store, head, event_rows.read_plan(store, head, head.planned).last_rules)

@@ -1,4 +1,4 @@
-"""The effect of a correction: whose rating it moves, as foreseen by a preview or as applied."""
+"""The effect of a correction: whose ratings it moves, in a preview or when applied."""
 
 from __future__ import annotations
 
@@ -29,10 +29,10 @@ class RatingMove(NamedTuple):
 class Effect(NamedTuple):
     """What a correction did, or what it would do.
 
-    told      the correction in words;  moves  the largest change first
-    players   on the ladder;  matches  that were rated again
-    left_out  matches that became unrated, since the new rules cannot rate them
-    position  the last event of the ledger before the correction: a later one makes a preview out of date
+    told      the correction in words;  moves  largest change first
+    players   number on the ladder;  matches  number rated again
+    left_out  matches that became unrated, because the new rules cannot rate them
+    position  the last event of the ledger before the correction; a later event outdates a preview
     done      the ledger already had the correction under the given id, so nothing changed
     unlisted  further rating moves, smaller than those of `moves`
     """
@@ -53,14 +53,14 @@ class Effect(NamedTuple):
 
 
 def already_applied(event_id: str, position: int) -> Effect:
-    """The effect of a correction whose id is in the ledger: none."""
+    """The empty effect of a correction whose id is already in the ledger."""
     return Effect(f"{event_id!r} was already applied", [], 0, 0, 0, position, done=True)
 
 
 def rating_moves(
     store: Store, before: Roster, after: Roster, newcomers: Mapping[int, str] = MappingProxyType({})
 ) -> list[RatingMove]:
-    """The players whose rating or match count differs between two rosters, the largest change of rating first.
+    """The players whose rating or match count differs between two rosters, largest rating change first.
 
     newcomers  names by id of players who are not stored yet
     """

@@ -1,4 +1,4 @@
-"""Heads of ladders' event chains: exported, kept elsewhere, and compared, so that a removed end is noticed."""
+"""Heads of event chains: exported, kept elsewhere and compared, which reveals events removed from the end."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class LadderHead:
     time: str
 
     def line(self) -> str:
-        """The head as a line of text; a name that could not be read back from it is a JSON string there."""
+        """The head as a line of text; a name that could not be parsed back is written as a JSON string."""
         is_plain = self.ladder.isprintable() and self.ladder == self.ladder.strip() and self.ladder[:1] not in QUOTED
         return f"{self.ladder if is_plain else json.dumps(self.ladder)} {self.position} {self.seal} {self.time}"
 
@@ -46,7 +46,7 @@ def present_head(service: Transacting, ladder: str) -> LadderHead:
 
 
 def positions_of(service: Transacting) -> dict[str, int]:
-    """The number of events of every ladder, by its name; reads nothing that may be damaged in an event."""
+    """The number of events of every ladder, by name, without reading events, which may be damaged."""
     with service.database.read() as store:
         return {head.name: head.position for head in store.heads()}
 
@@ -61,7 +61,7 @@ def parse_heads(text: str) -> list[LadderHead]:
     """The heads in a text: lines, or JSON as `evenmatch head --json` prints it. Raises InputError."""
     try:
         document: object = json.loads(text)
-    except ValueError:  # lines; the first name can begin as JSON does
+    except ValueError:  # lines, whose first name looks like JSON
         heads = [_from_line(line) for line in text.splitlines() if line.strip()]
     else:
         heads = list(_from_json(document))
@@ -78,7 +78,7 @@ def _from_line(line: str) -> LadderHead:
 
 
 def _unquoted(name: str) -> str:
-    """The name of a ladder from a line, in which it may be quoted."""
+    """The name of a ladder from a line, where it may be quoted."""
     try:
         read: object = json.loads(name) if name.startswith('"') else name
     except ValueError:
@@ -104,9 +104,9 @@ def _checked(ladder: str, position: str, seal: str, time: str, *, shown: str) ->
 
 
 def cut_of(store: Store, head: Head, kept: LadderHead) -> str | None:
-    """Compare a ladder with a head of it that was kept elsewhere: what was removed or replaced; None: nothing.
+    """Compare a ladder with a head that was kept elsewhere, and say what was removed or replaced; None: nothing.
 
-    The chain up to the ladder's present head must be whole, see `replay.ledger_damage`.
+    The chain up to the ladder's present head must be whole, see `verification.damage_of`.
     """
     if kept.position > head.position:
         return (
@@ -115,5 +115,5 @@ def cut_of(store: Store, head: Head, kept: LadderHead) -> str | None:
         )
     seal = event_rows.read_seal(store, head.ladder, kept.position)[0]
     if seal.hex() != kept.seal:
-        return f"the event at position {kept.position} is not the one of the kept head: it or one before it is another"
+        return f"the event at position {kept.position} differs from the kept head: it or an earlier event was replaced"
     return None

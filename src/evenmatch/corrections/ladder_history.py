@@ -24,7 +24,7 @@ from evenmatch.systems.system import Rules
 from evenmatch.tables.source import Source
 from evenmatch.tables.table import MatchTable
 
-LATEST = 200_000  # matches that are read by default
+LATEST = 200_000  # how many of the latest matches are read by default
 TEXT = pa.large_string()
 
 Progress = Callable[[int], None]
@@ -36,8 +36,8 @@ class LadderHistory:
 
     rules     the ladder's current rules;  settings  its current settings
     position  of the last event that was read
-    earlier   number of matches before those that were read
-    notes     sentences that say why a replay of these matches gives other ratings than the ladder shows
+    earlier   number of earlier matches, which were not read
+    notes     sentences that say why a replay of these matches gives different ratings from those shown
     """
 
     matches: MatchTable
@@ -97,7 +97,7 @@ def _pieces(store: Store, head: Head, plan: Plan, after: int, progress: Progress
                 player=np.arange(len(ids), dtype=np.int32),
                 keep=block.columns.keep & ~refunds(plan, block),
             )
-            # Effective times come from rated matches only: a late unrated match must not delay the others.
+            # Only rated matches set effective times, so that a late unrated match does not delay the others.
             taken = History(columns).take(chosen).columns
             times = np.maximum.accumulate(block.played_at[chosen])
             match_ids = [rows[index][0] for index in np.flatnonzero(chosen).tolist()]
@@ -138,7 +138,7 @@ def _joined(parts: list[Columns], player: NDArray[np.int32]) -> Columns:
     for name in ("team_start", "slot_start"):
         sizes = np.concatenate([np.diff(getattr(part, name)) for part in parts])
         joined[name] = np.concatenate(([0], np.cumsum(sizes))).astype(np.int32)
-    joined["time"] = np.maximum.accumulate(joined["time"])  # late matches count as ended with the one before them
+    joined["time"] = np.maximum.accumulate(joined["time"])  # a late match counts as ending with the one before it
     joined["player"] = player
     return Columns(**joined)
 
@@ -149,14 +149,14 @@ def _notes(plan: Plan, earlier: int) -> tuple[str, ...]:
         left = "1 earlier one was" if earlier == 1 else f"{earlier:,} earlier ones were"
         since = "it" if earlier == 1 else "them"
         notes.append(
-            f"Only the latest matches were read: {left} left out, and all players begin as newcomers after {since}."
+            f"Only the latest matches were read: {left} left out, and all players start as newcomers after {since}."
         )
     if any(opening.factor != 1 for _, opening in plan.openings):
         notes.append("New seasons reset the ratings of this ladder; here the ratings continue through all seasons.")
     if any(isinstance(turn.change, RatingsStarted) for turn in plan.turns):
-        notes.append("Some players of this ladder began with imported ratings; here all players begin as newcomers.")
+        notes.append("Some players of this ladder began with imported ratings; here all players start as newcomers.")
     if any(isinstance(turn.change, RatingsDecayed) for turn in plan.turns):
-        notes.append("Ratings of inactive players fell on this ladder; here no rating falls by inactivity.")
+        notes.append("Inactivity lowered ratings on this ladder; here it lowers none.")
     if len(plan.rules) > 1:
         notes.append("The rules of this ladder were changed; here its current rules apply from the first match.")
     return tuple(notes)

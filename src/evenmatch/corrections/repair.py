@@ -1,4 +1,4 @@
-"""Rebuild a ladder's ratings from its ledger into a new generation, and restore what else follows from its events.
+"""Rebuild a ladder's ratings from its ledger into a new generation, and restore everything else that it derives.
 
 The live generation is served until the new one is complete. Besides ratings, a rebuild restores appearances, settings
 and seasons, and checks the rows of generations against the events.
@@ -53,15 +53,15 @@ Systems = Mapping[int, str]  # see Plan.systems, of all corrections
 
 
 def is_repairable(head: Head, systems: Systems) -> bool:
-    """Whether column `planned` of the live generation is wrong, and the last correction fits to its system."""
+    """Whether column `planned` of the live generation is wrong although the last correction matches its system."""
     return systems.get(head.planned) != head.system == systems[max(systems)]
 
 
 def generation_damage(store: Store, head: Head, systems: Systems, used: Collection[int]) -> list[str]:
-    """Sentences about generations that were in use and are lost or altered.
+    """Sentences about generations that have been in use and are missing or altered.
 
     used  the generations whose lines were returned for matches
-    The column `planned` of the live generation is left out if it is repairable.
+    A wrong but repairable column `planned` of the live generation is not reported.
     """
     stored = {row.generation: row for row in rating_rows.read_generations(store, head.ladder)}
     damage = []
@@ -85,9 +85,9 @@ def _misfit(row: StoredGeneration, systems: Systems) -> list[str]:
 
 
 def repair(database: Database, ladder: str) -> None:
-    """Restore settings, seasons, the table of appearances and divisions where they do not agree with the events.
+    """Restore settings, seasons, appearances and divisions that do not agree with the events.
 
-    A division that was altered is deleted: the player's percentile alone decides on the next one.
+    An altered division is deleted; the player's percentile alone then decides the next one.
     """
     with database.write(patient=True) as store:
         head = store.lock(ladder)
@@ -98,9 +98,9 @@ def repair(database: Database, ladder: str) -> None:
 
 
 def repair_corrected(store: Store, head: Head) -> Head:
-    """Write the position of the last correction where the ladder's row or its generation's is wrong; return the head.
+    """Correct the position of the last correction in the rows of the ladder and its generation; return the head.
 
-    A position after the last event stays: it tells that events were removed.
+    A position after the last event is left alone, because it shows that events were removed.
     """
     plan = plan_of(event_rows.read_corrections(store, head, head.position))
     last = plan.upto
@@ -114,7 +114,7 @@ def repair_corrected(store: Store, head: Head) -> Head:
 
 
 def last_settings(store: Store, head: Head) -> tuple[int, Settings] | None:
-    """The position and the settings of the last event that has settings; None: they are of a later version."""
+    """The position and settings of the last event with settings; None: a later version wrote them."""
     for correction in reversed(event_rows.read_corrections(store, head, head.position)):
         if isinstance(correction.change, RulesChanged | SettingsChanged):
             try:
@@ -125,7 +125,7 @@ def last_settings(store: Store, head: Head) -> tuple[int, Settings] | None:
 
 
 def settings_difference(store: Store, head: Head) -> str | None:
-    """Why the settings in the ladder's row are not those of its last event with settings; None: they are."""
+    """How the settings in the ladder's row differ from its last event with settings; None: they are equal."""
     recorded = last_settings(store, head)
     if recorded is None:
         return None
@@ -146,7 +146,7 @@ def repair_settings(store: Store, head: Head) -> None:
 
 
 def seasons_difference(store: Store, head: Head) -> str | None:
-    """A sentence if the table of seasons differs from the events that opened them; None: it does not."""
+    """A sentence if the table of seasons differs from the events that opened seasons; None: it does not."""
     same = ladder_rows.read_seasons(store, head.ladder) == _opened_seasons(store, head)
     return None if same else "the seasons are not those of the events that opened them"
 
@@ -182,17 +182,17 @@ def _repair_appearances(store: Store, head: Head) -> None:
 
 
 AT_ONCE = 4000  # rows per transaction, so that others can write in between
-COPIED = 10_000  # positions per transaction whose lines are copied, which the database does by itself
-FEW = 2000  # new events at most that are left for the swap, unless they arrive faster than they are rated
+COPIED = 10_000  # positions per transaction when the database copies lines by itself
+LEFT_FOR_SWAP = 2000  # the most new events left for the swap, unless they arrive faster than they are rated
 ROUNDS = 10  # attempts to catch up before the swap
-APART = 200_000  # events between two checkpoints of a replay, at least
+APART = 200_000  # the fewest events between two checkpoints of a replay
 
 
 class RebuildResult(NamedTuple):
     """The result of a rebuild.
 
-    generation  the new one;  since  position from which on it was rated again
-    matches     that were rated again;  changed  how many of them have new lines
+    generation  the new generation;  since  position from which it was rated again
+    matches     number rated again;  changed  how many of them have new lines
     """
 
     generation: int
@@ -211,8 +211,8 @@ def rebuild(
 ) -> RebuildResult | None:
     """Write a new generation of a ladder's ratings and swap it in; return None if no rebuild is due.
 
-    whole  rebuild from the first event on, due or not
-    Reads and writes continue meanwhile; matches that arrive are rated before the swap.
+    whole  rebuild from the first event, due or not
+    Reads and writes continue meanwhile. Matches that arrive are rated before the swap.
     """
     while True:
         with database.write() as store:
@@ -240,7 +240,7 @@ def correct_and_rebuild(
     progress: Progress | None = None,
     note: Callable[[Store], None] = lambda _: None,
 ) -> Effect:
-    """Add a correction to the ledger together with the ratings that it leads to, atomically; return what it changed.
+    """Add a correction and the resulting ratings to the ledger atomically; return what changed.
 
     note  called in the transaction that adds it
     Raises what `wish` raises, BadRowsError if a strict correction leaves matches unrated, and InputError if a rating
@@ -270,9 +270,9 @@ def correct_and_rebuild(
 
 
 class PendingCorrection(NamedTuple):
-    """A correction that is added to the ledger by the swap.
+    """A correction that the swap adds to the ledger.
 
-    wish  the request;  wanted  the event planned for it;  note  called in the transaction of the swap
+    wish  the request;  wanted  its planned event;  note  called in the transaction of the swap
     matches  that are recorded with it
     """
 
@@ -294,7 +294,7 @@ def _open(
 ) -> RebuildRun:
     """Create the row of a new generation, with the next number, and return its builder.
 
-    since  position from which on a requested correction changes ratings, in addition to what is due
+    since  position from which a requested correction changes ratings, in addition to pending ones
     """
     system = plan.last_rules.system
     starts = [position for position in (since, head.due) if position is not None]
@@ -304,13 +304,13 @@ def _open(
     rating_rows.insert_generation(
         store, head.ladder, last + 1, system.name, engine_of(system), planned=head.corrected, ready=False, now=now
     )
-    first = min(*starts, head.position + 1)  # an altered row may say that a rebuild is due after the last event
+    first = min(*starts, head.position + 1)  # in an altered row `due` may be after the last event
     return RebuildRun(database, head, plan, first, last + 1, pending)
 
 
 @dataclass
 class RebuildRun:
-    """A generation while it is written: of `head`, by `plan`, differing from the live one from `since` on.
+    """A generation being written: of `head`, by `plan`, different from the live one from `since`.
 
     effect  of the pending correction, once it is applied
     """
@@ -349,9 +349,9 @@ class RebuildRun:
         return RebuildResult(self.generation, self.since, self.tally.rated, self.changed)
 
     def write(self, progress: Progress | None) -> None:
-        """Write lines, checkpoints and states in small transactions, until at most a few new events are left.
+        """Write lines, checkpoints and states in small transactions, until only a few new events are left.
 
-        None of them is durable at once: the swap is, and with it all that were committed before.
+        These transactions are not durable at once; the swap is, and it makes all earlier ones durable.
         """
         with self.database.read() as store:
             self._systems = rating_rows.read_generation_systems(store, self.head.ladder)
@@ -362,7 +362,7 @@ class RebuildRun:
         for _ in range(ROUNDS):  # the swap blocks other writers, so little must be left for it
             with self.database.read() as store:
                 now = store.head(self.head.name)
-            if now.position - self.roster.position < FEW:
+            if now.position - self.roster.position < LEFT_FOR_SWAP:
                 break
             self._write_to(now, progress)
         if self.pending is not None:
@@ -392,7 +392,7 @@ class RebuildRun:
                 rating_rows.insert_journal_lines(store, rows[first : first + AT_ONCE])
 
     def _changed_lines(self, step: ReplayStep) -> list[Row]:
-        """The rows of the lines of a step, from the first change on, that differ from those first recorded."""
+        """The rows of a step's lines, from the first change, that differ from those first recorded."""
         positions, journal = step.block.positions, step.rated.journal_lines()
         is_pending = positions >= FIRST_PENDING
         for index in np.flatnonzero(is_pending).tolist():
@@ -417,7 +417,7 @@ class RebuildRun:
             rating_rows.copy_inserted_lines(store, self.head, self.generation, self.since)
 
     def swap(self, clock: Callable[[], int]) -> bool:
-        """Rate what arrived meanwhile and make the new generation the live one; False if it is obsolete."""
+        """Rate what has arrived and make the new generation the live one; False if it is obsolete."""
         with self.database.write() as store:
             now = store.lock(self.head.name)
             if not self._is_current(store, now):
@@ -451,7 +451,7 @@ class RebuildRun:
         return self.pending is None or self.pending.wish(store, now) == self.pending.wanted
 
     def catch_up(self, store: Store, now: Head) -> Ids:
-        """Rate the matches that were recorded meanwhile, inside the transaction of the swap; return their players."""
+        """Rate matches recorded since, inside the transaction of the swap; return their players."""
         touched = [np.empty(0, np.int64)]
         for step in replay(store, now, self.plan, self.roster):
             self.tally.add(step)

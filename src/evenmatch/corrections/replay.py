@@ -1,4 +1,4 @@
-"""Replay a ladder's events from a checkpoint on, and compare the new lines with the recorded ones."""
+"""Replay a ladder's events from a checkpoint, and compare the new lines with the recorded ones."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ Progress = Callable[[int], None]
 
 
 class ReplayStep(NamedTuple):
-    """One block of a replay: its matches, what is stored beside them, and their new ratings."""
+    """One block of a replay: its matches, their stored lines, and their new ratings."""
 
     block: Block
     stored: StoredMatches
@@ -71,7 +71,7 @@ def replay_apart(
 ) -> Iterator[ReplayStep]:
     """Like `replay`, with a transaction for each block, so that none stays open while others write.
 
-    The next block is read by another thread meanwhile. Events are only added, so all blocks are of one ledger.
+    Another thread reads the next block meanwhile. Events are only added, so all blocks belong to one ledger.
     """
 
     def read(after: int) -> tuple[Block, StoredMatches] | None:
@@ -128,9 +128,9 @@ def _replay(
 
 @dataclass
 class ReplayTally:
-    """Counts of a replay for a correction: matches that it rated, and matches that the rules could not rate.
+    """Counts of a replay for a correction: matches that were rated, and matches that the rules could not rate.
 
-    since  only matches that count at this position or later are counted
+    since  count only matches that count at this position or later
     """
 
     ladder: str
@@ -170,7 +170,7 @@ def name_of(store: Store, player: int) -> str:
 
 
 def begin(store: Store, head: Head, plan: Plan, since: int) -> Roster:
-    """The roster from which to replay the events from `since` on: the latest checkpoint before, or an empty one.
+    """The roster to start a replay from `since`: the latest checkpoint before, or an empty roster.
 
     Raises DamageError if the checkpoint is damaged.
     """
@@ -191,7 +191,7 @@ def appearance_sums(block: Block) -> NDArray[np.int64]:
     positions, played_at = np.repeat(block.positions, sizes), np.repeat(block.played_at, sizes)
     rated = np.repeat(block.rated, sizes)
     sums = event_rows.appearance_sums(block.ids[rated], positions[rated], played_at[rated])
-    if not rated.all():  # only in these can a player be named twice, who appeared once
+    if not rated.all():  # only unrated matches can name a player twice
         once = np.unique(np.stack((block.ids[~rated], positions[~rated], played_at[~rated]), axis=1), axis=0)
         sums += event_rows.appearance_sums(once[:, 0], once[:, 1], once[:, 2])
     return sums
@@ -212,7 +212,7 @@ def same_lines(
 ) -> Flags:
     """A mask of the matches whose lines are equal in `recorded` and `rated`.
 
-    ours  False for lines told by another system, which are never equal
+    ours  False for lines from another system, which are never equal
     same_records  compares single lines
     """
     sizes, kind = rated.sizes, rated.lines.dtype

@@ -1,8 +1,8 @@
 """Verify a ladder: check the chain of events, and compare ratings, journal and names with a replay.
 
-Ratings and journal lines are compared bit for bit. Events that were altered, removed, inserted or moved are damage,
-which only a backup repairs. A match's digest covers the reported names, while its players are stored as ids: the names
-that lead to these ids now must give the digest again. The names of erased players are deleted and cannot be checked.
+Ratings and journal lines are compared bit for bit. Altered, removed, inserted or moved events are damage, which only a
+backup repairs. A match's digest covers the reported names, but its players are stored as ids: the names that now lead
+to these ids must reproduce the digest. The names of erased players are deleted and cannot be checked.
 """
 
 from __future__ import annotations
@@ -35,9 +35,9 @@ from evenmatch.ledger.text import fold
 
 
 def damage_of(store: Store, head: Head, visit: Callable[[list[Event]], None]) -> Iterator[str]:
-    """Yield a sentence for each place where a ladder's events are not the chain that was recorded.
+    """Yield a sentence for each place where a ladder's chain of events is broken.
 
-    visit  called with each batch of the events that are whole
+    visit  called with each batch of intact events
     """
     last, seal = 0, FIRST
     correction_positions = []
@@ -59,7 +59,7 @@ def damage_of(store: Store, head: Head, visit: Callable[[list[Event]], None]) ->
     elif last > head.position:
         yield f"the ladder's row says that position {head.position} is the last, but there are events up to {last}"
     elif seal != (head.seal or FIRST):
-        yield f"the event at position {last} is not the one that the ladder's row has as its last"
+        yield f"the event at position {last} is not the one that the ladder's row names as its last"
     if event_rows.read_correction_positions(store, head.ladder) != correction_positions:
         yield "the table of corrections does not agree with the events"
     known = {trace: position for trace, position in read_traces(store, head).items() if position > head.position}
@@ -70,14 +70,14 @@ def damage_of(store: Store, head: Head, visit: Callable[[list[Event]], None]) ->
 def _altered(event: Event) -> str:
     subject = f"match {event.id!r}" if event.kind == Kind.MATCH else f"{event.kind} {event.id!r}"
     if event.position == 1:
-        return f"{subject} at position 1 is not as it was recorded"
-    return f"{subject} at position {event.position} is not as it was recorded, or the event before it is another one"
+        return f"{subject} at position 1 was altered"
+    return f"{subject} at position {event.position} was altered, or the event before it was replaced"
 
 
 def _cut(last: int, known: dict[str, int]) -> str:
     highest = max(known.values())
     traces = ", ".join(trace for trace, position in known.items() if position == highest)
-    return f"events after position {last} were removed: {traces} knew an event at position {highest}"
+    return f"events after position {last} were removed: {traces} referred to an event at position {highest}"
 
 
 class LineCheck:
@@ -108,12 +108,12 @@ class LineCheck:
             lines = [changed.get(position, b"") for position in positions.tolist()]
             same |= same_lines(lines, step.rated, in_journal, same_bits)
         self.differences += [
-            f"match {stored.ids[match]!r} at position {positions[match]} has another line than a replay"
+            f"match {stored.ids[match]!r} at position {positions[match]} has a different line in a replay"
             for match in np.flatnonzero(~same).tolist()
         ]
 
     def finish(self) -> list[str]:
-        """The differences, also of the lines in the journal that belong to no match."""
+        """The differences, including lines in the journal that belong to no match."""
         lost = rating_rows.count_journal_lines(self._store, self._head) - self._changed
         return [*self.differences, *([f"{lost:,} lines in the journal belong to no match"] if lost else [])]
 
@@ -127,7 +127,7 @@ class NameCheck:
 
     The digest of a match covers the names under which it was reported, which may be former names of its players.
 
-    merged       the present player of each merged one, as the ladder's corrections say; None: they are not known
+    merged       the present player of each merged one, according to the ladder's corrections; None: unknown
     corrections  all of the ladder's; an event that renames a player does not contain the new name
     """
 
@@ -150,7 +150,7 @@ class NameCheck:
         number = len(self._unchecked)
         return (
             f"the names in {number:,} {'match' if number == 1 else 'matches'} were not checked (the first: "
-            f"{self._unchecked[0]}): their players have more names than can be tried, and the likeliest do not fit",
+            f"{self._unchecked[0]}): the players have too many names to try, and the most likely ones do not fit",
         )
 
     def add_players(self, ids: Ids) -> None:
@@ -203,14 +203,14 @@ class NameCheck:
             yield f"player {name!r} is searched as {folded!r}"
 
     def _is_erased(self, owner: int, identity: Identity) -> bool:
-        """Whether the ladder says that a player was erased; if that is not known, whether the player's row does.
+        """Whether a player was erased according to the ladder or, if it cannot be read, the player's row.
 
-        Events of a ladder that does not say so came later: they are about the pseudonym, and are checked under it.
+        The events of a ladder without that correction came later and are checked under the pseudonym.
         """
         return identity.erased_at is not None if self._merged is None else owner in self._erased
 
     def add_events(self, events: Sequence[Event]) -> None:
-        """Check the names of the players of these events, which are whole."""
+        """Check the names of the players in these intact events."""
         matches: list[Event] = []
         named: set[int] = set()  # by corrections
         for event in events:
@@ -257,14 +257,14 @@ class NameCheck:
                 self._most = max(self._most // 2, FEWEST_TRIED)
                 return
             if any(digest_of(content, chosen) == event.digest for content in tried):
-                for player, name in zip(players, chosen, strict=True):  # the same names are likely in the next match
+                for player, name in zip(players, chosen, strict=True):  # these names are likely in the next match too
                     self._names[player].sort(key=lambda other: other != name)
                 return
-        self.damage.append(f"{subject} was reported with other names")
+        self.damage.append(f"{subject} was reported with different names")
 
 
 def _players_by_position(corrections: Sequence[Correction], kind: type[AboutPlayer]) -> dict[int, int]:
-    """The player by the position of each event of a kind that is about one."""
+    """The player that each event of a kind is about, by position."""
     return {event.position: event.change.player for event in corrections if isinstance(event.change, kind)}
 
 
@@ -301,12 +301,12 @@ def _packed(matches: Sequence[Event]) -> PackedMatches:
 class Verification:
     """The result of comparing a ladder with a replay of its ledger.
 
-    damage       sentences: where events, or names of players, were altered; only a backup repairs that
-    differences  sentences: what differs from a replay; empty if nothing does, or if damage prevents a replay. A whole
-                 rebuild repairs that, unless there is damage too
-    due          a correction awaits a rebuild from this position on; None: none
-    same_engine  False: the ratings come from other kernels than this version's; a rebuild updates them
-    unchecked    sentences: what could not be checked, and why
+    damage       sentences about altered events or names, which only a backup repairs
+    differences  sentences about differences from a replay; empty if there are none, or if damage prevents a replay. A
+                 whole rebuild repairs them, unless there is damage too
+    due          a correction awaits a rebuild from this position; None: none
+    same_engine  False: other kernels than this version's computed the ratings; a rebuild updates them
+    unchecked    sentences about what could not be checked, and why
     """
 
     ladder: str
@@ -330,7 +330,7 @@ def verify(
 ) -> Verification:
     """Check the chain of events and the names, replay all events, and compare every line and state bit for bit.
 
-    kept  a head of the ladder that was exported before: the chain must go through it
+    kept  a head of the ladder that was exported earlier and must be in the chain
     """
     try:
         return _verify(database, ladder, progress, kept)
@@ -367,7 +367,7 @@ def _verify(database: Database, ladder: str, progress: Progress | None, kept: La
             differences.append("the table of appearances does not agree with the matches")
         differences += filter(None, [settings_difference(store, head), seasons_difference(store, head)])
         if ladder_rows.read_damaged_divisions(store, head.ladder):
-            differences.append("the divisions of players are not as they were recorded")
+            differences.append("the divisions of players were altered")
         same_engine = head.engine == engine_of(plan.last_rules.system)
         states, more = _compare_states(store, head, plan, roster)
         more += generation_damage(store, head, whole.systems, lines.used) + seasons.standings_damage(store, head)
@@ -386,7 +386,7 @@ def _name_check(store: Store, head: Head) -> NameCheck:
 
 
 def _compare_corrections(head: Head, plan: Plan) -> list[str]:
-    """Differences between the last correction and the one that the ladder's row and its ratings have as the last."""
+    """Differences between the last correction and those that the ladder's row and its ratings name as the last."""
     last = plan.upto
     differences = []
     if head.corrected != last:
@@ -418,7 +418,7 @@ def _compare_checkpoint(store: Store, head: Head, plan: Plan, roster: Roster) ->
 
 
 def _compare_states(store: Store, head: Head, plan: Plan, roster: Roster) -> tuple[list[str], list[str]]:
-    """Differences of players' states, and damage: signs that the states knew events that the ledger does not have."""
+    """Differences of players' states, and damage: signs that the states include events missing from the ledger."""
     try:
         live = rating_rows.read_roster(store, head, plan.last_rules)
     except DamageError as error:
@@ -432,22 +432,22 @@ def _compare_states(store: Store, head: Head, plan: Plan, roster: Roster) -> tup
     shown = np.array(rating_rows.read_ratings(store, head), np.float64)
     same &= same_bits(without_minus_zero(shown), without_minus_zero(roster.records["rating"]))
     differing = roster.ids[~same].tolist()
-    differences = [f"player {name_of(store, player)!r} has another state than a replay" for player in differing]
+    differences = [f"player {name_of(store, player)!r} has a different state in a replay" for player in differing]
     if live.time != roster.time:
         differences.append(f"the last effective time is {live.time}; a replay gives {roster.time}")
     if live.ladders.tobytes() != roster.ladders.tobytes():
-        differences.append("what was learned of the ladder is not what a replay gives")
+        differences.append("what was learned about the ladder is not what a replay gives")
     if live.sample.pack() != roster.sample.pack():
         differences.append("the sample of ratings is not what a replay gives")
     return differences, damage
 
 
 def _later_states(live: Roster, roster: Roster) -> list[str]:
-    """Signs that the live states include matches that the ledger does not have any more."""
+    """Signs that the live states include matches that are no longer in the ledger."""
     played, replayed = (int(states.tally["matches"].sum()) for states in (live, roster))
     if played <= replayed:
         return []
     return [
-        f"the ratings are of {played:,} appearances in matches and the ledger has {replayed:,}: its last events may "
+        f"the ratings include {played:,} appearances in matches but the ledger has {replayed:,}: its last events may "
         "have been removed, which a rebuild would hide; compare it with a backup, or with a head kept elsewhere"
     ]

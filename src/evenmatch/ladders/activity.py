@@ -1,4 +1,4 @@
-"""Activity figures of all ladders for monitoring, read from the database on request; the same in every process."""
+"""Activity figures of all ladders for monitoring, read from the database on request, so every process agrees."""
 
 from __future__ import annotations
 
@@ -46,12 +46,12 @@ class ServiceActivity:
     """Activity figures of a database.
 
     positions  number of events, by ladder;  due  whether a rebuild is due, by ladder
-    seats      (ladder, waiting players, playing players, open matches with players) each
+    seats      (ladder, waiting players, playing players, open matches with players), one entry per ladder
     offers     number of offers by ladder, queue and outcome, since this process began to count
     waiting, dead  number of webhook deliveries;  failing  number of webhooks whose last attempt failed
     queues  counts of waiting players, by ladder and queue
     audits     (ladder, queue, audit of the latest AUDITED matches), some minutes old
-    experiments  (ladder, queue, comparison of the latest COMPARED matches) of those that run, some minutes old
+    experiments  (ladder, queue, comparison of the latest COMPARED matches) of running experiments, some minutes old
     """
 
     positions: dict[str, int] = field(default_factory=dict)
@@ -107,7 +107,7 @@ class ActivityReader:
         return activity
 
     def _read_due(self, store: Store, head: Head, activity: ServiceActivity) -> None:
-        """Set whether a rebuild is due; computed again only if something that it depends on has changed."""
+        """Set whether a rebuild is due; recomputed only if something that it depends on has changed."""
         rating = _Rating(head.generation, head.engine, head.corrected, head.due)
         known = self._due.get(head.name)
         if known is None or known[0] != rating:
@@ -170,7 +170,7 @@ class ActivityReader:
 
 
 def _outcome(row: OfferRow, reasons: dict[int, str]) -> str:
-    """The outcome of an offer, from the reasons with which its tickets ended."""
+    """The outcome of an offer, from the reasons why its tickets ended."""
     if row.state == queue_sql.MADE:
         return "accepted"
     given = [reasons[ticket] for ticket in row.tickets if ticket in reasons]

@@ -1,4 +1,4 @@
-"""The corrections of a ladder: all of them, the matches that are void, the players who are banned."""
+"""The corrections of a ladder: all of them, those behind void matches, and those behind bans."""
 
 from __future__ import annotations
 
@@ -55,12 +55,12 @@ def _entry(event: Correction, names: Mapping[int, str]) -> CorrectionEntry:
 
 
 def voids(store: Store, head: Head) -> list[CorrectionEntry]:
-    """The events that voided the matches which are void by id now, latest first."""
+    """The events behind matches that are currently void by id, latest first."""
     return _in_force(rulings(store, head), Kind.VOIDED, Kind.UNVOIDED, "match_id")
 
 
 def bans(store: Store, head: Head) -> list[CorrectionEntry]:
-    """The events that banned the players who are banned now, latest first."""
+    """The events behind current bans, latest first."""
     return _in_force(rulings(store, head), Kind.BANNED, Kind.REINSTATED, "player")
 
 

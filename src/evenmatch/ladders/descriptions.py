@@ -1,4 +1,4 @@
-"""Rating systems, a ladder's rules and matchmaking policies as data; rules with some of their values changed."""
+"""Rating systems, a ladder's rules and matchmaking policies as data; requests to change rules."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from evenmatch.rating import rules
 from evenmatch.systems.system import Rules, System
 
 Row = dict[str, object]
-STATES = {  # columns of a player's state that people care for, by name, or by system and name
-    "deviation": "How far off the rating may be: the true level of two in three players is within this distance, "
-    "and that of nearly all within twice of it.",
-    "provisional": "Whether there are too few matches yet for the rating to be more than a first guess.",
-    ("glicko2", "volatility"): "How much results swing: surprising ones raise it, expected ones lower it.",
+STATES = {  # columns of a player's state that interest people, by name, or by system and name
+    "deviation": "How far off the rating may be: two in three players are truly within this distance of their rating, "
+    "and nearly all are within twice that.",
+    "provisional": "True while the player has too few matches for the rating to be more than a first guess.",
+    ("glicko2", "volatility"): "How much results swing: surprising results raise it, expected ones lower it.",
     ("prav", "volatility"): "How changeable results are: the higher it is, the less the rating says about a match, "
-    "and the nearer to even the odds are.",
+    "and the closer to even the odds are.",
 }
 
 
@@ -50,7 +50,7 @@ def factors_as_data(system: System) -> dict[str, Row]:
 
 
 def state_meanings(system: System, columns: Iterable[str]) -> dict[str, str]:
-    """The meanings of those columns of a player's state that people care for, by name."""
+    """The meanings of these columns of a player's state by name, omitting columns of no interest to people."""
     meanings = {name: STATES.get((system.name, name), STATES.get(name)) for name in columns}
     return {name: meaning for name, meaning in meanings.items() if meaning is not None}
 
@@ -83,7 +83,7 @@ def policies_as_data() -> list[Row]:
 
 
 def options_as_data() -> dict[str, Row]:
-    """The effect and the accepted values of each option of a policy, by name."""
+    """The effect and the accepted values of each policy option, by name."""
     return {
         name: {"effect": option.meaning, "accepts": option.accepts or None}
         for name, option in options_of(Policy).items()
@@ -91,7 +91,7 @@ def options_as_data() -> dict[str, Row]:
 
 
 def check_installed(system: str) -> None:
-    """Raise UnknownNameError for a system that is not installed; a remote caller must not name a file to execute."""
+    """Raise UnknownNameError for a system that is not installed: remote callers must not name a file to execute."""
     known = systems.names()
     if system not in known:
         raise UnknownNameError("system", system, known)
@@ -109,14 +109,14 @@ def choose(
 ) -> ChangeRules | None:
     """The request to change a ladder's system, preset or parameters; None if nothing would change.
 
-    Parameters that are not named stay as they are; another system, or a preset, starts from its own values.
+    Parameters that are not named keep their values; a new system or preset starts from its own values.
     """
     if system is None and preset is None and not values:
         return None
     changed = _other_rules(ladder, system, preset, values)
     system_source = ladder.system if system in (None, ladder.rules.system.name) else lasting(str(system))
     if not start and changed.system.name != ladder.rules.system.name:
-        raise UsageError("another system cannot rate from now on; it must rate from the start")
+        raise UsageError("a new system cannot start from now on; it must rate all matches from the start")
     same = (system_source, changed.preset, changed.values()) == (
         ladder.system,
         ladder.rules.preset,
@@ -134,7 +134,7 @@ def _is_from_the_start(service: Service, ladder: Ladder) -> bool:
 
 
 def _other_rules(ladder: Ladder, system: str | None, preset: str | None, values: Mapping[str, object]) -> Rules:
-    """The requested rules; if the system and preset stay, the ladder's own with the given values replaced."""
+    """The requested rules; with the same system and no preset, the ladder's own with the given values replaced."""
     same = system is None or system in (ladder.system, ladder.rules.system.name)
     if not same or preset is not None:
         return rules(ladder.system if system is None else system, preset, **values)

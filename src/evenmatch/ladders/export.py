@@ -53,7 +53,7 @@ def match_tables(store: Store, head: Head, *, counted: bool = False) -> Iterator
         if not len(chosen):
             continue
         ended = block.played_at[chosen]
-        if counted:  # `rate` needs matches in order of time; late matches count as ended with the one before them
+        if counted:  # `rate` needs matches in order of time; a late match counts as ending with the one before it
             ended = np.maximum.accumulate(np.maximum(ended, latest))
             latest = ended[-1]
         yield _matches(store, head, plan, block, rows, chosen, ended, counted)
@@ -69,7 +69,7 @@ def _live(store: Store, head: Head, block: Block) -> list[bytes]:
 def _matches(
     store: Store, head: Head, plan: Plan, block: Block, rows: list[Row], chosen: Ids, ended: Times, counted: bool
 ) -> pa.Table:
-    """The chosen matches of a block, with `ended` as their `played_at`."""
+    """The chosen matches of a block, with `ended` as `played_at`."""
     ids, number = np.unique(plan.identity(block.ids), return_inverse=True)
     names = player_rows.names_of(store, ids.tolist())
     columns = block.columns._replace(player=number.astype(np.int32))
@@ -195,7 +195,7 @@ def correction_rows(store: Store, head: Head) -> list[dict[str, object]]:
 
 
 def matches_of_player(store: Store, head: Head, player: int, limit: int | None = None) -> list[dict[str, object]]:
-    """The matches of a player, the last played first, with their rating change in the live generation."""
+    """The matches of a player, last played first, with the rating changes of the live generation."""
     plan = event_rows.read_plan(store, head, head.planned)
     listed = list_of_player(store, head, plan, player, limit=limit)
     return list(matches_at(store, head, plan, player, listed))
@@ -255,7 +255,7 @@ def _rows_at(
             yield row
 
 
-ROWS = 65_536  # rows that are written at a time
+ROWS = 65_536  # rows written at a time
 
 
 class Writer(Protocol):
@@ -271,7 +271,7 @@ class Writer(Protocol):
 
 
 class TemporaryFiles:
-    """Temporary files that are renamed to their final paths when the block ends; deleted if it raises."""
+    """Temporary files that are renamed to their final paths when the block ends, or deleted if it raises."""
 
     def __init__(self) -> None:
         self._files = ExitStack()
@@ -367,7 +367,7 @@ class CsvWriter:
             return
 
     def close(self) -> None:
-        """Do nothing: a CSV file has no footer."""
+        """Do nothing, since a CSV file has no footer."""
 
 
 class ParquetWriter:
@@ -398,10 +398,10 @@ class JsonWriter:
             self._file.write("".join(f"{line}\n" for line in lines).encode())
 
     def close(self) -> None:
-        """Do nothing: a JSON Lines file has no footer."""
+        """Do nothing, since a JSON Lines file has no footer."""
 
 
-WORDS = ("name", "meaning", "unit")  # of a number that was learned
+WORDS = ("name", "meaning", "unit")  # text columns of the table of learned numbers
 
 
 class Files(NamedTuple):
@@ -433,7 +433,7 @@ def export(database: Database, ladder: str, files: Files, now: int) -> dict[Path
 
 
 def learned_table(store: Store, head: Head) -> pa.Table:
-    """One row per number that the system has learned of the ladder; low, high: null where there is no interval."""
+    """One row per number that the system has learned about the ladder; low, high: null if there is no interval."""
     rules = event_rows.read_plan(store, head, head.planned).last_rules
     learned = rules.system.learned(rating_rows.read_ladder_records(head, rules), rules.parameters)
     texts = {name: pa.array([getattr(number, name) for number in learned], pa.large_string()) for name in WORDS}
@@ -445,7 +445,7 @@ def learned_table(store: Store, head: Head) -> pa.Table:
 
 
 def correction_table(store: Store, head: Head) -> pa.Table:
-    """One row per correction: time, kind, the players and the match that it concerns, and the event as JSON."""
+    """One row per correction: time, kind, the players and match concerned, and the event as JSON."""
     rows = correction_rows(store, head)
     columns = {name: pa.array([row[name] for row in rows], pa.int64()) for name in ("position", "recorded_at")}
     columns["recorded_at"] = columns["recorded_at"].cast(MICROSECONDS)

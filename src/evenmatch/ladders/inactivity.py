@@ -1,4 +1,4 @@
-"""Inactivity: which ratings fall, the daily event by which they do, notices of it, and past falls for charts."""
+"""Inactivity: which ratings fall, the daily event that lowers them, notices for players, and past falls for charts."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ from evenmatch.times import iso_time
 
 
 class DecayResult(NamedTuple):
-    """A decay in the ledger. until: idle weeks up to this time were counted."""
+    """A decay in the ledger. until: idle weeks up to this time have been counted."""
 
     position: int
     until: int
@@ -50,7 +50,7 @@ class DueDecay(NamedTuple):
     """A decay that is due.
 
     decay   to be added at the next position, with a count of 0
-    roster  the players whose rating falls, afterwards;  before  the same players before
+    roster  the players whose rating falls, after the fall;  before  the same players before it
     """
 
     decay: RatingsDecayed
@@ -64,12 +64,12 @@ def check(settings: Settings, ladder: str) -> None:
     if settings.standings.inactivity != RATING:
         raise ConflictError(
             f"ladder {ladder!r} has inactivity={settings.standings.inactivity}; expected inactivity=rating, "
-            "since otherwise no rating falls by inactivity"
+            "because otherwise inactivity lowers no rating"
         )
 
 
 def bound_of(view: View, settings: Settings) -> float | None:
-    """The lowest rating of an active player in the division rating_stop, as of a view; None: there is none."""
+    """The lowest rating of an active player in the division rating_stop, in this view; None: there is none."""
     cuts = {cut.division.name: cut.rating for cut in view.snapshot.cuts()}
     return cuts.get(settings.rating_stop)
 
@@ -77,9 +77,9 @@ def bound_of(view: View, settings: Settings) -> float | None:
 def next_decay(
     store: Store, head: Head, rules: Rules, settings: Settings, bound: float | None, until: int
 ) -> RatingsDecayed | None:
-    """The decay that would be added next and count the weeks up to `until`; None: none can be.
+    """The next decay, counting the idle weeks up to `until`; None: no decay is possible.
 
-    bound  see bound_of; where a division stops the fall and has no rating now, no rating falls
+    bound  see bound_of; if the division that stops falls has no rating now, no rating falls
     """
     counted = _counted(store, head, rules.system.name)
     if counted is None or (settings.rating_stop and bound is None):
@@ -101,7 +101,7 @@ def next_decay(
 
 
 def _counted(store: Store, head: Head, system: str) -> tuple[int, int] | None:
-    """Since when the rule holds for ratings of this system, and up to when weeks were counted; None: it does not."""
+    """When the rule began to apply to this system's ratings, and the end of the counted weeks; None: it does not."""
     began: int | None = None
     after, rated_by = 0, None
     for event in event_rows.read_corrections(store, head, head.position):
@@ -119,7 +119,7 @@ def _counted(store: Store, head: Head, system: str) -> tuple[int, int] | None:
 
 
 def find_due(store: Store, head: Head, settings: Settings, bound: float | None, now: int) -> DueDecay | None:
-    """The decay that is due as of the day that began last, UTC; None: no rating falls."""
+    """The decay that is due at the start of the present day (UTC); None: no rating falls."""
     rules = event_rows.read_plan(store, head, head.planned).last_rules
     decay = next_decay(store, head, rules, settings, bound, now // DAY * DAY)
     if decay is None or decay.until <= decay.after:
@@ -140,7 +140,7 @@ def find_due(store: Store, head: Head, settings: Settings, bound: float | None, 
 
 
 def add(store: Store, head: Head, due: DueDecay, now: int) -> DecayResult:
-    """Add a decay to the ledger with the ratings that it leads to. The ladder is locked, with no rebuild due."""
+    """Add a decay to the ledger, with the resulting ratings. The ladder must be locked, with no rebuild due."""
     event_id = f"decay:{iso_time(due.decay.until)[:10]}"
     if event_rows.find_events(store, head, [event_id]):  # a match was reported with this id
         event_id = f"{event_id}:{secrets.token_hex(8)}"
@@ -155,12 +155,12 @@ def effect_of(store: Store, head: Head, due: DueDecay | None) -> Effect:
     """The effect of a decay on the ladder."""
     players = rating_rows.count_states(store, head)
     if due is None:
-        return Effect("no rating falls by inactivity", [], players, 0, 0, head.position)
+        return Effect("inactivity lowers no rating", [], players, 0, 0, head.position)
     moves = rating_moves(store, due.before, due.roster)
-    return Effect("ratings fall by inactivity", moves, players, 0, 0, head.position)
+    return Effect("inactivity lowers ratings", moves, players, 0, 0, head.position)
 
 
-EVERY = 30.0  # seconds
+CHECK_EVERY = 30.0  # seconds
 
 log = logging.getLogger(__name__)
 
@@ -168,19 +168,19 @@ log = logging.getLogger(__name__)
 class DailyDecay:
     """Lowers the ratings of inactive players by each ladder's rule. Safe to run in many processes.
 
-    Weeks that ended before the present day (UTC) count, each once, however often they are applied.
+    Weeks that ended before the present day (UTC) count once each, however often the decay is applied.
 
-    every  seconds between two looks of a worker at the date
+    every  seconds between two checks of the date
     """
 
-    def __init__(self, service: Service, every: float = EVERY) -> None:
+    def __init__(self, service: Service, every: float = CHECK_EVERY) -> None:
         self._service, self._every = service, every
         self._done: dict[str, int] = {}  # the day that was last applied, by ladder
 
     def apply(self, ladder: str) -> DecayResult | None:
         """Lower the ratings that fall now; return None if there are none.
 
-        Raises ConflictError if the ladder has another rule of inactivity, or is archived.
+        Raises ConflictError if the ladder has another inactivity rule, or is archived.
         """
         service = self._service
         view, now = service.view(ladder), service.clock()
@@ -202,7 +202,7 @@ class DailyDecay:
             return effect_of(store, head, _find(store, head, view, now))
 
     def step(self) -> list[DecayResult]:
-        """Apply what is due on the ladders that were not looked at since the day began."""
+        """Apply what is due on the ladders that have not been checked today."""
         today, applied = self._service.clock() // DAY, []
         for ladder in self._ladders():
             if self._done.get(ladder) == today:
@@ -210,19 +210,19 @@ class DailyDecay:
             try:
                 result = self.apply(ladder)
             except EvenmatchError as error:
-                log.warning("no rating of ladder %s fell by inactivity, which will be tried again: %s", ladder, error)
+                log.warning("the decay of inactive ratings on ladder %s failed and will be retried: %s", ladder, error)
                 continue
             self._done[ladder] = today
             applied += [] if result is None else [result]
         return applied
 
     def run(self, stop: threading.Event) -> None:
-        """Look at the date from time to time until `stop` is set."""
+        """Check the date from time to time until `stop` is set."""
         while not stop.wait(self._every):
             try:
                 self.step()
             except StoreError as error:
-                log.warning("the decay of inactive players' ratings failed and will be tried again: %s", error)
+                log.warning("the decay of inactive players' ratings failed and will be retried: %s", error)
 
     def _ladders(self) -> list[str]:
         with self._service.database.read() as store:
@@ -236,18 +236,18 @@ def _find(store: Store, head: Head, view: View, now: int) -> DueDecay | None:
     return find_due(store, head, settings, bound_of(view, settings), now)
 
 
-NEAR = 7 * DAY  # how long before it happens a page shows it
-YEAR = 366 * DAY  # what happens later is left out
+NEAR = 7 * DAY  # pages announce what happens within this time
+YEAR = 366 * DAY  # notices leave out what happens later
 
 
 class InactivityNotice(NamedTuple):
-    """The future of a player who completes no match. Times are microseconds since the epoch.
+    """What happens to a player who completes no match. Times are microseconds since the epoch.
 
     rule        leave, percentile or rating: the ladder's setting
-    leaves_at   when the standings stop listing them; None: they are not listed
-    falls_at    when their shown percentile or their rating falls next; None: it does not
-    amount      percentiles, or points, by which it falls then at most
-    text        what happens within a year, as a sentence; empty: nothing does
+    leaves_at   when the standings stop listing the player; None: they are not listed
+    falls_at    when the shown percentile or the rating falls next; None: it does not
+    amount      the most percentiles or points that it falls then
+    text        a sentence about what happens within a year; empty: nothing does
     """
 
     rule: str
@@ -257,12 +257,12 @@ class InactivityNotice(NamedTuple):
     text: str
 
     def is_near(self, now: int) -> bool:
-        """Whether any of it happens within a week."""
+        """Whether anything happens within a week."""
         return any(time is not None and time - now <= NEAR for time in (self.leaves_at, self.falls_at))
 
 
 class _Fall(NamedTuple):
-    """The next fall: its time, its amount at most, and the falls from then on in words."""
+    """The next fall: its time, its largest amount, and the falls from then on in words."""
 
     time: int
     amount: float
@@ -272,7 +272,7 @@ class _Fall(NamedTuple):
 def inactivity_notice(store: Store, head: Head, view: View, player: int, now: int) -> InactivityNotice | None:
     """The notice for a player as of now; None if inactivity costs them nothing.
 
-    view  the whole one: the notice says what the rule of the ladder says, and no rating
+    view  the whole view: the notice states the ladder's rule and no rating
     """
     standing = view.snapshot.standing(player)
     if standing is None:
@@ -292,7 +292,7 @@ def inactivity_notice(store: Store, head: Head, view: View, player: int, now: in
         return None
     effects = [] if fall is None else [fall.text]
     if leaves_at is not None and leaves_at - now < YEAR:
-        effects.append(f"the standings list this player no longer after {_day(leaves_at)}")
+        effects.append(f"this player leaves the standings after {_day(leaves_at)}")
     text = f"Without a completed match, {', and '.join(effects)}." if effects else ""
     falls_at, amount = (None, None) if fall is None else fall[:2]
     return InactivityNotice(rules.inactivity, leaves_at, falls_at, amount, text)
@@ -339,7 +339,7 @@ class InactivityFall(NamedTuple):
     """A fall by inactivity.
 
     of        rating: by an event of the ledger; percentile: the shown one, as of now
-    position  of the event; of the last event, for a percentile
+    position  of the event; for a percentile, of the last event
     fell_at   microseconds since the epoch
     """
 
@@ -357,7 +357,7 @@ class InactivityFall(NamedTuple):
 
 
 def rating_falls(store: Store, head: Head, player: int, matches: Sequence[OpponentMatch]) -> list[InactivityFall]:
-    """The falls of a player's rating, in order. matches: all rated ones of the player, in order."""
+    """The falls of a player's rating, in order. matches: all rated matches of the player, in order."""
     plan = event_rows.read_plan(store, head, head.planned)
     decays = [turn for turn in plan.turns if isinstance(turn.change, RatingsDecayed)]
     rows = rating_rows.read_standings(store, head, [player]) if decays and matches else []
@@ -404,7 +404,7 @@ def _rating_after(
 
 
 def percentile_fall(view: View, player: int) -> InactivityFall | None:
-    """The fall of a listed player's shown percentile as of a whole view; None: it is that of the rating."""
+    """The fall of a listed player's shown percentile in a whole view; None: it has not fallen."""
     taken = view.snapshot
     standing = taken.standing(player)
     if standing is None or standing.percentile is None or standing.rating is None:

@@ -55,11 +55,11 @@ STEPS_BY: Mapping[str, StepLevel] = {
 class Profile(NamedTuple):
     """A player on a ladder.
 
-    player       their current name;  names  it and, if the caller may read all ladders, all aliases
-    standing     None: they have no rating here
-    state        the system's columns beside the rating, as of now
+    player       current name;  names  the current name and, if the caller may read all ladders, all aliases
+    standing     None: the player has no rating here
+    state        the system's columns other than the rating, as of now
     last_played  microseconds; None: no match
-    inactivity   None: it costs them nothing
+    inactivity   None: inactivity costs the player nothing
     """
 
     player: str
@@ -80,10 +80,10 @@ class PlayerLadders(NamedTuple):
 
 
 class LadderQueries(Transacting):
-    """Queries on a database of ladders. On a ladder with very many players, standings may be some seconds old.
+    """Queries on a database of ladders. On very large ladders, standings may be some seconds old.
 
     view    returns the standings of a ladder; None: the service's cached view
-    caller  the results contain what this caller may see of each ladder
+    caller  results contain only what this caller may see of each ladder
     """
 
     def __init__(self, service: Service, view: Callable[[str], View] | None = None, caller: Caller = OPERATOR) -> None:
@@ -108,7 +108,7 @@ class LadderQueries(Transacting):
     # ladders
 
     def ladders(self, after: str | None, limit: int, among: Collection[str] | None = None) -> list[Ladder]:
-        """Up to `limit` ladders by name, of `among` (None: all), after the name `after` (None: from the first on)."""
+        """Up to `limit` ladders in `among` (None: all) by name, after the name `after` (None: from the first)."""
         with self._reading() as store:
             heads = [head for head in store.heads() if after is None or head.name > after]
             heads = [head for head in heads if among is None or head.name in among]
@@ -126,27 +126,27 @@ class LadderQueries(Transacting):
             return ladders.describe(store, head, players)
 
     def learned(self, name: str) -> tuple[Learned, ...]:
-        """The numbers that a ladder's system has learned of it; empty for a system that learns nothing of ladders."""
+        """The numbers that a ladder's system has learned about it; empty if the system learns nothing about ladders."""
         with self._read(name) as (store, head):
             rules = event_rows.read_plan(store, head, head.planned).last_rules
             return rules.system.learned(rating_rows.read_ladder_records(head, rules), rules.parameters)
 
     def finals(self, ladder: str, season: int, offset: int, size: int) -> tuple[Settings, list[FinalStanding]]:
-        """A ladder's settings, and up to `size` final standings of a season from `offset` (from 0) on."""
+        """A ladder's settings, and up to `size` final standings of a season from `offset`, which counts from 0."""
         with self._read(ladder) as (store, head):
             settings, seen = Settings.read(head.settings), self._visibility(head)
             rows = finals_from(store, head, season, offset, size, by=FINALS_BY[seen.show])
             return settings, [seen.final(row, settings.standings) for row in rows]
 
     def order_of_finals(self, ladder: str) -> FinalOrder:
-        """The order in which final standings of a ladder are listed, which depends on what it shows."""
+        """The order of a ladder's final standings, which depends on what the ladder shows."""
         with self._read(ladder) as (_, head):
             return FINALS_BY[self._visibility(head).show]
 
     # standings
 
     def around(self, ladder: str, name: str, each_side: int) -> tuple[str, Standing, Named]:
-        """A player's current name, their standing, and the players listed around them, themselves included."""
+        """A player's current name and standing, and the players listed around them, including the player."""
         view = self.view(ladder)
         with self._read(ladder) as (store, head):
             player = players_rows.find(store, head, name)
@@ -211,7 +211,7 @@ class LadderQueries(Transacting):
             return player_rows.names_of(store, [player])[player]
 
     def last_loss(self, ladder: str, name: str) -> str | None:
-        """The id of the latest match in which a player's rating fell, among recent ones; None: no such match."""
+        """The id of the latest recent match in which a player's rating fell; None: there is none."""
         with self._read(ladder) as (store, head):
             return last_loss(store, head, players_rows.find(store, head, name))
 
@@ -240,7 +240,7 @@ class LadderQueries(Transacting):
             return self._visibility(head).encounters(encounters(store, head, player), placed=placed)
 
     def search(self, text: str, limit: int, among: Collection[str] | None = None) -> list[str]:
-        """Names of players that contain this text; among: only players with a rating on one of these ladders."""
+        """Player names that contain this text; among: only players with a rating on one of these ladders."""
         if among is None:
             return self.service.search(text, limit)
         matching: dict[int, None] = {}  # an ordered set
@@ -283,7 +283,7 @@ class LadderQueries(Transacting):
         since: int | None = None,
         until: int | None = None,
     ) -> tuple[str, list[MatchProfile], ListKey | None]:
-        """A ladder's system, a page of its matches, the last played first, and `before` for the next page.
+        """A ladder's system, a page of its matches, last played first, and `before` for the next page.
 
         For the parameters see match_profiles.page_of.
         """
@@ -297,7 +297,7 @@ class LadderQueries(Transacting):
     def played(
         self, ladder: str, name: str, before: ListKey, limit: int
     ) -> tuple[str, list[MatchProfile], ListKey | None]:
-        """A player's current name, a page of their matches, the last played first, and `before` for the next page."""
+        """A player's current name, a page of their matches, last played first, and `before` for the next page."""
         with self._read(ladder) as (store, head):
             player = players_rows.find(store, head, name)
             positions, further = matches_rows.page_of(store, head, before=before, limit=limit, player=player)
@@ -310,14 +310,14 @@ class LadderQueries(Transacting):
             return head.system, self._matches(store, head, [matches_rows.position_of(store, head, match_id)])[0]
 
     def explained(self, ladder: str, match_id: str) -> tuple[System, MatchProfile]:
-        """The system that rated a match (its factors explain the changes), and the match. Raises UnknownNameError."""
+        """A match, and the system that rated it, whose factors explain the changes. Raises UnknownNameError."""
         with self._read(ladder) as (store, head):
             (profile,) = self._matches(store, head, [matches_rows.position_of(store, head, match_id)])
             counted = event_rows.counts_at(store, head.ladder, profile.position)
             return event_rows.read_plan(store, head, head.planned).rules_at(counted).system, profile
 
     def queue_audit(self, ladder: str, queue: str, since: int, until: int) -> QueueAudit:
-        """The audit of the matches that a queue formed from `since` until before `until`, microseconds.
+        """The audit of the matches that a queue formed from `since` up to `until`, in microseconds.
 
         Raises UnknownNameError for a queue that neither exists nor formed a match; ForbiddenError if ratings are
         hidden.

@@ -27,8 +27,8 @@ if TYPE_CHECKING:
 class Ladder:
     """A ladder as it is now.
 
-    system    as systems.find takes it;  rules  with every parameter;  season  number of the current one
-    position  number of events in its ledger;  matches  how many of them are matches;  players  with a rating
+    system    as accepted by systems.find;  rules  with every parameter;  season  number of the current season
+    position  number of events in its ledger;  matches  number of matches;  players  number of players with a rating
     due       a rebuild is due from this position on; None: ratings agree with the ledger
     """
 
@@ -44,7 +44,7 @@ class Ladder:
 
     @property
     def title(self) -> str:
-        """The title shown to people: the one from the settings, or the name."""
+        """The title shown to people: the setting `title`, or the name."""
         return self.settings.title or self.name
 
 
@@ -71,7 +71,7 @@ def correct(
 ) -> int | None:
     """Add a correction event. Return its position, or None if it is already in the ledger.
 
-    since  the position from which on ratings change; None: no existing rating changes
+    since  the position from which ratings change; None: no existing rating changes
     Raises ConflictError if the id is already used with other content.
     """
     known = event_rows.find_events(store, head, [event_id])
@@ -92,12 +92,12 @@ C = TypeVar("C", bound=Change)
 
 
 class PlannedCorrection(NamedTuple):
-    """A correction, checked against a ladder: the event to add, and from where on it changes ratings.
+    """A correction that was checked against a ladder: the event to add, and from where it changes ratings.
 
     change     the content of the event
     since      position; None: it changes no existing rating
     told       what it does, in words
-    strict     matches that it would leave without a rating are an error
+    strict     fail if it would leave matches without a rating
     insertion  matches that are recorded with it
     """
 
@@ -109,7 +109,7 @@ class PlannedCorrection(NamedTuple):
 
 
 class CorrectionRequest(Protocol):
-    """A requested correction, not yet checked against a ladder: the argument of `Service.correct`."""
+    """A requested correction, not yet checked against a ladder: an argument of `Service.correct`."""
 
     def change(self, store: Store, head: Head) -> Change:
         """The content of the event, whether or not it can be applied now."""
@@ -158,7 +158,7 @@ def recorded_change(store: Store, head: Head, kind: type[C], event_id: str) -> C
 
 
 def _was_scrubbed(stored: object, sent: object) -> bool:
-    """Whether a stored reason is the sent one, with pseudonyms in place of names that have been erased since."""
+    """Whether a stored reason is the sent one with pseudonyms in place of names erased since."""
     if not isinstance(stored, str) or not isinstance(sent, str):
         return False
     first, *parts = player_rows.PSEUDONYM.split(stored)
@@ -175,7 +175,7 @@ def _was_scrubbed(stored: object, sent: object) -> bool:
 
 def taken(event_id: str, head: Head) -> ConflictError:
     """The error for an id that is already used with other content."""
-    return ConflictError(f"{event_id!r} is on ladder {head.name!r} already, with other content; choose another id")
+    return ConflictError(f"{event_id!r} is already on ladder {head.name!r}, with other content; choose another id")
 
 
 def describe(store: Store, head: Head, players: int | None = None) -> Ladder:
@@ -200,7 +200,7 @@ def describe(store: Store, head: Head, players: int | None = None) -> Ladder:
 
 
 def change_settings(store: Store, head: Head, changes: Mapping[str, object], event_id: str, now: int) -> Settings:
-    """Change settings of a ladder, and return all of them; ratings stay as they are."""
+    """Change settings of a ladder and return all of them; ratings do not change."""
     before = Settings.read(head.settings)
     settings = before.changed(changes)
     requested = {name: value for name, value in settings.plain().items() if name in changes}
@@ -215,7 +215,7 @@ def change_settings(store: Store, head: Head, changes: Mapping[str, object], eve
 
 @dataclass(frozen=True)
 class ChangeRules:
-    """A request to rate by other rules, from the first match or from now on; another system only from the first.
+    """A request to rate by new rules, from the first match or from now on; a new system only from the first match.
 
     system    where `rules` came from: a system's name, or the path of a .py file
     skip_bad  leave matches that the new system cannot rate unrated, instead of raising BadRowsError
@@ -227,7 +227,7 @@ class ChangeRules:
     skip_bad: bool = False
 
     def __reduce__(self) -> tuple[object, ...]:
-        """Pickle the names and values of the rules; their kernels are those of the process that reads them."""
+        """Pickle names and values of the rules; the process that unpickles them supplies the kernels."""
         rules = (lasting(self.system), self.rules.preset, self.rules.values())
         return _read_request, (*rules, self.start, self.skip_bad)
 
@@ -237,7 +237,7 @@ class ChangeRules:
         return RulesChanged(lasting(self.system), self.rules.preset, self.rules.values(), self.start, settings)
 
     def __call__(self, store: Store, head: Head) -> PlannedCorrection:
-        """Plan the event. Raises InputError for what cannot continue the present ratings, from now on."""
+        """Plan the event. Raises InputError if new rules from now on cannot continue the present ratings."""
         if not self.start:
             self._check_continues(event_rows.read_plan(store, head, head.corrected).last_rules)
         when = "from the start" if self.start else "from now on"
@@ -248,12 +248,12 @@ class ChangeRules:
     def _check_continues(self, before: Rules) -> None:
         system = self.rules.system
         if system.name != before.system.name:
-            raise InputError("another system must rate from the start, since it cannot continue the present ratings")
+            raise InputError("a new system must rate from the start, because it cannot continue the present ratings")
         ours, theirs = self.rules.values(), before.values()
         for name in system.from_start:
             if ours[name] != theirs[name]:
                 raise InputError(
-                    f"{name}={ours[name]} must rate from the start, since it cannot continue the present ratings; "
+                    f"{name}={ours[name]} must rate from the start, because it cannot continue the present ratings; "
                     f"expected {name}={theirs[name]} as before"
                 )
 

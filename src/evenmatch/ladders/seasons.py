@@ -1,4 +1,4 @@
-"""Seasons: store the final standings of the old season, reset the ratings by the ladder's rule."""
+"""Seasons: store the final standings of the old season and reset ratings by the ladder's rule."""
 
 from __future__ import annotations
 
@@ -37,9 +37,9 @@ class FinalStanding(NamedTuple):
 def opened_before(
     store: Store, head: Head, title: str | None, reset: str | None, factor: float | None, event_id: str
 ) -> Season | None:
-    """The season that the event of this id opened; None if there is no such event.
+    """The season that the event with this id opened; None if there is no such event.
 
-    What the request left to the ladder's settings is not compared, since these may have changed since.
+    Values that the request left to the ladder's settings are not compared, because the settings may have changed.
     Raises ConflictError if the id is already used with other content.
     """
     opening = recorded_change(store, head, SeasonOpened, event_id)
@@ -63,7 +63,7 @@ def open_season(
 ) -> Season:
     """Close the current season and open the next.
 
-    head    locked, with no rebuild due, without an event of this id;  view  as of now, in this transaction
+    head    locked, with no rebuild due and no event with this id;  view  as of now, in this transaction
     factor  the share of each player's distance from the mean that remains: 0 resets all ratings, 1 changes none
     """
     current = ladder_rows.read_seasons(store, head.ladder)[-1]
@@ -88,18 +88,18 @@ def open_season(
 
 
 def standings_damage(store: Store, head: Head) -> list[str]:
-    """Sentences about ended seasons whose final standings are not those of their end, by the digests in the events."""
+    """Sentences about ended seasons whose final standings do not match the digests in the events."""
     changes = [event.change for event in event_rows.read_corrections(store, head, head.position)]
     openings = [change for change in changes if isinstance(change, SeasonOpened)]
     return [
-        f"the final standings of season {ended} are not as they were stored when it ended"
+        f"the final standings of season {ended} have changed since the season ended"
         for ended, opening in enumerate(openings, 1)
         if opening.standings != ladder_rows.digest_final_standings(store, head.ladder, ended)
     ]
 
 
 def preview(store: Store, head: Head, title: str | None, factor: float) -> Effect:
-    """Compute what opening a season would do to ratings and match counts; players with the largest change first."""
+    """Compute how opening a season would change ratings and match counts, largest change first."""
     rules = event_rows.read_plan(store, head, head.planned).last_rules
     roster = rating_rows.read_roster(store, head, rules)
     before = replace(roster, records=roster.records.copy(), tally=roster.tally.copy())
@@ -138,9 +138,9 @@ def finals(store: Store, head: Head, season: int, page: int, size: int) -> list[
 def finals_from(
     store: Store, head: Head, season: int, offset: int, size: int, *, by: FinalOrder = "rank"
 ) -> list[FinalStanding]:
-    """Up to `size` final standings of a season from `offset` on, best first, players without a rank last.
+    """Up to `size` final standings of a season from `offset`, best first, players without a rank last.
 
-    by  percentile, division: players with equal ones in order of id, so that the order tells nothing more
+    by  percentile or division: ties are ordered by id, so that the order reveals nothing more
     Raises UnknownNameError for a season that has not ended.
     """
     ended = [one.number for one in ladder_rows.read_seasons(store, head.ladder) if one.closed_at is not None]

@@ -1,4 +1,4 @@
-"""The settings of a ladder beside its rating system: title, standings, team size, seasons."""
+"""The settings of a ladder other than its rating system: title, standings, team size, seasons."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from evenmatch.accounts.access import Caller
 from evenmatch.errors import BadParameterError, ConflictError, DamageError, EvenmatchError, UnknownNameError
 from evenmatch.options import Checked, Option, choice, flag, number, options_of, text, whole
 from evenmatch.standings.division import Division
-from evenmatch.standings.rules import MOST, RATING, StandingsRules
+from evenmatch.standings.rules import LARGEST_COUNT, RATING, StandingsRules
 
 SHOWS = ("rating", "percentile", "division", "after_placement")
 RESETS = {"full": 0.0, "none": 1.0}  # and "soft", whose factor is the ladder's
@@ -25,40 +25,40 @@ class Settings(Checked):
 
     title: str = text("", "Title that people see; empty: the name.")
     standings: StandingsRules = field(default_factory=StandingsRules)
-    team_size: int | None = whole(None, 1, MOST, "Players in a full team; none: any number.", optional=True)
+    team_size: int | None = whole(None, 1, LARGEST_COUNT, "Players in a full team; none: any number.", optional=True)
     other_sizes: str = choice(
         "warn",
         ("any", "warn", "refuse"),
-        "Rated matches whose teams have other sizes than team_size: any, recorded; warn, recorded with a warning; or "
-        "refuse.",
+        "What to do with rated matches whose teams are not of team_size: any, record them; warn, record them with a "
+        "warning; or refuse.",
     )
-    team_limit: int = whole(500, 2, MOST, "Most teams in a match; larger matches are refused.")
-    player_limit: int = whole(1000, 2, MOST, "Most players in a match; larger matches are refused.")
+    team_limit: int = whole(500, 2, LARGEST_COUNT, "Most teams in a match; larger matches are refused.")
+    player_limit: int = whole(1000, 2, LARGEST_COUNT, "Most players in a match; larger matches are refused.")
     reset: str = choice("soft", ("full", "soft", "none"), "How ratings are reset when a season begins.")
     factor: float = number(0.5, 0, 1, "Share of each player's distance from the mean that a soft reset keeps.")
     stomp_margin: float | None = number(
         None,
         0,
-        MOST,
-        "Lead of the best team's score over the next from which a match counts as a stomp; none: not counted.",
+        LARGEST_COUNT,
+        "A match counts as a stomp if the best team's score leads the next by at least this; none: not counted.",
         optional=True,
     )
     side_counts: str = choice(
         "time",
         ("time", "first", "last"),
-        "Team that counts for a player who changes sides in a live match: where they played longest, first or last.",
+        "Which team counts for a player who changes sides in a live match: where they played longest, first or last.",
     )
     switch_window: float = number(
-        60.0, 0, 86_400, "Seconds before the end in which changing to the winning side earns a strike; 0: never."
+        60.0, 0, 86_400, "Changing to the winning side in these last seconds of a match earns a strike; 0: never."
     )
     show: str = choice(
         "rating",
         SHOWS,
-        "Shown to players: rating, with percentile and division; percentile, with division; division; or "
-        "after_placement, everything, but nothing before the placement matches are completed.",
+        "What players see: rating, with percentile and division; percentile, with division; division; or "
+        "after_placement, which shows everything once the placement matches are completed and nothing before.",
     )
     rating_decay: float = number(
-        0.0, 0, 1e6, "Points that an inactive player's rating falls per full week after the grace days."
+        0.0, 0, 1e6, "Points that an inactive player's rating loses per full week after the grace days."
     )
     rating_floor: float | None = number(
         None,
@@ -92,7 +92,7 @@ class Settings(Checked):
             raise BadParameterError("rating_decay=0: expected more than 0 points per week with inactivity=rating")
 
     def shown_to(self, caller: Caller, ladder: str) -> str:
-        """The value of `show` that holds for this caller on the ladder with these settings."""
+        """The value of `show` that applies to this caller on the ladder with these settings."""
         return "rating" if caller.may("ratings", ladder) else self.show
 
     def check_open(self, ladder: str) -> None:
@@ -101,7 +101,7 @@ class Settings(Checked):
             raise archived(ladder)
 
     def changed(self, changes: Mapping[str, object]) -> Settings:
-        """A copy with other values by name: fields of this class and of StandingsRules (divisions also as pairs)."""
+        """A copy with new values by name: fields of this class and of StandingsRules (divisions also as pairs)."""
         for name in changes:
             if name not in SETTINGS:
                 raise UnknownNameError("setting", name, SETTINGS)
@@ -133,9 +133,9 @@ SETTINGS: Mapping[str, Option] = {**options_of(Settings), **_STANDINGS}
 
 
 def archived(ladder: str) -> ConflictError:
-    """The error for an attempt to add something to an archived ladder."""
+    """The error for adding something to an archived ladder."""
     reopen = "an operator can reopen it (evenmatch ladder reopen)"
-    return ConflictError(f"ladder {ladder!r} is archived, so nothing is added to it; {reopen}")
+    return ConflictError(f"ladder {ladder!r} is archived, so nothing can be added to it; {reopen}")
 
 
 def _divisions(value: object) -> tuple[Division, ...]:

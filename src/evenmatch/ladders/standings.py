@@ -1,6 +1,6 @@
 """The standings of each ladder, cached in memory and refreshed as they age.
 
-A view is a snapshot of the standings with the settings and the head of the ledger that it was computed from.
+A view is a snapshot of the standings, with the settings and the ledger head that it was computed from.
 """
 
 from __future__ import annotations
@@ -42,16 +42,16 @@ __all__ = (
 
 
 SHARE = 0.02  # share of processor time that refreshing may take: a snapshot that costs 0.5 s is used for 25 s
-LEAST = 0.05  # seconds that a snapshot is used at least
+SHORTEST_USE = 0.05  # seconds: a snapshot is used for at least this long
 
 
 @dataclass(frozen=True, eq=False)
 class View:
     """A snapshot of the standings, with the ladder's head and settings that it was computed from.
 
-    begun, taken  seconds on the machine's monotonic clock: nothing committed before `begun` is missing in it; when it
-                  was complete;  cost  processor seconds that it took to compute
-    lasts  False: ratings change with time alone, so all are read again for each view
+    begun  seconds on the machine's monotonic clock: the view includes everything committed before
+    taken  when the view was complete, on the same clock;  cost  processor seconds to compute it
+    lasts  False: ratings change with time alone, so each view reads all of them again
     counting  which matches of a player the snapshot counts, see Plan.counting
     """
 
@@ -65,17 +65,17 @@ class View:
     counting: Counting
 
     def seen_by(self, caller: Caller) -> View:
-        """The view as this caller may see it: with the scope `ratings` all of it, else what the ladder shows."""
+        """The view as this caller may see it: all of it with the scope `ratings`, otherwise what the ladder shows."""
         return self if self.settings.shown_to(caller, self.head.name) == "rating" else self.shown
 
     @property
     def basis(self) -> tuple[object, ...]:
-        """Properties that two views must share, so that pages of one may follow pages of the other."""
+        """Properties that two views must share for a page of one to follow a page of the other."""
         return self.head.ladder, self.head.generation, self.head.corrected, self.snapshot.show, self.settings
 
     @cached_property
     def identity(self) -> str:
-        """A digest of the listed players in their order: the same for two views only if these are the same."""
+        """A digest of the listed players in order: equal for two views only if they list the same players."""
         snapshot = self.snapshot
         digest = blake2b(repr(self.basis[:-1]).encode(), digest_size=12)
         for column in (snapshot.board.player, snapshot.board.rating):
@@ -88,8 +88,8 @@ class View:
         return replace(self, snapshot=self.snapshot.shown_as(self.settings.show))
 
     def is_younger(self, times: float) -> bool:
-        """Whether it is younger than `times` the period that a view of its cost is used for."""
-        return time.monotonic() - self.taken < times * max(LEAST, self.cost / SHARE)
+        """Whether the view is younger than `times` the period for which a view of this cost is used."""
+        return time.monotonic() - self.taken < times * max(SHORTEST_USE, self.cost / SHARE)
 
     def show(
         self, ids: Ids, rating: Floats, completed: NDArray[np.int64], expected_move: Floats
@@ -126,7 +126,7 @@ class View:
 
 AGE = 3_650 * 86_400_000_000  # ten years in microseconds: ratings equal after that time do not change with time
 LONG = 0.02  # seconds: pages do not wait for a view that takes longer to compute
-STALE = 10.0  # seconds that a view is used for receipts at most, unless its own cost makes it last longer
+STALE = 10.0  # seconds for which receipts use a view, unless its cost makes it last longer
 DIVIDE = 60_000_000  # microseconds between two recordings of divisions
 
 
@@ -143,7 +143,7 @@ class StandingsCache:
         self._paid_at = 0.0  # when the views computed so far have taken their share of time; on the monotonic clock
 
     def view(self, ladder: str, now: int, *, fresh: bool = True) -> View:
-        """The ladder's view as of now (microseconds); fresh=False: the cached one, which may be some seconds old.
+        """The ladder's view as of now (microseconds); fresh=False: the cached view, which may be some seconds old.
 
         Raises UnknownNameError.
         """
@@ -165,15 +165,15 @@ class StandingsCache:
         return view
 
     def _keep(self, view: View, forgotten: float) -> None:
-        """Keep a view, unless the ladder was changed since: it may predate the change."""
+        """Cache a view, unless the ladder has changed since and the view may predate the change."""
         with self._guard:
             if self._forgotten.get(view.head.name, 0.0) == forgotten:
                 self._views[view.head.name] = view
 
     def for_receipts(self, ladder: str, now: int) -> View:
-        """A view for the standing on receipts. The views of all ladders together take SHARE of the time, if possible.
+        """A view for the standing on receipts. All ladders' views together take SHARE of the time, if possible.
 
-        Each ladder's view is younger than STALE, or than the period that a view of its cost is used for.
+        Each view is younger than STALE, or than the period for which a view of its cost is used.
         Raises UnknownNameError.
         """
         cached, moment = self._views.get(ladder), time.monotonic()
@@ -182,7 +182,7 @@ class StandingsCache:
         return self.young(ladder, now) or self.view(ladder, now, fresh=False)
 
     def young(self, ladder: str, now: int) -> View | None:
-        """The cached view if it is recent enough to be shown, else None; does not read the database.
+        """The cached view if it is recent enough to show, else None; does not read the database.
 
         A view that has just become too old is returned while it is refreshed in the background.
         """
@@ -195,7 +195,7 @@ class StandingsCache:
         return cached
 
     def shown(self, ladder: str, now: int) -> View:
-        """A view for a page that is updated when a newer view exists; returns without a long wait.
+        """A view for a page that updates itself when a newer view exists; returns without a long wait.
 
         A view that is expensive to compute is returned at any age, while it is refreshed in the background.
         Raises UnknownNameError.
@@ -240,7 +240,7 @@ class StandingsCache:
             self._views.pop(ladder, None)
 
     def divided(self, view: View, at: int) -> None:
-        """Update the cached view after its divisions were recorded, so that they need not be read again."""
+        """Update the cached view after its divisions were recorded, which saves reading them again."""
         board = replace(view.snapshot.board, division=view.snapshot.divisions)
         taken = replace(view.snapshot, board=board)
         with self._guard:
@@ -253,7 +253,7 @@ class StandingsCache:
 
 
 def take(store: Store, ladder: str, now: int, old: View | None = None) -> View:
-    """Compute a ladder's view in this transaction; only what changed since the view `old` is read."""
+    """Compute a ladder's view in this transaction, reading only what changed since the view `old`."""
     begun, begin = time.monotonic(), time.thread_time()
     head = store.head(ladder)
     settings = Settings.read(head.settings)
@@ -337,7 +337,7 @@ def _joined(board: Board, changed: StandingsColumns, division: NDArray[np.int16]
 
 
 class StandingsColumns(NamedTuple):
-    """The columns that are read of players' states."""
+    """The columns of players' states that standings need."""
 
     player: Ids
     rating: Floats
@@ -374,7 +374,7 @@ def _divisions(recorded: list[Row], player: Ids) -> NDArray[np.int16]:
 
 
 def _hidden(store: Store, head: Head, player: Ids) -> Flags:
-    """A mask of the players that are never listed: the banned and the erased."""
+    """A mask of the players who are never listed: banned and erased ones."""
     if not len(player):
         return np.zeros(0, np.bool_)
     banned = list(event_rows.read_plan(store, head, head.corrected).bans)
@@ -384,7 +384,7 @@ def _hidden(store: Store, head: Head, player: Ids) -> Flags:
 def divide(store: Store, view: View, now: int) -> int | None:
     """Record the divisions of a view's snapshot. Return how many changed. The ladder must be locked.
 
-    Return None, and record nothing, if the ladder's ratings were rebuilt or its divisions recorded since the view.
+    Return None and record nothing if the ladder's ratings were rebuilt or its divisions recorded after the view.
     """
     head = store.head(view.head.name)
     if (head.generation, head.divided_at) != (view.head.generation, view.head.divided_at):

@@ -1,7 +1,7 @@
-"""The view of a ladder's numbers that a caller may have: everything that is rendered for callers passes through it.
+"""What a caller may see of a ladder's numbers: everything that is rendered for callers passes through here.
 
-Standings are cut by `View.seen_by`, the results of all other queries by the methods of `Visibility`. Odds, changes and
-factors follow from ratings, and ratings from them, so they are shown where ratings are.
+`View.seen_by` filters standings, and the methods of `Visibility` filter the results of all other queries. Ratings can
+be computed from odds, changes and factors, so these are shown only where ratings are.
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ from evenmatch.players.statistics import Encounters, Tally
 from evenmatch.queues.ticket_status import OfferStatus, Status
 from evenmatch.standings.rules import AUTO, StandingsRules
 
-NOWHERE = (math.nan, math.nan)  # the window of a ticket that is not shown
+NOWHERE = (math.nan, math.nan)  # the window of a ticket if it is not shown
 
 
 @dataclass(frozen=True)
 class Visibility:
-    """The view that one caller has of one ladder. show: one of settings.SHOWS; "rating": everything."""
+    """What one caller may see of one ladder. show: one of settings.SHOWS; "rating": everything."""
 
     show: str
 
@@ -53,17 +53,17 @@ class Visibility:
 
     @property
     def curves(self) -> tuple[str, ...]:
-        """The curves of a player over time, the most telling first."""
+        """The curves of a player over time, the most informative first."""
         if self.ratings:
             return "rating", "percentile"
         return ("percentile",) if self.percentiles else ("division",)
 
     def check(self, what: str, ladder: str) -> None:
-        """Raise ForbiddenError if ratings are hidden from this caller, so that they cannot have `what`."""
+        """Raise ForbiddenError, naming `what`, if ratings are hidden from this caller."""
         if not self.is_all:
             raise ForbiddenError(
                 f"ladder {ladder!r} shows its players {SHOWN[self.show]} (show={self.show}), and {what} would "
-                "tell more; a key with the scope ratings is required"
+                "reveal more; a key with the scope ratings is required"
             )
 
     # results of queries
@@ -85,7 +85,7 @@ class Visibility:
         return appearance, PlayerEffect(None, effect.percentile if self.percentiles else None, effect.division)
 
     def path(self, path: RatingPath, *, placed: bool) -> RatingPath:
-        """The path of a player who is placed, or is not."""
+        """A player's path; placed: whether the player is placed."""
         if self.is_all or (self.ratings and placed):
             return path
         steps = [
@@ -96,7 +96,7 @@ class Visibility:
         return path._replace(steps=steps, falls=falls)
 
     def encounters(self, met: Encounters, *, placed: bool) -> Encounters:
-        """The results against others of a player who is placed, or is not."""
+        """A player's results against others; placed: whether the player is placed."""
         if self.is_all or (self.ratings and placed):
             return met
         others = tuple(
@@ -105,16 +105,16 @@ class Visibility:
         return met._replace(whole=_without(met.whole), others=others, hours=tuple(map(_without, met.hours)))
 
     def journal_row(self, row: Mapping[str, object], *, placed: bool) -> dict[str, object]:
-        """A row of export.tables.matches_of_player, of a player who is placed, or is not."""
+        """A row of export.matches_of_player; placed: whether the player is placed."""
         if self.is_all:
             return dict(row)
         hidden = {"expected", "factors"} | (set() if self.ratings and placed else {"before", "after"})
         return {name: value for name, value in row.items() if name not in hidden}
 
     def final(self, standing: FinalStanding, rules: StandingsRules) -> FinalStanding:
-        """A final standing of a season. rules: the present ones of the ladder.
+        """A final standing of a season. rules: the ladder's present rules.
 
-        Where placement ends by itself, players count as placed who were listed at the end.
+        If placement ends by itself, players who were listed at the end count as placed.
         """
         placed = standing.rank is not None or (rules.placement != AUTO and standing.completed >= rules.fewest_matches)
         if self.is_all or (self.ratings and placed):
@@ -142,7 +142,7 @@ class Visibility:
 
     @property
     def of_live(self) -> Visibility:
-        """The equal visibility for running matches that stands for all that show the same of them."""
+        """One representative of all visibilities that show the same of running matches."""
         return Visibility("percentile") if self.percentiles and not self.is_all else self
 
     def live(self, match: MatchStatus) -> MatchStatus:

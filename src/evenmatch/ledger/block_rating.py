@@ -1,4 +1,4 @@
-"""Rate a range of ledger events under a plan; used for recording a match, importing a season and replaying all."""
+"""Rate a range of ledger events under a plan, whether to record a match, import a season or replay a ledger."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ class Rated:
     """The result of rating a block.
 
     counted  bool (M,)  matches that were rated
-    refused  bool (M,)  matches that should be rated, but that the system in force cannot rate
+    refused  bool (M,)  matches to rate that the system in force cannot rate
     lines    journal lines of the players of the counted matches;  ends  int64 (C + 1,): offsets of each match's lines
     """
 
@@ -88,7 +88,7 @@ class Rated:
 
 @cache
 def engine_of(system: System) -> str:
-    """Fingerprint of what the bits of a state depend on besides the ledger: kernels, compiler, machine type, tally."""
+    """Fingerprint of everything besides the ledger that affects the bits of a state: kernels, compiler, machine."""
     parts = (fingerprint(system), numba.__version__, llvmlite.__version__, platform.machine(), *TALLY.names)  # type: ignore[misc]
     return hashlib.sha256(" ".join(parts).encode()).hexdigest()[:16]
 
@@ -102,7 +102,7 @@ def advance(
 ) -> Rated:
     """Rate a block and update the roster, including the turns of the plan between its matches.
 
-    The roster must have every already known player of the block, and all players if the plan has a turn within it.
+    The roster must contain every known player of the block, and all players if the plan has a turn within it.
     player, match  functions that name an id and a position in the message of RatingRangeError
     """
     wanted = counts(plan, block)
@@ -174,7 +174,7 @@ def counts(plan: Plan, block: Block) -> Flags:
 
 
 def refunds(plan: Plan, block: Block) -> Flags:
-    """Mask of slots that keep their rating: finished behind a player banned with refund, and not banned that way."""
+    """Mask of slots that keep their rating: finished behind a player banned with refund, and not such a player."""
     offending = np.zeros(len(block.ids), np.bool_)
     banned = [player for player, ban in plan.bans.items() if ban.rule == "refund"]
     if not banned or not len(block):

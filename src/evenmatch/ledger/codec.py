@@ -1,7 +1,7 @@
 """Matches, journal lines and states <-> the packed columns of the tables. Always little-endian.
 
 A match is stored as fixed-size records, so that a million matches become a History by joining bytes, without loss of
-precision. `teams`: TEAM per team; `players`: an int64 id per slot; `slots`: SLOT per slot, or empty if nothing of it
+precision. `teams`: TEAM per team; `players`: an int64 id per slot; `slots`: SLOT per slot, or empty if nothing in it
 was recorded. The journal lines of a match: one record of `line_type` per slot.
 """
 
@@ -38,7 +38,7 @@ class PackedMatches(NamedTuple):
 
 
 def without_minus_zero(values: Floats) -> Floats:
-    """The same values with 0.0 in the place of -0.0, which SQLite stores as 0.0: seals must not cover its sign."""
+    """The same values with 0.0 for -0.0: SQLite does not store the sign of zero, so seals must not cover it."""
     return values + 0.0
 
 
@@ -94,7 +94,7 @@ def unpack(
     team_start = _offsets(counts)
     whole = len(team) == counts.sum() and len(ids) == sizes.sum() and counts.all()
     if len(reported) and not (whole and np.array_equal(np.add.reduceat(team["size"], team_start[:-1]), sizes)):
-        raise ValueError("teams and players of a match do not fit together")
+        raise ValueError("the teams and players of a match do not agree")
     columns = Columns(
         time=np.maximum.accumulate(reported) if len(reported) else reported,
         team_start=team_start,
@@ -150,7 +150,7 @@ def digests(
 
 
 def contents(packed: PackedMatches, rated: Sequence[bool]) -> list[bytes]:
-    """The content of each match that its digest covers beside the names."""
+    """The content of each match that its digest covers in addition to the names."""
     head = np.empty((len(rated), 3))
     head[:, 1] = [np.nan if value is None else value for value in packed.duration]
     head[:, 2] = rated

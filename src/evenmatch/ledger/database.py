@@ -37,34 +37,34 @@ if TYPE_CHECKING:
 VERSION = "0001"  # of the schema that this code reads and writes: the last script in migrations/versions
 UNFINISHED = "unfinished copy"  # the version of a database that is being filled: no process may open it
 IDLE = 1.0  # seconds without use after which a connection is tested before it is used again
-CONNECTIONS = 20  # to PostgreSQL that stay open: a new one takes its server some milliseconds of work
+CONNECTIONS = 20  # connections to PostgreSQL that stay open, since opening one costs the server some milliseconds
 OVERFLOW = 12  # further connections, closed after use
 MIGRATING = 0x6576656E  # key of the advisory lock held during a migration
 TURN = 0.002  # seconds between two attempts to become the only writer of an SQLite file
-YIELD = 0.005  # seconds after a write transaction in which other processes can begin theirs
+YIELD = 0.005  # seconds to wait after a write transaction, so that other processes can begin theirs
 DURABLE = ("journal_mode=WAL", "synchronous=FULL", "wal_autocheckpoint=8192", "cache_size=-16384")
 
-# Of a client: seconds, but milliseconds for tcp_user_timeout, until a server that cannot be reached counts as lost.
+# Client settings: seconds (tcp_user_timeout: milliseconds) until an unreachable server counts as lost.
 ALIVE = {"connect_timeout": 10, "tcp_user_timeout": 30_000}
 ALIVE |= {"keepalives_idle": 10, "keepalives_interval": 5, "keepalives_count": 3}
-# Limits in seconds of a write transaction on PostgreSQL, so that a frozen or vanished process does not stop others. The
-# first one is half of the 3 s after which game servers ask another process, which may be the frozen one.
-IDLE_LIMIT = 1.5  # it waits for its process
-YIELDING_IDLE_LIMIT = 3.0  # it waits for a process of lower priority
-PATIENT_IDLE_LIMIT = 120.0  # it waits for its process and is `patient`
-ROWS = 20_000  # players reported in one transaction for which a process may compute for a second longer
+# Seconds for which a write transaction on PostgreSQL may be idle, so that a frozen or vanished process does not block
+# others. The first limit is half of the 3 s after which game servers ask another process.
+IDLE_LIMIT = 1.5  # for a normal process
+YIELDING_IDLE_LIMIT = 3.0  # for a process of lower priority
+PATIENT_IDLE_LIMIT = 120.0  # for a `patient` transaction
+ROWS = 20_000  # for this many players reported in one transaction, a process may compute one second longer
 WRITES = "READ COMMITTED READ WRITE"  # the mode of a write transaction
 FAST = {"synchronous_commit": "off"}  # not durable at once
-LOOKUPS = {"enable_seqscan": "off"}  # a plan made while a table has few rows must not read all when it has many
+LOOKUPS = {"enable_seqscan": "off"}  # so that a plan made for a small table does not scan it when it is large
 
 
 class Database:
     """One SQLite file or PostgreSQL database with the ledger's schema. Safe to share between threads.
 
     master    the master secret, with which some columns are sealed; loaded when it is first needed
-    yielding  for a process of lower priority: pause after every write transaction, so that the writers of other
-              processes come first, and let transactions wait for this process twice as long
-    writes_at only read: writes are refused with an error that names this place; None: write, too
+    yielding  for a process of lower priority: pause after every write transaction, so that other processes' writers
+              come first, and allow transactions twice as much idle time
+    writes_at read-only: writes are refused with an error that names this address; None: writes are accepted
     """
 
     def __init__(self, url: URL, *, yielding: bool = False, writes_at: str | None = None) -> None:
@@ -76,7 +76,7 @@ class Database:
         self._store: type[Store] = SqliteStore if self.is_sqlite else PostgresStore
         self.master = MasterSecret(url, self.shown)
         self.plans = PlanCache()
-        # SQLite has one writer at a time: writers of this process wait for this lock instead of SQLite's busy loop.
+        # SQLite has one writer at a time. Writers of this process wait for this lock instead of SQLite's busy loop.
         self._write_lock = threading.Lock() if self.is_sqlite else nullcontext()
         self._engine = _sqlite_engine(url) if self.is_sqlite else _postgres_engine(url)
         sa.event.listen(self._engine, "invalidate", lambda *_: self.plans.clear())  # a connection was lost
@@ -111,10 +111,10 @@ class Database:
     def write(self, *, durable: bool = True, patient: bool = False, share_names: bool = False) -> Iterator[Store]:
         """Begin a write transaction: committed when the block ends, rolled back if it raises.
 
-        A PostgreSQL server ends it when the process keeps it waiting for too long.
-        durable  False: if the power fails, the transaction may be lost, but only with all that were committed after it
-        patient  it may compute for longer between two statements, up to PATIENT_IDLE_LIMIT, and wait for locks
-        share_names  it begins with a shared lock against changes of names
+        A PostgreSQL server ends a transaction that is idle for too long.
+        durable  False: a power failure may lose the transaction, but only together with all later ones
+        patient  the process may compute for up to PATIENT_IDLE_LIMIT between two statements, and wait for locks
+        share_names  begin with a shared lock against changes of names
         """
         with self._writing(durable=durable) as connection:
             if not self.is_sqlite:
@@ -126,7 +126,7 @@ class Database:
     def write_ladder(self, ladder: str, players: int) -> Iterator[tuple[Store, Head]]:
         """Begin a durable write transaction and lock a ladder, in one round trip. Raises UnknownNameError.
 
-        players  how many are reported in it, for which it may compute for longer
+        players  how many players are reported in it; many allow it to compute for longer
         """
         begin = () if self.is_sqlite else _beginning(WRITES, _limits(self._idle_limit + players / ROWS))
         with self._writing(durable=True) as connection:
@@ -135,7 +135,7 @@ class Database:
 
     @contextmanager
     def _writing(self, *, durable: bool) -> Iterator[sa.Connection]:
-        """A connection for a write transaction, which SQLite begins here."""
+        """Yield a connection for a write transaction; on SQLite the transaction begins here."""
         if self.writes_at is not None:
             raise FollowerError(self.writes_at)
         options = {"immediate": True, "durable": durable} if self.is_sqlite else {}
@@ -216,7 +216,7 @@ class Database:
                     f"{self.shown} was written by a newer evenmatch (schema {version}); expected {VERSION}"
                 )
             if version == VERSION:
-                return  # another process was faster
+                return  # another process has migrated it
             config.attributes["connection"] = connection
             command.upgrade(config, VERSION)
 
@@ -226,7 +226,7 @@ def _sqlite_engine(url: URL) -> sa.Engine:
     if not path.parent.is_dir():
         raise UsageError(f"{path}: the folder {path.parent} does not exist; expected a file in an existing folder")
     is_writable = os.access(path.parent, os.W_OK) or Path(f"{path}-wal").exists()
-    if not is_writable:  # SQLite needs a writable folder even for reading; without one there is no writer either
+    if not is_writable:  # SQLite needs a writable folder even for reading, and without one there is no writer
         url = url.set(database=f"file:{quote(str(path.resolve()))}", query={"immutable": "1", "uri": "true"})
     engine = sa.create_engine(url, connect_args={"timeout": PATIENCE, "check_same_thread": False}, pool_size=8)
 
@@ -258,7 +258,7 @@ def _sqlite_engine(url: URL) -> sa.Engine:
 
 
 def _begin_writing(driver: sqlite3.Connection) -> None:
-    """Become the only writer. SQLite's own waiting sleeps up to 0.1 s, in which a busy process would come first."""
+    """Become the only writer. SQLite itself would sleep up to 0.1 s, and a busy process would always come first."""
     until = time.monotonic() + PATIENCE
     driver.execute("PRAGMA busy_timeout = 0")
     try:
@@ -295,7 +295,7 @@ def _idle_limit(seconds: float) -> dict[str, str]:
 
 
 def _limits(idle: float) -> dict[str, str]:
-    """The limits of a write transaction that is not patient, which may wait for its process for `idle` seconds."""
+    """The limits of a write transaction that is not patient and may be idle for `idle` seconds."""
     limits = {"lock_timeout": f"{LOCK_LIMIT:g}s", "statement_timeout": f"{STATEMENT_LIMIT:g}s"}
     return _idle_limit(idle) | limits | LOOKUPS
 
@@ -349,5 +349,5 @@ def _check_version(database: Database) -> None:
     if version != VERSION:
         raise StoreError(
             f"{database.shown} has schema {version or 'none'}, which a follower cannot upgrade; expected {VERSION}: "
-            "start a process of this version that writes first, and wait until the standby has followed"
+            "first start a writing process of this version, then wait until the standby has caught up"
         )

@@ -1,7 +1,7 @@
-"""Checks of a database: its pages, indexes, schema, ladders, players and names, and whether its disk has room.
+"""Checks of a database: pages, indexes, schema, ladders, players and names, and whether its disk has room.
 
-A small write does not show a full disk: SQLite reuses the pages of its log and PostgreSQL those of its tables, so one
-row still fits where a match does not.
+A small write does not detect a full disk: SQLite reuses pages of its log and PostgreSQL pages of its tables, so one
+row may still fit where a match does not.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from evenmatch.ledger.schema import METADATA
 from evenmatch.ledger.store import Store
 from evenmatch.ledger.text import fold
 
-MOST = 20  # findings of each statement
+MOST_FINDINGS = 20  # findings of each statement
 ROWS = 10_000  # in memory at once
 
 _PLAYERS = (
@@ -31,12 +31,12 @@ _PLAYERS = (
 _NAMES = (
     "SELECT n.name, n.player, p.name, p.merged_into FROM name n LEFT JOIN player p ON p.player = n.player "
     "WHERE p.player IS NULL OR p.merged_into IS NOT NULL OR (p.erased_at IS NOT NULL AND n.name <> p.name) "
-    f"ORDER BY n.name LIMIT {MOST}"
+    f"ORDER BY n.name LIMIT {MOST_FINDINGS}"
 )
 
 
 class _Player(NamedTuple):
-    """A row of table `player`; owner: of the row of its name; target, merged_on: of the player it is merged into."""
+    """A row of table `player`; owner: player of its name; target, merged_on: from the player it is merged into."""
 
     player: int
     name: str
@@ -49,13 +49,13 @@ class _Player(NamedTuple):
 
 
 def check_players(store: Store) -> list[str]:
-    """A sentence for each player or name that does not agree with the others; at most MOST of each kind.
+    """A sentence for each inconsistent player or name; at most MOST_FINDINGS of each kind.
 
-    All players and names are read once.
+    Reads all players and names once.
     """
     lines: list[str] = []
     for row in store.stream(_PLAYERS, at_once=ROWS):
-        if len(lines) < MOST:  # otherwise read on: on PostgreSQL a stream that is cut off ends the transaction
+        if len(lines) < MOST_FINDINGS:  # otherwise read on: on PostgreSQL a stream that is cut off ends the transaction
             lines += _player_findings(_Player(*row))
     lines += [_name_finding(*row) for row in store.all(_NAMES)]
     return lines
@@ -65,7 +65,7 @@ def _player_findings(row: _Player) -> Iterator[str]:
     subject = f"player {row.name!r}"
     if row.merged_into is not None and row.target is None:
         yield f"{subject} is merged into player #{row.merged_into}, who is not in the table of players"
-    elif row.merged_on is not None:  # all that were merged into a player are merged on with them
+    elif row.merged_on is not None:  # a merge moves all players that were merged before
         yield f"{subject} is merged into player #{row.merged_into}, who is merged into player #{row.merged_on}"
     if row.owner is None:
         yield f"no name leads to {subject}"
@@ -87,7 +87,7 @@ def _name_finding(name: str, player: int, present: str | None, merged_into: int 
 
 # findings that SQLite lists
 NO_AMCHECK = (
-    "PostgreSQL's pages and indexes were not checked: expected the extension amcheck, which a superuser adds by "
+    "PostgreSQL's pages and indexes were not checked: that needs the extension amcheck, which a superuser adds with "
     "CREATE EXTENSION amcheck"
 )
 
@@ -107,22 +107,22 @@ class DatabaseCheck(NamedTuple):
 
 
 def check_database(database: Database, *, quick: bool = False) -> DatabaseCheck:
-    """Check all pages of the database, its indexes against the rows, its schema, its list of ladders, and players.
+    """Check the database's pages, its indexes against the rows, its schema, its list of ladders, and its players.
 
-    quick  without the comparisons of SQLite's indexes with rows and of players with names, which take most of the time
+    quick  skip comparing SQLite's indexes with rows and players with names, which takes most of the time
     Other processes may read and write meanwhile.
     """
     if database.url.get_backend_name() == "sqlite":
         check = DatabaseCheck(_check_sqlite(database, "quick_check" if quick else "integrity_check"))
     else:
         check = _check_postgres(database)
-    if check.damage or database.version() != VERSION:  # an earlier one is upgraded when it is opened
+    if check.damage or database.version() != VERSION:  # opening the database upgrades an earlier version
         return check
     return DatabaseCheck(_check_schema(database) or _check_contents(database, quick=quick), check.unchecked)
 
 
 def _check_schema(database: Database) -> tuple[str, ...]:
-    """Compare tables, columns, indexes and triggers with those that evenmatch makes."""
+    """Compare tables, columns, indexes and triggers with those that evenmatch creates."""
     with database.read() as store:
         inspector = sa.inspect(store.connection)
         present = set(inspector.get_table_names())
@@ -135,12 +135,12 @@ def _check_schema(database: Database) -> tuple[str, ...]:
             known = set(table.columns.keys())
             lines += [f"column {name} of table {table.name} is missing" for name in sorted(known - columns)]
             more = sorted(columns - known)
-            lines += [f"table {table.name} has a column {name} that evenmatch did not make" for name in more]
+            lines += [f"table {table.name} has a column {name} that evenmatch did not create" for name in more]
             indexes = {index["name"] for index in inspector.get_indexes(table.name)}
             lost = sorted({str(index.name) for index in table.indexes} - indexes)
             lines += [f"index {name} of table {table.name} is missing" for name in lost]
         for name, table_name in store.all(_TRIGGERS[database.url.get_backend_name()]):
-            lines.append(f"trigger {name} of table {table_name} was not made by evenmatch")
+            lines.append(f"trigger {name} of table {table_name} was not created by evenmatch")
     return tuple(f"{database.shown}: {line}" for line in lines)
 
 
@@ -161,7 +161,7 @@ def _check_contents(database: Database, *, quick: bool) -> tuple[str, ...]:
 
 
 def check_ladders(store: Store) -> list[str]:
-    """A sentence for each ladder that is not listed any more, or under another name, or has no live generation."""
+    """A sentence for each ladder that is no longer listed, has another name, or has no live generation."""
     lines = []
     names: dict[int, str] = dict(store.all("SELECT ladder, name FROM ladder"))
     for ladder, first in event_rows.first_ids(store).items():
@@ -169,7 +169,7 @@ def check_ladders(store: Store) -> list[str]:
         if ladder not in names:
             lines.append(f"ladder {made_as} is not in the table of ladders, but its events are there")
         elif first.startswith(ladder_rows.MADE) and made_as != names[ladder]:
-            lines.append(f"ladder {names[ladder]} was made as {made_as}; the name of a ladder does not change")
+            lines.append(f"ladder {names[ladder]} was created as {made_as}; the name of a ladder cannot change")
     lost = store.all(
         "SELECT l.name, l.generation FROM ladder l LEFT JOIN generation g "
         "ON g.ladder = l.ladder AND g.generation = l.generation WHERE g.ladder IS NULL ORDER BY l.name"
@@ -183,7 +183,7 @@ def check_ladders(store: Store) -> list[str]:
 def _check_sqlite(database: Database, pragma: str) -> tuple[str, ...]:
     try:
         with database.read() as store:
-            listed = [str(row[0]) for row in store.all(f"PRAGMA {pragma}({MOST})")]
+            listed = [str(row[0]) for row in store.all(f"PRAGMA {pragma}({MOST_FINDINGS})")]
     except StoreError as error:  # too damaged to be read
         return (str(error),)
     lines = [line for text in listed for line in text.splitlines() if not line.startswith("*** in database")]
@@ -221,16 +221,16 @@ _INDEX = "SELECT bt_index_check(?::oid, true)::text"
 _TABLE = "SELECT msg FROM verify_heapam(?::text::regclass)"
 
 
-LEAST = 1_000_000  # bytes
-# Rows of about LEAST bytes that do not fit into the memory they may take, so that the server writes a file of them.
+LEAST_FREE = 1_000_000  # bytes
+# Rows of about LEAST_FREE bytes that exceed their memory limit, so that the server writes them to a file.
 _ROWS = "SELECT COUNT(*) FROM generate_series(1, 75000)"
 
 
 def check_room(database: Database, store: Store) -> None:
-    """Raise StoreError if the disk has less than a megabyte left, for PostgreSQL the one of its temporary files."""
+    """Raise StoreError if the disk (for PostgreSQL, the one with temporary files) has less than a megabyte left."""
     if database.url.get_backend_name() == "sqlite":
         free = shutil.disk_usage(Path(database.url.database or "").resolve().parent).free
-        if free < LEAST:
+        if free < LEAST_FREE:
             raise StoreError(f"{database.shown}: the disk is full ({free:,} bytes are left); free some space")
     else:
         store.run("SET LOCAL work_mem = '64kB'")

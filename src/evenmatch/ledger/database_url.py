@@ -1,4 +1,4 @@
-"""Paths and URLs of databases: what a user may write, and how they are shown without their password."""
+"""Paths and URLs of databases: parsing, and display without passwords."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Errors of the database drivers as clear messages, and the time limits that some of them name."""
+"""Translate errors of the database drivers into clear messages; time limits that some messages name."""
 
 from __future__ import annotations
 
@@ -8,17 +8,17 @@ from evenmatch.errors import DamageError, EvenmatchError, StoreError, Transactio
 
 IDLE_TIMEOUT = "25P03"  # the SQLSTATE idle_in_transaction_session_timeout
 PATIENCE = 60.0  # seconds to wait for another writer
-LOCK_LIMIT = 10.0  # a statement waits for a lock
-STATEMENT_LIMIT = 60.0  # a statement runs
-DAMAGED = ("not a database", "malformed", "could not decode to utf-8")  # of SQLite, in lower case
+LOCK_LIMIT = 10.0  # seconds that a statement waits for a lock
+STATEMENT_LIMIT = 60.0  # seconds that a statement runs
+DAMAGED = ("not a database", "malformed", "could not decode to utf-8")  # messages of SQLite in lower case
 
 
 def translated(shown: str, error: BaseException) -> StoreError:
-    """The error for one of the driver."""
+    """The StoreError for a driver's error."""
     if _is_timeout(error):
         return TransactionTimeoutError(
             f"{shown}: the server ended a transaction because this process kept it waiting for too long; "
-            "nothing of it was saved, and it can be sent again"
+            "nothing in it was saved, and it can be sent again"
         )
     text = _explained(error)
     is_damage = isinstance(error, sqlite3.Error) and any(words in text.lower() for words in DAMAGED)
@@ -26,7 +26,7 @@ def translated(shown: str, error: BaseException) -> StoreError:
 
 
 def _is_timeout(error: BaseException | None) -> bool:
-    """Whether the cause is the end of an idle transaction; the roll-back fails then, too, on the lost connection."""
+    """Whether the cause is the end of an idle transaction; the rollback then fails on the lost connection too."""
     while error is not None and not isinstance(error, EvenmatchError):
         if getattr(error, "sqlstate", None) == IDLE_TIMEOUT:
             return True
@@ -41,7 +41,7 @@ def _explained(error: BaseException) -> str:
     causes = {
         ("disk is full", "no space left", "disk full", "could not extend file"): "the disk is full; nothing was "
         "saved. Free some space and try again",
-        ("read-only transaction",): "the server takes no writes now: it is a standby, or set to read-only",
+        ("read-only transaction",): "the server accepts no writes now: it is a standby, or set to read-only",
         ("readonly", "read-only"): "the file or its folder is not writable; allow writing and try again",
         ("database is locked",): f"another process has been writing for {PATIENCE:.0f} s; nothing was saved, try again",
         DAMAGED: "the file is not an evenmatch database, or it is damaged",

@@ -1,7 +1,7 @@
 """Rows of the tables `event`, `correction` and `appearance`: a ladder's ledger, and two indexes of it.
 
-Events change only to erase a name. `correction` has the positions of events that are corrections, and `appearance`
-which player is in which match, by the id that the match was reported under.
+Events change only when a name is erased. `correction` lists the positions of corrections, and `appearance` says which
+player is in which match, by the player id at the time of the report.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ _MATCH = f"SELECT {_CONTENT}, id, generation, told, labels FROM event"
 
 
 class StoredMatches(NamedTuple):
-    """Columns of the matches of a block beside their content.
+    """Columns of the matches of a block besides their content.
 
     told  the journal lines first returned, of `generations`; both empty if they were not read
     """
@@ -55,18 +55,18 @@ class StoredMatches(NamedTuple):
 
 
 def find_events(store: Store, head: Head, ids: Sequence[str]) -> dict[str, tuple[int, bytes]]:
-    """(position, digest) by event id, for those of these ids that exist in the ledger."""
+    """(position, digest) by event id, for ids that are in the ledger."""
     return event_digests(store.each([events_by_id(store, head, ids)])[0]) if ids else {}
 
 
 def events_by_id(store: Store, head: Head, ids: Sequence[str]) -> Statement:
-    """The statement that reads (id, position, digest) of those of these one or more ids that exist in the ledger."""
+    """The statement that reads (id, position, digest) for ids that are in the ledger; needs at least one id."""
     sql = "SELECT id, position, digest FROM event WHERE ladder = ? AND id IN ({})"
     return store.by_key(sql, (head.ladder,), ids)
 
 
 def event_digests(rows: Sequence[Row]) -> dict[str, tuple[int, bytes]]:
-    """(position, digest) by id, of rows that the statement of `events_by_id` read."""
+    """(position, digest) by id, from the rows of the `events_by_id` statement."""
     return {event_id: (position, bytes(digest)) for event_id, position, digest in rows}
 
 
@@ -111,7 +111,7 @@ def read_seal(store: Store, ladder: int, position: int) -> tuple[bytes, int]:
 
 
 def first_ids(store: Store) -> dict[int, str]:
-    """The id of the first event of each ladder that has events, listed in a table or not."""
+    """The id of the first event of each ladder with events, even if the table of ladders lacks it."""
     ids: dict[int, str] = {}
     while rows := store.all(
         "SELECT ladder, id FROM event WHERE ladder > ? ORDER BY ladder, position LIMIT 1", max(ids, default=0)
@@ -125,9 +125,9 @@ def first_ids(store: Store) -> dict[int, str]:
 
 @dataclass(frozen=True)
 class Scope:
-    """Which inserted matches a reading of a ladder includes: those up to a position, and others not yet recorded.
+    """Which inserted matches to include when reading a ladder: those up to a position, and pending ones.
 
-    upto     the last correction of the plan by which the ladder is rated
+    upto     the last correction of the plan that rates the ladder
     pending  rows as `read_stored` reads them
     """
 
@@ -138,7 +138,7 @@ class Scope:
 def read_blocks(store: Store, head: Head, after: int, upto: int, scope: Scope) -> Iterator[tuple[Block, list[Row]]]:
     """The matches that count after a position, in that order, with (id, generation, told, labels) of each.
 
-    Blocks have BATCH matches, and those inserted among them.
+    Blocks have BATCH matches, plus the matches inserted among them.
     """
     while rows := _read_in_order(store, head, _MATCH, after, upto, scope):
         block = _block(f"ladder {head.name!r}", list(zip(*rows, strict=True))[:_WIDTH])
@@ -149,7 +149,7 @@ def read_blocks(store: Store, head: Head, after: int, upto: int, scope: Scope) -
 def read_stored_events(
     store: Store, head: Head, after: int, upto: int, scope: Scope, *, lines: bool = True
 ) -> tuple[Block, StoredMatches] | None:
-    """The first block of matches that count after a position, and what is stored beside them; None: no match does.
+    """The first block of matches that count after a position, with their stored columns; None: there is none.
 
     Raises DamageError if a match cannot be read.
     lines  False: leave out the journal lines, which is faster
@@ -170,7 +170,7 @@ def read_stored_events(
 
 
 def _read_in_order(store: Store, head: Head, select: str, after: int, upto: int, scope: Scope) -> list[Row]:
-    """The BATCH matches after a position, and the inserted ones that count among them."""
+    """The next BATCH matches after a position, and the inserted ones that count among them."""
     rows = store.all(
         f"{select} WHERE ladder = ? AND position > ? AND position <= ? AND kind = ? AND counts_before IS NULL "
         "ORDER BY position LIMIT ?",
@@ -233,7 +233,7 @@ def find_match(store: Store, ladder: int, match_id: str) -> int | None:
 
 
 def counts_at(store: Store, ladder: int, position: int) -> int:
-    """Where the match at this position counts: there, or before which position if it was inserted."""
+    """Where the match at this position counts: its own position, or the one that it was inserted before."""
     sql = "SELECT COALESCE(counts_before, position) FROM event WHERE ladder = ? AND position = ?"
     counted: int = store.all(sql, ladder, position)[0][0]
     return counted
@@ -284,9 +284,9 @@ END_OF_LIST = ListKey(2**63 - 1, 2**63 - 1)
 def read_match_list(
     store: Store, ladder: int, before: ListKey, limit: int, since: int | None, until: int | None
 ) -> list[ListKey]:
-    """The keys of up to `limit` matches below `before`, the last played first.
+    """The keys of up to `limit` matches below `before`, last played first.
 
-    since, until  only matches that ended at or after, and before (microseconds); None: no bound
+    since, until  only matches that ended from `since` up to `until` (microseconds); None: no bound
     """
     times, values = list_bounds(before, since, until)
     sql = f"SELECT played_at, position FROM event WHERE ladder = ? AND played_at IS NOT NULL AND {times}"
@@ -376,7 +376,7 @@ _CORRECTIONS = (
 
 
 def read_plan(store: Store, head: Head, upto: int) -> Plan:
-    """The plan from the corrections up to a position. Only those are read that are not in a cached plan."""
+    """The plan from the corrections up to a position, reading only corrections that no cached plan contains."""
     known = store.plans.find(head.ladder, upto)
     if known is not None and known.upto == upto:
         return known
@@ -397,7 +397,7 @@ def read_correction_positions(store: Store, ladder: int) -> list[int]:
 
 
 def insert_appearances(store: Store, ladder: int, ids: Ids, positions: Ids, played_at: Times) -> None:
-    """Insert which player appeared in which match; a player named twice in a match appeared once."""
+    """Insert which player appeared in which match; a player who is named twice counts once."""
     order = np.lexsort((positions, played_at, ids))
     ids, positions, played_at = ids[order], positions[order], played_at[order]
     once = np.ones(len(ids), np.bool_)
@@ -418,7 +418,7 @@ TIME_FACTOR = 1_013_904_223
 
 
 def sum_appearances(store: Store, ladder: int) -> tuple[int, ...]:
-    """The checksum of a ladder's appearances, see `appearance_sums`; without players and positions that cannot be."""
+    """The checksum of a ladder's appearances, see `appearance_sums`; ignores impossible players and positions."""
     time = f"((played_at % {PRIME} + {PRIME}) % {PRIME} * {TIME_FACTOR} % {PRIME})"
     linear = [f"(player % {PRIME} * {factor} + position + {time}) % {PRIME}" for factor in FACTORS]
     cubes = [f"COALESCE(SUM({term} * {term} % {PRIME} * {term} % {PRIME}), 0)" for term in ("a", "b")]
@@ -430,8 +430,8 @@ def sum_appearances(store: Store, ladder: int) -> tuple[int, ...]:
 def appearance_sums(ids: Ids, positions: Ids, played_at: Times) -> Ids:
     """The number of appearances, and two sums over them of a cube in a prime field of player, position and time.
 
-    Checksums of parts add up. No term exceeds 63 bits. Unlike with plain sums, it also matters which player is paired
-    with which position.
+    Checksums of parts add up. No term exceeds 63 bits. Unlike plain sums, they change if a player is paired with
+    another position.
     """
     time = played_at % PRIME * TIME_FACTOR % PRIME  # never negative, unlike the remainder in SQL
     linear = [((ids % PRIME) * factor + positions + time) % PRIME for factor in FACTORS]
@@ -446,9 +446,9 @@ def has_appeared(store: Store, ladder: int, players: Sequence[int]) -> bool:
 
 
 def first_rated_position(store: Store, ladder: int, players: Sequence[int], since: int) -> int | None:
-    """Where the ratings of these players first changed by a match that ended at a time (microseconds) or later.
+    """Where a match that ended at a time (microseconds) or later first changed these players' ratings.
 
-    It is a match's position, or the one before which an inserted match counts. None: there is no such match.
+    This is the match's position, or the one before which an inserted match counts. None: there is no such match.
     """
     own = "SELECT MIN(position) FROM appearance WHERE ladder = ? AND player = ? AND played_at >= ?"
     inserted = (
@@ -470,7 +470,7 @@ def read_match_positions(store: Store, ladder: int, players: Sequence[int]) -> s
 def read_match_list_of_player(
     store: Store, ladder: int, player: int, before: ListKey, limit: int, since: int | None, until: int | None
 ) -> list[ListKey]:
-    """The keys of up to `limit` matches of a player below `before`, the last played first; see `events.read_list`."""
+    """The keys of up to `limit` matches of a player below `before`, last played first; see `read_match_list`."""
     times, values = list_bounds(before, since, until)
     sql = f"SELECT played_at, position FROM appearance WHERE ladder = ? AND player = ? AND {times}"
     rows = store.all(f"{sql} ORDER BY played_at DESC, position DESC LIMIT ?", ladder, player, *values, limit)

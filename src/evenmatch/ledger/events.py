@@ -354,7 +354,7 @@ class Event(NamedTuple):
             return False
 
     def seal_after(self, previous: bytes) -> bytes | None:
-        """The seal of the event after one with the seal `previous`; None if its digest is not that of its content.
+        """The seal of this event after one with the seal `previous`; None if its digest does not match its content.
 
         Raises TypeError, ValueError or struct.error for a torn event.
         """

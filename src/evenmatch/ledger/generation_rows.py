@@ -1,6 +1,6 @@
-"""Statements that the tables of a generation share (`state`, `journal`, `checkpoint`), for their modules in `tables`.
+"""Statements that the tables of a generation share: `state`, `journal` and `checkpoint`.
 
-They work on limited numbers of rows, so that other transactions can write in between.
+Each works on a limited number of rows, so that other transactions can write in between.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from evenmatch.ledger.store import Store
 
 
 def selected(*, earlier: bool) -> str:
-    """The condition after `generation`, with one placeholder: that one, or (earlier) all before it."""
+    """The SQL condition that follows `generation`, with one placeholder: that one, or (earlier) all before it."""
     return "< ?" if earlier else "= ?"
 
 

@@ -1,4 +1,4 @@
-"""Rating decay of idle players: a pure function of states and of the numbers that the event holds."""
+"""Rating decay of idle players: a pure function of states and of the numbers in the event."""
 
 from __future__ import annotations
 

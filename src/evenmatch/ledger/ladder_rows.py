@@ -1,7 +1,7 @@
 """Rows of the tables `ladder`, `line`, `division`, `season` and `final`.
 
-`Store.head` and `Store.lock` read a ladder together with its current generation. All changes to a ladder's queues lock
-its row of `line`, and get a number from it.
+`Store.head` and `Store.lock` read a ladder together with its current generation. Every change to a ladder's queues
+locks its row of `line` and gets a number from it.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ def set_due(store: Store, ladder: int, position: int) -> None:
 
 
 def set_generation(store: Store, ladder: int, generation: int) -> None:
-    """Make a generation the current one; no rebuild is due any more."""
+    """Make a generation the current one and clear the due rebuild."""
     store.run("UPDATE ladder SET generation = ?, due = NULL WHERE ladder = ?", generation, ladder)
 
 
@@ -86,7 +86,7 @@ def reserve_changes(store: Store, ladder: int, count: int) -> int:
 def reserve_changes_of_each(store: Store, counts: Mapping[int, int]) -> dict[int, int]:
     """The same for several ladders, by id: the first change number reserved on each.
 
-    Every transaction locks in this order, so that none waits for another in a circle.
+    Every transaction locks in this order, so there is no deadlock.
     """
     return {ladder: reserve_changes(store, ladder, counts[ladder]) for ladder in sorted(counts)}
 
@@ -119,12 +119,12 @@ def read_divisions(store: Store, ladder: int) -> list[Row]:
 
 
 def read_divisions_of(store: Store, ladder: int, players: list[int]) -> list[Row]:
-    """(player id, division index) of those of these players who were shown in a division, in no particular order."""
+    """(player id, division index) of these players, omitting players never shown a division; in no fixed order."""
     return store.among("SELECT player, division FROM division WHERE ladder = ? AND player IN ({})", (ladder,), players)
 
 
 def read_damaged_divisions(store: Store, ladder: int) -> list[int]:
-    """The ids of the players whose row is not as it was written, ascending."""
+    """The ids of the players whose row was altered, ascending."""
     rows = store.all("SELECT player, division, checksum FROM division WHERE ladder = ? ORDER BY player", ladder)
     expected = _checksums(ladder, [row[:2] for row in rows])
     return [row[0] for row, checksum in zip(rows, expected, strict=True) if row[2] != checksum]
@@ -160,7 +160,7 @@ FIRST_TITLE = "Season 1"
 class Season(NamedTuple):
     """A season of a ladder.
 
-    number  from 1;  position  of the event that opened it;  opened_at, closed_at  microseconds; None: not closed yet
+    number  counts from 1;  position  of the event that opened it;  opened_at, closed_at  microseconds; None: still open
     """
 
     number: int
@@ -225,7 +225,7 @@ _PAGE = 10_000  # rows that are read at a time for a digest
 def insert_final_standings(store: Store, ladder: int, season: int, rows: Iterable[FinalRow]) -> None:
     """Insert the standings of a season."""
     columns = dict(zip(FinalRow._fields, zip(*rows, strict=True), strict=False))
-    if columns:  # not with COPY, since the ladder is locked: the server would wait without end for a frozen process
+    if columns:  # not with COPY: the ladder is locked, and the server would wait for a frozen process forever
         store.insert_columns(schema.final, {"ladder": ladder, "season": season}, columns)
 
 
@@ -243,9 +243,9 @@ def digest_final_standings(store: Store, ladder: int, season: int) -> str:
 def read_final_standings(
     store: Store, ladder: int, season: int, offset: int, size: int, *, by: FinalOrder = "rank"
 ) -> list[FinalRow]:
-    """Up to `size` standings of a season from `offset` on, best first, players without a rank last.
+    """Up to `size` standings of a season from `offset`, best first, players without a rank last.
 
-    by  percentile, division: equal ones in order of player id; divisions by their highest percentile
+    by  percentile or division: ties are ordered by player id; divisions by their highest percentile
     """
     rows = store.all(
         f"SELECT {_COLUMNS} FROM final LEFT JOIN (SELECT division AS name, max(percentile) AS top FROM final "

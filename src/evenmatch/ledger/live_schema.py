@@ -89,8 +89,8 @@ ticket = table(
     column("playlist", TEXT, empty=True),
     sa.Index("ix_ticket_change", "ladder", "change"),
 )
-# The key ensures that a player waits in at most one ticket (or playlist) or plays in one match, over all ladders. The
-# seat of a playlist names the ticket that has an offer, or any that is open.
+# The key ensures that a player waits in at most one ticket (or playlist) or plays in one match, across all ladders. The
+# seat of a playlist names the ticket that has an offer, or any open one.
 seat = table(
     "seat",
     key("player"),
@@ -99,7 +99,7 @@ seat = table(
     column("match_id", TEXT, empty=True),
     clustered=True,
 )
-# The seat of a player in a match that was announced by a key of some ladders only: it holds on this ladder alone.
+# The seat of a player in a match announced by a key that is limited to some ladders: it applies to this ladder only.
 ladder_seat = table("ladder_seat", key("ladder"), key("player"), column("match_id", TEXT), clustered=True)
 # state: open, made (accepted by all) or off (cancelled). said: the players who have accepted.
 offer = table(
@@ -144,7 +144,7 @@ live = table(
 
 # The filters that players keep on a ladder.
 queue_filter = table("queue_filter", key("ladder"), key("player"), column("body", TEXT), clustered=True)
-# Matches that queues formed, with what was predicted of them; kept as long as the ladder. policy: the number of the
+# Matches that queues formed, with their predictions; kept as long as the ladder. policy: the number of the
 # change that set the queue's policy.
 formed_match = table(
     "formed_match",

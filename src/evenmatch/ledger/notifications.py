@@ -24,7 +24,7 @@ def notify(store: Store, channel: str, text: str) -> None:
 
 
 def listen(database: Database, channel: str, told: Callable[[str], None], is_over: Callable[[], bool]) -> None:
-    """Call `told` with each notification until `is_over`; return at once on SQLite. StoreError if disconnected."""
+    """Call `told` with each notification until `is_over`; return at once on SQLite. Raises StoreError on disconnect."""
     if database.is_sqlite:
         return
     engine = sa.create_engine(database.url, isolation_level="AUTOCOMMIT", poolclass=pool.NullPool)

@@ -37,9 +37,9 @@ class Plan:
     """How to rate a ladder's matches.
 
     upto    the position of the last correction included
-    rules   (position, rules): in force for the matches after it; the first is in force from the beginning
-    all_turns  season starts, and starting ratings and decays of all systems, which change states between matches, in
-            order of position
+    rules   (position, rules): apply to the matches after the position; the first apply from the beginning
+    all_turns  season starts, and starting ratings and decays of all systems, by position; they change states between
+            matches
     void    positions of voided matches
     bans    by player id;  merged  the player id that a merged id belongs to now
     systems  the name of the system in force after each correction, by position
@@ -56,7 +56,7 @@ class Plan:
     files: Mapping[str, System] = field(default_factory=dict)
 
     def is_current(self) -> bool:
-        """Whether the files of its systems are as they were when it was made. Raises UsageError if one is missing."""
+        """Whether the files of its systems are unchanged. Raises UsageError if one is missing."""
         return all(systems.find(path) is system for path, system in self.files.items())
 
     @property
@@ -70,7 +70,7 @@ class Plan:
 
     @cached_property
     def turns(self) -> tuple[Correction, ...]:
-        """The turns that count: starting ratings and decays are of one system, and change only its ratings."""
+        """The turns that count: starting ratings and decays belong to one system and change only its ratings."""
         system = self.last_rules.system.name
         return tuple(turn for turn in self.all_turns if getattr(turn.change, "system", system) == system)
 
@@ -81,7 +81,7 @@ class Plan:
 
     @property
     def counting(self) -> Counting:
-        """Which matches a player's numbers count: all; those of this season; those since an earlier season's reset."""
+        """Which matches a player's numbers count: all, those of this season, or those since an earlier reset."""
         resets = [opening.factor != 1 for _, opening in self.openings]
         return "season" if resets[-1:] == [True] else "reset" if any(resets) else "all"
 
@@ -117,7 +117,7 @@ def plan_of(corrections: Iterable[Correction], before: Plan | None = None) -> Pl
     """Build the plan from corrections in order of position; the first one has the ladder's initial rules.
 
     before  the plan from the corrections before these; None: there are none
-    Raises DamageError if a correction is not as any version writes it, UnknownNameError if a system is not installed.
+    Raises DamageError if a correction is malformed, UnknownNameError if a system is not installed.
     """
     draft = _Draft() if before is None else _Draft.of(before)
     for correction in corrections:

@@ -1,7 +1,7 @@
 """A per-process cache of plans, so that not every request reads all corrections of its ladder.
 
-What a committed correction does never changes, so a plan stays valid, unless it has a system from a file that was
-edited, or the database server was lost: the one that answers after it may lack the last corrections.
+The effect of a committed correction never changes, so a plan stays valid unless the file of one of its systems was
+edited, or the database server was lost: its replacement may lack the last corrections.
 """
 
 from __future__ import annotations
@@ -13,12 +13,12 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from evenmatch.ledger.plan import Plan
 
-MAX_LADDERS = 1024  # those whose plans were used last
-PLANS_PER_LADDER = 2  # up to its last correction, and up to the last one in its ratings
+MAX_LADDERS = 1024  # the most recently used ladders are kept
+PLANS_PER_LADDER = 2  # one up to the last correction, and one up to the last correction in the ratings
 
 
 class PlanCache:
-    """The plans that were read last. Threads may share it."""
+    """The most recently used plans. Threads may share it."""
 
     def __init__(self) -> None:
         self._plans: OrderedDict[int, list[Plan]] = OrderedDict()  # by ladder, the plan of most corrections first

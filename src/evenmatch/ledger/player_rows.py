@@ -1,4 +1,4 @@
-"""Rows of the tables `player`, `name` and `name_check`: one id for every name that a player was ever reported under.
+"""Rows of the tables `player`, `name` and `name_check`: one player id for all names that a player ever had.
 
 A change of names also advances the row `names` of table `counter`. `name_check` says how each name looks, as
 judged when it was stored:
@@ -28,7 +28,7 @@ _ON_LADDER = "JOIN name n ON n.name = c.name JOIN state s ON s.ladder = ? AND s.
 
 
 class OddName(NamedTuple):
-    """A name on a ladder that could be mistaken for another one.
+    """A name on a ladder that could be mistaken for another.
 
     player    the present name of its player
     oddities  LOOK_ALIKE, INVISIBLE, MIXED_SCRIPTS
@@ -42,7 +42,7 @@ class OddName(NamedTuple):
 
 
 def insert_name_checks(store: Store, names: Sequence[str]) -> None:
-    """Judge new names and insert a row for each, unless another writer has just inserted it."""
+    """Judge new names and insert a row for each, except where another writer has just inserted one."""
     looks = {name: judged(name) for name in names}
     sql = "SELECT skeleton, name FROM name_check WHERE skeleton IN ({})"
     seen = {row[0]: row[1] for row in store.among(sql, (), sorted({look.skeleton for look in looks.values()}))}
@@ -70,9 +70,9 @@ def read_names_alike(store: Store, head: Head, skeletons: Sequence[str]) -> dict
 
 
 def read_odd_names(store: Store, head: Head, after: str, limit: int) -> tuple[list[OddName], str | None]:
-    """Return up to `limit` odd names on a ladder after a name, and the name after which to continue; None: no more.
+    """Up to `limit` odd names on a ladder after a name, and the name to continue after; None: there are no more.
 
-    Names are compared only with names on the ladder, so there may be fewer than `limit`.
+    Names are compared only with names on the same ladder, so a page may have fewer than `limit`.
     """
     sql = (
         f"SELECT c.name, n.player, p.name, c.skeleton, c.oddities FROM name_check c {_ON_LADDER} "
@@ -92,13 +92,13 @@ def read_odd_names(store: Store, head: Head, after: str, limit: int) -> tuple[li
 
 PSEUDONYM = re.compile("erased-[0-9a-f]{12}")  # the name of an erased player, also in reasons
 LAST = "\U0010ffff"  # sorts after every other character
-BEGINNING, SIMILAR = 3, 3  # least common prefix of similar names, and number of suggestions
-NEAR = 200  # names that are compared with an unknown one, for each length of the prefix
+BEGINNING, SIMILAR = 3, 3  # shortest common prefix of similar names, and number of suggestions
+NEAR = 200  # how many names are compared with an unknown one, for each length of the prefix
 ON_LADDER = "state s JOIN ladder l ON l.ladder = s.ladder AND l.generation = s.generation"
 
 
 class Identity(NamedTuple):
-    """A player as stored. merged_into: the player that they belong to now;  erased_at: microseconds; None: neither."""
+    """A player as stored. merged_into: the player it was merged into;  erased_at: microseconds; None: neither."""
 
     name: str
     folded: str
@@ -107,13 +107,13 @@ class Identity(NamedTuple):
 
 
 def ids_of(store: Store, names: Sequence[str]) -> dict[str, int]:
-    """The ids of the known ones of these names."""
+    """The ids of these names, omitting unknown names."""
     ids: dict[str, int] = dict(store.among("SELECT name, player FROM name WHERE name IN ({})", (), names))
     return ids
 
 
 def ids_on(store: Store, head: Head, names: Sequence[str]) -> dict[str, int]:
-    """The ids of those of these names whose player, or a player merged into it, has a rating on a ladder."""
+    """The ids of these names, omitting players without a rating on a ladder, their own or a merged player's."""
     known = ids_of(store, names)
     ids = sorted(set(known.values()))
     on = (head.ladder, head.generation)
@@ -170,7 +170,7 @@ def create(store: Store, names: Iterable[str], *, present: bool = False) -> tupl
 
 
 def find_known(store: Store, names: Sequence[str]) -> tuple[dict[str, int], dict[int, str]]:
-    """The player of each of these names that leads to one, and the displayed names of these players by id."""
+    """The players of these names, omitting unknown names, and the displayed names of these players by id."""
     sql = "SELECT n.name, p.player, p.name FROM name n JOIN player p ON p.player = n.player WHERE n.name IN ({})"
     rows = store.among(sql, (), names)
     return {row[0]: row[1] for row in rows}, {row[1]: row[2] for row in rows}
@@ -190,7 +190,7 @@ def find(store: Store, name: str) -> int:
 
 
 def similar(store: Store, name: str, ladder: int | None = None) -> list[str]:
-    """Known names similar to an unknown one, the most similar first; ladder: only players of that ladder."""
+    """Known names similar to an unknown one, most similar first; ladder: only players of that ladder."""
     for length in (len(name) - 1, len(name) // 2 + 1, BEGINNING):
         beginning = name[: max(0, length)]
         if suggestions := similar_names(name, _beginning_with(store, beginning, ladder) if beginning else [], SIMILAR):
@@ -199,7 +199,7 @@ def similar(store: Store, name: str, ladder: int | None = None) -> list[str]:
 
 
 def _beginning_with(store: Store, text: str, ladder: int | None) -> list[str]:
-    """Names of the ladder, of the first NEAR that begin with this text: an unknown name costs no more."""
+    """Names of the ladder among the first NEAR that begin with this text, which limits the cost of a miss."""
     begins = fold(text)
     near = (
         "SELECT player, name FROM player WHERE merged_into IS NULL AND erased_at IS NULL "
@@ -220,8 +220,8 @@ def search(
     Names that begin with it come first.
     ladder  only players with a rating on the ladder with this id;  few: it has few players, so scan all of them
     inside  False: only names that begin with the text, which an index finds quickly
-    If there are more than `limit`: of the names that begin with it, the first alphabetically; of the others, any.
-    Shorter names come first.
+    If there are more than `limit`, the names that begin with the text come first in alphabetical order; of the others,
+    any may be returned. Shorter names come first.
     """
     begins = fold(text)
     bounds = (begins, begins + LAST)
@@ -257,7 +257,7 @@ def _short_first(player: tuple[str, int]) -> tuple[int, str]:
 
 
 def names_of(store: Store, ids: Sequence[int]) -> dict[int, str]:
-    """The present name of each of these players; "#" and the id of one who is not in the table."""
+    """The present name of each of these players; "#" and the id for a player who is not in the table."""
     present: dict[int, str] = dict(store.among("SELECT player, name FROM player WHERE player IN ({})", (), ids))
     return {player: present.get(player, f"#{player}") for player in ids}
 
@@ -268,7 +268,7 @@ def names_to_write(store: Store, ids: Sequence[int]) -> dict[int, str]:
     for player in ids:
         if player not in known:
             raise DamageError(
-                f"player #{player} is not in the table of players; `evenmatch verify` shows what is damaged, restore a "
+                f"player #{player} is not in the table of players; `evenmatch verify` shows what is damaged; restore a "
                 "backup"
             )
     return {player: identity.name for player, identity in known.items()}
@@ -288,7 +288,7 @@ def read_aliases(store: Store, players: Sequence[int]) -> dict[int, list[str]]:
 
 
 def read_identities(store: Store, players: Sequence[int]) -> dict[int, Identity]:
-    """The stored identity of each of these players that has one, by id."""
+    """The stored identities of these players by id, omitting players without one."""
     sql = "SELECT player, name, folded, merged_into, erased_at FROM player WHERE player IN ({})"
     return {row[0]: Identity(*row[1:]) for row in store.among(sql, (), players)}
 
@@ -339,7 +339,7 @@ def read_erased(store: Store) -> list[int]:
 
 
 def erased_among(store: Store, ids: Sequence[int]) -> set[int]:
-    """Those of these players who were erased."""
+    """The erased players among these."""
     sql = "SELECT player FROM player WHERE erased_at IS NOT NULL AND player IN ({})"
     return {row[0] for row in store.among(sql, (), ids)}
 

@@ -1,4 +1,4 @@
-"""Rows of the tables `generation`, `checkpoint`, `journal` and `state`: a ladder's ratings, as derived from its events.
+"""Rows of the tables `generation`, `checkpoint`, `journal` and `state`: a ladder's ratings, derived from its events.
 
 A rebuild writes a new generation beside the live one.
 """
@@ -55,12 +55,12 @@ def last_generation(store: Store, ladder: int) -> int:
 
 
 def read_generation_systems(store: Store, ladder: int) -> dict[int, str]:
-    """The name of the system of each generation of a ladder, past ones included."""
+    """The name of the system of each generation of a ladder, including past ones."""
     return dict(store.all("SELECT generation, system FROM generation WHERE ladder = ?", ladder))
 
 
 def read_generations(store: Store, ladder: int) -> list[StoredGeneration]:
-    """The generations of a ladder, past ones included, in order."""
+    """The generations of a ladder, including past ones, in order."""
     sql = "SELECT generation, system, planned, ready FROM generation WHERE ladder = ? ORDER BY generation"
     return [StoredGeneration(*row) for row in store.all(sql, ladder)]
 
@@ -72,7 +72,7 @@ def read_planned(store: Store, head: Head, generation: int) -> int:
     if not rows:
         raise DamageError(
             f"generation {generation} of ladder {head.name!r}, which rated some of its matches, is missing; "
-            "`evenmatch verify` shows what is damaged, restore a backup"
+            "`evenmatch verify` shows what is damaged; restore a backup"
         )
     position: int = rows[0][0]
     return position
@@ -84,7 +84,7 @@ def set_planned(store: Store, ladder: int, generation: int, position: int) -> No
 
 
 def set_rated(store: Store, ladder: int, generation: int, *, time: int | None, learned: bytes) -> None:
-    """Set the effective time of the last rated match, and what was learned of the ladder by then."""
+    """Set the effective time of the last rated match, and what has been learned about the ladder by then."""
     sql = "UPDATE generation SET time = ?, learned = ? WHERE ladder = ? AND generation = ?"
     store.run(sql, time, learned, ladder, generation)
 
@@ -171,7 +171,7 @@ def read_journal_lines(store: Store, head: Head, positions: Sequence[int]) -> di
 
 
 def read_changed_lines(store: Store, head: Head, block: Block) -> dict[int, bytes]:
-    """The lines by position, of matches of a block, that differ from those first recorded with the event."""
+    """The lines of a block's matches that differ from those first recorded with the event, by position."""
     sql = "SELECT position, lines FROM journal WHERE ladder = ? AND generation = ? AND position "
     first, last = int(block.counts_at[0]), int(block.counts_at[-1])
     rows = store.all(sql + "BETWEEN ? AND ?", head.ladder, head.generation, first, last)
@@ -187,7 +187,7 @@ def count_journal_lines(store: Store, head: Head) -> int:
 
 
 def rated_among(store: Store, head: Head, positions: Ids) -> list[int]:
-    """Those of these positions whose match is rated in the current generation, in no fixed order."""
+    """The positions among these whose match is rated in the current generation, in no fixed order."""
     sql = (
         "SELECT e.position FROM event e "
         "LEFT JOIN journal j ON j.ladder = e.ladder AND j.generation = ? AND j.position = e.position "
@@ -203,7 +203,7 @@ def copy_journal_lines(store: Store, head: Head, generation: int, first: int, la
 
 
 def copy_inserted_lines(store: Store, head: Head, generation: int, since: int) -> None:
-    """Copy the lines of matches from position `since` on that count before it into another generation."""
+    """Copy the lines of matches at or after position `since` that count before it into another generation."""
     store.run(
         "INSERT INTO journal (ladder, generation, position, lines) SELECT j.ladder, ?, j.position, j.lines "
         "FROM event e JOIN journal j ON j.ladder = e.ladder AND j.position = e.position AND j.generation = ? "
@@ -225,7 +225,7 @@ _STANDINGS = (
 
 
 def read_roster(store: Store, head: Head, rules: Rules, ids: Ids | None = None) -> Roster:
-    """The roster of the current generation: all players (ids None) or those of `ids` that have a state."""
+    """The roster of the current generation: all players (ids None), or the players in `ids` with a state."""
     sql = f"SELECT player, record, {', '.join(TALLY.names)} FROM state"  # type: ignore[arg-type]
     where = " WHERE ladder = ? AND generation = ?"
     if ids is None:
@@ -247,7 +247,7 @@ def read_roster(store: Store, head: Head, rules: Rules, ids: Ids | None = None) 
 
 
 def read_ladder_records(head: Head, rules: Rules) -> Records:
-    """The system's records of the ladder as of the head: the records of its pool and of itself."""
+    """The system's records of the ladder as of the head: those of its pool and its own."""
     try:
         return unpack_ladders(rules, head.learned)
     except ValueError:
@@ -259,12 +259,12 @@ def _read_sample(head: Head) -> RatingSample:
         return RatingSample.unpack(head.sample)
     except ValueError as error:
         message = f"the sample of ratings of ladder {head.name!r} is damaged ({error})"
-        raise DamageError(f"{message}; `evenmatch rebuild --whole` takes it again") from error
+        raise DamageError(f"{message}; `evenmatch rebuild --whole` replaces it") from error
 
 
 def _damaged(head: Head, rules: Rules) -> DamageError:
-    message = f"states of ladder {head.name!r} are damaged, or of another system than {rules.system.name}"
-    return DamageError(f"{message}; `evenmatch rebuild --whole` computes them again")
+    message = f"states of ladder {head.name!r} are damaged, or not from the system {rules.system.name}"
+    return DamageError(f"{message}; `evenmatch rebuild --whole` recomputes them")
 
 
 def others_reader(store: Store, head: Head, roster: Roster) -> Callable[[], Floats]:
@@ -316,7 +316,7 @@ def read_standings(store: Store, head: Head, players: Sequence[int] | None = Non
 def read_idle(store: Store, head: Head, completed: int, upto: int, above: float) -> list[Row]:
     """(player, rating, completed, last_completed) of idle players, by player id.
 
-    Those with at least `completed` completed matches, the last of them not after `upto`, and a rating above `above`.
+    They have at least `completed` completed matches, the last not after `upto`, and a rating above `above`.
     """
     return store.all(
         "SELECT player, rating, completed, last_completed FROM state WHERE ladder = ? AND generation = ? "

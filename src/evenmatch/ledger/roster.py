@@ -36,13 +36,13 @@ MOVES = ("recent_change", "expected_move")
 class Roster:
     """Players in ascending order of id, each with a record and a tally; updated in place as matches are rated.
 
-    tally     numbers of counted and of completed matches, the times of the latest of each (NEVER: none), the mean of
+    tally     numbers of counted and completed matches, the times of the latest of each (NEVER: none), the mean of
               recent rating changes, and the lowest expected move of the percentile (see standings.placement)
     position  of the last event included
-    ladders   what the system has learned of the ladder: the records of its pool and of itself
+    ladders   what the system has learned about the ladder: the records of its pool and its own
     time      effective time of the last rated match; None before the first
     sample    of the ratings of the season's players
-    others    reads the ratings of players with matches in this season that are not in the roster; None: there are none
+    others    reads the ratings of this season's players who are not in the roster; None: there are none
     """
 
     ids: Ids
@@ -116,8 +116,8 @@ class Roster:
         """Begin a season: multiply every player's distance from the mean by `factor`; 0 resets all to newcomers.
 
         The mean is over the displayed ratings of the players of the season that ends. Players without a match in it
-        move too; players who never played and had no starting rating do not. Placement restarts. What was learned of
-        the ladder stays.
+        move too; players who never played and had no starting rating do not. Placement restarts. What was learned
+        about the ladder is kept.
         """
         played = self.tally["matches"] > 0
         own = (self.tally["last_played"] != NEVER) | ~same_bits(self.records, rules.newcomers(len(self)))
@@ -164,15 +164,15 @@ class Roster:
 
 
 def unpack_ladders(rules: Rules, packed: bytes | None) -> Records:
-    """The records of a ladder's pool and of itself from their bytes; None: as before the first match.
+    """Unpack the records of a ladder's pool and its own; None: as before the first match.
 
-    Raises ValueError for the bytes of another system.
+    Raises ValueError for bytes from another system.
     """
     if packed is None:
         return rules.ladders()
     records = copy_records(np.frombuffer(packed, rules.system.ladder_type))
     if len(records) != 2:
-        raise ValueError("the size does not match what this system learns of a ladder")
+        raise ValueError("the size does not match what this system learns about a ladder")
     return records
 
 

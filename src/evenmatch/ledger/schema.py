@@ -1,7 +1,7 @@
 """The tables of the ledger, identical on SQLite and PostgreSQL. Keys of ladder data begin with the ladder.
 
-*Events* are added and never changed; all other data is derived from them and can be rebuilt by a replay. Derived rows
-have a generation, so that a new generation can be written while the current one is read.
+*Events* are added and never changed. All other data is derived from them and can be rebuilt by a replay. Derived rows
+have a generation, so that a new one can be written while the current one is read.
 Times are microseconds since the Unix epoch, UTC; packed columns are described in codec.py.
 """
 
@@ -100,7 +100,7 @@ ladder = table(
 )
 # planned: the last correction included in its ratings; time: the effective time of its last match;
 # engine: fingerprint of the kernels that started it; ready: whether it has been in use; sample: of the ratings of the
-# season's players, see standings.placement; learned: what the system has learned of the ladder, packed.
+# season's players, see standings.placement; learned: what the system has learned about the ladder, packed.
 generation = table(
     "generation",
     key("ladder"),

@@ -1,9 +1,9 @@
 """Seals of events: each covers the event and the seal of the event before it, so that a ladder's events form a chain.
 
-An event that was altered, removed, inserted or moved does not fit to the seals beside it; the last seal, together with
-its position, stands for the whole ledger up to there. Without the names of players: they may be erased, so labels of
-teams and reasons of corrections are not covered; a match's digest covers the names as they were reported. A match's
-seal covers its receipt too.
+An event that was altered, removed, inserted or moved does not match the seals next to it. The last seal, together with
+its position, identifies the whole ledger up to there. Seals do not cover text that may contain names to be erased:
+labels of teams and reasons of corrections. A match's digest covers the names as reported. Its seal also covers its
+receipt.
 """
 
 from __future__ import annotations
@@ -16,10 +16,10 @@ import struct
 from evenmatch.history import Floats
 from evenmatch.ledger.codec import Ids
 
-FIRST = bytes(16)  # in the place of the seal before the first event
-# The letter tells matches from corrections; the lengths of the parts after it make their borders unmistakable.
+FIRST = bytes(16)  # stands for the seal before the first event
+# The letter distinguishes matches from corrections; the lengths of the following parts make their borders unambiguous.
 _MATCH = struct.Struct("<c16sqqqqqdBIIIIqI")
-ABSENT = -(2**63)  # in the place of a time or position that the event does not have
+ABSENT = -(2**63)  # stands for a time or position that the event does not have
 _CORRECTION = struct.Struct("<c16sqqIIII")
 
 

@@ -1,4 +1,4 @@
-"""A copy of an SQLite database as of one moment, while others use it, and what it must contain."""
+"""Copy an SQLite database as of one moment while others use it, and check what the copy contains."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ from evenmatch.ledger.schema import METADATA
 class Contents(NamedTuple):
     """The contents of a database, for comparison with a copy.
 
-    rows    by table;  heads  (ladder, last position, its seal, seal of its last event) of every ladder
-    damage  sentences: ladders that are lost, see check_ladders; empty for a copy
+    rows    number by table;  heads  (ladder, last position, its seal, seal of its last event) of every ladder
+    damage  sentences about lost ladders, see check_ladders; empty for a copy
     """
 
     rows: dict[str, int]
@@ -52,7 +52,7 @@ def copy_to(database: Database, file: Path, shown: Path) -> Contents:
 
 
 def check_copy(file: Path, shown: Path, expected: Contents) -> None:
-    """Read a copy back: its pages and indexes, rows and heads. Raises StoreError if it is not what was copied."""
+    """Read back a copy's pages, indexes, rows and heads. Raises StoreError if they differ from the original."""
     try:
         with closing(sqlite3.connect(f"file:{quote(str(file.resolve()))}?mode=ro&immutable=1", uri=True)) as copy:
             findings = [row[0] for row in copy.execute("PRAGMA integrity_check(5)")]
@@ -65,7 +65,7 @@ def check_copy(file: Path, shown: Path, expected: Contents) -> None:
         if contents.rows[table] != rows:
             raise StoreError(f"{shown}: the copy has {contents.rows[table]:,} rows of table {table}, expected {rows:,}")
     if contents.heads != expected.heads:
-        raise StoreError(f"{shown}: the copy has other last events than the database")
+        raise StoreError(f"{shown}: the last events of the copy differ from those of the database")
 
 
 def _contents(connection: sqlite3.Connection) -> Contents:

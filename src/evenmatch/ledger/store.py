@@ -19,7 +19,7 @@ Row = tuple[Any, ...]
 Statement = tuple[str, tuple[object, ...]]  # SQL with `?` placeholders, and their values
 Values = Sequence[object] | NDArray[Any]  # one for each row; of bytes of one length: an array of dtype V
 NAMES = 0x6E616D65  # key of the advisory lock on player names
-MASTER = 0x6D617374  # of that on the master secret
+MASTER = 0x6D617374  # key of the advisory lock on the master secret
 
 
 class Head(NamedTuple):
@@ -68,8 +68,8 @@ class Store(ABC):
     master  the master secret, with which some columns are sealed
     plans   the process's cache of plans
     uncommitted  the ladders to which this transaction has added corrections: it may still be rolled back
-    shorten_idle_limit  an SQL expression that shortens the server's limit on how long the transaction may be idle by
-                        the time that its statement has waited for a lock, to a sixth at most
+    shorten_idle_limit  an SQL expression that shortens the server's limit on idle time by the time that the statement
+                        has waited for a lock, down to a sixth of the limit
     """
 
     shorten_idle_limit: ClassVar[str]
@@ -103,7 +103,7 @@ class Store(ABC):
             names = [row[0] for row in self.all("SELECT name FROM ladder ORDER BY name")]
             if name in names:
                 raise DamageError(
-                    f"the live generation of ladder {name!r} is missing; `evenmatch verify` shows what is damaged, "
+                    f"the live generation of ladder {name!r} is missing; `evenmatch verify` shows what is damaged; "
                     "restore a backup"
                 )
             raise UnknownNameError("ladder", name, names)
@@ -119,7 +119,7 @@ class Store(ABC):
 
     @abstractmethod
     def update(self, table: sa.Table, key: Sequence[str], columns: Sequence[str], rows: Sequence[Row]) -> None:
-        """Set columns of existing rows: each of `rows` has the values of `key`, by which it is found, and `columns`.
+        """Set columns of existing rows; each of `rows` has the values of `key`, which find it, and of `columns`.
 
         No two rows have the same key.
         """
@@ -147,20 +147,20 @@ class Store(ABC):
 
     @abstractmethod
     def by_key(self, sql: str, first: Sequence[object], values: Sequence[str]) -> Statement:
-        """A statement like that of `among`, where each of one or more values selects one row at most.
+        """A statement like that of `among`, for one or more values that each select at most one row.
 
-        It does an index lookup for each.
+        It does an index lookup for each value.
         """
 
     @abstractmethod
     def each(self, statements: Sequence[Statement]) -> list[list[Row]]:
-        """The rows of each of these SELECTs, whose columns have the same types: in one round trip."""
+        """Return the rows of each of these SELECTs, whose columns have the same types, in one round trip."""
 
     @abstractmethod
     def create_players(self, names: Sequence[str]) -> dict[str, int]:
         """Create a player for each of these sorted, different names; return the ids of those created.
 
-        None of the names had a player when this transaction looked; another writer may have been first since.
+        None of the names had a player when this transaction looked; another writer may have created one since.
         """
 
     @abstractmethod
@@ -180,10 +180,10 @@ class Store(ABC):
 
     @abstractmethod
     def together(self, most: int) -> AbstractContextManager[object]:
-        """Collect the writes inside the block: they are executed when it ends.
+        """Collect the writes inside the block and execute them when it ends.
 
-        Each of them may depend on the writes to its own table before it, not on those to other tables.
-        most  the largest number of rows of one insert or upsert inside
+        A write may depend on earlier writes to its own table, but not on writes to other tables.
+        most  the largest number of rows of one insert or upsert in the block
         """
 
     @abstractmethod
@@ -192,9 +192,9 @@ class Store(ABC):
 
     @abstractmethod
     def stream(self, sql: str, *values: object, at_once: int) -> Generator[Row, None, None]:
-        """Run a SELECT and return its rows one by one; the connection takes no other statement meanwhile.
+        """Run a SELECT and yield its rows one by one; the connection can run no other statement meanwhile.
 
-        at_once  rows that may be in memory together
+        at_once  the most rows in memory at a time
         """
 
     @abstractmethod
@@ -210,7 +210,7 @@ def key_of(table: sa.Table) -> str:
 
 @cache
 def conflict(table: sa.Table, columns: tuple[str, ...], same: bool) -> str:
-    """The ON CONFLICT clause of an upsert; `same`: rows that exist stay unchanged."""
+    """The ON CONFLICT clause of an upsert; `same`: keep existing rows unchanged."""
     key = [column.name for column in table.primary_key]
     changed = [column for column in columns if column not in key]
     if same or not changed:

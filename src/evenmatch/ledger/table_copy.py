@@ -1,6 +1,6 @@
 """Copy the rows of a table from one database into another, and compare them, in batches of limited size.
 
-Rows are read in the order of the primary key, so that the last key in the target says how far the copy has come.
+Rows are read in the order of the primary key, so that the last key in the target shows how far the copy has got.
 """
 
 from __future__ import annotations
@@ -19,17 +19,17 @@ from evenmatch.ledger.schema import METADATA
 from evenmatch.ledger.store import Row, Store
 
 AT_ONCE = 200  # rows that are read together
-LARGE = "checkpoint"  # the table whose rows are read one by one: each has the states of all players
-ROWS = 10_000  # of a batch at most
-LENGTH = 8_000_000  # of the texts and bytes of a batch; a single row may be longer
+LARGE = "checkpoint"  # the table whose rows are read one by one, because each has the states of all players
+ROWS = 10_000  # the most rows of a batch
+LENGTH = 8_000_000  # the most characters and bytes of a batch; a single row may be longer
 Counted = Callable[[int], None]  # called with the number of rows of each batch
 _version = sa.table("alembic_version", sa.column("version_num"))
 
 
 class TableDigest(NamedTuple):
-    """The contents of a table, or of a part of it: equal on both kinds of databases if all values are.
+    """The contents of a table or a part of it: equal on both kinds of databases if all values are equal.
 
-    digest  of all values, hexadecimal; without the sign of zeros, which SQLite does not store
+    digest  of all values, in hexadecimal; ignores the sign of zeros, which SQLite does not store
     """
 
     rows: int
@@ -43,9 +43,9 @@ def count_rows(store: Store, table: sa.Table) -> int:
 
 
 def copy_rows(reading: Store, target: Database, table: sa.Table, counted: Counted) -> None:
-    """Copy the rows after the last one that the target has; each batch is a transaction.
+    """Copy the rows after the last one in the target, in one transaction per batch.
 
-    The batches are not durable at once: a later durable transaction of the target makes them so.
+    The batches are not durable at once; a later durable transaction of the target makes them durable.
     """
     columns = [column.name for column in table.columns]
     with closing(_rows_after(reading, table, _last_key(target, table))) as rows:
@@ -66,7 +66,7 @@ def digest_rows(store: Store, table: sa.Table, counted: Counted) -> TableDigest:
 
 
 class _Digest:
-    """The digest of rows, which are added in batches cut at the same rows."""
+    """The digest of rows that are added in batches, always cut at the same rows."""
 
     def __init__(self, table: sa.Table) -> None:
         self._kinds = [ARRAYS[type(column.type)] for column in table.columns]
@@ -146,7 +146,7 @@ def _rows_after(store: Store, table: sa.Table, key: Row | None) -> Generator[Row
 
 
 def _batches(table: sa.Table, rows: Iterator[Row]) -> Iterator[list[Row]]:
-    """Cut rows into batches, at the same rows for equal rows."""
+    """Cut rows into batches; equal rows are cut at the same places."""
     sized = [index for index, column in enumerate(table.columns) if isinstance(column.type, sa.Text | sa.LargeBinary)]
     batch: list[Row] = []
     length = 0

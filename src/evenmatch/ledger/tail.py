@@ -1,10 +1,10 @@
-"""Traces of a ladder's last events outside the table of events, by which removed events are noticed."""
+"""Traces of a ladder's last events outside the table of events, which reveal removed events."""
 
 from __future__ import annotations
 
 from evenmatch.ledger.store import Head, Store
 
-# The last event that each of these knows of; each is written in the transaction of that event or after it.
+# The last event that each of these refers to; each is written in the transaction of that event or later.
 _TRACES = {
     "the table of appearances": "SELECT MAX(position) FROM appearance WHERE ladder = ?",
     "the table of corrections": "SELECT MAX(position) FROM correction WHERE ladder = ?",
@@ -18,6 +18,6 @@ _TRACES = {
 
 
 def read_traces(store: Store, head: Head) -> dict[str, int]:
-    """The last position that each table knows of, by the name of the table in words; only those that know one."""
+    """The last position in each table, by the name of the table in words; empty tables are left out."""
     positions = {trace: store.all(sql, head.ladder)[0][0] for trace, sql in _TRACES.items()}
     return {trace: int(position) for trace, position in positions.items() if position is not None}

@@ -1,4 +1,4 @@
-"""Names and ids as text: what both databases can store and index, and the form in which names are searched."""
+"""Names and ids as text: what both databases can store and index, and the form used to search names."""
 
 from __future__ import annotations
 
@@ -38,10 +38,10 @@ def check_text(what: str, text: str, *, blank: bool = True) -> None:
 
 
 def fold(text: str) -> str:
-    """Return a text without its case and diacritics, as it is compared in searches; "Quân Đỗ" becomes "quan do".
+    """Return a text without case and diacritics, for searches: "Quân Đỗ" becomes "quan do".
 
-    If a text contains a word, its fold contains the fold of the word. A text of nothing but diacritics keeps them.
-    Each character becomes at most 9 bytes, so that a folded name fits into an index.
+    If a text contains a word, its fold contains the fold of the word. A text of only diacritics keeps them. Each
+    character becomes at most 9 bytes, so that a folded name fits into an index.
     """
     if text.isascii():
         return text.casefold()

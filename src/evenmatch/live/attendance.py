@@ -14,7 +14,7 @@ from evenmatch.match import Appearance, Match, Team
 from evenmatch.recording.ledger_append import AHEAD
 from evenmatch.times import EPOCH, iso_time
 
-SKEW = 300_000_000  # how far a game server's clock may be behind ours, if both gave times for one player
+SKEW = 300_000_000  # microseconds that a game server's clock may be behind ours when both give times for one player
 
 SPANS = 100  # attendance spans, and sides, of a player in a match
 
@@ -71,9 +71,9 @@ class Ending:
 
 
 def note(match: LiveMatchRow, slot: MatchSlot, presence: Presence, now: int) -> bool:
-    """Record in a slot that its player joined or left; False: it was recorded before.
+    """Record in a slot that its player joined or left; False: already recorded.
 
-    Raises ConflictError if the player is present or absent already since another time, or has joined too often,
+    Raises ConflictError if the player has been present or absent since another time, or has joined too often,
     InputError for a wrong time.
     """
     spells = slot["spells"]
@@ -97,7 +97,7 @@ def note(match: LiveMatchRow, slot: MatchSlot, presence: Presence, now: int) -> 
 
 
 def change_side(match: LiveMatchRow, slot: MatchSlot, presence: Presence, now: int) -> bool:
-    """Move the slot of a player who is in the match to another team; False: it was recorded before.
+    """Move the slot of a player who is in the match to another team; False: already recorded.
 
     Raises InputError for a wrong team or time, ConflictError for too many changes.
     """
@@ -121,7 +121,7 @@ def change_side(match: LiveMatchRow, slot: MatchSlot, presence: Presence, now: i
 
 
 def _check_number(number: int, done: str) -> None:
-    """Raise ConflictError if a player has attendance spans, or sides, up to the limit. done: what the player did."""
+    """Raise ConflictError if a player has reached the limit of attendance spans or sides. done: what they did."""
     if number >= SPANS:
         raise ConflictError(f"{done} {number} times, which is the limit; nothing was changed")
 
@@ -176,7 +176,7 @@ def _checked_time(presence: Presence, before: str, since: int, now: int) -> int:
 
 
 def _is_noted(slot: MatchSlot, back: bool, time: int) -> bool:
-    """Whether joining or leaving at this time is recorded already, possibly moved to a slightly later time (SKEW)."""
+    """Whether joining or leaving at this time is already recorded, possibly moved to a slightly later time (SKEW)."""
     before: int | None = None
     for came, left in slot["spells"]:
         noted, earliest = (came, before) if back else (left, came)
@@ -224,8 +224,8 @@ def match_of(
             counted[counted_team(slot, present, side_counts, ended_at)].append(slot)
     if any(slot.get("sides") for slot in match.slots()) and not all(counted):
         raise InputError(
-            f"match {match.match_id!r} has a team without players, since the {side_counts} side of those who changed "
-            "counts on this ladder; report it as a finished match instead"
+            f"match {match.match_id!r} has a team without players, because the {side_counts} side of players who "
+            "changed sides counts on this ladder; report it as a finished match instead"
         )
     teams = []
     for side, end in zip(counted, ending.teams, strict=True):

@@ -1,7 +1,7 @@
-"""Live matches: announced by a game server or created by a queue, followed while they are played, then recorded.
+"""Live matches: announced by a game server or created by a queue, tracked while they are played, then recorded.
 
-Players leave and join, open slots are filled from a queue, and a match is closed, cancelled or expires. Leaving early
-earns a strike, which returning removes.
+Players leave and join, a queue fills open slots, and a match is closed, cancelled or expires. Leaving early earns a
+strike, which returning removes.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ from evenmatch.recording.receipts import MatchReceipt, first_receipts
 from evenmatch.times import implausible, iso_time
 
 LONGEST = 7 * 86_400.0  # largest expires_in, in seconds
-AGAIN = 10.0  # seconds after which a ladder with too many live matches may be asked again
+AGAIN = 10.0  # seconds to wait before retrying on a ladder with too many live matches
 USUAL = 7_200.0  # default expires_in of a match without a queue, in seconds
 
 
@@ -66,10 +66,10 @@ def announce(
 ) -> LiveMatchRow:
     """Begin a match, or confirm one; repeating the call changes nothing. Requires the ladder's change lock.
 
-    everywhere  whether the seats of its players hold on all ladders, see player_seats
-    most        live matches of the ladder, beyond which no other one can begin: RateLimitError
-    Raises ConflictError if the match was announced with other content or reported already, or if one of its players
-    waits or plays elsewhere.
+    everywhere  whether the seats of its players apply to all ladders, see player_seats
+    most        the most live matches on the ladder; beyond it RateLimitError is raised
+    Raises ConflictError if the match was announced with other content or already reported, or if one of its players
+    is waiting or playing elsewhere.
     """
     check_text("match id", match_id)
     _check_times(match_id, started_at, expires_in, now)
@@ -87,7 +87,7 @@ def announce(
         return _confirm(store, head, known, start, None if everywhere else now)
     Settings.read(head.settings).check_open(head.name)
     if event_rows.find_events(store, head, [match_id]):
-        raise ConflictError(f"match {match_id!r} was reported already; choose another id")
+        raise ConflictError(f"match {match_id!r} has already been reported; choose another id")
     if live_sql.count_open(store, head.ladder) >= most:
         raise RateLimitError(
             f"ladder {head.name!r} has {most:,} running matches, which is the limit EVENMATCH_RUNNING_LIMIT; close or "
@@ -113,13 +113,13 @@ def announce(
 def _confirm(store: Store, head: Head, match: LiveMatchRow, start: MatchStart, limited_at: int | None) -> LiveMatchRow:
     """Store the start of a match that a queue created; attendance then begins at the confirmed start.
 
-    limited_at  the time now, for a caller of some ladders only: the players hold seats on all ladders, so the match may
-                not last longer from now on than its queue allows; None: as long as it says
+    limited_at  the time now, for a caller limited to some ladders: players hold seats on all ladders, so from now on
+                the match may last only as long as its queue allows; None: as long as it says
     """
     name = repr(match.match_id)
     check_on(match)
     if start["queue"] not in (None, match.queue):
-        raise ConflictError(f"match {name} is of queue {match.queue!r}, not {start['queue']!r}")
+        raise ConflictError(f"match {name} belongs to queue {match.queue!r}, not {start['queue']!r}")
     if start["teams"] not in (_teams(match, first=True), _teams(match, first=False)):
         listed = " against ".join(", ".join(slot["player"] for slot in side) for side in match.body["teams"])
         raise ConflictError(f"match {name} was created with other teams: {listed}")
@@ -224,8 +224,8 @@ def request_backfill(
     """The validated number of open slots for each team; None: none.
 
     queue       None: the queue that created the match
-    limited_at  the time now, for a caller of some ladders only: the queue's players will hold seats on all ladders, so
-                the match may not last longer from now on than this queue allows; None: as long as it says
+    limited_at  the time now, for a caller limited to some ladders: the queue's players will hold seats on all ladders,
+                so from now on the match may last only as long as this queue allows; None: as long as it says
     Raises InputError or ConflictError for slots that do not fit the queue's policy.
     """
     name = repr(match.match_id)
@@ -255,7 +255,7 @@ def request_backfill(
 
 
 def strike(store: Store, ladder: int, queue: str | None, slots: Sequence[MatchSlot], now: int) -> None:
-    """Give a strike to the players of these slots who have none in this match yet; record its effect in the slot.
+    """Give a strike to each of these players who has none in this match yet; record its effect in the slot.
 
     queue  the queue whose rules apply; None: no strikes, because no queued player was let down
     """
@@ -291,9 +291,9 @@ def relent(store: Store, ladder: int, slots: Sequence[MatchSlot]) -> None:
 
 
 def begin_close(store: Store, head: Head, match: LiveMatchRow, ending: Ending, now: int) -> tuple[Match, MatchClosing]:
-    """Store how the match is being closed; return the finished match and that note. Requires the ladder's change lock.
+    """Store how the match is being closed; return the finished match and the note. Requires the ladder's change lock.
 
-    The note is stored before the match is recorded, so that a retry records the same match, even if its end time came
+    The note is stored before the match is recorded, so that a retry records the same match even if its end time came
     from the clock. Raises ConflictError if the match is over, InputError if the ending does not fit it.
     """
     if match.state != OPEN:
@@ -333,7 +333,7 @@ def settle(
 
     Requires the ladder's change lock.
 
-    quitters  player ids by match;  noted  the notes of `begin_close`, for matches that were closed that way
+    quitters  player ids by match;  noted  the notes of `begin_close`, for matches closed that way
     """
     closed = []
     for match in live_sql.read(store, head.ladder, sorted(quitters)).values():
@@ -378,7 +378,7 @@ def move(
     A player who leaves loses the seat, and gets a strike if a queue created the match; returning undoes both, unless
     the player has taken a seat elsewhere meanwhile. Raises ConflictError if a new player has a seat elsewhere.
 
-    everywhere  whether the seats of those who join hold on all ladders, see player_seats
+    everywhere  whether the seats of players who join apply to all ladders, see player_seats
     """
     ids = player_rows.ids_of(store, sorted({presence.player for presence in presences}))
     new: set[int] = set()
@@ -413,7 +413,7 @@ def move(
 
 
 def _note(match: LiveMatchRow, slot: MatchSlot, presence: Presence, now: int) -> bool:
-    """Record that a player joined, left or changed sides; False: it was recorded before."""
+    """Record that a player joined, left or changed sides; False: already recorded."""
     is_there = slot["spells"][-1][1] is None
     if not presence.back or presence.team is None:
         return note(match, slot, presence, now)
@@ -424,7 +424,7 @@ def _note(match: LiveMatchRow, slot: MatchSlot, presence: Presence, now: int) ->
 def _slot(match: LiveMatchRow, presence: Presence, ids: Mapping[str, int]) -> MatchSlot | None:
     """The slot of a player who is or was in the match; None: the player joins for the first time.
 
-    Raises UnknownNameError for another player who leaves, or joins without a team.
+    Raises UnknownNameError for an unknown player who leaves, or joins without a team.
     """
     by_name = {slot["player"]: slot for slot in match.slots()}
     by_id = {slot["id"]: slot for slot in match.slots()}
@@ -434,8 +434,8 @@ def _slot(match: LiveMatchRow, presence: Presence, ids: Mapping[str, int]) -> Ma
     return slot
 
 
-KEPT = 86_400_000_000  # microseconds that a finished match stays readable after its expiry time
-EVERY = 2.0  # seconds between two searches for expired matches
+READABLE_FOR = 86_400_000_000  # microseconds that a finished match stays readable after its expiry time
+EXPIRE_EVERY = 2.0  # seconds between two searches for expired matches
 PRUNE_EVERY = 60.0  # seconds
 
 log = logging.getLogger(__name__)
@@ -539,7 +539,7 @@ class Running:
         """End a match and record it under its id; return its receipt. Repeating the call returns the first receipt.
 
         Each player's seconds are their attendance; a player who had joined but was absent at the end counts as a
-        quitter. Raises what Service.record raises; after an InputError the match goes on as before.
+        quitter. Raises what Service.record raises; after an InputError the match continues as before.
         """
         with self._write(ladder) as (store, head):
             match = _find(store, head, match_id)
@@ -564,7 +564,7 @@ class Running:
     ) -> list[str]:
         """Close the live matches among these, which were reported as finished matches; return their ids.
 
-        quitters  by match: the names of the players who quit and get a strike
+        quitters  names, by match, of the players who quit and get a strike
         """
         with self._read(ladder) as (store, head):
             live = live_sql.ids_of_open(store, head.ladder, match_ids)
@@ -588,7 +588,7 @@ class Running:
             return status_of(store, ladder, _find(store, head, match_id))
 
     def on(self, ladder: str) -> list[MatchStatus]:
-        """The live matches, the latest change last."""
+        """The live matches, latest change last."""
         with self._read(ladder) as (store, head):
             return statuses_of(store, ladder, live_sql.read_open(store, head.ladder))
 
@@ -621,23 +621,23 @@ class Running:
         count = 0
         while True:
             with self._write(ladder) as (store, head):
-                deleted = live_sql.delete_older_than(store, head.ladder, self._clock() - KEPT)
+                deleted = live_sql.delete_older_than(store, head.ladder, self._clock() - READABLE_FOR)
             count += deleted
             if not deleted:
                 return count
 
     def run(self, stop: threading.Event) -> None:
         """Expire and prune matches of all ladders until `stop` is set. Safe to run in many processes."""
-        rounds = round(PRUNE_EVERY / EVERY)
+        rounds = round(PRUNE_EVERY / EXPIRE_EVERY)
         count = 0
-        while not stop.wait(EVERY):
+        while not stop.wait(EXPIRE_EVERY):
             try:
                 for ladder in self._ladders():
                     self.expire(ladder)
                     if count % rounds == 0:
                         self.prune(ladder)
             except StoreError as error:
-                log.warning("expiring live matches failed and will be tried again: %s", error)
+                log.warning("expiring live matches failed and will be retried: %s", error)
             count += 1
 
     def _ladders(self) -> list[str]:

@@ -47,7 +47,7 @@ class MatchStart(TypedDict):
 
 
 class MatchClosing(TypedDict):
-    """How a match is being closed. told: text of the ending (Ending.told), by which a retry is recognized.
+    """How a match is being closed. told: text of the ending, which identifies a retry.
 
     side_counts  the ladder's setting at that moment; missing if an older version began to close the match
     """
@@ -60,7 +60,7 @@ class MatchClosing(TypedDict):
 class LiveMatchBody(TypedDict):
     """The part of a live match that is stored as JSON.
 
-    attributes, map  with which it is played, if a queue created it; missing: none
+    attributes, map  what it is played with, if a queue created it; missing: none
     announced  True: not created by a queue;  start  None or absent: the game server has not confirmed it yet
     """
 
@@ -116,7 +116,7 @@ def put(store: Store, ladder: int, match: LiveMatchRow) -> None:
 
 
 def read(store: Store, ladder: int, match_ids: Sequence[str]) -> dict[str, LiveMatchRow]:
-    """The live or ended matches among these ids, by id."""
+    """The live or ended matches with these ids, by id."""
     rows = store.among(f"{_LIVE} AND match_id IN ({{}})", (ladder,), match_ids)
     return {row[0]: _live(row) for row in rows}
 
@@ -138,7 +138,7 @@ def read_open(store: Store, ladder: int) -> list[LiveMatchRow]:
 
 
 def count_open(store: Store, ladder: int) -> int:
-    """The number of live matches; the state stands in the query, so that the index of live matches answers it."""
+    """The number of live matches. The state is a literal, so that PostgreSQL can use the partial index."""
     number: int = store.all("SELECT COUNT(*) FROM live WHERE ladder = ? AND state = 'open'", ladder)[0][0]
     return number
 

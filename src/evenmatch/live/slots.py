@@ -1,8 +1,8 @@
-"""Slots of a live match, and seats: a player with a seat can neither join a queue nor another match.
+"""Slots of a live match, and seats: a player with a seat can join neither a queue nor another match.
 
-How the player got the seat decides how far it reaches. Accepting the offer of a queue, or being announced by a caller
-of all ladders, gives a seat on all ladders. A key of some ladders gives a seat on the ladder of the match alone: it
-cannot keep a player from ladders that it does not cover, and is not told what the player does there.
+How the player got the seat decides where it applies. Accepting a queue's offer, or being announced by a caller with
+access to all ladders, gives a seat on all ladders. A key limited to some ladders gives a seat only on the ladder of
+the match: it cannot keep a player from other ladders, and does not learn what the player does there.
 """
 
 from __future__ import annotations
@@ -40,8 +40,8 @@ def fill_teams(
 ) -> bool:
     """Add players to the open slots of teams, present from now on.
 
-    Returns False and changes nothing if the match is over, has too few open slots, or has one of the players already,
-    present or having left another team. A player who left the same team before gets a new attendance span.
+    Returns False and changes nothing if the match is over, has too few open slots, or already has one of the players,
+    who is present or has left another team. A player who left the same team gets a new attendance span.
     """
     match = live_sql.read(store, ladder, [match_id]).get(match_id)
     if match is None or not match.is_on or match.openings is None:
@@ -65,7 +65,7 @@ def fill_teams(
 
 
 def state_in_words(match: LiveMatchRow) -> str:
-    """The state of a match that is over, for messages; for an expired one with what let it expire."""
+    """The state of a match that is over, for messages; for an expired match with the limit that ended it."""
     return "expired (longest_match of its queue, or expires_in)" if match.state == EXPIRED else match.state
 
 
@@ -73,7 +73,7 @@ def check_on(match: LiveMatchRow) -> None:
     """Raise ConflictError if a match is over or being closed."""
     if not match.is_on:
         state = "being closed" if match.state == OPEN else state_in_words(match)
-        raise ConflictError(f"match {match.match_id!r} is {state}; it cannot be changed any more")
+        raise ConflictError(f"match {match.match_id!r} is {state}; it can no longer be changed")
 
 
 def check_expiry(match_id: str, queue: str | None, expires_at: int, limit: int) -> None:
@@ -81,12 +81,12 @@ def check_expiry(match_id: str, queue: str | None, expires_at: int, limit: int) 
     if expires_at > limit:
         raise InputError(
             f"match {match_id!r} would keep its players from all ladders until {iso_time(expires_at)}; at most "
-            f"{iso_time(limit)} is allowed for a key of some ladders only (longest_match of queue {queue!r})"
+            f"{iso_time(limit)} is allowed for a key that is limited to some ladders (longest_match of queue {queue!r})"
         )
 
 
 def seat_on(store: Store, ladder: int, player: int) -> Seat | None:
-    """A player's seat on a ladder: their ticket there, also if the seat of its playlist names another; None: none."""
+    """A player's seat on a ladder: their ticket there, even if its playlist's seat names another; None: none."""
     seat = queue_sql.read_seats(store, [player]).get(player)
     if seat is not None and seat.ladder == ladder:
         return seat
@@ -105,8 +105,8 @@ def seat_on(store: Store, ladder: int, player: int) -> Seat | None:
 def take(store: Store, head: Head, match_id: str, slots: Sequence[MatchSlot], *, everywhere: bool) -> None:
     """Give the players of these slots seats in a match of this ladder. Requires the ladder's change lock.
 
-    everywhere  the seats hold on all ladders; False: on this ladder alone
-    Raises ConflictError if a player has a seat that reaches this ladder.
+    everywhere  the seats apply to all ladders; False: to this ladder only
+    Raises ConflictError if a player has a seat that applies to this ladder.
     """
     named = {slot["id"]: slot["player"] for slot in slots}
     for player, other in sorted(queue_sql.read_ladder_seats(store, head.ladder, list(named)).items()):
@@ -131,9 +131,9 @@ def _take_everywhere(store: Store, head: Head, match_id: str, named: dict[int, s
 
 
 def take_again(store: Store, head: Head, match_id: str, slots: Sequence[MatchSlot], *, everywhere: bool) -> None:
-    """Give players who return to a match their seats again, unless they have taken others meanwhile.
+    """Give players who return to a match their seats back, unless they have taken others meanwhile.
 
-    Who came to the match by a queue has a seat on all ladders, as before.
+    Players who came through a queue have a seat on all ladders, as before.
     """
     whole = {slot["id"] for slot in slots if everywhere or slot.get("ticket") is not None}
     busy = {slot["id"] for slot in slots if seat_on(store, head.ladder, slot["id"]) is not None}
@@ -143,7 +143,7 @@ def take_again(store: Store, head: Head, match_id: str, slots: Sequence[MatchSlo
 
 
 def free(store: Store, head: Head, match_id: str, players: Iterable[int]) -> None:
-    """Delete the seats of players in a match; their seats elsewhere stay."""
+    """Delete the seats of players in a match, but not their seats elsewhere."""
     listed = list(players)
     queue_sql.delete_seats_of_match(store, head.ladder, match_id, listed)
     queue_sql.delete_ladder_seats_of_match(store, head.ladder, match_id, listed)

@@ -12,7 +12,7 @@ from evenmatch.live.live_sql import OPEN, LiveMatchRow
 
 
 class MatchPlayer(NamedTuple):
-    """A player of a live match, by the present name.
+    """A player of a live match, under the present name.
 
     spells  attendance spans (joined, left), microseconds since the epoch; left is None while the player is there
     """
@@ -32,7 +32,7 @@ class MatchStatus:
     queue      the queue that created it or whose rules apply
     announced  True: announced by a game server; False: created by a queue
     confirmed  whether the game server has confirmed the start
-    attributes, map  with which it is played, if a queue created it; map None: none
+    attributes, map  what it is played with, if a queue created it; map None: none
     odds       predicted score of each team when the queue created the match; None: announced, or not predictable
     openings   (queue, open slots of each team) to be filled; None: none
     reason     why it was cancelled

@@ -1,1 +1,1 @@
-"""Databases: open, back up, move, and compile kernels for."""
+"""Operate a database: open, copy, back up, and compile its kernels."""

@@ -1,4 +1,4 @@
-"""Back up a database while it is in use, and restore a backup in a drill, which replays and compares its ladders."""
+"""Back up a database while it is in use, and restore a backup as a drill, which replays and compares its ladders."""
 
 from __future__ import annotations
 
@@ -29,11 +29,11 @@ from evenmatch.whole_file import flush, whole_file
 
 
 class Backup(NamedTuple):
-    """A copy that was made.
+    """A finished backup.
 
     size    in bytes
     damage  a sentence for each ladder that the database has lost
-    secret  the file with a copy of the master secret; None: it was not asked for, or nothing in the database is sealed
+    secret  the file with a copy of the master secret; None: not requested, or nothing in the database is sealed
     """
 
     size: int
@@ -45,11 +45,10 @@ def backup(database: Database, path: Path, *, replace: bool = False, with_secret
     """Copy an SQLite database as of now into a file, and read it back.
 
     replace      overwrite an existing file, unless the database has lost a ladder
-    with_secret  also copy the master secret into the file beside `path` where a database at `path` looks for it
-    The file has its name only when the copy is complete, on the disk and equal to the database. Raises StoreError if it
-    is not.
-    Raises UsageError for a path that cannot be written, that of a file which the database uses, and for PostgreSQL,
-    which has its own tool (pg_dump). Raises SecretError, before anything is copied, if the secret is missing or wrong.
+    with_secret  also copy the master secret to the file beside `path` where a database at `path` looks for it
+    The file gets its name only when the copy is complete, on disk and equal to the database; otherwise StoreError is
+    raised. Raises UsageError for a path that cannot be written or that the database uses, and for PostgreSQL, which has
+    its own tool (pg_dump). Raises SecretError, before anything is copied, if the secret is missing or wrong.
     """
     if database.url.get_backend_name() != "sqlite":
         raise UsageError(f"PostgreSQL has its own backup tool; type: {dump_line(database.shown, path)}")
@@ -64,7 +63,7 @@ def backup(database: Database, path: Path, *, replace: bool = False, with_secret
             sqlite_copy.check_copy(draft, path, contents)
             if contents.damage and path.exists():
                 raise StoreError(
-                    f"{path}: the former backup was not replaced, since the database is damaged: "
+                    f"{path}: the existing backup was not replaced, because the database is damaged: "
                     f"{'; '.join(contents.damage)}; restore a backup, or copy into a new file"
                 )
         except OSError as error:
@@ -112,20 +111,20 @@ def dump_line(shown: str, path: Path) -> str:
 
 
 MAGIC = b"SQLite format 3\0"
-COMPANIONS = ("-wal", "-shm", "-journal", SUFFIX)  # ends of the names of files that stand beside a database
+COMPANIONS = ("-wal", "-shm", "-journal", SUFFIX)  # suffixes of the files that accompany a database
 AHEAD = 60.0  # seconds that the clock of a file server may be ahead
 
 
 @dataclass(frozen=True)
 class Drill:
-    """The result of restoring a backup for a trial.
+    """The result of restoring a backup as a drill.
 
-    file      the backup;  seconds  for all of this
+    file      the backup;  seconds  duration of the drill
     age       seconds since the file was written or, if longer, since the first event of the live database that it lacks
-    recorded  when its last event was recorded, ISO 8601; None: there is no event that can be relied on
-    ladders   the verification of each;  heads  of those that are whole
-    problems  sentences: what is wrong with the file, or does not agree with the live database
-    notes     sentences: what was not checked, and why
+    recorded  when its last event was recorded, ISO 8601; None: there is no reliable event
+    ladders   the verification of each ladder;  heads  of intact ladders
+    problems  sentences about damage, or disagreement with the live database
+    notes     sentences about what was not checked, and why
     """
 
     file: Path
@@ -139,19 +138,19 @@ class Drill:
 
     @property
     def is_sound(self) -> bool:
-        """Whether the backup can be restored, all in it is equal, and the live database goes on from it."""
+        """Whether the backup can be restored, everything in it is equal, and the live database continues it."""
         return not self.problems and all(ladder.is_equal or _is_only_old(ladder) for ladder in self.ladders)
 
 
 def _is_only_old(result: Verification) -> bool:
-    """Whether nothing is wrong but that a rebuild is due, as after an update of evenmatch."""
+    """Whether the only finding is an outstanding rebuild, as after an update of evenmatch."""
     return not (result.damage or result.differences)
 
 
 def latest_backup(place: Path) -> Path:
-    """The backup at a path: the file, or the newest file in a folder, also a torn one. Raises UsageError without one.
+    """The backup at a path: the file, or the newest file in a folder, even if torn. Raises UsageError if there is none.
 
-    Left out are hidden files and those that stand beside a database: its logs and its master secret.
+    Hidden files and files that accompany a database, its logs and its master secret, are left out.
     """
     if place.is_file():
         return place
@@ -167,7 +166,7 @@ def latest_backup(place: Path) -> Path:
 def drill(place: Path, live: str | None = None, starting: Callable[[str, int], None] = lambda _, __: None) -> Drill:
     """Restore the latest backup at a path into a temporary folder and check all of it.
 
-    live      the database that the backup is of; its events must go on from those of the backup
+    live      the database that was backed up; its events must continue those of the backup
     starting  called with each ladder and its number of events
     Raises UsageError if there is no backup, StoreError if the live database cannot be read.
     """
@@ -179,7 +178,7 @@ def drill(place: Path, live: str | None = None, starting: Callable[[str, int], N
     ladders: list[Verification] = []
     heads: list[LadderHead] = []
     if age < -AHEAD:
-        problems.append(f"{file}: its time is {-age / 3600:,.1f} hours in the future; expected when it was written")
+        problems.append(f"{file}: its time is {-age / 3600:,.1f} hours in the future; expected the time of the backup")
     with tempfile.TemporaryDirectory(prefix="evenmatch-drill-") as folder:
         restored = Path(folder, "restored.db")
         shutil.copyfile(file, restored)
@@ -206,7 +205,7 @@ def drill(place: Path, live: str | None = None, starting: Callable[[str, int], N
 
 
 def _damage(file: Path, restored: Path) -> list[str]:
-    """Sentences: faults of the restored file itself, under the name of the backup."""
+    """Sentences about faults of the restored file, under the name of the backup."""
     with restored.open("rb") as opened:
         if opened.read(len(MAGIC)) != MAGIC:
             return [f"{file}: is not an SQLite file, or its beginning is lost"]
@@ -222,8 +221,8 @@ def _damage(file: Path, restored: Path) -> list[str]:
 def _check_secret(file: Path, check: bytes | None, live: str | None) -> tuple[list[str], list[str]]:
     """Return problems and notes: whether the master secret at hand opens what is sealed in the backup.
 
-    The secret in the file beside the backup counts, since a restored copy serves with it; without that file, the secret
-    of the live database or that in the environment.
+    The secret in the file beside the backup counts, because a restored copy would use it; without that file, the secret
+    of the live database or the one in the environment.
     check  the check value in the backup; None: nothing is sealed
     """
     if check is None:
@@ -258,9 +257,9 @@ def _read_check(restored: Path) -> bytes | None:
 def _compare(
     live: str, heads: list[LadderHead], damaged: Set[str], written: float, age: float
 ) -> tuple[list[str], float]:
-    """Problems: the events of the live database do not go on from those of the backup; and the age, see Drill.
+    """Problems if the events of the live database do not continue those of the backup; and the age, see Drill.
 
-    damaged  ladders of the backup that have no head, which are not compared
+    damaged  ladders of the backup without a head, which are not compared
     written  when the backup was written, seconds since the epoch
     """
     database = Database(parse_url(live))  # which is not upgraded for a trial
@@ -278,7 +277,7 @@ def _compare(
 
 
 def _cuts(store: Store, heads: list[LadderHead]) -> Iterator[str]:
-    """Sentences about ladders whose events in the live database do not go on from those of the backup."""
+    """Sentences about ladders whose events in the live database do not continue those of the backup."""
     for kept in heads:
         try:
             finding = cut_of(store, store.head(kept.ladder), kept)
@@ -291,7 +290,7 @@ def _cuts(store: Store, heads: list[LadderHead]) -> Iterator[str]:
 
 
 def _lost_ladders(store: Store, kept: Set[str], written: float) -> Iterator[str]:
-    """Sentences about ladders of the live database that the backup lacks, although it was written after their start."""
+    """Sentences about ladders of the live database that the backup lacks although it is newer than they are."""
     for head in store.heads():
         if head.name in kept:
             continue
@@ -302,13 +301,13 @@ def _lost_ladders(store: Store, kept: Set[str], written: float) -> Iterator[str]
             continue
         if start < written * 1e6:
             yield (
-                f"ladder {head.name}: is in the live database since {iso_time(start)}, but not in the backup, which "
-                f"was written at {iso_time(int(written * 1e6))}"
+                f"ladder {head.name}: has been in the live database since {iso_time(start)}, but is not in the backup "
+                f"written at {iso_time(int(written * 1e6))}"
             )
 
 
 def _times_lacking(store: Store, heads: list[LadderHead]) -> Iterator[int]:
-    """When the first event of each ladder that the backup lacks was recorded, microseconds since the epoch."""
+    """When the first missing event of each ladder was recorded, in microseconds since the epoch."""
     ends = {kept.ladder: kept.position for kept in heads}
     for head in store.heads():
         end = ends.get(head.name, 0)

@@ -1,4 +1,4 @@
-"""The clock of a process: the time of its database, which never goes back whatever is done to the system clock."""
+"""The clock of a process: the time of its database, which never goes back, even if the system clock does."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from functools import partial
 from evenmatch.durations import DAY, SECOND
 from evenmatch.errors import StoreError
 
-EVERY = 60.0  # seconds between two comparisons with the reference
-TOLERANCE = SECOND  # microseconds of difference that two well-kept clocks may have
-FURTHEST = DAY  # microseconds of a step forward that is followed; a longer one is an error of the reference
+COMPARE_EVERY = 60.0  # seconds between two comparisons with the reference
+TOLERANCE = SECOND  # microseconds by which two good clocks may differ
+FURTHEST = DAY  # microseconds: the clock follows steps forward up to this; a longer step is an error of the reference
 
 log = logging.getLogger(__name__)
 
@@ -24,7 +24,7 @@ _read_steady = (
 
 
 def uptime() -> int:
-    """Microseconds since this machine started, its sleep included; no setting of the system clock changes it."""
+    """Microseconds since this machine started, including sleep; unaffected by changes to the system clock."""
     return _read_steady() // 1000
 
 
@@ -41,29 +41,29 @@ class DatabaseClock:
         self._offset = reference() - steady()
 
     def __call__(self) -> int:
-        """The time now; never earlier than a time returned before."""
+        """The time now, never earlier than a time returned before."""
         return self._offset + self._steady()
 
     def compare(self) -> int:
-        """Compare with the reference; return by how many microseconds that is ahead. Raises StoreError.
+        """Compare with the reference and return how many microseconds it is ahead. Raises StoreError.
 
-        A step forward of up to FURTHEST is followed, as after a pause of a virtual machine. A longer one, and one back,
-        are logged and not followed until the process is started again.
+        The clock follows steps forward up to FURTHEST, as after a pause of a virtual machine. Longer steps and steps
+        back are logged and not followed until the process restarts.
         """
         ahead = self._reference() - self()
         if TOLERANCE < ahead <= FURTHEST:
             self._offset += ahead
         elif abs(ahead) > TOLERANCE:
             log.warning(
-                "the clock of the database is %s s away from that of this process, which goes on by its own; "
-                "check the system clocks, then start the process again",
+                "the clock of the database differs by %s s from that of this process, which keeps its own time; "
+                "check the system clocks, then restart the process",
                 round(ahead / SECOND, 1),
             )
         return ahead
 
     def run(self, stop: threading.Event) -> None:
         """Compare from time to time until `stop` is set."""
-        while not stop.wait(EVERY):
+        while not stop.wait(COMPARE_EVERY):
             try:
                 self.compare()
             except StoreError as error:

@@ -1,4 +1,4 @@
-"""Copy a whole database into an empty one, of the same or the other kind, while no service writes to the source."""
+"""Copy a database into an empty one of the same or the other kind, while no service writes to the source."""
 
 from __future__ import annotations
 
@@ -26,17 +26,17 @@ from evenmatch.ledger.table_copy import (
     set_version,
 )
 
-# Opens the report of one part of the work, with its number of rows or events; yields a function to call with the
-# completed part.
+# Opens the progress report of one part of the work, with its number of rows or events; yields a function to call with
+# the number completed.
 Reporting = Callable[[str, int | None], AbstractContextManager[Callable[..., None]]]
 
 
 @dataclass(frozen=True)
 class DatabaseCopy:
-    """A finished copy. source, target: how both are shown; tables: the digest of each, equal in both databases.
+    """A finished copy. source, target: names for messages; tables: digests by table, equal in both databases.
 
     ladders  the verification of each ladder in the target
-    secret   where the processes of the target find the master secret; None: it must be set, since the source has one
+    secret   where the target's processes find the master secret; None: it must be set, because the source has one
     """
 
     source: str
@@ -50,11 +50,11 @@ class DatabaseCopy:
 def copy_database(source: str, target: str, reporting: Reporting, *, restart: bool = False) -> DatabaseCopy:
     """Copy every row, compare all tables bit for bit, and verify every ladder in the target.
 
-    A call that did not return can be repeated: it continues after the last row copied. Until the copy is complete, no
+    A call that did not return can be repeated; it continues after the last copied row. Until the copy is complete, no
     process opens the target.
     restart  drop what an unfinished copy has left in the target
     Raises UsageError or SecretError, before anything is changed, if the copy cannot begin; StoreError if the source
-    was written to meanwhile, or if one of both databases cannot be read or written.
+    was written to meanwhile, or if either database cannot be read or written.
     """
     with _opened(source) as old, _opened(target) as new:
         _check_source(old, source)
@@ -83,7 +83,7 @@ def _opened(text: str) -> Iterator[Database]:
 
 def _changed(source: Database) -> StoreError:
     return StoreError(
-        f"{source.shown} was written to while it was copied; stop its services, then copy again with --restart"
+        f"{source.shown} was written to during the copy; stop its services, then copy again with --restart"
     )
 
 
@@ -99,7 +99,7 @@ def _check_source(source: Database, typed: str) -> None:
 
 
 def _check_secret(source: Database, target: Database) -> bool:
-    """Return whether the source has sealed values. Raises SecretError if the target would have another secret."""
+    """Return whether the source has sealed values. Raises SecretError if the target has a different secret."""
     with source.read() as store:
         check = secret_rows.read_check(store)
     if check is None:
@@ -119,7 +119,7 @@ def _copy_secret(source: Database, target: Database) -> None:
 
 
 def _prepare(target: Database, *, restart: bool) -> None:
-    """Create the schema of an empty target and close it to others. Raises UsageError unless it is empty."""
+    """Create the schema of an empty target and close it to other processes. Raises UsageError if it is not empty."""
     version = target.version()
     if version == UNFINISHED and not restart:
         return
@@ -150,7 +150,7 @@ def _compare(source: Database, target: Database, reporting: Reporting) -> dict[s
     tables: dict[str, TableDigest] = {}
     with source.read() as reading, target.read() as copied:
         total = 2 * sum(count_rows(copied, table) for table in METADATA.sorted_tables)
-        with reporting("comparing the rows of both", total) as progress:
+        with reporting("comparing rows", total) as progress:
             count = _counter(progress, 0)
             for table in METADATA.sorted_tables:
                 expected, present = (digest_rows(store, table, count) for store in (reading, copied))
@@ -173,15 +173,15 @@ def _verify(target: Database, reporting: Reporting) -> tuple[Verification, ...]:
             result = verify(target, head.name, progress)
         for finding in [*result.damage, *result.differences][:1]:
             raise StoreError(
-                f"ladder {head.name}: {finding}; the copy is like the original, in which evenmatch verify shows "
-                "all findings and what repairs them"
+                f"ladder {head.name}: {finding}; the original has the same fault: run evenmatch verify on it to see "
+                "all findings and how to repair them"
             )
         results.append(result)
     return tuple(results)
 
 
 def _counter(progress: Callable[..., None], done: int) -> Callable[[int], None]:
-    """Add up rows and report their sum."""
+    """Return a function that adds up rows and reports the total."""
 
     def count(rows: int) -> None:
         nonlocal done

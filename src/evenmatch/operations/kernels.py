@@ -1,4 +1,4 @@
-"""Compiled kernels: find those that are missing, compile them in child processes, load them into this one.
+"""Compiled kernels: find missing ones, compile them in child processes, and load them into this process.
 
 numba stores compiled kernels in a cache on disk, so each is compiled once per installation. Compiling holds the
 interpreter lock for a long time. Child processes keep the server responsive and use all processors. Run as a program,
@@ -42,7 +42,7 @@ from evenmatch.online import Rater
 from evenmatch.systems import forecasts, loop
 from evenmatch.systems.system import Rules
 
-# The first two take about as long to compile; the small last one is for the process that ends its own first.
+# The first two take about equally long to compile; the small last one goes to whichever process finishes first.
 SEARCH, TEAMS, LATER = "matchmaker: search", "matchmaker: teams", "matchmaker: overdue tickets"
 MATCHMAKER: Mapping[str, tuple[object, ...]] = {  # by part: the kernels that are called from Python
     SEARCH: (make_matches,),
@@ -66,7 +66,7 @@ def compile_matchmaker(part: str) -> None:
 
 
 def load_matchmaker() -> None:
-    """Load all kernels of the matchmaker: match invented parties that use every option, and fill an open slot."""
+    """Load all kernels of the matchmaker, by matching invented parties that use every option and filling a slot."""
     policy = Policy(team_size=3, min_team_size=2, smaller_after=0.0, roles={"guard": 1}, max_odds=None, uncertainty=1.0)
     queue = Queue()
     for ticket in _parties():
@@ -84,7 +84,7 @@ def load_matchmaker() -> None:
 
 
 def _parties() -> list[Ticket]:
-    """Parties of one and two players; some have waited for long."""
+    """Parties of one and two players, some of whom have waited for long."""
     parties = []
     for number in range(24):
         members = tuple(_member(2 * number + place) for place in range(1 + number % 2))
@@ -108,7 +108,7 @@ def _member(player: int) -> Member:
 
 
 def _compile_search() -> None:
-    """Compile the search for matches. Its queue is empty and made by hand: other kernels are of the other parts."""
+    """Compile the search for matches. The queue is empty and made by hand, so kernels of other parts are not needed."""
     policy, none, floats = Policy(team_size=1), np.empty(0, np.int64), np.empty(0)
     windows, taken = TicketWindows(floats, floats, floats, floats), np.empty(0, np.bool_)
     rules, room = rules_of(policy, SECOND, policy.team_size), role_room(policy, policy.team_size)
@@ -117,7 +117,7 @@ def _compile_search() -> None:
 
 
 def _compile_teams() -> None:
-    """Compile joining, the division into teams, and what is said of a match."""
+    """Compile joining, the division into teams, and the description of a match."""
     policy, queue = Policy(team_size=1), Queue()
     for number in range(2):
         member = Member(player=number, percentile=50.0, rating=1500.0, within=20.0, ping={"here": 20.0})
@@ -129,7 +129,7 @@ def _compile_teams() -> None:
 
 
 def _compile_later() -> None:
-    """Compile what serves overdue tickets, open seats and explanations, with a blank ticket made by hand."""
+    """Compile the kernels for overdue tickets, open seats and explanations, with a blank ticket made by hand."""
     policy, view, windows = Policy(team_size=1), _blank_view(1), np.zeros(1)
     rules, room = rules_of(policy, SECOND, policy.team_size), role_room(policy, policy.team_size)
     order, free = np.zeros(1, np.int64), np.ones(1, np.bool_)
@@ -139,13 +139,13 @@ def _compile_later() -> None:
 
 
 def _blank_view(count: int) -> QueueView:
-    """A view of as many tickets without members."""
+    """A view of this many tickets without members."""
     records = (np.zeros(count, WAITING), np.zeros(0, MEMBER), np.zeros(0, NAMED))
     start, none = np.zeros(count + 1, np.int64), np.empty(0, np.int64)
     return QueueView(*records, none, start, none, np.zeros(count, np.uint64))
 
 
-PROCESSES = 2  # child processes at most: rarely are more than two parts missing at once
+PROCESSES = 2  # the most child processes; more than two parts are rarely missing at once
 PATIENCE = 5.0  # seconds to wait for a child process or a thread to end
 RETRY = 2.0  # seconds between two attempts to read the database
 PLAYED = datetime(2026, 1, 1, tzinfo=UTC)
@@ -163,7 +163,7 @@ def missing(parts: Iterable[str]) -> list[str]:
 
 
 def is_compiled(part: str) -> bool:
-    """Whether the part's machine code is in the cache on disk, or cannot be cached at all."""
+    """Whether the part's machine code is in the disk cache, or cannot be cached."""
     if part in MATCHMAKER:
         return all(is_cached(kernel) for kernel in MATCHMAKER[part])
     return is_cached(loop.engine(systems.find(part)).replay)
@@ -179,15 +179,15 @@ def compile_part(part: str) -> None:
 
 def load_system(rules: Rules) -> None:
     """Load the kernels of a rating system: its loop over matches and its prediction of odds."""
-    with suppress(InputError):  # a system that cannot rate this match has been loaded by then
+    with suppress(InputError):  # a system that cannot rate this match is loaded anyway
         Rater(rules).rate(DUEL)
     forecasts.odds(rules, rules.newcomers(2), [0], [1], True, 0)
 
 
 class Compilation:
-    """A context manager whose child processes compile parts while its block runs, and are killed at its end.
+    """A context manager whose child processes compile parts while its block runs, and are killed at the end.
 
-    parts  as `missing` takes them; those that are already compiled count as done
+    parts  as accepted by `missing`; parts that are already compiled count as done
     """
 
     def __init__(self, parts: Iterable[str]) -> None:
@@ -237,9 +237,9 @@ class Compilation:
         progress(len(self._done) - self.left)
 
     def _feed(self, child: subprocess.Popen[str]) -> None:
-        """Give a child one part after the other, and wait for its end.
+        """Give a child one part after another, and wait for it to end.
 
-        Parts that are left when all children have died are compiled on first use.
+        Parts left over when all children have died are compiled on first use.
         """
         assert child.stdin is not None
         assert child.stdout is not None
@@ -267,8 +267,8 @@ class Compilation:
 class Kernels:
     """The kernels of one process, compiled and loaded in a background thread. Safe to share between threads.
 
-    named        returns the rules to load by the name of their system, as `systems.find` takes it
-    compilation  to wait for, if the caller has started one; parts that are missing after it are compiled here
+    named        returns the rules to load by the name of their system, as accepted by `systems.find`
+    compilation  one that the caller has started, to wait for; parts missing afterwards are compiled here
     compiling    called with the missing parts before they are compiled
     failed       called with each error that prevents a system from being loaded
     ready        set once everything that existed at the start is loaded; never cleared
@@ -297,7 +297,7 @@ class Kernels:
         self.follow()
 
     def follow(self) -> None:
-        """Load the kernels of ladders created since; does nothing unless `begin` was called."""
+        """Load the kernels of newly created ladders; does nothing unless `begin` was called."""
         if self._begun:
             self._threads = [thread for thread in self._threads if thread.is_alive()]
             self._threads.append(threading.Thread(target=self.load, name="evenmatch-kernels", daemon=True))
@@ -310,7 +310,7 @@ class Kernels:
             thread.join(PATIENCE)
 
     def load(self) -> None:
-        """Compile missing parts, then load everything; what cannot be loaded is reported to `failed` and skipped."""
+        """Compile missing parts, then load everything; systems that fail to load are reported to `failed`."""
         with self._guard:
             rules = self._read()
             if rules is None:
@@ -368,7 +368,7 @@ class Kernels:
 
 
 def main() -> None:
-    """Compile each part named on standard input. Ctrl-C is left to the parent, which ends this process."""
+    """Compile each part named on standard input. Ignores Ctrl-C; the parent ends this process."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     gc.disable()  # most objects that compiling creates live until the process ends
     for line in sys.stdin:

@@ -26,7 +26,7 @@ class ReplacedSecret(NamedTuple):
 
 
 def confirm(database: Database) -> None:
-    """Raise SecretError unless this process has the master secret of the database; an SQLite database gets one.
+    """Raise SecretError unless this process has the database's master secret; create one for an SQLite database.
 
     A follower only compares: it must be able to open what the primary has sealed.
     """

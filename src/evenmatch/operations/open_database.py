@@ -1,4 +1,4 @@
-"""Open an existing database, or one to serve; check its files daily, and whether it takes writes."""
+"""Open an existing database, or one to serve; check its files daily; test whether it accepts writes."""
 
 from __future__ import annotations
 
@@ -41,41 +41,41 @@ def open_existing(text: str) -> Service:
 
 
 def open_served(text: str, writes_at: str | None = None) -> Service:
-    """Open the database at a path or URL to serve it; create it if it does not exist, and nothing is only read.
+    """Open the database at a path or URL to serve it; create it if it does not exist, unless it is read-only.
 
-    writes_at  only read, and refuse writes with a FollowerError that names this place; None: write, too
+    writes_at  read-only: refuse writes with a FollowerError that names this address; None: accept writes
     """
     database = Database.open(text) if writes_at is None else open_follower(text, writes_at)
     return Service(database, DatabaseClock(database.time))
 
 
 def is_postgresql(text: str) -> bool:
-    """Whether a path or URL is of a PostgreSQL database; SQLite is the other kind. Raises UsageError if it is none."""
+    """Whether a path or URL is of a PostgreSQL rather than an SQLite database. Raises UsageError if it is neither."""
     return parse_url(text).get_backend_name() == "postgresql"
 
 
-EVERY = 60.0  # seconds
+LOOK_EVERY = 60.0  # seconds
 LEASE = "database-check"
 
 log = logging.getLogger(__name__)
 
 
 class DailyCheck:
-    """Checks the pages of a served SQLite file once a day; each finding is an error in the log.
+    """Checks the pages of a served SQLite file once a day and logs each finding as an error.
 
-    The stored time of the lease says when a process last began, so that several processes share one check a day.
-    PostgreSQL has its own checksums and tools, and is not checked.
+    The time of the lease says when the last check began, so that all processes together run one check a day. PostgreSQL
+    has its own checksums and tools, and is not checked.
 
-    every     seconds between two looks of the worker at the time
-    findings  the number of findings of the last check of this process; None: there was none yet
+    every     seconds between two checks of the time
+    findings  the number of findings of this process's last check; None: no check yet
     """
 
-    def __init__(self, database: Database, leases: Leases, every: float = EVERY) -> None:
+    def __init__(self, database: Database, leases: Leases, every: float = LOOK_EVERY) -> None:
         self._database, self._leases, self._every = database, leases, every
         self.findings: int | None = None
 
     def step(self, now: int) -> DatabaseCheck | None:
-        """Check the file if the last check began a day ago or more, at `now` in microseconds; None: it did not."""
+        """Check the file if the last check began at least a day before `now` (microseconds); None: not due."""
         if self._database.url.get_backend_name() != "sqlite":
             return None
         held_at = self._leases.watch(LEASE).held_at
@@ -87,7 +87,7 @@ class DailyCheck:
         for line in check.damage:
             log.error("the database is damaged; restore a backup: %s", line)
         if not check.damage:
-            log.info("the pages of the database were checked in %.1f s, all are whole", time.perf_counter() - begin)
+            log.info("the pages of the database were checked in %.1f s and are intact", time.perf_counter() - begin)
         return check
 
     def run(self, stop: threading.Event) -> None:
@@ -96,14 +96,14 @@ class DailyCheck:
             try:
                 self.step(time.time_ns() // 1000)
             except StoreError as error:
-                log.warning("the database's pages were not checked, which will be tried again: %s", error)
+                log.warning("checking the database's pages failed and will be retried: %s", error)
 
 
 ROW = "write-test"
 
 
 def write_test(database: Database, clock: Callable[[], int]) -> None:
-    """Commit one row durably. Raises StoreError if the database, or its disk, does not take it."""
+    """Commit one row durably. Raises StoreError if the database or its disk does not accept it."""
     with database.write() as store:
         queue_sql.write_test_lease(store, ROW, clock())
         check_room(database, store)
@@ -115,5 +115,5 @@ def read_test(database: Database) -> None:
 
 
 def public_reason(database: Database, error: StoreError) -> str:
-    """The reason of a failed write test without names of files and servers, for callers who are not known."""
+    """The reason for a failed write test without names of files and servers, for anonymous callers."""
     return str(error).removeprefix(f"{database.shown}: ").split(" (", 1)[0].split(";", 1)[0]

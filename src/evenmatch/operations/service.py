@@ -45,7 +45,7 @@ DATABASE = "evenmatch.db"
 class Service(Transacting):
     """A database of ladders. Threads may share one instance; any number of processes may open the same database.
 
-    Every method raises StoreError when the database fails: a call that did not return can be repeated.
+    Every method raises StoreError if the database fails. A call that did not return can be repeated.
     """
 
     def __init__(self, database: Database, clock: Callable[[], int]) -> None:
@@ -93,7 +93,7 @@ class Service(Transacting):
             return ladders.describe(store, head)
 
     def change_settings(self, ladder: str, changes: Mapping[str, object], event_id: str | None = None) -> Settings:
-        """Change title, placement, divisions and other settings; ratings stay as they are."""
+        """Change title, placement, divisions and other settings; ratings do not change."""
         with self._write(ladder) as (store, head):
             changed = ladders.change_settings(store, head, changes, event_id or _id("settings"), self.clock())
             self.note(store)
@@ -134,7 +134,7 @@ class Service(Transacting):
         """Record several matches of one ladder in order. Return for each its receipt or the error that rejected it."""
         other = next((match for match in matches if match.ladder != ladder), None)
         if other is not None:
-            raise UsageError(f"match {other.id!r} is of ladder {other.ladder!r}; all must be of ladder {ladder!r}")
+            raise UsageError(f"match {other.id!r} is on ladder {other.ladder!r}; expected matches of ladder {ladder!r}")
         return self.recorder.together.wait(ladder, ReportBatch.of(matches, [rated] * len(matches)))
 
     def import_matches(
@@ -167,7 +167,7 @@ class Service(Transacting):
     ) -> tuple[InsertMatches, Sequence[RowProblem]]:
         """The correction that inserts late matches into a ladder at the time they were played.
 
-        The second result has the problems of matches left out; for them and what is raised see recording.imports.check.
+        The second result lists the problems of matches left out; for these and the errors see recording.imports.check.
         """
         matches = matches if isinstance(matches, MatchTable) else from_matches(matches)
         read = len(matches.skipped)
@@ -185,7 +185,7 @@ class Service(Transacting):
     def correct(
         self, ladder: str, wish: CorrectionRequest, progress: Progress | None = None, event_id: str | None = None
     ) -> Effect:
-        """Apply a correction: add it to the ledger with the ratings that it leads to; for `wish` see corrections.
+        """Apply a correction: add it and the resulting ratings to the ledger; for `wish` see corrections.
 
         event_id  chosen by the caller: repeating it changes nothing, repeating it with other content raises
                   ConflictError
@@ -207,7 +207,7 @@ class Service(Transacting):
             return corrections.preview(store, head, wish(store, head), progress)
 
     def rebuild(self, ladder: str, *, whole: bool = False, progress: Progress | None = None) -> RebuildResult | None:
-        """Rebuild a ladder's ratings from its ledger if that is due (None: it was not). whole: from the first event."""
+        """Rebuild a ladder's ratings from its ledger if a rebuild is due (None: it was not). whole: in any case."""
         rebuilt = repair.rebuild(self.database, ladder, self.clock, whole=whole, progress=progress)
         if rebuilt is not None:
             self._boards.forget(ladder)
@@ -215,13 +215,13 @@ class Service(Transacting):
         return rebuilt
 
     def verify(self, ladder: str, progress: Progress | None = None, kept: LadderHead | None = None) -> Verification:
-        """Check a ladder's events and compare what follows with a replay, bit for bit; see verification.verify."""
+        """Check a ladder's events and compare everything else with a replay, bit for bit; see verification.verify."""
         return verification.verify(self.database, ladder, progress, kept)
 
     # standings
 
     def view(self, ladder: str, *, fresh: bool = True, as_of: int | Literal["last"] | None = None) -> View:
-        """The standings as of now, of a time (microseconds) or of the last match; see StandingsCache.view.
+        """The standings as of now, a time (microseconds) or the last match; see StandingsCache.view.
 
         Raises UsageError for a time before the last match: only the last match of each player is stored.
         """
@@ -239,11 +239,11 @@ class Service(Transacting):
             return take(store, ladder, as_of)
 
     def young_view(self, ladder: str) -> View | None:
-        """The cached view if it is recent enough to be shown, else None; does not read the database."""
+        """The cached view if it is recent enough to show, else None; does not read the database."""
         return self._boards.young(ladder, self.clock())
 
     def shown_view(self, ladder: str) -> View:
-        """A view for a page that is updated when a newer view exists; see StandingsCache.shown."""
+        """A view for a page that updates itself when a newer view exists; see StandingsCache.shown."""
         return self._boards.shown(ladder, self.clock())
 
     def named(self, standings: Sequence[Standing]) -> list[tuple[str, Standing]]:
@@ -267,7 +267,7 @@ class Service(Transacting):
             return player_rows.find(store, name)
 
     def search(self, text: str, limit: int = 20) -> list[str]:
-        """Names of players that contain this text, ignoring case and diacritics."""
+        """Player names that contain this text, ignoring case and diacritics."""
         with self._reading() as store:
             return [name for name, _ in player_rows.search(store, text, limit)]
 
@@ -284,7 +284,7 @@ class Service(Transacting):
     ) -> Season:
         """Close the current season, store its standings, open the next; reset and factor default to the ladder's.
 
-        event_id  chosen by the caller: repeating it opens no other season and returns the one that it opened
+        event_id  chosen by the caller: repeating it returns the season that it opened instead of opening another
         Raises ConflictError if the ladder is archived.
         """
         season_id = event_id or _id("season")
@@ -372,7 +372,7 @@ class Service(Transacting):
 
 
 def _reset_factor(settings: Settings, reset: str | None, factor: float | None) -> float:
-    """The factor that was requested for a new season, or the ladder's own; see settings.reset_factor."""
+    """The factor requested for a new season, or the ladder's own; see settings.reset_factor."""
     return reset_factor(settings.reset if reset is None else reset, settings.factor if factor is None else factor)
 
 

@@ -1,4 +1,4 @@
-"""Transactions on a database of ladders, with an audit entry for what they change."""
+"""Transactions on a database of ladders, with an audit entry for each change."""
 
 from __future__ import annotations
 
@@ -30,13 +30,13 @@ class Transacting:
         self.close()
 
     def noting(self, audit_entry: AuditEntry) -> Self:
-        """A copy whose changes are noted in the audit trail, each in the transaction that makes it."""
+        """A copy that records its changes in the audit trail, each in the transaction that makes it."""
         other = copy(self)
         other._audit_entry = audit_entry
         return other
 
     def note(self, store: Store, target: str | None = None) -> None:
-        """Write the audit entry, if there is one. target: what was changed, if that becomes known only now."""
+        """Write the audit entry, if there is one. target: what was changed, if that was not known earlier."""
         if self._audit_entry is not None:
             self._audit_entry.note(store, self.clock(), target)
 

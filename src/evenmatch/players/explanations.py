@@ -1,4 +1,4 @@
-"""The effects of a match as sentences, the same for `evenmatch explain`, the HTTP API and the web pages."""
+"""The effects of a match as sentences, shared by `evenmatch explain`, the HTTP API and the web pages."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ import numpy as np
 from evenmatch.history import Floats
 from evenmatch.systems.system import FactorValue
 
-RATING_DECIMALS = 2  # of all ratings that are shown; the journal of `evenmatch export` has full precision
+RATING_DECIMALS = 2  # for all shown ratings; the journal of `evenmatch export` has full precision
 SIGNIFICANT = 6  # digits of probabilities and factors
-SMALLEST, LARGEST = 1e-16, 1e22  # outside these sizes, powers of ten are not exact: rounded as text instead
+SMALLEST, LARGEST = 1e-16, 1e22  # outside these sizes powers of ten are not exact, so numbers are rounded as text
 AS_EXPECTED, AGAINST_THE_ODDS = 0.55, 0.45  # limits of the winner's expected score; between them: an even match
 
 
@@ -38,7 +38,7 @@ def outcome(teams: Sequence[Finish]) -> str:
     if len(winners) == len(teams):
         return f"A draw between {' and '.join(labels)}."
     if len(winners) > 1:
-        return f"{_sentence(' and '.join(labels))} shared the first place of {len(teams)}."
+        return f"{_sentence(' and '.join(labels))} shared first place among {len(teams)} teams."
     return f"{_sentence(labels[0])} won{_verdict(winners[0].expected)}."
 
 
@@ -56,7 +56,7 @@ def movement(before: float, after: float, *, quit_early: bool) -> str:
 
 
 class ShownRatingChange(NamedTuple):
-    """A rating change as it is shown: rounded so that `before` plus `change` equals `after`."""
+    """A rating change as shown, rounded so that `before` plus `change` equals `after`."""
 
     before: float
     after: float
@@ -86,7 +86,7 @@ def shown_numbers(values: Floats) -> Floats:
     size = np.abs(values)
     usual = (size > SMALLEST) & (size < LARGEST)
     places = SIGNIFICANT - 1 - np.floor(np.log10(np.where(usual, size, 1.0)))
-    power = 10.0 ** np.abs(places)  # exact here: a whole number divided by it is the nearest to the decimal
+    power = 10.0 ** np.abs(places)  # exact here, so dividing a whole number by it gives the nearest decimal
     known = np.where(usual, values, 0.0)
     rounded: Floats = np.where(places >= 0, np.round(known * power) / power, np.round(known / power) * power)
     for place in np.flatnonzero(~usual):  # rare

@@ -1,4 +1,4 @@
-"""Matches of a ladder as they count now: what was reported, the rating changes, or why there are none."""
+"""Matches of a ladder as they count now: the report, and the rating changes or why there are none."""
 
 from __future__ import annotations
 
@@ -30,12 +30,12 @@ from evenmatch.times import iso_time
 __all__ = ["END_OF_LIST", "ListKey"]  # these two are defined in the ledger
 
 PLAYERS = 10_000  # on a page of matches
-LATE = HOUR  # a match is shown as recorded late if it counts as having ended at least so long after it did
+LATE = HOUR  # a match is shown as recorded late if its counted end is at least this long after its real end
 State = Literal["rated", "unrated", "void", "waits"]
 
 
 class PlayerEffect(NamedTuple):
-    """The effect of a match on a player. change: None if it is not shown; for the others see PlayerReceipt."""
+    """The effect of a match on a player. change: None if it is not shown; other fields: see PlayerReceipt."""
 
     change: Change | None
     percentile: int | None
@@ -57,11 +57,11 @@ class TeamProfile:
 class MatchProfile:
     """A match as it counts now.
 
-    state    rated; unrated: it was sent as unrated, or the system cannot rate it; void: voided itself, or by a player's
-             ban; waits: a rebuild is due
+    state    rated; unrated: it was sent as unrated, or the system cannot rate it; void: it was voided, or a player was
+             banned; waits: a rebuild is due
     reason   why it is not rated
-    reasons  an explanation of every player's change, team by team; empty if it is not rated, or they are not shown
-    late     why it counts elsewhere than in the order of the ledger, or at another time; None: it was recorded in time
+    reasons  an explanation of every player's change, team by team; empty if it is not rated or changes are hidden
+    late     why it counts at another place in the ledger, or at another time; None: it was recorded in time
     """
 
     match_id: str
@@ -82,7 +82,7 @@ class MatchProfile:
 
 
 def sentences_of(part: Part, reason: str) -> list[str]:
-    """A player's rating change and its reason, as text; empty if the match is not rated."""
+    """A player's rating change and its reason as text; empty if the match is not rated."""
     appearance, line = part
     if line is None or line.change is None:
         return []
@@ -95,7 +95,7 @@ class CorrectionEffects:
     """The effect of a ladder's corrections on its matches.
 
     plan    of the live ratings;  latest  the same with the corrections that await a rebuild
-    voided  reasons given for voided matches, by position;  banned  reasons given for bans, by player id
+    voided  reasons for voided matches, by position;  banned  reasons for bans, by player id
     due     a rebuild is due
     """
 
@@ -147,7 +147,7 @@ def _unrated_reason(players: Sequence[int], names: Mapping[int, str]) -> str:
     twice = next((player for player in players if players.count(player) > 1), None)
     if twice is None:
         return "it was sent as an unrated match"
-    return f"two of its names belong to {names[twice]}, who cannot play twice in a match"
+    return f"two of its names belong to {names[twice]}, who cannot play twice in one match"
 
 
 def recorded(store: Store, head: Head, positions: Sequence[int]) -> list[MatchProfile]:
@@ -168,7 +168,7 @@ def recorded(store: Store, head: Head, positions: Sequence[int]) -> list[MatchPr
 
 def _late(played_at: int, counted_at: int | None, counts_before: int | None) -> str | None:
     if counts_before is not None:
-        return "recorded late, and rated at the time it was played"
+        return "recorded late, and rated as of the time it was played"
     if counted_at is None or counted_at - played_at < LATE:
         return None
     return f"recorded late, and rated as if it had ended at {iso_time(counted_at)}"
@@ -192,10 +192,10 @@ def page_of(
     since: int | None = None,
     until: int | None = None,
 ) -> tuple[list[int], ListKey | None]:
-    """The positions of up to `limit` matches, the last played first, and where the next page begins (None: nowhere).
+    """The positions of up to `limit` matches, last played first, and where the next page begins (None: no more).
 
-    A page ends before its matches have more than PLAYERS players, unless it is a single match.
-    player  only their matches;  since, until  only matches that ended at or after, and before (microseconds)
+    The matches of a page have at most PLAYERS players, unless the page has a single match.
+    player  only this player's matches;  since, until  only matches that ended from `since` up to `until`, microseconds
     """
     if player is None:
         listed = event_rows.read_match_list(store, head.ladder, before, limit + 1, since, until)
@@ -208,7 +208,7 @@ def page_of(
 
 
 def _page_end(store: Store, head: Head, positions: Sequence[int]) -> int:
-    """How many of these matches, of any size, make a page."""
+    """How many of these matches fit on a page."""
     counts = event_rows.player_counts(store, head.ladder, positions)
     totals = accumulate(counts[position] for position in positions)
     return max(1, sum(total <= PLAYERS for total in totals))

@@ -18,13 +18,13 @@ from evenmatch.stake_assumptions import StakeAssumptions
 from evenmatch.stakes import PlayerStakes, Stakes, check_players, stakes
 from evenmatch.systems.system import Records, Rules
 
-MOST_WORK = 2**23  # players asked for, times the square of all players: about a second of the slowest system
+MOST_WORK = 2**23  # chosen players times the square of all players: about a second with the slowest system
 
 
 def stakes_by_id(
     store: Store, head: Head, now: int, teams: Sequence[Sequence[int]], assumptions: StakeAssumptions
 ) -> dict[int, PlayerStakes]:
-    """The stakes of a line-up of player ids in a match that ends now (microseconds), by these ids.
+    """The stakes of a line-up of player ids in a match that ends now (microseconds), by player id.
 
     Raises InputError as `check_stakes` does, or if the ladder's system cannot rate such teams.
     """
@@ -32,7 +32,7 @@ def stakes_by_id(
     given, sizes = [player for team in teams for player in team], [len(team) for team in teams]
     present = player_rows.names_of(store, given)
     names = check_line_up(plan.last_rules, [[present[player] for player in team] for team in teams])
-    # As a report of the match would, by names: those of a merged player are the other player's.
+    # Names are resolved as in a report of the match: a merged player's names belong to the other player.
     ids = ids_of(store, head, plan, names)
     latest = now if head.time is None else max(now, head.time)
     check_stakes(plan, ids, names, latest, len(ids))
@@ -43,9 +43,9 @@ def stakes_by_id(
 
 
 def check_stakes(plan: Plan, ids: Sequence[int | None], names: Sequence[str], time: int, chosen: int) -> None:
-    """Raise InputError where a line-up has no stakes: a player is banned, so that no match with them is rated as usual.
+    """Raise InputError if a line-up has no stakes: matches with a banned player are not rated as usual.
 
-    chosen  the number of players whose stakes are wanted; InputError, too, where computing them takes too long
+    chosen  the number of players to compute stakes for; also raises InputError if that would take too long
     ids     None for unknown players;  time  when the match ends, in microseconds
     """
     for player, name in zip(ids, names, strict=True):
@@ -54,15 +54,15 @@ def check_stakes(plan: Plan, ids: Sequence[int | None], names: Sequence[str], ti
             raise InputError(f"{name!r} is banned from this ladder, so there are no stakes in a match with them")
     most = MOST_WORK // len(names) ** 2
     if chosen > most:
-        expected = f"expected at most {most:,} players whose stakes are asked for" if most else "expected fewer players"
+        expected = f"expected at most {most:,} players to compute stakes for" if most else "expected fewer players"
         raise InputError(f"stakes of {chosen:,} players in a line-up of {len(names):,} take too long; {expected}")
 
 
 def ids_of(store: Store, head: Head, plan: Plan, names: Sequence[str]) -> list[int | None]:
-    """The ids of those of these players who are rated on or banned from a ladder, None for others.
+    """The ids of the players who are rated on or banned from a ladder; None for all others.
 
-    Players of other ladders are unknown here: the answer shows nothing of their names. Raises InputError if two names
-    belong to one player of the ladder.
+    Players of other ladders count as unknown, so the answer reveals nothing about their names. Raises InputError if two
+    names belong to one player of the ladder.
     """
     known = player_rows.ids_on(store, head, names)
     if plan.bans:
@@ -76,7 +76,7 @@ def ids_of(store: Store, head: Head, plan: Plan, names: Sequence[str]) -> list[i
 
 
 def records_of(store: Store, head: Head, rules: Rules, ids: Sequence[int | None]) -> tuple[Records, list[bool]]:
-    """The records of these players, and whether each is a newcomer, as unknown players (None) are."""
+    """The records of these players, and whether each is a newcomer; unknown players (None) are."""
     known = np.array(sorted({player for player in ids if player is not None}), np.int64)
     roster = rating_rows.read_roster(store, head, rules, known)
     rows = {player: row for row, player in enumerate(roster.ids.tolist())}
@@ -89,7 +89,7 @@ def records_of(store: Store, head: Head, rules: Rules, ids: Sequence[int | None]
 
 
 class LineupMember(NamedTuple):
-    """A player of a line-up; a newcomer has no rating on the ladder, and gets the system's initial rating."""
+    """A player of a line-up; a newcomer has no rating on the ladder and gets the system's initial rating."""
 
     player: str
     rating: float
@@ -97,14 +97,14 @@ class LineupMember(NamedTuple):
 
 
 class StakesQuery(NamedTuple):
-    """The stakes that are asked for with the odds: of these players of the line-up (None: all)."""
+    """A request for stakes in addition to odds, for these players of the line-up (None: all)."""
 
     assumptions: StakeAssumptions
     players: Sequence[str] | None
 
 
 class LineUpOdds(NamedTuple):
-    """The teams with their current ratings, their odds, and the stakes that were asked for."""
+    """The teams with their current ratings and odds, and the requested stakes."""
 
     teams: tuple[tuple[LineupMember, ...], ...]
     odds: MatchOdds
@@ -114,10 +114,10 @@ class LineUpOdds(NamedTuple):
 def prospects(
     store: Store, head: Head, now: int, teams: Sequence[Sequence[str]], query: StakesQuery | None = None
 ) -> LineUpOdds:
-    """The odds of a line-up, and the stakes that are asked for, of a match that ends now (microseconds).
+    """The odds of a line-up, and the requested stakes, for a match that ends now (microseconds).
 
-    Raises InputError if the ladder's system cannot rate such teams, or a player appears twice; for stakes, too, if a
-    player is banned, is not in the line-up, or they take too long to compute.
+    Raises InputError if the ladder's system cannot rate such teams, or a player appears twice; for stakes, also if a
+    player is banned or not in the line-up, or if they would take too long to compute.
     """
     plan = event_rows.read_plan(store, head, head.planned)
     rules = plan.last_rules

@@ -1,4 +1,4 @@
-"""The rule of placement, a player's progress, and why standings do not list a player, in words."""
+"""The placement rule, a player's progress, and why the standings do not list a player, in words."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def placement_rule(rules: StandingsRules) -> str:
         return fewest
     return (
         f"{fewest} once the next one is expected to move the percentile by less than {rules.placement_bound:g}, "
-        f"and after {rules.placement_most:,} in any case"
+        f"and after {rules.placement_most:,} at the latest"
     )
 
 
@@ -30,10 +30,10 @@ def placement_progress(standing: Standing, rules: StandingsRules) -> str:
         return f"{completed} of at least {fewest} matches completed"
     latest = f"after {rules.placement_most:,} matches at the latest"
     if standing.expected_move is None:
-        return f"{completed} matches completed; the percentile is shown once it has steadied, {latest}"
+        return f"{completed} matches completed; the percentile is shown once it is steady, {latest}"
     return (
-        f"the percentile still moves by about {max(standing.expected_move, 1):.0f} per match; it is shown below "
-        f"{rules.placement_bound:g}, {latest} ({completed} completed)"
+        f"the percentile still moves by about {max(standing.expected_move, 1):.0f} per match; it is shown once that is "
+        f"below {rules.placement_bound:g}, {latest} ({completed} completed)"
     )
 
 
@@ -51,7 +51,7 @@ def why_nobody(view: View) -> str | None:
     placed = int((snapshot.placed & ~snapshot.board.hidden).sum())
     if not placed:
         most = int(snapshot.board.completed.max(initial=0))
-        return f"No player is listed yet: that takes {placement_rule(rules)}, and no player has more than {most}."
+        return f"No player is listed yet: it takes {placement_rule(rules)}, and no player has more than {most}."
     last_day = iso_time(view.head.time)[:10]
     players = f"{placed:,} player{'' if placed == 1 else 's'}"
     return (
@@ -67,14 +67,14 @@ def why_not(view: View, standing: Standing) -> str | None:
         return None
     row = int(board.find([standing.player])[0])
     if board.hidden[row]:
-        return "They are banned from this ladder, or were erased."
+        return "This player is banned from the ladder or was erased."
     if not standing.placed:
         if rules.placement == AUTO:
             return f"In placement: {placement_progress(standing, rules)}."
-        return f"A player is listed after {placement_rule(rules)}, and they have {standing.completed}."
+        return f"Players are listed after {placement_rule(rules)}, and this player has {standing.completed}."
     last = int(board.last_completed[row])
     days = (view.snapshot.as_of - last) // DAY if last != NEVER else 0
     return (
-        f"Their last completed match was {days:,} days ago, and players are listed for {rules.active_days:g} days "
-        "after one."
+        f"The last completed match was {days:,} days ago, and players are listed for {rules.active_days:g} days after "
+        "a match."
     )

@@ -1,4 +1,4 @@
-"""Players: find them on one ladder, rename, merge and erase them on all, and set starting ratings."""
+"""Players: find them on one ladder; rename, merge and erase them on all; set starting ratings."""
 
 from __future__ import annotations
 
@@ -28,16 +28,16 @@ from evenmatch.queues import queue_sql
 from evenmatch.standings.activity import NEVER
 
 NAMED_TWICE = (
-    "a match that is reported with two of the player's names from now on is recorded, but not rated: "
-    "a player cannot play twice in a match"
+    "from now on, a match reported with two of the player's names is recorded but not rated, because "
+    "a player cannot play twice in one match"
 )
 
 
 def rename(store: Store, name: str, to: str, now: int) -> bool:
     """Give a player another name; the old one stays an alias. Return False if it is already their name.
 
-    Raises UnknownNameError, ConflictError if another player has the new name or this one was erased, InputError if the
-    rule of one of the player's ladders refuses it, or DamageError if the player is lost.
+    Raises UnknownNameError, ConflictError if another player has the new name or this player was erased, InputError if
+    one of the player's ladders refuses the name, or DamageError if the player's row is missing.
     """
     check_text("the new name", to, blank=False)
     player_rows.hold_names(store)
@@ -56,7 +56,7 @@ def rename(store: Store, name: str, to: str, now: int) -> bool:
 
 
 def foresee_merge(store: Store, name: str, into: str) -> None:
-    """Raise what `merge` would raise, and InputError if a rating would leave the range of a ladder's system."""
+    """Raise what `merge` would raise, or InputError if a rating would leave the range of a ladder's system."""
     old, new = _two(store, name, into)
     heads = [store.head(ladder) for ladder in player_rows.ladders_of(store, old)]
     _refuse_merge(store, old, new, name, into)
@@ -67,8 +67,8 @@ def foresee_merge(store: Store, name: str, into: str) -> None:
 def merge(store: Store, name: str, into: str, now: int) -> list[str]:
     """Merge a player into another, as if `into` had played all matches of both. Return the names of their ladders.
 
-    These ladders are then due for a rebuild. Raises ConflictError if the two met in a match, or one of them is banned
-    or erased.
+    These ladders are then due for a rebuild. Raises ConflictError if the two played in one match, or one of them is
+    banned or erased.
     """
     player_rows.hold_names(store)
     old, new = _two(store, name, into)
@@ -93,7 +93,7 @@ def _two(store: Store, name: str, into: str) -> tuple[int, int]:
 
 
 def _first_trace(store: Store, head: Head, player: int) -> int | None:
-    """The first position with a match or starting rating of a player (merged identities included); None: no rating."""
+    """The first position with a match or starting rating of a player or a merged identity; None: no rating."""
     plan = event_rows.read_plan(store, head, head.corrected)
     ids = player_rows.identities(store, player)
     starts = [
@@ -113,13 +113,13 @@ def _refuse_merge(store: Store, old: int, new: int, name: str, into: str) -> Non
         plan = event_rows.read_plan(store, head, head.corrected)
         banned = next((called for called, own in zip((name, into), ids, strict=True) if plan.bans.keys() & own), None)
         if banned is not None:
-            raise ConflictError(f"{banned!r} is banned from ladder {ladder!r}; reinstate them first, merge, ban again")
+            raise ConflictError(f"{banned!r} is banned from ladder {ladder!r}; reinstate, merge, then ban them again")
         seen = [event_rows.read_match_positions(store, head.ladder, own) for own in ids]
         met = sorted(seen[0] & seen[1])
         if met:
             match_id = event_rows.read_event_id(store, head.ladder, met[0])
             raise ConflictError(
-                f"{name!r} and {into!r} met in match {match_id!r} of ladder {ladder!r}, so they are different players"
+                f"{name!r} and {into!r} both played in match {match_id!r} of ladder {ladder!r}, so they are two players"
             )
 
 
@@ -159,7 +159,7 @@ def start(store: Store, head: Head, ratings: dict[str, float], event_id: str, no
 
 
 def erase(store: Store, name: str, now: int) -> str:
-    """Replace a player's names by a pseudonym everywhere, and return it. No rating or match of anyone changes."""
+    """Replace a player's names by a pseudonym everywhere, and return it. No rating or match changes."""
     player_rows.hold_names(store)
     player = player_rows.find(store, name)
     names = set(player_rows.aliases(store, player))
@@ -202,7 +202,7 @@ def _scrub_jobs(store: Store, head: Head, names: set[str], pseudonym: str) -> No
             return [scrubbed(item) for item in value]
         if not isinstance(value, str):
             return value
-        for name in names:  # in sentences, names stand in quotation marks
+        for name in names:  # sentences quote names
             value = pseudonym if value == name else value.replace(repr(name), repr(pseudonym))
         return value
 
@@ -214,7 +214,7 @@ def _scrub_jobs(store: Store, head: Head, names: set[str], pseudonym: str) -> No
 
 
 def _lock_all(store: Store, player: int) -> Sequence[Head]:
-    """Lock every ladder of a player, in the order of the ladders' ids; the caller already holds the names lock."""
+    """Lock every ladder of a player, in order of id. The caller must hold the names lock."""
     heads = sorted((store.head(name) for name in player_rows.ladders_of(store, player)), key=lambda head: head.ladder)
     return [store.lock(head.name) for head in heads]
 
@@ -226,7 +226,7 @@ def _id(what: str) -> str:
 def find(store: Store, head: Head, name: str) -> int:
     """The id of a player who has a match, a rating or a ban on a ladder.
 
-    Raises UnknownNameError for others, which suggests names of this ladder alone.
+    Raises UnknownNameError for others; its message suggests only names of this ladder.
     """
     player = player_rows.ids_of(store, [name]).get(name)
     if player is None or not _is_in_ledger(store, head, player):
@@ -235,7 +235,7 @@ def find(store: Store, head: Head, name: str) -> int:
 
 
 def find_in_use(store: Store, head: Head, name: str) -> int:
-    """Like `find`, and also a player who waits, plays, has a penalty or keeps a filter on the ladder."""
+    """Like `find`, but also finds players who wait, play, have a penalty or keep a filter on the ladder."""
     player = player_rows.ids_of(store, [name]).get(name)
     if player is None or not (_is_in_ledger(store, head, player) or _is_in_queues(store, head, player)):
         raise _unknown(store, head, name)
@@ -262,19 +262,20 @@ def _is_in_queues(store: Store, head: Head, player: int) -> bool:
     )
 
 
-FEW = 20_000  # on a ladder of up to this many players, the name of each is compared
-MANY = 200_000  # with more players, only prefixes of names are searched: a full scan of a million takes 0.5 s
+FULL_SEARCH_AT_MOST = 20_000  # players of a ladder: the search compares each name
+# Players of a ladder: beyond it the search finds only prefixes, because a full scan of a million takes 0.5 s.
+SUBSTRING_SEARCH_AT_MOST = 200_000
 
 
 def search_ladder(database: Database, view: View, text: str, limit: int) -> list[int]:
-    """Ids of players with a rating on the ladder whose name contains this text; names that start with it first.
+    """Ids of rated players on the ladder whose name contains this text, names that start with it first.
 
-    On a ladder of more than MANY players, only those whose name starts with it.
+    On a ladder with more than SUBSTRING_SEARCH_AT_MOST players, only names that start with the text are found.
     """
     board = view.snapshot.board
     with database.read() as store:
         most = limit + int(board.hidden.sum())  # hidden players may come first, and are removed below
-        few, inside = len(board) <= FEW, len(board) <= MANY
+        few, inside = len(board) <= FULL_SEARCH_AT_MOST, len(board) <= SUBSTRING_SEARCH_AT_MOST
         named = player_rows.search(store, text, most, view.head.ladder, few=few, inside=inside)
         players = [player for _, player in named]
     rows = board.find(players).tolist()

@@ -1,4 +1,4 @@
-"""All data of one player: standings, matches, past seasons and corrections, on every ladder."""
+"""All data about one player: standings, matches, past seasons and corrections, on every ladder."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class PlayerOnLadder:
 
 @dataclass(frozen=True)
 class PlayerAcrossLadders:
-    """A player on all their ladders. name: the current one; names: it and all aliases."""
+    """A player on all their ladders. name: the current name; names: the current name and all aliases."""
 
     name: str
     names: list[str]
@@ -55,9 +55,9 @@ def dossier(
     matches: int | None = 10,
     boards: StandingsCache | None = None,
 ) -> PlayerAcrossLadders:
-    """A player as of now, on one ladder or (None) on all theirs, with up to `matches` matches on each (None: all).
+    """A player as of now, on one ladder or (None) on all of them, with up to `matches` matches on each (None: all).
 
-    boards  cache of views; without it, every player of each of these ladders is read
+    boards  cache of views; without it, all players of each of these ladders are read
     Raises UnknownNameError for an unknown player or ladder.
     """
     views = _views(database, name, now, ladder, boards)
@@ -70,7 +70,7 @@ def _views(
 ) -> Mapping[str, View]:
     """The cached views of a player's ladders, which may be some seconds old.
 
-    Call this before opening a transaction: the cache refreshes a view in its own transaction, and waiting for a second
+    Call this before opening a transaction. The cache refreshes a view in its own transaction, and waiting for a second
     connection while holding one can deadlock.
     """
     if boards is None:
@@ -167,7 +167,7 @@ def plain_match(row: Row) -> Row:
 
 
 def _seasons(store: Store, head: Head, ids: Sequence[int], seen: Visibility, rules: StandingsRules) -> list[Row]:
-    """A player's final standing in each season; players merged since have one each, under their own names."""
+    """A player's final standings by season; identities merged since have their own, under their own names."""
     name_of = player_rows.names_of(store, ids)
     rows = ladder_rows.read_final_standings_of(store, head.ladder, ids)
     finals = [(season, FinalStanding(name_of[row.player], *row[1:])) for season, row in rows]

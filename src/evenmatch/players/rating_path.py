@@ -13,7 +13,7 @@ from evenmatch.ledger.store import Head, Store
 from evenmatch.players.statistics import rated_matches
 
 StepLevel = Literal["after", "percentile", "division"]  # columns of a journal line
-LONGEST = 20_000  # latest matches that are read for one path
+LONGEST = 20_000  # how many of the latest matches are read for one path
 
 
 class RatingStep(NamedTuple):
@@ -44,7 +44,7 @@ class RatingPath(NamedTuple):
     """Steps in order, and the seasons that opened between the first and the last of them.
 
     whole  the number of matches before the reduction to `steps`
-    falls  by inactivity, within the times of the path or after them
+    falls  falls by inactivity during or after the path
     """
 
     steps: list[RatingStep]
@@ -65,7 +65,7 @@ def rating_path(
 ) -> RatingPath:
     """The rating of a player after each rated match within these times (microseconds), in about `most` steps at most.
 
-    by  what the peaks and lows are of
+    by  the value whose peaks and lows are kept
     The last match before `since` and the first after `until` are included, so that a chart reaches both edges.
     """
     listed = list_of_player(store, head, event_rows.read_plan(store, head, head.planned), player, limit=LONGEST)
@@ -108,9 +108,9 @@ def rating_path(
 
 
 def thinned(values: Sequence[float], most: int, always: Collection[int] = ()) -> list[int]:
-    """Indices of about `most` values at most, ascending: both ends, and the lowest and highest value of each stretch.
+    """Ascending indices of at most about `most` values: both ends, and the lowest and highest of each stretch.
 
-    always  indices that are included in any case, such as the first match of a season
+    always  indices that are always included, such as the first match of a season
     """
     if len(values) <= most:
         return list(range(len(values)))

@@ -15,15 +15,15 @@ from evenmatch.ledger import event_rows, player_rows, rating_rows
 from evenmatch.ledger.codec import Ids, read_lines
 from evenmatch.ledger.store import Head, Store
 
-LATEST = 300  # matches that are evaluated
-LOOKED_AT = 50  # matches among which the last loss is searched
+LATEST = 300  # how many of the latest matches are evaluated
+LOOKED_AT = 50  # how many of the latest matches are searched for the last loss
 HOURS = 24
 
 
 class Tally(NamedTuple):
     """Counts of a player's results.
 
-    score, expected  sums of actual and predicted scores, 0..1 per match; expected: NaN if it is not shown
+    score, expected  sums of actual and predicted scores, 0..1 per match; expected: NaN if hidden
     """
 
     won: int = 0
@@ -64,9 +64,9 @@ class Encounter(NamedTuple):
 class Encounters(NamedTuple):
     """The results of a player's latest rated matches.
 
-    whole   of all of them;  others  most frequent opponents first
+    whole   over all of these matches;  others  most frequent opponents first
     hours   24 entries, by hour of the day in UTC
-    latest  whether there are older matches that were not evaluated
+    latest  whether there are older matches, which were not evaluated
     """
 
     whole: Tally
@@ -78,7 +78,7 @@ class Encounters(NamedTuple):
 def encounters(store: Store, head: Head, player: int, *, most: int = 12) -> Encounters:
     """The encounters of a player, with at most `most` other players.
 
-    The result against another player compares the places of the two teams; other results are over all rivals.
+    The result against another player compares the places of their teams; other results cover all rivals.
     """
     listed = list_of_player(store, head, event_rows.read_plan(store, head, head.planned), player, limit=LATEST + 1)
     positions = [key.position for key in listed]
@@ -107,7 +107,7 @@ def encounters(store: Store, head: Head, player: int, *, most: int = 12) -> Enco
 
 
 def last_loss(store: Store, head: Head, player: int) -> str | None:
-    """The id of the latest match, among a player's last ones, in which their rating fell; None: it did not fall."""
+    """The id of the latest recent match in which a player's rating fell; None: there is none."""
     listed = list_of_player(store, head, event_rows.read_plan(store, head, head.planned), player, limit=LOOKED_AT)
     matches = rated_matches(store, head, player, [key.position for key in listed])
     lost = [match for match in matches if match.line["after"] < match.line["before"]]
@@ -135,7 +135,7 @@ class OpponentMatch(NamedTuple):
 
 
 def rated_matches(store: Store, head: Head, player: int, positions: list[int]) -> Iterator[OpponentMatch]:
-    """The rated ones among a player's matches at these positions, in no fixed order."""
+    """A player's rated matches at these positions, in no fixed order."""
     plan, lines = (
         event_rows.read_plan(store, head, head.planned),
         rating_rows.read_journal_lines(store, head, positions),
@@ -160,6 +160,6 @@ def rated_matches(store: Store, head: Head, player: int, positions: list[int]) -
 
 
 def _score(places: NDArray[np.int32], team: int) -> float:
-    """The mean over a team's rivals of 1 for finishing ahead, 0.5 for a draw, 0 for behind."""
+    """The mean over a team's rivals of 1 for a win, 0.5 for a draw and 0 for a loss."""
     rivals = np.delete(places, team)
     return float(((rivals > places[team]) + 0.5 * (rivals == places[team])).mean())

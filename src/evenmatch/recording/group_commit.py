@@ -16,14 +16,14 @@ Result = TypeVar("Result")
 Outcomes: TypeAlias = Sequence[Result | EvenmatchError]
 Gather: TypeAlias = Callable[[Callable[[Request], bool]], list[Request]]
 Call: TypeAlias = Callable[[Callable[[], None], Gather[Request]], Outcomes[Result]]
-LATE = 200  # largest total weight of requests that are joined by others after their call has begun
-MOST = 2000  # largest total weight of requests that share a transaction; a single heavier one has its own
+LATE = 200  # largest total weight of a call that may take further requests after it has begun
+MOST_WEIGHT = 2000  # largest total weight of requests that share a transaction; a heavier one gets its own
 
 
 class _Promise(Generic[Result]):
-    """The outcome of a request of a thread. A lock is the cheapest way for many threads to wake each other.
+    """The outcome of a thread's request. A lock is the cheapest way for many threads to wake each other.
 
-    leads  the thread calls for all that wait, its own request included
+    leads  the thread makes the call for all waiting requests, including its own
     """
 
     def __init__(self) -> None:
@@ -37,16 +37,16 @@ Promise: TypeAlias = _Promise[Result] | asyncio.Future[Result]
 
 
 class GroupCommit(Generic[Request, Result]):
-    """Collects concurrent requests of a ladder into one call of `work`, in order; ladders are independent.
+    """Collects concurrent requests for a ladder into one call of `work`, in order; ladders are independent.
 
-    All requests come from threads, by `wait`: the first that waits calls for all that do. Or all come from one event
-    loop, by `one`.
+    Either all requests come from threads, through `wait`, and the first waiting thread makes the call for all. Or all
+    come from one event loop, through `one`.
 
-    work    processes requests of a ladder; returns for each its result, or the error that refused it
-    start   calls a function in a thread; only for requests of an event loop
+    work    processes requests for a ladder; returns for each its result, or the error that refused it
+    start   calls a function in a thread; only for requests from an event loop
     failed  called with an exception of `work` that is a bug; its requests get a StoreError
-    weigh   the weight of a request
-    within  seconds after which a request of an event loop gets a StoreError instead of its result
+    weigh   returns the weight of a request
+    within  seconds after which a request from an event loop gets a StoreError instead of its result
     """
 
     def __init__(
@@ -62,9 +62,9 @@ class GroupCommit(Generic[Request, Result]):
         )
         self._start, self._failed, self._weigh, self._within = start, failed, weigh, within
         self._guard = threading.Lock()
-        # By ladder, while a call runs or is about to: the requests that wait, each with its promise.
+        # By ladder, while a call runs or is about to: the waiting requests, each with its promise.
         self._waiting: dict[str, list[tuple[Request, Promise[Result]]]] = {}
-        self._turns: dict[str, threading.Lock] = {}  # held by the call that runs; also by ladder
+        self._turns: dict[str, threading.Lock] = {}  # by ladder; held by the running call
 
     @classmethod
     def staged(
@@ -75,11 +75,11 @@ class GroupCommit(Generic[Request, Result]):
         weigh: Callable[[Request], int],
         within: float | None,
     ) -> Self:
-        """With work in two stages: the first one of a call runs while the second one of the call before it commits.
+        """Create one that works in two stages: a call's first stage runs while the previous call's second commits.
 
-        prepare  does what does not depend on earlier calls of the ladder, and returns the function that does the rest;
-                 it calls its first argument when it begins to commit; by its second argument it may take further
-                 requests that have come meanwhile and meet a condition, and returns their outcomes, too
+        prepare  does what does not depend on earlier calls for the ladder, and returns a function that does the rest.
+                 That function calls its first argument when it begins to commit. With its second argument it may take
+                 further requests that meet a condition, and then returns their outcomes too.
         """
 
         def whole(ladder: str, requests: Sequence[Request]) -> Outcomes[Result]:
@@ -90,7 +90,7 @@ class GroupCommit(Generic[Request, Result]):
         return made
 
     def wait(self, ladder: str, request: Request) -> Result:
-        """The result of a request of this thread. Raises the error that refused it."""
+        """Return the result of this thread's request. Raises the error that refused it."""
         promise: _Promise[Result] = _Promise()
         promise.leads = self._is_first(ladder, request, promise)
         if not promise.leads:
@@ -106,7 +106,7 @@ class GroupCommit(Generic[Request, Result]):
         return promise.outcome  # type: ignore[return-value] # by now there is one
 
     async def one(self, ladder: str, request: Request) -> Result:
-        """The result of a request of this event loop. Raises the error that refused it, StoreError after `within`."""
+        """Return the result of an event loop's request. Raises the error that refused it, StoreError after `within`."""
         loop = asyncio.get_running_loop()
         promise: asyncio.Future[Result] = loop.create_future()
         if self._is_first(ladder, request, promise):
@@ -120,7 +120,7 @@ class GroupCommit(Generic[Request, Result]):
             deadline.cancel()
 
     def _is_first(self, ladder: str, request: Request, promise: Promise[Result]) -> bool:
-        """Have a request wait; return whether no call runs for the ladder, so that the caller must begin one."""
+        """Queue a request; return True if no call runs for the ladder and the caller must start one."""
         with self._guard:
             waiting = self._waiting.get(ladder)
             if waiting is None:
@@ -130,12 +130,12 @@ class GroupCommit(Generic[Request, Result]):
             return waiting is None
 
     def _lead(self, ladder: str) -> None:
-        """Call for those that wait, let the next leader begin, then resolve the promises."""
+        """Make the call for all waiting requests, start the next leader, then resolve the promises."""
         with self._guard:
             turn = self._turns.setdefault(ladder, threading.Lock())
             waiting = self._waiting[ladder]
             weights = accumulate(self._weigh(request) for request, _ in waiting)
-            end = max(1, sum(weight <= MOST for weight in weights))
+            end = max(1, sum(weight <= MOST_WEIGHT for weight in weights))
             batch = waiting[:end]
             del waiting[:end]
         promises = [promise for _, promise in batch]
@@ -145,7 +145,7 @@ class GroupCommit(Generic[Request, Result]):
 
         def begin_next() -> None:
             nonlocal is_followed
-            with suppress(RuntimeError):  # no thread can be started; the end of this call tries again
+            with suppress(RuntimeError):  # no thread available; the end of this call tries again
                 is_followed = is_followed or self._hand_over(ladder)
 
         def gather(fits: Callable[[Request], bool]) -> list[Request]:
@@ -161,7 +161,7 @@ class GroupCommit(Generic[Request, Result]):
             outcomes = [error] * len(promises)
         except BaseException as error:
             self._failed(error)
-            unknown = StoreError(f"it is not known whether this was stored ({error!r}); send it again")
+            unknown = StoreError(f"this may or may not have been stored ({error!r}); send it again")
             outcomes = [unknown] * len(promises)
             if isinstance(promises[0], _Promise):
                 raise  # in this thread; the others get the StoreError
@@ -169,7 +169,7 @@ class GroupCommit(Generic[Request, Result]):
             if not is_followed:
                 self._hand_over(ladder, is_last=True)
             if isinstance(promises[0], asyncio.Future):
-                with suppress(RuntimeError):  # the event loop is closed, so none of its requests waits any more
+                with suppress(RuntimeError):  # the event loop is closed, and nobody waits
                     promises[0].get_loop().call_soon_threadsafe(_resolve, promises, outcomes)
             else:
                 _resolve(promises, outcomes)
@@ -177,7 +177,7 @@ class GroupCommit(Generic[Request, Result]):
     def _take_late(
         self, ladder: str, weight: int, fits: Callable[[Request], bool]
     ) -> list[tuple[Request, Promise[Result]]]:
-        """Those that came since a call with this weight began, up to LATE in all, and up to the first that misfits."""
+        """Take requests that came after a call of this weight began, up to LATE in total and the first misfit."""
         count = 0
         with self._guard:
             waiting = self._waiting[ladder]
@@ -191,7 +191,7 @@ class GroupCommit(Generic[Request, Result]):
         return late
 
     def _hand_over(self, ladder: str, *, is_last: bool = False) -> bool:
-        """Let the first that waits lead, if there is one; whether there is. is_last: this call is at its end."""
+        """Make the first waiting request the leader; return False if there is none. is_last: this call is ending."""
         with self._guard:
             waiting = self._waiting[ladder]
             if not waiting:
@@ -222,7 +222,7 @@ def _expire(promise: asyncio.Future[Result], within: float) -> None:
 def unanswered(within: float) -> StoreError:
     """The error for a request that was not answered within these seconds."""
     return StoreError(
-        f"the database has not answered for {within:g} s; it is not known whether this was stored; send it again"
+        f"the database has not answered for {within:g} s; this may or may not have been stored; send it again"
     )
 
 

@@ -31,7 +31,7 @@ AT_ONCE = 25_000  # matches per transaction; smaller batches write each database
 class ImportResult(NamedTuple):
     """The result of an import.
 
-    added     matches;  known  matches that were there before;  position  the last one of the ledger now
+    added     new matches;  known  matches that were there before;  position  the ledger's last position now
     left_out  the problems of the matches that were skipped
     warnings  sentences about the added matches
     """
@@ -44,9 +44,9 @@ class ImportResult(NamedTuple):
 
 
 class LateMatches(NamedTuple):
-    """The matches of a table that count as the newest of a ladder although they ended earlier.
+    """The matches of a table that would count as a ladder's newest although they ended earlier.
 
-    mask  bool, by match;  newest  when the ladder's newest match ended, in microseconds; None: it has none
+    mask  bool, by match;  newest  when the ladder's newest match ended, in microseconds; None: it has no match
     """
 
     mask: Flags
@@ -63,12 +63,12 @@ def check(
     rated: bool = True,
     skip_bad: bool = False,
 ) -> MatchTable:
-    """The matches that can be added to a ladder; with `skip_bad` without the others, whose problems are `skipped`.
+    """Return the matches that can be added to a ladder; with `skip_bad`, the others are left out and `skipped`.
 
     limits  the largest match, whatever the ladder allows
     A match cannot be added if it is too large, if the ladder's system cannot rate it (unless rated is False), if the
-    ladder refuses its teams' sizes, if two names of one player appear in it, if it ends in the future, or if its id has
-    other content.
+    ladder refuses its team sizes, if two of its names belong to one player, if it ends in the future, or if its id is
+    taken by other content.
     Raises BadRowsError with every such match, unless skip_bad. Raises ConflictError if the ladder is archived.
     """
     with database.read() as store:
@@ -112,9 +112,9 @@ def import_matches(
 ) -> ImportResult:
     """Add matches, in order of time, to the end of a ladder.
 
-    rated  False: they are recorded and change no rating
-    For limits, skip_bad and what is raised before anything is added see `check`. If another process uses an id of a
-    match with other content meanwhile, or archives the ladder, BadRowsError or ConflictError is raised later.
+    rated  False: record them without changing ratings
+    For limits, skip_bad and the errors raised before anything is added, see `check`. BadRowsError or ConflictError is
+    raised later if another process meanwhile uses a match's id with other content, or archives the ladder.
     """
     read = len(matches.skipped)
     matches = check(database, ladder, matches, clock, limits, rated=rated, skip_bad=skip_bad)
@@ -123,7 +123,7 @@ def import_matches(
     with database.read() as store:
         head = store.head(ladder)
         rules = event_rows.read_plan(store, head, head.planned).last_rules
-    load_kernels(rules)  # compiled in a transaction, they would keep its lock for seconds
+    load_kernels(rules)  # compiling in a transaction would hold its lock for seconds
     left_out: set[str | None] = set()
     settings = Settings.read(head.settings)
     odd = other_sizes(settings, matches.history.columns, [rated] * len(matches))
@@ -229,7 +229,7 @@ def _twice(store: Store, matches: MatchTable) -> list[tuple[int, str]]:
     key = np.stack((matches.history.slot_match, ids[matches.history.columns.player]), axis=1)
     _, first, count = np.unique(key, axis=0, return_index=True, return_counts=True)
     again = np.unique(matches.history.slot_match[first[count > 1]]).tolist()
-    return [(match, "two of its names belong to the same player; a player can appear only once") for match in again]
+    return [(match, "two of its names belong to the same player; expected each player once") for match in again]
 
 
 def _conflicts(store: Store, ladder: str, matches: MatchTable, rated: bool) -> list[tuple[int, str]]:
@@ -250,17 +250,17 @@ def _conflicts(store: Store, ladder: str, matches: MatchTable, rated: bool) -> l
 
 
 def _taken(present: Mapping[str, tuple[int, bytes]], batch: Batch, ladder: str) -> list[tuple[int, str]]:
-    """(index, reason) of the matches whose ids the ladder has with other content; present: see `events.find`."""
+    """(index, reason) of the matches whose ids are taken by other content; present: see `events.find`."""
     ids = zip(batch.ids, batch.digests, strict=True)
     return [
-        (index, f"is on ladder {ladder!r} already, with other content")
+        (index, f"is already on ladder {ladder!r}, with other content")
         for index, (match_id, digest) in enumerate(ids)
         if match_id in present and present[match_id][1] != digest
     ]
 
 
 def _late(matches: MatchTable, problems: list[RowProblem], added: int) -> BadRowsError:
-    """The error for matches whose ids another process has used since the import began; added: by this import so far."""
+    """The error for ids that another process has used since the import began; added: matches added so far."""
     error = BadRowsError(matches.source.name, problems)
     if added:
         error.outcome = f"{added:,} {'match was' if added == 1 else 'matches were'} added before"

@@ -1,4 +1,4 @@
-"""Matches that are reported late and inserted into a ladder's past: they are rated at the time they were played."""
+"""Insert late matches into a ladder's past, where they are rated as of the time they were played."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from evenmatch.ledger.store import Head, Row, Store
 from evenmatch.recording.ledger_append import Batch, LedgerEntry, insert, name_twice
 from evenmatch.times import iso_time
 
-FIRST_PENDING = 2**62  # stands for the position of a match that has none yet
+FIRST_PENDING = 2**62  # position of the first match that has no real position yet
 
 
 @dataclass(frozen=True)
@@ -33,7 +33,7 @@ class Insertion:
 
 @dataclass(frozen=True, eq=False)
 class InsertMatches:
-    """A request to record matches that ended before the ladder's newest match, and to rate them at their time."""
+    """A request to record matches that ended before the ladder's newest match, and rate them at their own time."""
 
     batch: Batch
     reason: str | None = None
@@ -46,16 +46,16 @@ class InsertMatches:
     def __call__(self, store: Store, head: Head) -> PlannedCorrection:
         """Plan the event.
 
-        Raises ConflictError if the ladder has these matches already, or one with other content, and InputError for a
-        match that no other match of the ladder ended after.
+        Raises ConflictError if the ladder already has all of these matches, or one with other content, and InputError
+        for a match that ended after all others on the ladder.
         """
         batch, known = self.batch, event_rows.find_events(store, head, self.batch.ids)
         for match_id, digest in zip(batch.ids, batch.digests, strict=True):
             if match_id in known and known[match_id][1] != digest:
-                raise ConflictError(f"match {match_id!r} is on ladder {head.name!r} already, with other content")
+                raise ConflictError(f"match {match_id!r} is already on ladder {head.name!r}, with other content")
         new = batch.take([index for index, match_id in enumerate(batch.ids) if match_id not in known])
         if not len(new):
-            raise ConflictError(f"ladder {head.name!r} has all of these matches already")
+            raise ConflictError(f"ladder {head.name!r} already has all of these matches")
         counts_before = counting_positions(store, head, new.played_at)
         for match_id, played_at, position in zip(new.ids, new.played_at.tolist(), counts_before, strict=True):
             if position is None:
@@ -71,10 +71,10 @@ class InsertMatches:
 
 
 def counting_positions(store: Store, head: Head, played_at: Times) -> list[int | None]:
-    """Before which position each match would count; None: no match of the ladder ended later.
+    """The position before which each match would count; None: no match of the ladder ended later.
 
-    That is the first match that ended later, or the first of the corrections right before it that were recorded
-    between the two: a match of the last season does not count in the next.
+    That is the position of the first match that ended later, or of the first correction right before it that was
+    recorded between the two, so that a match of the last season does not count in the next.
     """
     if not len(played_at):
         return []
@@ -98,7 +98,7 @@ def counting_positions(store: Store, head: Head, played_at: Times) -> list[int |
 
 
 class PendingMatches(NamedTuple):
-    """Inserted matches while a generation that includes them is computed. ids: of players, by the batch's numbers."""
+    """Inserted matches while their generation is being computed. ids: player ids by the batch's numbers."""
 
     insertion: Insertion
     ids: Ids
@@ -106,12 +106,12 @@ class PendingMatches(NamedTuple):
 
     @classmethod
     def of(cls, insertion: Insertion, ids: Ids) -> PendingMatches:
-        """Matches in which two names belong to one player are recorded as unrated."""
+        """Create pending matches; those in which two names belong to one player are recorded as unrated."""
         batch = insertion.batch
         return cls(insertion, ids, np.array(batch.rated, np.bool_) & ~name_twice(batch.history, ids))
 
     def rows(self) -> list[Row]:
-        """The rows as `events.read_stored` reads recorded ones, at positions from FIRST_PENDING on."""
+        """The rows as `events.read_stored` would read them, at positions from FIRST_PENDING."""
         batch, counts_before = self.insertion.batch, self.insertion.counts_before
         packed, players = batch.packed, pack_players(batch.history, self.ids)
         columns = (packed.played_at, packed.duration, packed.teams, players, packed.slots, self.rated.tolist())
@@ -130,13 +130,13 @@ class PendingMatches(NamedTuple):
 
 
 def ids_created(store: Store, batch: Batch) -> Ids:
-    """The player ids by the batch's numbers; players who are new are created."""
+    """The player ids by the batch's numbers; new players are created."""
     known, _ = player_rows.admit(store, list(batch.names))
     return np.array([known[name] for name in batch.names], np.int64)
 
 
 def ids_foreseen(store: Store, batch: Batch) -> tuple[Ids, dict[int, str]]:
-    """Like `ids_created`, with stand-ins for new players, who are not created; and the names of those."""
+    """Like `ids_created`, but new players get stand-in ids and are not created; also returns their names."""
     known = player_rows.ids_of(store, list(batch.names))
     new = {FIRST_PENDING + number: name for number, name in enumerate(batch.names) if name not in known}
     ids = [known.get(name, FIRST_PENDING + number) for number, name in enumerate(batch.names)]

@@ -29,12 +29,12 @@ from evenmatch.times import iso_time
 Show = Callable[[Ids, Floats, NDArray[np.int64], Floats], tuple[NDArray[np.int64], NDArray[np.int64]]]
 
 
-AHEAD = 86_400_000_000  # microseconds that a match may end after now: tolerates clock differences, not a wrong year
+AHEAD = 86_400_000_000  # microseconds: a match may end this far in the future, which tolerates clock differences
 
 
 @dataclass(frozen=True, eq=False)
 class Batch:
-    """Matches to add, in this order. Players are numbered within the batch; `names` has their names by number.
+    """Matches to add, in order. Players are numbered within the batch; `names` holds their names by number.
 
     played_at  as the sender reported it;  labels: JSON of the teams' labels, None if they are 0, 1, 2 …
     """
@@ -70,7 +70,7 @@ class Batch:
 
     @classmethod
     def of_reports(cls, reports: ReportBatch) -> Batch:
-        """The matches of a report batch; a match that ended before an earlier one counts as ended at the same time."""
+        """The matches of a report batch; a match that ended before an earlier one counts as ending with it."""
         names = list(dict.fromkeys(reports.player))
         numbers = dict(zip(names, range(len(names)), strict=True))
         played_at = np.array(reports.played_at, np.int64)
@@ -119,7 +119,7 @@ class Batch:
 
 
 class AppendedBatch(NamedTuple):
-    """An appended batch: its block, how it was rated, the current names of its players by id, and when it counts."""
+    """An appended batch: its block, its ratings, its players' current names by id, and when its matches count."""
 
     block: Block
     rated: Rated
@@ -128,7 +128,7 @@ class AppendedBatch(NamedTuple):
 
 
 class ReceiptDisplay(NamedTuple):
-    """What live recording needs beyond an import: the standing shown on receipts, and the cache of player states."""
+    """What live recording needs beyond an import: the standing shown on receipts and the cache of player states."""
 
     show: Show
     draft: StateTransaction
@@ -179,10 +179,10 @@ def append(
 
 
 class LedgerEntry(NamedTuple):
-    """What the ledger stores of the matches of a batch beside their content, a value for each match.
+    """What the ledger stores about the matches of a batch besides their content, one value per match.
 
     positions      ascending without gaps
-    counted_at     see the table `event`;  counts_before  likewise
+    counted_at, counts_before  see the table `event`
     rated          whether the match is to be rated
     ids            player ids by the batch's numbers
     told           journal lines
@@ -227,7 +227,7 @@ def insert(store: Store, head: Head, batch: Batch, entry: LedgerEntry, now: int,
 
 
 def counted_times(played_at: Times, time: int | None) -> list[int | None]:
-    """When each match counts as having ended if that is later than it ended, else None; time: of the match before."""
+    """When each match counts as having ended, or None for its own end; time: of the match before."""
     effective = np.maximum.accumulate(played_at if time is None else np.maximum(played_at, time))
     return [
         None if ended == counted else counted
@@ -236,14 +236,14 @@ def counted_times(played_at: Times, time: int | None) -> list[int | None]:
 
 
 def _check_clock(head: Head, now: int) -> None:
-    """Raise StoreError if a ladder's last match could not have been recorded by now: the clock is wrong, or once was.
+    """Raise StoreError if a ladder's last match lies too far in the future: the clock is wrong, or once was.
 
     A match recorded now would count as ended at that later time.
     """
     if head.time is not None and head.time > now + AHEAD:
         raise StoreError(
             f"the last match of ladder {head.name!r} ended at {iso_time(head.time)}, but the clock says "
-            f"{iso_time(now)}; if that is wrong, put the clock right, otherwise void the matches that ended later"
+            f"{iso_time(now)}; correct the clock if it is wrong, otherwise void the matches that ended later"
         )
 
 
@@ -254,7 +254,7 @@ def _starts(sizes: list[int]) -> Integers:
 
 
 def name_twice(history: History, ids: Ids) -> Flags:
-    """Mask of the matches in which two names belong to one player; `ids` of the history's players."""
+    """Mask of the matches in which two names belong to one player; `ids`: ids of the history's players."""
     pair = np.stack((history.slot_match.astype(np.int64), ids[history.columns.player]), axis=1)
     order = np.lexsort((pair[:, 1], pair[:, 0]))
     again = order[1:][(pair[order][1:] == pair[order][:-1]).all(axis=1)]
@@ -264,7 +264,7 @@ def name_twice(history: History, ids: Ids) -> Flags:
 
 
 def _show(show: Show, block: Block, rated: Rated, roster: Roster) -> None:
-    """Write the percentile and division that each player is shown into the lines."""
+    """Write the percentile and division shown to each player into the lines."""
     slots = np.repeat(rated.counted, np.diff(block.columns.slot_start[block.columns.team_start]))
     ids = block.ids[slots]
     rows = np.searchsorted(roster.ids, ids)
@@ -274,7 +274,7 @@ def _show(show: Show, block: Block, rated: Rated, roster: Roster) -> None:
 
 
 def in_future(played_at: int, now: int) -> str | None:
-    """Why a match that ended at this time is rejected; None if it ended less than AHEAD after now."""
+    """Why a match that ended at this time is refused; None if it ended less than AHEAD after now."""
     if played_at <= now + AHEAD:
         return None
     ended, latest = iso_time(played_at), iso_time(now + AHEAD)

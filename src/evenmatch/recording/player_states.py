@@ -1,10 +1,10 @@
-"""The names and player states that recording reads: from a cache of this process where possible.
+"""The names and player states that recording reads, from this process's cache where possible.
 
-The states of a ladder are as of a position of its ledger, which every event advances. The recorder reads the position
-under the ladder's lock. What other processes have recorded since makes the states of its players stale; a correction
-or a change of names makes all stale. Only committed states are cached. If several processes record on a ladder, each
-reads ahead what its cache lacks while another one holds the lock. Under the lock it then reads only the states that
-have changed.
+The cached states of a ladder belong to a position of its ledger, which every event advances. The recorder reads the
+position under the ladder's lock. A match recorded by another process makes its players' states stale; a correction or
+a change of names makes all states stale. Only committed states are cached. If several processes record on a ladder,
+each reads what its cache lacks while another one holds the lock. Under the lock it then reads only states that have
+changed.
 """
 
 from __future__ import annotations
@@ -27,8 +27,8 @@ from evenmatch.recording.recording_sql import later_events
 from evenmatch.systems.ladder_records import join_records
 from evenmatch.systems.system import Records, Rules
 
-MOST = 200_000  # names, and players of a ladder; when there are more, the cache is emptied
-FOLLOWED = 5_000  # events of other processes up to which their players are looked up; after more, all states are stale
+MOST_CACHED = 200_000  # names, and players of a ladder; beyond it the cache is emptied
+FOLLOWED = 5_000  # after more events from other processes, all states are stale instead of looked up
 
 
 class States(NamedTuple):
@@ -61,7 +61,7 @@ class _Players:
         return known, rows[valid]
 
     def mark_stale(self, ids: Ids) -> None:
-        """Note that another process has changed the states of these players."""
+        """Mark the states of these players as changed by another process."""
         self.stale[self._find(ids)[1]] = True
 
     def _find(self, ids: Ids) -> tuple[Flags, NDArray[np.int64]]:
@@ -95,7 +95,7 @@ def basis(head: Head) -> tuple[int, ...]:
 
 
 class _Ladder(NamedTuple):
-    """The cached states of a ladder, the position that they stand for, and what they rest on."""
+    """The cached states of a ladder, the position they belong to, and their `basis`."""
 
     basis: tuple[int, ...]
     position: int
@@ -111,7 +111,7 @@ def _longer(array: NDArray[Any], length: int) -> NDArray[Any]:
 class PlayerStateCache:
     """The cached names and player states of one process. Threads may share it.
 
-    They read under their ladder's lock, and keep what they committed when another thread may already hold it.
+    Threads read under their ladder's lock. They store what they committed when another thread may already hold it.
     """
 
     def __init__(self) -> None:
@@ -123,7 +123,7 @@ class PlayerStateCache:
         self._shared: set[int] = set()
 
     def names(self, version: int, wanted: Sequence[str]) -> tuple[dict[str, int], dict[int, str]]:
-        """The ids of the names that are cached, and the current names of these players by id."""
+        """The ids of the cached names, and the current names of these players by id."""
         with self._guard:
             if self._version != version:
                 return {}, {}
@@ -136,14 +136,14 @@ class PlayerStateCache:
             return ladder in self._shared
 
     def position(self, head: Head) -> int | None:
-        """The position that the cached states stand for; None: they are not of this head, or too old."""
+        """The position of the cached states; None: they do not belong to this head, or are too old."""
         with self._guard:
             cached = self._ladders.get(head.ladder)
         is_old = cached is None or cached.basis != basis(head) or head.position - cached.position > FOLLOWED
         return None if is_old or cached is None else cached.position
 
     def note_shared(self, ladder: int, *, is_shared: bool) -> None:
-        """Note whether another process recorded on a ladder before the transaction that has its lock now."""
+        """Note whether another process recorded on a ladder before the current transaction."""
         with self._guard:
             if is_shared:
                 self._shared.add(ladder)
@@ -151,7 +151,7 @@ class PlayerStateCache:
                 self._shared.discard(ladder)
 
     def states(self, head: Head, position: int, changed: Ids, ids: Ids) -> tuple[Flags, States] | None:
-        """A mask of these players whose states are cached as of this head, and copies of those; None: all are stale.
+        """A mask of the players whose states are cached as of this head, and copies of the states; None: all stale.
 
         position  as `position` returned it
         changed   players whose states later events changed
@@ -169,9 +169,9 @@ class PlayerStateCache:
     def keep(
         self, head: Head, ids: Mapping[str, int], names: Mapping[int, str], roster: Roster | None, position: int
     ) -> None:
-        """Cache what a transaction that had this head committed; the ladder's ledger now ends at this position."""
+        """Cache what a transaction with this head committed; the ladder's ledger now ends at this position."""
         with self._guard:
-            if self._version < head.names or len(self._ids) > MOST:
+            if self._version < head.names or len(self._ids) > MOST_CACHED:
                 self._version, self._ids, self._names = head.names, {}, {}
             if self._version == head.names:
                 self._ids |= ids
@@ -180,14 +180,14 @@ class PlayerStateCache:
                 self._keep(head, roster, position)
 
     def _keep(self, head: Head, roster: Roster, position: int) -> None:
-        """Cache states as of a position. The ladder's lock is released: others may have read or kept later ones."""
+        """Cache states as of a position. The lock is released, so other threads may have cached later ones."""
         cached = self._ladders.get(head.ladder)
         if cached is not None and cached.basis != basis(head):
             cached = None
         if cached is not None and cached.position > position:
             return
         is_current = cached is not None and cached.position in (head.position, position)
-        if cached is not None and is_current and len(cached.players.rows) <= MOST:
+        if cached is not None and is_current and len(cached.players.rows) <= MOST_CACHED:
             players = cached.players
         else:
             players = _Players(roster.records[:0], roster.tally[:0])
@@ -197,10 +197,10 @@ class PlayerStateCache:
 
 @dataclass(frozen=True, eq=False)
 class ReadAhead:
-    """Names and states of players as of a head whose ladder was not locked.
+    """Names and states of players, read as of a head without the ladder's lock.
 
     ids, names  as `player_identities.known` returns them
-    players     those whose states were read, ascending; some have none yet
+    players     the players whose states were read, ascending; some have no state yet
     """
 
     head: Head
@@ -211,7 +211,7 @@ class ReadAhead:
 
 
 def read_ahead(store: Store, head: Head, memory: PlayerStateCache, rules: Rules, wanted: Sequence[str]) -> ReadAhead:
-    """Read names and states of players, except for those that are cached, in a transaction that only reads."""
+    """Read names and states of players that are not cached, in a read-only transaction."""
     transaction = StateTransaction(memory, head)
     transaction.later = later_events(store, head, transaction.after)
     ids, names = memory.names(head.names, wanted)
@@ -224,13 +224,13 @@ def read_ahead(store: Store, head: Head, memory: PlayerStateCache, rules: Rules,
 
 @dataclass(eq=False)
 class StateTransaction:
-    """The names and states that one transaction reads of a ladder; cached on commit.
+    """The names and states that one transaction reads for a ladder; cached on commit.
 
     head   of the ladder in this transaction
-    ahead  what was read before, without the lock
+    ahead  what was read earlier, without the lock
     later  the events after the position `after`, see RecordingLookup
     ids, names  what was not cached
-    read   the states of its players, changed in place
+    read   the states of the transaction's players, changed in place
     """
 
     memory: PlayerStateCache
@@ -250,7 +250,7 @@ class StateTransaction:
 
     @property
     def after(self) -> int:
-        """The position from which on later events must be looked up."""
+        """The position after which events must be looked up."""
         positions = [self.head.position]
         if self._cached is not None:
             positions.append(self._cached)
@@ -259,7 +259,7 @@ class StateTransaction:
         return min(positions)
 
     def note_shared(self) -> None:
-        """Note, in a transaction that has the ladder's lock, whether another process records on the ladder."""
+        """Note, while holding the ladder's lock, whether another process records on the ladder."""
         if self._cached is not None:
             is_shared = any(row[1] > self._cached for row in self.later)
             self.memory.note_shared(self.head.ladder, is_shared=is_shared)
@@ -303,18 +303,18 @@ class StateTransaction:
         return event_rows.changed_players([row for row in self.later if row[1] > position])
 
     def keep(self, position: int) -> None:
-        """Cache it after the commit; the ladder's ledger now ends at this position."""
+        """Update the cache after the commit; the ladder's ledger now ends at this position."""
         self.memory.keep(self.head, self.ids, self.names, self.read, position)
 
 
 def _part(states: States, ids: Ids) -> States:
-    """The states of those of these players that have one."""
+    """The states of these players, omitting players without one."""
     rows = np.flatnonzero(np.isin(states.ids, ids, assume_unique=True))
     return States(states.ids[rows], states.records.take(rows), states.tally.take(rows))
 
 
 def _joined(parts: Sequence[States]) -> States:
-    """The states of different players, by id."""
+    """The states of disjoint groups of players, by id."""
     ids = np.concatenate([part.ids for part in parts])
     order = np.argsort(ids, kind="stable")
     records, tally = parts[0].records, parts[0].tally

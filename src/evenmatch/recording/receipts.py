@@ -1,6 +1,6 @@
-"""Receipts: what a recorded match did to its players' ratings, first or repeated, and warnings of odd team sizes.
+"""Receipts: how a recorded match changed its players' ratings, and warnings about unusual team sizes.
 
-Matches are recorded by the thousand, so their lines are built as columns, and each receipt takes its part of them.
+Matches are recorded by the thousand, so their lines are built as columns, and each receipt takes its share of them.
 """
 
 from __future__ import annotations
@@ -27,11 +27,11 @@ from evenmatch.ledger.store import Head, Store
 from evenmatch.systems.system import Change, Records, System
 from evenmatch.times import iso_time
 
-KINDS = 5  # combinations of sizes that a summary lists
+KINDS = 5  # combinations of team sizes that a summary lists
 
 
 class OtherSizes(NamedTuple):
-    """The sizes of the teams of such a match, "5 against 6", and the ladder's team_size."""
+    """The team sizes of an unusual match, "5 against 6", and the ladder's team_size."""
 
     sizes: str
     team_size: int
@@ -42,13 +42,13 @@ class OtherSizes(NamedTuple):
     @property
     def refusal(self) -> str:
         """Why a ladder that refuses other sizes refuses the match."""
-        return f"{self}, since it has other_sizes=refuse"
+        return f"{self} (the ladder has other_sizes=refuse)"
 
 
 def other_sizes(settings: Settings, columns: Columns, rated: Flags | Sequence[bool]) -> Mapping[int, OtherSizes]:
-    """The rated matches whose teams have other sizes than the ladder's, by index; none if the ladder allows any.
+    """The rated matches with other team sizes than the ladder's, by index; none if the ladder allows any.
 
-    A team may list more players than team_size by as many as quit, because others may have replaced them.
+    A team may exceed team_size by the number of players who quit, because others may have replaced them.
     """
     size = settings.team_size
     if size is None or settings.other_sizes == "any" or not len(columns.slot_start[1:]):
@@ -62,7 +62,7 @@ def other_sizes(settings: Settings, columns: Columns, rated: Flags | Sequence[bo
 
 
 def summary(matches: Sequence[OtherSizes]) -> list[str]:
-    """One sentence about several matches of a ladder, with the most frequent sizes; an empty list if there are none."""
+    """One sentence about these matches of a ladder, with the most frequent sizes; an empty list if there are none."""
     if not matches:
         return []
     counts = Counter(match.sizes for match in matches)
@@ -84,7 +84,7 @@ def _in_words(sizes: list[int]) -> str:
 class PlayerReceipt:
     """One player's part of a receipt.
 
-    change      what the match did to the rating, and why
+    change      how the match changed the rating, and why
     percentile  1..100 as shown when the match was recorded; None: not shown (not placed, not active, no rebuild yet)
     division    as shown when the match was recorded; None: not shown
     """
@@ -98,7 +98,7 @@ class PlayerReceipt:
 class RatedBlock:
     """The matches of a block, and the packed lines of each (`told`; empty if it was not rated).
 
-    names  of players by id;  divisions  names, by the index that lines hold
+    names  of players by id;  divisions  names by the index stored in lines
     """
 
     system: System
@@ -131,18 +131,18 @@ class RatedBlock:
 
     @property
     def result(self) -> Floats:
-        """The result of every slot's team: the mean over its rivals of 1 ahead, 0.5 draw, 0 behind."""
+        """The result of every slot's team: the mean over its rivals of 1 for a win, 0.5 for a draw, 0 for a loss."""
         c = self.block.columns
         return np.repeat(team_results(c.team_start, c.place), np.diff(c.slot_start))
 
     @property
     def percentile(self) -> list[int | None]:
-        """The percentile that every slot's player was shown; None: none."""
+        """The percentile shown to every slot's player; None: none."""
         return [value if value > 0 else None for value in self.records["percentile"].tolist()]
 
     @property
     def division(self) -> list[str | None]:
-        """The name of the division that every slot's player was shown; None: none."""
+        """The name of the division shown to every slot's player; None: none."""
         names = dict(enumerate(self.divisions))
         return [names.get(index) for index in self.records["division"].tolist()]
 
@@ -150,7 +150,7 @@ class RatedBlock:
     def lines(self) -> tuple[Sequence[Any], ...]:
         """The lines as columns, one entry per slot: the fields of `Change`, then percentile and division.
 
-        Those of matches that were not rated are meaningless.
+        Lines of unrated matches are meaningless.
         """
         records = self.records
         return (
@@ -173,8 +173,8 @@ class MatchReceipt:
     position  in the ladder's ledger
     rated     False: it changed no rating (it was sent as unrated, is void, or names a player twice)
     source    the lines of this match and others;  starts  index of each team's first line in it, then the end
-    other_sizes  of its teams, if they are not the ladder's team_size and the ladder warns of that
-    counted_at   when it counts as having ended, in microseconds, if another match had ended later; None: when it did
+    other_sizes  its team sizes, if they are not the ladder's team_size and the ladder warns about that
+    counted_at   when it counts as having ended, in microseconds, if another match ended later; None: at its own end
     """
 
     match_id: str
@@ -188,7 +188,7 @@ class MatchReceipt:
 
     @property
     def warnings(self) -> list[str]:
-        """What the sender may not have expected, as sentences."""
+        """Sentences about what the sender may not have expected."""
         sentences = [] if self.other_sizes is None else [str(self.other_sizes)]
         if self.counted_at is not None:
             sentences.append(f"reported late: it counts as if it had ended at {iso_time(self.counted_at)}")
@@ -260,8 +260,8 @@ def first_receipts(store: Store, head: Head, ids: Sequence[str]) -> dict[str, Ma
         system = rules_of[generation].system
         if lines is None or len(lines) not in (0, len(block.ids) * line_type(system).itemsize):
             raise DamageError(
-                f"what was returned for match {match_id!r} of ladder {head.name!r} is damaged; "
-                "`evenmatch verify` shows what is, restore a backup"
+                f"the stored receipt of match {match_id!r} of ladder {head.name!r} is damaged; "
+                "`evenmatch verify` lists the damage; restore a backup"
             )
         rated = RatedBlock(system, block, [bytes(lines)], names, divisions)
         counted_at, _ = late.get(int(block.positions[0]), (None, None))

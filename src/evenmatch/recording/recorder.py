@@ -1,6 +1,6 @@
 """Record matches as they end: the new matches of a batch share one transaction and one call of the loop.
 
-Matches that were sent again get their first receipt; those that are too large, or conflict with what is recorded, are
+A match that is sent again gets its first receipt. A match that is too large, or conflicts with a recorded one, is
 refused.
 """
 
@@ -71,7 +71,7 @@ def classify(
 
 
 def size_refusals(settings: Settings, batch: Batch, new: Sequence[int]) -> dict[int, BadRowsError]:
-    """The errors of those of these matches that the ladder's rule about sizes of teams refuses, by index."""
+    """The errors of matches that the ladder's rule about team sizes refuses, by index."""
     if settings.other_sizes != "refuse":
         return {}
     odd = other_sizes(settings, batch.history.columns, batch.rated)
@@ -81,7 +81,7 @@ def size_refusals(settings: Settings, batch: Batch, new: Sequence[int]) -> dict[
 def name_refusals(
     store: Store, head: Head, settings: Settings, batch: Batch, new: Sequence[int]
 ) -> dict[int, BadRowsError]:
-    """The errors of those of these matches that the ladder's rule about names refuses, by index."""
+    """The errors of matches that the ladder's rule about names refuses, by index."""
     if settings.names != "refuse" or not new:
         return {}
     slots, players = batch.history.match_slots, batch.history.columns.player.tolist()
@@ -96,14 +96,14 @@ def _refused(match_id: str, reason: str) -> BadRowsError:
 
 
 def _conflict(match_id: str, ladder: str) -> ConflictError:
-    taken = f"match {match_id!r} is on ladder {ladder!r} already, with other content"
+    taken = f"match {match_id!r} is already on ladder {ladder!r}, with other content"
     return ConflictError(f"{taken}; send the same content, or choose another id")
 
 
 def each_apart(
     read: Callable[[Sequence[str]], Mapping[str, Value]], ids: Sequence[str]
 ) -> dict[str, Value | DamageError]:
-    """The values of these matches by id; if one of them is damaged, its error, and the others are read one by one."""
+    """The values of these matches by id. If one is damaged, it gets its error, and all are read one by one."""
     if not ids:
         return {}
     try:
@@ -118,36 +118,36 @@ def each_apart(
 
 
 def _incomparable(store: Store, head: Head, ids: Sequence[str]) -> dict[str, ConflictError]:
-    """The errors of those of these recorded matches in which an erased player took part.
+    """The errors of recorded matches in which an erased player took part.
 
-    The same answer to any content: a receipt, or a conflict, would tell whether an erased player had a name.
+    Any content gets the same answer: a receipt or a conflict would reveal whether an erased player had a name.
     """
     players = {row[0]: block.ids.tolist() for block, row in event_rows.read_matches(store, head.ladder, ids)}
     erased = player_rows.erased_among(store, sorted({player for of_match in players.values() for player in of_match}))
     return {
         match_id: ConflictError(
-            f"match {match_id!r} is on ladder {head.name!r} already, with a player who was erased since, so it is not "
-            "compared with reports any more; if you send it again, nothing is missing; for another match choose "
-            "another id"
+            f"match {match_id!r} is already on ladder {head.name!r}, with a player who has been erased since, so "
+            "reports cannot be compared with it; if you are repeating it, nothing is missing; for another match "
+            "choose another id"
         )
         for match_id, of_match in players.items()
         if not erased.isdisjoint(of_match)
     }
 
 
-AT_ONCE = 3  # threads that compute at a time: while one does, the others wait for the database
-PATIENCE = 0.1  # seconds after which a thread goes on although others compute
+AT_ONCE = 3  # threads that compute at a time; meanwhile the others wait for the database
+PATIENCE = 0.1  # seconds after which a thread continues although others compute
 
 
 class Turns:
-    """Lets few of the threads that hold different ladders compute at a time."""
+    """Limits how many threads, each holding another ladder, compute at a time."""
 
     def __init__(self) -> None:
         self._free = threading.Semaphore(AT_ONCE)
 
     @contextmanager
     def turn(self) -> Iterator[None]:
-        """Wait for a turn, though not for long, because the database may keep those who have one waiting."""
+        """Wait for a turn, but not for long, because the database may delay the threads that have one."""
         is_taken = self._free.acquire(timeout=PATIENCE)
         try:
             yield
@@ -199,11 +199,11 @@ def _by(setting: str) -> str:
     return f" ({setting})" if setting else ""
 
 
-CHECKPOINT = 50_000  # events between two checkpoints at least; also at least four times the number of players
+CHECKPOINT = 50_000  # the fewest events between two checkpoints; also at least four times the number of players
 
-PAIRS = 2_000_000  # pairs of teams that one transaction rates at most, unless a single match has more: about 0.3 s
+PAIRS = 2_000_000  # the most pairs of teams that one transaction rates, unless a single match has more: about 0.3 s
 
-FEW = 64  # teams of a match that may join others under the lock
+TEAMS_OF_LATE = 64  # the most teams of a match that may join others under the lock
 
 Outcome = MatchReceipt | EvenmatchError
 
@@ -212,8 +212,8 @@ Outcome = MatchReceipt | EvenmatchError
 class _Part:
     """Matches that share a transaction.
 
-    batch  the same, packed; None: not packed yet
-    ahead  names and states of their players that were read without the ladder's lock
+    batch  the same matches, packed; None: not packed yet
+    ahead  names and states of their players, read without the ladder's lock
     """
 
     reports: ReportBatch
@@ -229,7 +229,7 @@ class _Part:
 class PreparedReports(NamedTuple):
     """Matches that are ready to be recorded.
 
-    refused  errors by index;  parts  those that share a transaction, each with the index of its first match
+    refused  errors by index;  parts  matches that share a transaction, with the index of the first one
     total    number of all matches;  view  for the standing on receipts; None: there is no match
     """
 
@@ -241,7 +241,7 @@ class PreparedReports(NamedTuple):
 
 
 class RecordedReports(NamedTuple):
-    """The outcome of each match, and the ids of those that are live matches: they are to be closed."""
+    """The outcome of each match, and the ids of live matches among them, which are to be closed."""
 
     outcomes: list[Outcome]
     live: list[str]
@@ -268,10 +268,10 @@ class Recorder:
         self.together: GroupCommit[ReportBatch, list[Outcome]] = GroupCommit(self._record_each, weigh=len)
 
     def record(self, ladder: str, reports: ReportBatch) -> list[Outcome]:
-        """Record matches. Return for each its receipt, or the error that rejected it.
+        """Record matches. Return for each its receipt, or the error that refused it.
 
-        Other ladders may write between matches of many teams, which take long to rate.
-        Raises UnknownNameError for an unknown ladder, StoreError if it is unknown whether the matches were stored.
+        Other ladders may write between matches with many teams, which take long to rate.
+        Raises UnknownNameError for an unknown ladder, StoreError if the matches may or may not have been stored.
         """
         return self.write(self.prepare(ladder, reports)).outcomes
 
@@ -302,8 +302,8 @@ class Recorder:
     ) -> RecordedReports:
         """Record prepared matches; `committing` is called when a transaction is about to be committed.
 
-        gather  called under the ladder's lock, for which other processes may have kept this one waiting: takes further
-                matches that meet a condition; their outcomes follow those of the others
+        gather  called under the ladder's lock, which may have taken a while to get: takes further matches that meet a
+                condition; their outcomes follow those of the others
         """
         outcomes: list[Outcome | None] = [prepared.refused.get(index) for index in range(prepared.total)]
         live: list[str] = []
@@ -328,15 +328,15 @@ class Recorder:
         committing: Callable[[], None],
         late: Callable[[], list[ReportBatch]] = list,
     ) -> list[Outcome]:
-        """Record in one transaction; if rating rejects a match, split in halves until that match is alone.
+        """Record in one transaction; if a match cannot be rated, split in halves until that match is alone.
 
-        If the server ended the transaction, since this process stood still, try once more with the same matches.
+        If the server ended the transaction because this process was suspended, try once more with the same matches.
         """
         try:
             try:
                 return self._try(ladder, view, part, live, committing, late)
             except TransactionTimeoutError:
-                pass  # the second attempt stands outside, or its errors would seem to come from this one
+                pass  # the second attempt is outside, so that its errors are not chained to this one
             return self._try(ladder, view, part, live, committing, list)
         except InputError as error:
             if len(part.reports) == 1:
@@ -380,7 +380,7 @@ class Recorder:
         return outcomes
 
     def _load(self, ladder: str) -> None:
-        """Load the kernels of a ladder; compiled in a transaction, they would keep its lock for seconds."""
+        """Load the kernels of a ladder, because compiling in a transaction would hold its lock for seconds."""
         with self._database.read() as store:
             head = store.head(ladder)
             rules = event_rows.read_plan(store, head, head.planned).last_rules
@@ -390,7 +390,7 @@ class Recorder:
     def _read_ahead(self, seen: Head, batch: Batch | None) -> ReadAhead | None:
         """Names and states of the players of a batch, read while another process may hold the ladder's lock.
 
-        None: no other process records on the ladder, so that the cache lacks little
+        None: no other process records on the ladder, so the cache lacks little
         """
         if batch is None or not self._memory.is_shared(seen.ladder):
             return None
@@ -406,7 +406,7 @@ class Recorder:
 
 
 def _packed(reports: ReportBatch) -> Batch | None:
-    """The batch of these reports; None if one of them is invalid, which is found out where they are split."""
+    """The batch of these reports; None if one of them is invalid; splitting them will find it."""
     try:
         return Batch.of_reports(reports)
     except InputError:
@@ -415,12 +415,12 @@ def _packed(reports: ReportBatch) -> Batch | None:
 
 def _fits(limits: MatchLimits, reports: ReportBatch) -> bool:
     """Return whether matches may join others under the lock: none of them is large."""
-    return max(reports.teams) <= min(limits.teams, FEW) and len(reports.player) <= limits.players
+    return max(reports.teams) <= min(limits.teams, TEAMS_OF_LATE) and len(reports.player) <= limits.players
 
 
 def _too_large(reports: ReportBatch, limits: MatchLimits) -> dict[int, InputError]:
-    """The errors of matches with more teams or players than allowed, by index; nothing else was looked at."""
-    if max(reports.teams) <= limits.teams and len(reports.player) <= limits.players:  # of nearly all batches
+    """The errors of matches with more teams or players than allowed, by index; nothing else is checked."""
+    if max(reports.teams) <= limits.teams and len(reports.player) <= limits.players:  # true of nearly all batches
         return {}
     errors: dict[int, InputError] = {}
     for index, (teams, players) in enumerate(zip(reports.teams, reports.players(), strict=True)):
@@ -456,7 +456,7 @@ def record(
 ) -> tuple[list[Outcome], int]:
     """Record matches on a ladder that the caller has locked. Return their outcomes, and how many are new.
 
-    known  (position, digest) by id, of those that are in the ledger already
+    known  (position, digest) by id, of matches that are already in the ledger
     """
     rules = plan.last_rules
     new, again, refused = classify(store, head, plan, batch, known, now)
@@ -481,7 +481,7 @@ def record(
 
 
 def _checkpoint(store: Store, head: Head, plan: Plan) -> None:
-    """Store a checkpoint if many more events than players have come since the last one."""
+    """Store a checkpoint if many more events than players have been added since the last one."""
     if head.position - rating_rows.last_checkpoint_position(store, head) >= 4 * rating_rows.count_states(store, head):
         rating_rows.put_checkpoint(
             store, head.ladder, head.generation, rating_rows.read_roster(store, head, plan.last_rules)

@@ -13,8 +13,8 @@ from evenmatch.live.live_sql import OPEN
 class RecordingLookup(NamedTuple):
     """The stored state of reported matches, and later events of their ladder.
 
-    known  (position, digest) by event id, of those of the ids that exist in the ledger
-    live   those of the ids that are live matches
+    known  (position, digest) by event id, of ids in the ledger
+    live   ids of live matches
     later  (kind, position, players) of the events after a position, in no particular order
     """
 

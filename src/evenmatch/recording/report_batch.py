@@ -39,14 +39,14 @@ class ReportBatch:
 
     @classmethod
     def of(cls, matches: Sequence[Match], rated: Iterable[bool]) -> ReportBatch:
-        """Convert matches; `rated` states for each whether it is to be rated."""
+        """Convert matches; `rated` says for each whether it is to be rated."""
         return cls.of_fields(matches, [match.time for match in matches], [match.places for match in matches], rated)
 
     @classmethod
     def of_fields(
         cls, matches: Sequence[Any], played_at: list[int], places: Iterable[Sequence[int]], rated: Iterable[bool]
     ) -> ReportBatch:
-        """Convert objects with the fields of `Match`, of any type; times (microseconds) and places are given apart."""
+        """Convert objects of any type with the fields of `Match`; times (microseconds) and places are separate."""
         teams = [team for match in matches for team in match.teams]
         slots = [slot for team in teams for slot in team.players]
         return cls(
@@ -75,7 +75,7 @@ class ReportBatch:
 
     @staticmethod
     def shares(batches: Sequence[ReportBatch], values: list[Value]) -> list[list[Value]]:
-        """The values of the matches of each batch, out of those of all in order."""
+        """Split the values of all matches into those of each batch."""
         return [values[begin:end] for begin, end in pairwise([0, *accumulate(map(len, batches))])]
 
     def __len__(self) -> int:
@@ -99,7 +99,7 @@ class ReportBatch:
         return [slot[end] - slot[first] for first, end in pairwise([0, *accumulate(self.teams)])]
 
     def quitters(self, matches: Iterable[int]) -> dict[str, list[str]]:
-        """The players who quit each of these matches (given by index), by match id; without matches nobody quit."""
+        """The players who quit each of these matches (indices), by match id, omitting matches that nobody quit."""
         quitters_of: dict[str, list[str]] = {}
         if any(self.quit):
             slot = [0, *accumulate(self.sizes)]

@@ -18,7 +18,7 @@ from evenmatch.standings.distribution import Population
 from evenmatch.standings.rules import WINDOW
 
 UNKNOWN = 100.0  # an expected move that is not known; no known one is above 50
-FEW = 30  # fewest players of a sample
+FEWEST_SAMPLED = 30  # fewest players of a sample
 SAMPLE = 101  # most ratings of a sample
 EARLIEST = 32  # matches between two samples, at least
 GROWTH = 4  # a sample is taken when the matches of the season have grown by a quarter
@@ -53,7 +53,7 @@ class RatingSample:
     def taken(self, position: int, ratings: Floats) -> RatingSample:
         """The sample of these ratings, in any order, before the match at this position."""
         count = len(ratings)
-        if count < FEW:
+        if count < FEWEST_SAMPLED:
             return RatingSample(self.since, position, np.empty(0))
         ordered = np.sort(ratings)
         if count > SAMPLE:

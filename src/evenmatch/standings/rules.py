@@ -18,7 +18,7 @@ CENTURY = 36_525  # days
 WINDOW = 8  # completed matches over which rating changes are averaged, and before which no move is expected
 AUTO: Final = "auto"  # placement that ends by itself
 LEAVE, PERCENTILE, RATING = "leave", "percentile", "rating"  # rules of inactivity
-MOST = 2**31 - 1  # of a whole number without a limit of its own
+LARGEST_COUNT = 2**31 - 1  # of a whole number without a limit of its own
 
 
 @dataclass(frozen=True)
@@ -28,7 +28,7 @@ class StandingsRules(Checked):
     placement: int | Literal["auto"] = whole(
         10,
         0,
-        MOST,
+        LARGEST_COUNT,
         "Matches that a player must complete to be listed; auto: until the player's percentile has steadied.",
         word=AUTO,
     )
@@ -36,7 +36,7 @@ class StandingsRules(Checked):
         5.0, 0.5, 50, "With placement=auto: percentiles below which the expected move by the next match must fall."
     )
     placement_most: int = whole(
-        50, WINDOW, MOST, "With placement=auto: completed matches after which a player is listed in any case."
+        50, WINDOW, LARGEST_COUNT, "With placement=auto: completed matches after which a player is listed in any case."
     )
     active_days: float = number(30.0, 0, CENTURY, "List players who completed a match in the last N days.")
     divisions: tuple[Division, ...] = structure(DIVISIONS, "Divisions; the lowest begins at percentile 1.")

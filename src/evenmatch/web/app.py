@@ -88,7 +88,7 @@ async def _respond(shared: SharedState, request: Request, page: PageRoute) -> Re
     except Exception as error:
         path = logged_path(request.scope)
         log.error("bug", request=visit.request_id, method=request.method, path=path, exc_info=error)
-        message = f"This is a bug in evenmatch. The server log has the details under {visit.request_id}."
+        message = f"This is a bug in evenmatch. The server log has the details under request {visit.request_id}."
         values = {
             "title": "Something went wrong on our side",
             "told": message,
@@ -128,7 +128,7 @@ async def _error_response(visit: PageRequest, page: PageRoute, error: EvenmatchE
     if _is_refused_stranger(visit, error):
         return await error_page(visit, error, page)
     can_resend = page.form is not None and (status == 401 or status in PASSING)  # the error page holds the values
-    if can_resend and visit.sent is None:  # refused before the body was read
+    if can_resend and visit.sent is None:  # refused before reading the body
         with suppress(EvenmatchError):
             await visit.fields(proved=False)
     if page.form is not None and visit.sent is not None and not can_resend:
@@ -156,8 +156,8 @@ async def error_page(visit: PageRequest, error: EvenmatchError, page: PageRoute 
     error = error.error if isinstance(error, FieldError) else error
     kind = kind_of(error)
     if is_overloaded := isinstance(error, BusyError | StoreError):
-        anonymous_client.set(None)  # there is no thread for a page of an anonymous visitor
-    if _is_refused_stranger(visit, error):  # the page shows nothing of the site, nor what was sent
+        anonymous_client.set(None)  # anonymous visitors may have used up their threads
+    if _is_refused_stranger(visit, error):  # this page reveals nothing about the site and repeats nothing sent
         try:
             return await visit.show("error", {"title": kind.title, "told": str(error), "meant": None}, kind.status)
         except BusyError:
@@ -177,7 +177,7 @@ async def error_page(visit: PageRequest, error: EvenmatchError, page: PageRoute 
     message = str(error)
     if kind.status >= 500 and not isinstance(error, BusyError):
         log.error("page", request=visit.request_id, error=message)
-        message = f"{kind.title}. Nothing was changed: try again."
+        message = f"{kind.title}. Nothing was changed; try again."
     values = {
         "title": title,
         "told": message,
@@ -190,7 +190,7 @@ async def error_page(visit: PageRequest, error: EvenmatchError, page: PageRoute 
 
 
 def _is_refused_stranger(visit: PageRequest, error: EvenmatchError) -> bool:
-    """Whether the error refuses a request that may be one of very many: under a foreign name, or beyond the limit."""
+    """Whether the error may be one of very many: a foreign host name, or a request beyond the rate limit."""
     return isinstance(error, HostError) or (isinstance(error, RateLimitError) and visit.session is None)
 
 
@@ -219,7 +219,7 @@ def _suggestion(visit: PageRequest, error: EvenmatchError) -> tuple[str, str] | 
 
 
 def _corrected_case(visit: PageRequest, name: str) -> str | None:
-    """The same URL on the only readable ladder whose name differs from this one in upper and lower case alone."""
+    """The same URL on the only readable ladder whose name differs from this one only in case."""
     caller = visit.caller
     readable = [] if caller is None else [ladder for ladder in visit.site.service.names() if caller.may("read", ladder)]
     matching = [ladder for ladder in readable if ladder.casefold() == name.casefold()]

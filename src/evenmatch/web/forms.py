@@ -1,4 +1,4 @@
-"""Submitted forms: the values as typed, the error if refused, and the forms for rules and settings."""
+"""Submitted forms: the typed values, the error if refused, and the forms for rules and settings."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from evenmatch.options import Choice, options_of, shown
 from evenmatch.rating import rules
 from evenmatch.systems.system import Rules
 
-CONFIRM = "confirm"  # the field in which a name is typed as confirmation; never filled from the URL
+CONFIRM = "confirm"  # the field for typing a name as confirmation; never filled from the URL
 Fields = tuple[tuple[str, str], ...]  # names and values, in the order of the request
 
 
@@ -43,7 +43,7 @@ def about(field: str) -> Iterator[None]:
 class Form:
     """A form on a page: empty, or with the values and the error of a refused submission.
 
-    action  the URL that it is submitted to
+    action  the URL to submit it to
     sent    the submitted values; None: not submitted yet
     error   why it was refused;  field  the field with the error, None: the form as a whole
     """
@@ -139,7 +139,7 @@ def base_rules(sent: Mapping[str, str], present: Rules) -> Rules:
 def chosen_rules(sent: Mapping[str, str], present: Rules) -> Rules:
     """Return the rules of a form; values that it does not change are those of `base_rules`.
 
-    Parameter values are ignored if the form shows those of another system or preset than the selected one. Raises
+    Parameter values are ignored if they belong to another system or preset than the selected one. Raises
     UnknownNameError for a system that is not installed, FieldError for a parameter with an invalid value.
     """
     base = base_rules(sent, present)
@@ -184,7 +184,7 @@ def settings_fields(present: Settings) -> list[SettingField]:
 
 
 def settings_of(form: Mapping[str, str]) -> dict[str, object]:
-    """The settings of a submitted form, those that it has. Raises FieldError for a value that is not allowed."""
+    """The settings in a submitted form. Raises FieldError for a value that is not allowed."""
     changes: dict[str, object] = {}
     for name, option in OFFERED.items():
         if name not in form:

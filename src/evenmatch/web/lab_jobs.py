@@ -1,4 +1,4 @@
-"""The cached computations of the lab pages, in threads and jobs: from a ladder's matches to findings and figures.
+"""The cached computations behind the lab pages, in threads and jobs: from a ladder's matches to findings and figures.
 
 Importing this module loads the whole lab: import it inside functions only.
 """
@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from evenmatch.ladders.standings import View
 
 
-READING = 0.2  # share of the progress that is reading the matches
+READING = 0.2  # share of the progress that reading the matches takes
 WAITS = 2000  # parties in the chart of waits
 
 Say = Callable[[str], None]
@@ -120,7 +120,7 @@ def waits_figure(recent: Sequence[RecentOffer]) -> str:
 
 
 def backtest_work(service: Service, ladder: str, systems: Sequence[str], warm_up: float, say: Say) -> Work:
-    """Return a job that backtests these systems, the ladder's own with its present rules, on its history."""
+    """Return a job that backtests these systems on the ladder's history, its own system with its present rules."""
 
     def work(progress: Progress) -> Mapping[str, object]:
         history, report = _read(service, ladder, progress, say)
@@ -148,7 +148,7 @@ def what_if_work(service: Service, ladder: str, then: Rules, say: Say) -> Work:
 
     def work(progress: Progress) -> Mapping[str, object]:
         history, report = _read(service, ladder, progress, say)
-        report("rating by both rules", 0.1)
+        report("rating by both sets of rules", 0.1)
         compared = what_if(history.matches, history.rules, then, history.settings.standings)
         return stored_results.keep_what_if(compared) | {"warnings": list(history.notes)}
 
@@ -187,8 +187,8 @@ def _embedded(figure: Figure) -> Markup:
     return Markup(embed(json.loads(figure.to_json())))  # `embed` escapes characters that could end the script element
 
 
-FRESH = 60.0  # seconds for which a health report is shown even if new matches arrived
-TIMES = 20.0  # a report is also shown for this many times its computation time: large ladders are recomputed less often
+FRESH = 60.0  # seconds for which a health report is shown even if new matches have arrived
+TIMES = 20.0  # a report is also shown for this many times its computation time, so large ladders recompute less often
 LADDERS = 50  # ladders whose health is cached
 KEPT = 24  # cached runs of presets
 PATIENT = 3  # requests that may wait for the simulator; moving a slider sends a new request anyway
@@ -206,7 +206,7 @@ class CachedHealth:
 
 @dataclass
 class LabCache:
-    """The cache of one process. Call `health`, `begin` and `turn` in the event loop, `run` and `keep` within a turn.
+    """The cache of one process. Call `health`, `begin` and `turn` in the event loop, and `run` and `keep` in a turn.
 
     words  the progress message of each job of this process, by ladder and kind
     """
@@ -233,7 +233,7 @@ class LabCache:
 
     def begin(self, site: Site, view: View) -> asyncio.Task[CachedHealth]:
         """Start to compute the health of a ladder, unless that is already running."""
-        key = view.head.name, anonymous_client.get() is not None  # those who are logged in wait for no stranger
+        key = view.head.name, anonymous_client.get() is not None  # visitors with a login do not wait for anonymous ones
         if key not in self._computing:
             computing = asyncio.create_task(self._compute(site, view))
             self._computing[key] = computing
@@ -253,7 +253,7 @@ class LabCache:
     async def turn(self) -> AsyncIterator[None]:
         """Hold the lock of the simulator. Raises ConflictError if too many requests wait for it."""
         if self._waiting >= PATIENT:
-            raise ConflictError("the simulator is busy with other requests; try again in some seconds")
+            raise ConflictError("the simulator is busy with other requests; try again in a few seconds")
         self._waiting += 1
         try:
             async with self._turn:

@@ -1,8 +1,8 @@
 """The request for a page: visitor, parameters, forms, cookies, templates, assets, and news of changes.
 
-Over HTTPS the names of cookies begin with __Host-, which browsers accept from this very host and over HTTPS alone.
-Neither another host of the same domain nor anybody on the way can set them. A load balancer that ends TLS must be
-trusted to say so.
+Over HTTPS the names of cookies begin with __Host-, which browsers accept only from this exact host and over HTTPS.
+Neither another host of the same domain nor an attacker on the network can set them. A load balancer that terminates
+TLS must be a trusted proxy.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ class Cookies:
         return self._request.cookies.get(self._full(name))
 
     def text(self, name: str) -> str:
-        """The text in a cookie that `write_text` has set; empty if there is none, or it is not valid UTF-8."""
+        """The text in a cookie that `write_text` set; empty if there is none, or it is not valid UTF-8."""
         cookie = self.read(name)
         text = "" if cookie is None else as_meant(cookie)
         return text if is_text(text) else ""
@@ -100,7 +100,7 @@ FOREVER = "public, max-age=31536000, immutable"  # the URL contains a version of
 
 
 class Asset(NamedTuple):
-    """A file as it is sent: its content, the content compressed by gzip, its media type and version."""
+    """A file to send: its content, the gzip-compressed content, its media type and version."""
 
     body: bytes
     packed: bytes
@@ -153,7 +153,7 @@ def _plotly() -> Path:
 
 
 def _plotly_version() -> str:
-    """A version from the file size: no need to read four megabytes before the first chart is opened."""
+    """A version derived from the file size, which avoids reading four megabytes before the first chart is opened."""
     return f"{_plotly().stat().st_size:x}"
 
 
@@ -161,7 +161,7 @@ Values = Mapping[str, object]
 LONGEST = 60  # characters of a name
 MINUS = re.compile(r"(?<![\w.-])-(?=\d)")
 MINUTE, HOUR, DAY = 60, 3600, 86_400
-EXACT = 20  # minutes up to which seconds are shown
+EXACT = 20  # minutes: shorter durations show seconds
 
 
 def render(template: str, values: Values) -> str:
@@ -203,7 +203,7 @@ def _source(path: str) -> str | None:
 
 
 def name(text: str, longest: int = LONGEST) -> Markup:
-    """A user-supplied name, bidi-isolated and shortened; the title attribute holds a longer one in full."""
+    """A user-supplied name, bidi-isolated and shortened; the title attribute holds the full name if it is longer."""
     shown = visible(text, longest)
     title = Markup(' title="{}"').format(plain(text)) if len(text) > longest else Markup()
     return Markup("<bdi{}>{}</bdi>").format(title, shown)
@@ -230,7 +230,7 @@ def signed(value: float | None, digits: int | None = None) -> str:
 
 
 def direction(shown: str) -> str:
-    """The CSS class of a change as `signed` shows it: up, down, or none for ±0."""
+    """The CSS class of a change formatted by `signed`: up, down, or none for ±0."""
     return {"+": "up", "−": "down"}.get(shown[:1], "")
 
 
@@ -281,7 +281,7 @@ def moment(micros: int | None) -> Markup:
 
 
 def ago(micros: int | None, now: int) -> Markup:
-    """The time that has passed since `micros`, as a `time` element with the exact time in its title."""
+    """The time since `micros` as a `time` element with the exact time in its title."""
     if micros is None:
         return Markup("–")
     text, passed = iso_time(micros), (now - micros) / 1e6
@@ -291,13 +291,13 @@ def ago(micros: int | None, now: int) -> Markup:
 
 
 EVERY = 1.0  # seconds between two polls of a ladder that has open streams
-MOST, EACH = 2000, 60  # open streams per process (a quarter of its connections at most), and per client address
-RETRY = 30.0  # seconds after which a page that found too many open may ask again
+MOST, EACH = 2000, 60  # the most open streams per process (and at most a quarter of its connections), and per address
+RETRY = 30.0  # seconds after which a page that was refused a stream may ask again
 STILL = 15.0  # seconds of silence after which a comment is sent, so that proxies do not close the stream
 
 
 class Changes(NamedTuple):
-    """Values that are compared between polls: the ledger state of the standings, and the last change of the queues."""
+    """Values compared between polls: the ledger state of the standings, and the last change of the queues."""
 
     standings: str
     queue: int
@@ -313,7 +313,7 @@ _FIELD = {"ladder": "standings", "queue": "queue"}
 
 
 class _Listener:
-    """An open stream, and the events that it has not sent yet."""
+    """An open stream and its unsent events."""
 
     def __init__(self, waiter: Waiter) -> None:
         self.waiter = waiter
@@ -338,7 +338,7 @@ class ChangeStream:
         most = min(MOST, self._site.connections.limits.total // 4)
         if self._by_client.total() >= most or self._by_client[who] >= EACH:
             setting = " (a quarter of EVENMATCH_CONNECTIONS)" if self._by_client.total() >= most < MOST else ""
-            raise BusyError(f"too many pages are open{setting}; reload this one by hand", RETRY)
+            raise BusyError(f"too many pages are open{setting}; reload this page manually", RETRY)
         self._by_client[who] += 1
         try:
             yield
@@ -348,11 +348,11 @@ class ChangeStream:
                 del self._by_client[who]
 
     async def of(self, ladder: str, seen: str, waiter: Waiter) -> AsyncIterator[str]:
-        """Yield `ladder` or `queue` after each change, and "" as a sign of life; `seen`: the state the page shows."""
+        """Yield `ladder` or `queue` after each change, and "" as a keep-alive; `seen`: the state the page shows."""
         listener = _Listener(waiter)
         self._listeners.setdefault(ladder, set()).add(listener)
         if ladder not in self._pollers:
-            task = asyncio.create_task(self._poll(ladder), context=Context())  # in no threads that a stranger occupies
+            task = asyncio.create_task(self._poll(ladder), context=Context())  # not in anonymous visitors' threads
             self._pollers[ladder] = task
         try:
             if await self._site.work(lambda: seen_of(self._site.service.shown_view(ladder))) != seen:
@@ -415,7 +415,7 @@ class SharedState:
 
 
 LONGEST_NAME = 200
-MOST_FIELDS = 2_000  # of a form
+MOST_FIELDS = 2_000  # fields of a form
 
 
 class Notice(NamedTuple):
@@ -447,8 +447,8 @@ class PageRequest:
     """A request for a page, created by `app` for each HTTP request.
 
     sent     the fields of the submitted form; None: none, or not read yet
-    refused  the submitted form if it was refused: its page is shown again
-    here     the URL of the page that is shown
+    refused  the submitted form if it was refused, for showing its page again
+    here     the URL of the page
     """
 
     request: Request
@@ -470,9 +470,9 @@ class PageRequest:
 
     @property
     def reading(self) -> LadderQueries:
-        """Queries that never wait for a rebuild: standings may be old, and the change stream announces new ones.
+        """Queries that never wait for a rebuild. Standings may be old; the change stream announces new ones.
 
-        They contain what the visitor may see.
+        Results contain only what the visitor may see.
         """
         return self.shared.reading.seen_by(self.caller or ANYONE)
 
@@ -503,7 +503,7 @@ class PageRequest:
 
     @cached_property
     def me(self) -> str | None:
-        """The player who is logged in with a token; else the name that this visitor gave, which proves nothing."""
+        """The player who is logged in with a token; otherwise the name that the visitor gave, which is not verified."""
         if self.session is not None and self.session.caller.player is not None:
             return self.session.caller.player
         name = self.cookies.text(ME)
@@ -570,7 +570,7 @@ class PageRequest:
         return self.session is not None and "admin" in self.session.caller.scopes
 
     def as_seen(self, error: EvenmatchError) -> EvenmatchError:
-        """The error as this visitor may see it: without names of ladders that they may not read."""
+        """The error without names of ladders that this visitor may not read."""
         ladders = frozenset() if self.caller is None else self.caller.ladders
         if isinstance(error, FieldError):
             return FieldError(error.field, within(ladders, error.error))
@@ -601,7 +601,7 @@ class PageRequest:
     async def fields(self, *, proved: bool = True) -> list[tuple[str, str]]:
         """Read all submitted fields in order; `proved`: require the CSRF token of the session, if there is one.
 
-        Raises ForbiddenError for a form of another site or session, UsageError for invalid UTF-8 or too many fields.
+        Raises ForbiddenError for a form from another site or session, UsageError for invalid UTF-8 or too many fields.
         """
         self._check_origin()
         body = (await self.request.body()).decode("utf-8", errors="surrogateescape")
@@ -612,16 +612,16 @@ class PageRequest:
             raise UsageError("the form contains bytes that are not valid UTF-8")
         self.sent = tuple(field for field in sent if field[0] != "proof")
         if proved and self.session is not None and not self.session.is_proved_by(dict(sent).get("proof", "")):
-            raise ForbiddenError("your session has changed since this form was opened; check it and send it again")
+            raise ForbiddenError("your session has changed since you opened this form; check it and send it again")
         return list(self.sent)
 
     def form_at(self, *parts: object) -> Form:
-        """Return the form of this page submitted to this URL: as it was refused, or empty."""
+        """Return the form that this page submits to this URL: as refused, or empty."""
         action = address(*parts)
         return self.refused if self._was_refused(action) and self.refused is not None else Form(action)
 
     def form_here(self) -> Form:
-        """Return the form that this page submits to its own URL: as it was refused, or filled from the query."""
+        """Return the form that this page submits to its own URL: as refused, or filled from the query."""
         path = self.here.partition("?")[0]
         if self.refused is not None and self._was_refused(path):
             return self.refused
@@ -634,7 +634,7 @@ class PageRequest:
 
     @contextmanager
     def previewing(self) -> Iterator[None]:
-        """Show an error of the block in the form, so that the page is rendered anyway. StoreError passes."""
+        """Show an error raised in the block in the form, so that the page still renders. Does not catch StoreError."""
         try:
             yield
         except EvenmatchError as error:
@@ -657,7 +657,7 @@ class PageRequest:
         host = headers.get("host", "")
         is_own = origin is None or origin.partition("://")[2] == host
         if fetch_site not in (None, "same-origin", "none") or not is_own:
-            raise ForbiddenError("the form was sent by another site; open the page here and send it again")
+            raise ForbiddenError("the form was sent from another site; open the page here and send it again")
 
     # responses
 
@@ -697,17 +697,17 @@ class PageRequest:
         return Notice(text[1:], text[0] == "+") if len(text) > 1 else None
 
     def show_once(self, answer: Response, text: str, path: str) -> None:
-        """Store a secret in a cookie for the next page at this path, which shows it once: a reload does not."""
+        """Store a secret in a cookie for the next page at this path, which shows it only once, not after a reload."""
         self.cookies.write_text(answer, ONCE, f"{path}\n{text}")
 
     def taken(self, answer: Response) -> None:
-        """Delete the cookie that `show_once` has set for this page."""
+        """Delete the cookie that `show_once` set for this page."""
         if self.once is not None:
             self.cookies.delete(answer, ONCE)
 
     @property
     def once(self) -> str | None:
-        """The text that `show_once` has stored for this page."""
+        """The text that `show_once` stored for this page."""
         path, _, text = self.cookies.text(ONCE).partition("\n")
         return text if text and path == self.request.scope["path"] else None
 

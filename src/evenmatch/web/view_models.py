@@ -26,10 +26,10 @@ class LadderShown:
     """A ladder as shown in the header of its pages.
 
     placement   what it takes to be listed
-    tiers       the badge colour of each division, 1 the lowest to 6 the highest
+    tiers       the badge colour of each division, from 1 (lowest) to 6 (highest)
     seen        the state of the ledger that the page shows, from `seen_of`
     snapshot    its standings as the visitor sees them
-    visibility  what the visitor sees of its ratings
+    visibility  what the visitor may see of its ratings
     counted     which matches the standings count, in words that follow "Matches"; empty: all
     """
 
@@ -135,12 +135,12 @@ def result_of(match: MatchProfile, side: TeamProfile) -> MatchResult:
     if others > 1:
         text, letter = f"place {own} of {len(places)}", str(own)
     if match.state != "rated":
-        word, text = "none", f"{text}, which is not rated"
+        word, text = "none", f"{text} (not rated)"
     return MatchResult(match.match_id, word, letter, text)
 
 
 def counted_from_one(match: MatchProfile) -> MatchProfile:
-    """Return the match with unnamed teams, which are labelled from 0, labelled from 1."""
+    """Return the match with unnamed teams labelled from 1 instead of 0."""
     labels = [side.finish.label for side in match.sides]
     if labels != [str(index) for index in range(len(labels))]:
         return match
@@ -180,7 +180,7 @@ def _factors_of(part: Part) -> Mapping[str, FactorValue]:
 def largest_of(system: System, match: MatchProfile) -> dict[str, float]:
     """Return the largest distance of each numeric factor from its neutral value, over all players of a match.
 
-    Multipliers have at least HALF, so that the bar of a modifier of 1.01 is shorter than that of 1.5.
+    Multipliers have at least HALF, so that the bar for a modifier of 1.01 is shorter than the bar for 1.5.
     """
     largest = {factor.name: HALF if factor.neutral else 0.0 for factor in system.factors}
     neutral = {factor.name: factor.neutral for factor in system.factors}

@@ -1,1 +1,1 @@
-"""The versions of the schema, each a script that leads from the one before; run by Alembic."""
+"""The versions of the schema: scripts that Alembic runs, each of which upgrades the previous version."""

@@ -1,4 +1,4 @@
-"""Runs the migrations inside the transaction that database.py opened, so that they happen whole or not at all."""
+"""Run the migrations inside the transaction that database.py opened, so that they are atomic."""
 
 from __future__ import annotations
 

@@ -60,7 +60,7 @@ _LAB = (
     PageRoute(f"{LADDER}/lab/queue", lab.queue),
     PageRoute(f"{LADDER}/lab/audit", lab.queue_audit),
 )
-LAB = tuple(page._replace(whole=True) for page in _LAB)  # it computes with the ratings of all
+LAB = tuple(page._replace(whole=True) for page in _LAB)  # results depend on all ratings
 
 OPERATE = f"{LADDER}/operate"
 OPERATORS = (

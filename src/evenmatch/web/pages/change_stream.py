@@ -15,9 +15,9 @@ from evenmatch.web.page_request import PageRequest
 
 
 async def pulse(visit: PageRequest) -> Response:
-    """Stream `event: ladder` when the standings of a ladder have changed, `event: queue` when its queues have.
+    """Stream `event: ladder` when a ladder's standings have changed, `event: queue` when its queues have.
 
-    The stream ends when the visitor logs out, or their key or token is revoked or expires.
+    The stream ends when the visitor logs out, or when their key or token is revoked or expires.
     """
     ladder = visit.ladder
     await visit.site.work(visit.reading.view, ladder)  # raises UnknownNameError

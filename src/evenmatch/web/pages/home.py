@@ -1,4 +1,4 @@
-"""The entry pages: the list of ladders, the overview of a ladder, the three questions of players, login and logout."""
+"""The entry pages: the list of ladders, a ladder's overview, the three questions of players, login and logout."""
 
 from __future__ import annotations
 
@@ -99,13 +99,13 @@ async def me(visit: PageRequest) -> Response:
     if want not in WANTS:
         raise UsageError(f"want is {want[:40]!r}; expected {', '.join(WANTS)}")
     if not name or len(name) > LONGEST_NAME:
-        raise UsageError(f"the name has {len(name)} letters; it must have 1 to {LONGEST_NAME}")
+        raise UsageError(f"the name has {len(name)} letters; expected 1 to {LONGEST_NAME}")
     if want == "why":
         visit.check_own(name)
     try:
         player = await visit.site.work(visit.reading.known_as, ladder, name)
     except UnknownNameError:
-        if want == "wait":  # new players can ask for their wait, too
+        if want == "wait":  # new players may ask for their wait too
             response = visit.go(address("ladders", ladder, "queue"))
             visit.remember(response, name)
             return response
@@ -147,7 +147,7 @@ async def forget_me(visit: PageRequest) -> Response:
 
 
 def _local(to: str) -> str:
-    """The path if it is one of this site, else an empty string: no redirects to other sites."""
+    """The path if it is on this site, else an empty string, which prevents redirects to other sites."""
     return to if to.startswith("/") and not to.startswith(("//", "/\\")) and "\n" not in to else ""
 
 
@@ -172,7 +172,7 @@ async def login(visit: PageRequest) -> Response:
 
 
 async def logout(visit: PageRequest) -> Response:
-    """Log out: end the session for all holders of its cookie."""
+    """Log out: end the session for everyone who holds its cookie."""
     await visit.form()
     if visit.session is not None:
         await visit.site.work(visit.site.sessions.end, visit.session)

@@ -61,7 +61,7 @@ async def lab(visit: PageRequest) -> Response:
 
 
 def _learned(report: CachedHealth | None) -> tuple[list[int], list[tuple[str, list[str]]]] | None:
-    """The table of what was learned: matches at the top, meanings at the side; None where nothing was."""
+    """The table of what was learned, with matches as columns and meanings as rows; None if nothing was."""
     if report is None or report.health is None or not report.health.learned:
         return None
     from evenmatch.lab.ladder.learning import shown_number  # noqa: PLC0415 - the lab is imported on first use
@@ -101,7 +101,7 @@ def _waits(visit: PageRequest) -> str:
 
 
 async def results(visit: PageRequest) -> Response:
-    """Show the result or the progress of a lab job; without a job id, the list of all."""
+    """Show the result or the progress of a lab job; without a job id, list all lab jobs."""
     return await visit.show("lab_results", lambda: _results(visit))
 
 
@@ -122,7 +122,7 @@ def _results(visit: PageRequest) -> Mapping[str, object]:
 
 
 def jobs_of(visit: PageRequest) -> list[Job]:
-    """Return the lab jobs of this ladder, the latest first."""
+    """Return the lab jobs of this ladder, latest first."""
     return [job for job in visit.site.jobs.page(visit.ladder, None, LATEST) if job.kind in KINDS]
 
 
@@ -131,7 +131,7 @@ def result_address(job: Job) -> str:
     return address("ladders", job.ladder, "lab", "results", job=job.job)
 
 
-LEAST, MOST = 5, 120  # seconds of tuning
+TUNING_LEAST, TUNING_MOST = 5, 120  # seconds
 WARM_UP = (10, 90)  # percent
 Say = Callable[[str], None]
 
@@ -170,7 +170,7 @@ async def tuning_form(visit: PageRequest) -> Response:
 async def tuning(visit: PageRequest) -> Response:
     """Start a search for parameters that predict better."""
     form = await visit.form()
-    system, seconds = form.get("system", ""), _whole(form.get("seconds", "20"), "seconds", LEAST, MOST)
+    system, seconds = form.get("system", ""), _whole(form.get("seconds", "20"), "seconds", TUNING_LEAST, TUNING_MOST)
     present = (await visit.site.work(visit.reading.described, visit.ladder)).rules
     _check(system, present.system.name)
 
@@ -221,14 +221,14 @@ def _shared(visit: PageRequest) -> dict[str, object]:
         "ladder": LadderShown.of(visit.reading.view(visit.ladder)),
         "present": present,
         "systems": list(dict.fromkeys([*systems.names(), present.system.name])),
-        "bounds": {"seconds": (LEAST, MOST), "warm_up": WARM_UP},
+        "bounds": {"seconds": (TUNING_LEAST, TUNING_MOST), "warm_up": WARM_UP},
         "form": visit.form_here(),
     }
 
 
 async def _begin(visit: PageRequest, kind: str, work: Callable[[Say], Work]) -> Response:
     """Start a job, or redirect to the running one of this kind. Raises AccessError if not logged in with a key."""
-    if visit.session is None or visit.is_player:  # it takes minutes of a processor
+    if visit.session is None or visit.is_player:  # a job takes minutes of processor time
         raise AccessError("starting a job in the lab requires a login with a key")
     words, key = visit.shared.lab_cache.words, (visit.ladder, kind)
 

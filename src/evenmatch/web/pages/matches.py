@@ -15,7 +15,7 @@ SIZE = 25
 
 
 async def matches(visit: PageRequest) -> Response:
-    """Show the matches of a ladder, the latest first."""
+    """Show the matches of a ladder, latest first."""
     return await visit.show("matches", lambda: _matches(visit))
 
 

@@ -34,15 +34,15 @@ PREVIEWED = "previewed"  # the form field with the position of the preview that 
 
 
 async def previewed(visit: PageRequest, request: Correcting) -> Effect | Job:
-    """The preview of a correction, or its job if that takes longer. Raises what the correction raises.
+    """The preview of a correction, or its job if it takes longer. Raises what the correction raises.
 
-    The job that the page follows is read without starting another, however many matches arrive meanwhile.
+    A job that the page already follows is read without starting another, however many matches arrive meanwhile.
     """
     name = visit.asked(FOLLOWED)
     if name:
         job = await visit.site.work(visit.site.jobs.find, name)
         if (job.ladder, job.kind) != (visit.ladder, PreviewTask.kind):
-            raise ConflictError(f"{name} is no preview of ladder {visit.ladder!r}")
+            raise ConflictError(f"{name} is not a preview of ladder {visit.ladder!r}")
         done = await ended(visit.site, job, 0)
     else:
         done = await outcome(visit.site, PreviewTask(visit.ladder, request, None))
@@ -57,7 +57,7 @@ def preview_values(foreseen: Effect | Job | None) -> dict[str, object]:
 
 
 def outdated(form: Mapping[str, str], position: int) -> str:
-    """A sentence for a correction that was applied after this position, if its preview is of an earlier one; or ""."""
+    """A sentence about an outdated preview, if events were recorded between it and this position; otherwise empty."""
     previewed = form.get(PREVIEWED, "")
     later = position - int(previewed) if previewed.isascii() and previewed.isdigit() else 0
     if later <= 0:
@@ -67,7 +67,7 @@ def outdated(form: Mapping[str, str], position: int) -> str:
 
 
 def following_address(visit: PageRequest, job: Job) -> str:
-    """The URL of this page with the job to follow, so that reloading it starts no other."""
+    """The URL of this page with the job to follow, so that reloading it does not start another."""
     return f"{visit.here}{'&' if '?' in visit.here else '?'}{FOLLOWED}={job.job}"
 
 
@@ -131,7 +131,7 @@ def _applied(effect: Effect, form: Mapping[str, str]) -> str:
 
 
 def _check_known(visit: PageRequest, request: Correcting | None) -> None:
-    """Raise UnknownNameError for a player who is unknown to those who may read this ladder alone."""
+    """Raise UnknownNameError for a player whom a visitor with access to this ladder only may not know."""
     if isinstance(request, Ban | Reinstate):
         visit.reading.check_known(visit.ladder, request.player)
 
@@ -140,7 +140,7 @@ def event_id_of(form: Mapping[str, str]) -> str | None:
     """The event id in a form; None: it is empty. Raises UsageError if it is too long."""
     text = form.get("id", "")
     if len(text) > LONGEST_ID:
-        raise UsageError(f"the id has {len(text)} characters; it must have at most {LONGEST_ID}")
+        raise UsageError(f"the id has {len(text)} characters; expected at most {LONGEST_ID}")
     return text or None
 
 
@@ -178,7 +178,7 @@ def _since(text: str) -> int | None:
 
 JOBS = 6  # latest jobs listed
 RULINGS = 25  # latest voids, bans and other corrections listed
-MOST_DAYS = 366  # ahead of now, of a preview of falls by inactivity
+MOST_DAYS = 366  # how far ahead a preview of falls by inactivity can look
 LEADERS = 3  # players named on the page that ends a season
 
 
@@ -216,7 +216,7 @@ def _ladder(visit: PageRequest) -> Mapping[str, object]:
 
 
 async def rules(visit: PageRequest) -> Response:
-    """Show the form of other rules and a preview of their rating changes."""
+    """Show the form for new rules and a preview of their rating changes."""
     sent = visit.typed
     present = await visit.site.work(visit.reading.described, visit.ladder)
     chosen = base_rules(sent, present.rules)
@@ -278,16 +278,16 @@ async def settings(visit: PageRequest) -> Response:
     def change() -> str:
         before = visit.site.service.ladder(visit.ladder).settings
         if before.changed(changes) == before:
-            return "Nothing to change: the settings are already like this."
+            return "Nothing was changed: the settings already have these values."
         entry = visit.audit_entry("settings.changed", visit.ladder, body=changes)
         visit.site.service.noting(entry).change_settings(visit.ladder, changes)
-        return "The settings are changed."
+        return "The settings were changed."
 
     return visit.go(address("ladders", visit.ladder, "operate"), await visit.site.change(visit.ladder, change))
 
 
 async def season_to_open(visit: PageRequest) -> Response:
-    """Show the effects of the end of the season, and ask for confirmation."""
+    """Show the effects of ending the season, and ask for confirmation."""
     return await visit.show("operate_season", lambda: _season_to_open(visit))
 
 
@@ -323,7 +323,7 @@ async def season(visit: PageRequest) -> Response:
 
 
 async def decay_to_apply(visit: PageRequest) -> Response:
-    """Show which ratings would fall by inactivity, now or after some days without matches."""
+    """Show which ratings inactivity would lower, now or after some days without matches."""
 
     def make() -> Mapping[str, object]:
         days = visit.number("days", 0, 0, MOST_DAYS)
@@ -343,16 +343,16 @@ async def decay(visit: PageRequest) -> Response:
     service = visit.site.service.noting(visit.audit_entry("ratings.decayed", visit.ladder))
     result = await visit.site.change(visit.ladder, DailyDecay(service).apply, visit.ladder)
     players = 0 if result is None else result.players
-    notice = f"{players:,} rating{' has' if players == 1 else 's have'} fallen by inactivity."
+    notice = f"Inactivity lowered {players:,} rating{'' if players == 1 else 's'}."
     return visit.go(
-        address("ladders", visit.ladder, "operate"), notice if players else "No rating falls by inactivity now."
+        address("ladders", visit.ladder, "operate"), notice if players else "Inactivity lowers no rating now."
     )
 
 
 def _confirm(form: Mapping[str, str], name: str) -> None:
     """Raise FieldError if the name was not typed as confirmation."""
     with about(CONFIRM):
-        if form.get(CONFIRM, "").split() != name.split():  # kinds and number of spaces are ignored
+        if form.get(CONFIRM, "").split() != name.split():  # differences in white space are ignored
             raise UsageError(f"type {name} to confirm")
 
 

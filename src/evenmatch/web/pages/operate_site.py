@@ -86,7 +86,7 @@ async def create_ladder(visit: PageRequest) -> Response:
 
     await visit.site.work(make)
     visit.site.kernels.follow()
-    return visit.go(address("ladders", name, "operate"), f"Ladder {name} is created.")
+    return visit.go(address("ladders", name, "operate"), f"Ladder {name} was created.")
 
 
 def _check_ladder_name(name: str) -> None:
@@ -94,14 +94,14 @@ def _check_ladder_name(name: str) -> None:
     if not LADDER_NAME.fullmatch(name):
         slug = re.sub(r"[^a-z0-9]+", "-", name.casefold()).strip("-")[:60]
         example = f", such as {slug}" if LADDER_NAME.fullmatch(slug) else ""
-        raise UsageError(f"expected small letters, digits, - and _, beginning with a letter or digit{example}")
+        raise UsageError(f"expected lower-case letters, digits, - and _, beginning with a letter or digit{example}")
 
 
 # keys
 
 
 async def keys(visit: PageRequest) -> Response:
-    """Show the keys; the text of one just created is shown once."""
+    """Show the keys; the text of a key that was just created is shown once."""
     response = await visit.show("keys", lambda: _keys(visit), kept=visit.once is None)
     visit.taken(response)
     return response
@@ -198,7 +198,7 @@ async def revoke_key(visit: PageRequest) -> Response:
 
 
 async def audit(visit: PageRequest) -> Response:
-    """Show the audit trail, the latest entry first."""
+    """Show the audit trail, latest entry first."""
     return await visit.show("audit", lambda: _audit(visit))
 
 
@@ -283,7 +283,7 @@ async def remove_webhook(visit: PageRequest) -> Response:
     hook = await visit.site.work(_hook, visit)
     entry = visit.audit_entry("webhook.removed", hook.ladder, str(hook.webhook))
     await visit.site.work(visit.site.webhooks.noting(entry).remove, hook.webhook)
-    return visit.go("/operate/webhooks", f"The webhook {hook.url[:100]} is removed.")
+    return visit.go("/operate/webhooks", f"The webhook {hook.url[:100]} was removed.")
 
 
 async def resume_webhook(visit: PageRequest) -> Response:

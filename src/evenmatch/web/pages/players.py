@@ -27,7 +27,7 @@ SIZE = 20
 FORM = 10  # latest results shown in a row
 POINTS = 300  # points of the rating chart
 PERIOD = 3  # hours per period of the day, from midnight UTC
-LEAST = 5  # matches a period needs to count as best or worst
+FEWEST_MATCHES = 5  # that a period needs to count as best or worst
 CURVES = ("rating", "percentile", "division")
 JSON = "application/json"
 
@@ -47,7 +47,7 @@ class BestAndWorst(NamedTuple):
 
 
 class PlayerState(NamedTuple):
-    """A value that the system keeps for a player beside the rating, and what it means."""
+    """A value that the system keeps for a player in addition to the rating, and its meaning."""
 
     name: str
     value: FactorValue | None
@@ -55,7 +55,7 @@ class PlayerState(NamedTuple):
 
 
 async def player(visit: PageRequest) -> Response:
-    """Show the page of a player. A player who is logged in with a token sees their own, unless reads are open."""
+    """Show the page of a player. A player logged in with a token sees only their own, unless reads are open."""
     visit.check_own(visit.part("player"))
     return await visit.show("player", lambda: _player(visit))
 
@@ -105,7 +105,7 @@ def _falls_between(
 ) -> list[list[InactivityFall]]:
     """The falls of the rating above each row of a page of matches, latest first, and those below the last row.
 
-    before  when the last match of the page above was played
+    before  when the last match of the previous page was played
     """
     latest_first = [fall for fall in reversed(falls) if fall.of == "rating"]
     times = [row.match.played_at for row in rows]
@@ -119,7 +119,7 @@ def _falls_between(
 def best_and_worst(met: Encounters) -> BestAndWorst | None:
     """Return the periods with the best and the worst results against expectation; None if too few matches."""
     periods = [Hours(first, _total(met.hours[first : first + PERIOD])) for first in range(0, 24, PERIOD)]
-    enough = sorted((period for period in periods if period.tally.matches >= LEAST), key=_percent)
+    enough = sorted((period for period in periods if period.tally.matches >= FEWEST_MATCHES), key=_percent)
     if len(enough) < 2:
         return None
     worst, *_, best = enough

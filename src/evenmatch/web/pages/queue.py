@@ -24,7 +24,7 @@ from evenmatch.web.page_request import LONGEST_NAME, MINUTE, PageRequest, addres
 from evenmatch.web.pages.home import own_standing
 from evenmatch.web.view_models import LadderShown
 
-NEAR = (5.0, 10.0, 20.0, 100.0)  # percentiles to each side: the smallest range with enough tickets is used
+NEAR = (5.0, 10.0, 20.0, 100.0)  # percentiles on each side; the smallest range with enough tickets is used
 ENOUGH = 8  # tickets needed for a statistic of waits
 MATCHES = 5  # offers needed for a statistic of evenness
 LEVELS = ((0, 20), (20, 40), (40, 60), (60, 80), (80, 100))
@@ -45,7 +45,7 @@ class Wait(NamedTuple):
 
 
 class Share(NamedTuple):
-    """The median and the 90th percentile of some numbers."""
+    """A median and a 90th percentile."""
 
     half: float
     most: float
@@ -98,7 +98,7 @@ def expected(recent: Sequence[RecentOffer], percentile: float) -> Wait | None:
 
 
 def by_level(recent: Sequence[RecentOffer]) -> list[Wait]:
-    """Return the waits in each fifth of the ladder, the lowest first; without fifths with too few tickets."""
+    """Return the waits in each fifth of the ladder, lowest first, omitting fifths with too few tickets."""
     return [wait for low, high in LEVELS if (wait := _wait_between(recent, low, high)) is not None]
 
 
@@ -119,7 +119,7 @@ SHOWN = 12  # latest offers listed
 MOST_ELSEWHERE = 24  # queues of other ladders listed
 SUGGESTED = 5.0  # percentiles, for players who keep no filter
 ATTRIBUTE = "attribute."  # before the name of an attribute, in the form
-ANNOUNCED = (5, 10, 30, 60, 300)  # seconds before the end of an offer at which a screen reader says what is left
+ANNOUNCED = (5, 10, 30, 60, 300)  # seconds left of an offer at which a screen reader announces them
 SECOND = 1_000_000  # microseconds
 NEWCOMER = 50.0  # the percentile of an unrated player
 
@@ -159,14 +159,14 @@ def _queue(visit: PageRequest) -> Mapping[str, object]:
 
 
 class QueueElsewhere(NamedTuple):
-    """A queue of another ladder, in which a playlist can wait too."""
+    """A queue of another ladder that a playlist can include."""
 
     ladder: str
     queue: str
 
     @property
     def value(self) -> str:
-        """How the form names it."""
+        """The value that stands for it in the form."""
         return json.dumps(self, ensure_ascii=False)
 
 
@@ -224,13 +224,13 @@ def may_queue(visit: PageRequest) -> bool:
 
 
 def _kept(visit: PageRequest) -> QueueFilter:
-    """The filter that the visitor keeps, or the one that the page suggests."""
+    """The visitor's stored filter, or the one that the page suggests."""
     kept = None if visit.me is None else visit.site.queue_service.filter_of(visit.ladder, visit.me)
     return QueueFilter(within=SUGGESTED) if kept is None else kept
 
 
 def _own_ticket(site: Site, visit: PageRequest) -> int | None:
-    """The number of the visitor's ticket; None if they neither wait nor play."""
+    """The number of the visitor's ticket; None if they are neither waiting nor playing."""
     slot = None if visit.me is None else site.queue_service.seat(visit.ladder, visit.me)
     return None if slot is None else slot.ticket
 
@@ -271,7 +271,7 @@ async def join(visit: PageRequest) -> Response:
 
 
 async def keep_filter(visit: PageRequest) -> Response:
-    """Keep the filter of the visitor, also for the ticket in which they wait."""
+    """Store the visitor's filter, and apply it to the ticket in which they wait."""
     sent = await visit.fields()
     _check_may(visit)
     name = dict(sent).get("player", "").strip()
@@ -280,7 +280,7 @@ async def keep_filter(visit: PageRequest) -> Response:
             raise InputError(f"expected a name of 1 to {LONGEST_NAME} letters")
     _check_speaks(visit, [name])
     await visit.site.work(visit.site.queue_service.set_filter, visit.ladder, name, _filter_of(sent))
-    response = visit.go(address("ladders", visit.ladder, "queue"), "Your filter is kept.")
+    response = visit.go(address("ladders", visit.ladder, "queue"), "Your filter was saved.")
     visit.remember(response, name)
     return response
 
@@ -322,13 +322,13 @@ def _within(text: str) -> float:
 def _check_may(visit: PageRequest) -> None:
     if not may_queue(visit):
         raise ForbiddenError(
-            "to join a queue on this page, log in with a key that has the scope queue; EVENMATCH_GUESTS allows "
-            "everybody to join"
+            "to join a queue on this page, log in with a key that has the scope queue, or have the operator allow "
+            "everybody to join with EVENMATCH_GUESTS"
         )
 
 
 async def ticket(visit: PageRequest) -> Response:
-    """Show the ticket of a party: waiting, offered a match, or playing; of a playlist the one with the match."""
+    """Show the ticket of a party: waiting, offered a match, or playing; for a playlist, the one with the match."""
     status = await _own_status(visit)
     if status.follow is not None:
         return visit.go(address("ladders", status.follow.ladder, "queue", "tickets", status.follow.ticket))
@@ -350,16 +350,16 @@ def _ticket(visit: PageRequest, status: Status) -> Mapping[str, object]:
 
 
 def _is_asked(visit: PageRequest, offer: OfferStatus) -> bool:
-    """Whether the visitor can still accept: a logged-in player for themselves, others for the whole party."""
+    """Whether the visitor can still accept: logged-in players for themselves, others for the whole party."""
     if visit.is_player and visit.me is not None and visit.me in offer.own:
         return not offer.own[visit.me]
     return not all(offer.own.values())
 
 
 def announced(left: float, allowed: float) -> str:
-    """Return the time left to answer in words that change only a few times, so that a screen reader stays quiet.
+    """Return the time left to answer in words that change only a few times, to spare users of screen readers.
 
-    left, allowed  seconds from now, and from the beginning, to the end of the offer
+    left, allowed  seconds to the end of the offer, from now and from its beginning
     """
     step = min((step for step in ANNOUNCED if left <= step < allowed), default=allowed)
     return count(step, "second") if step < 2 * MINUTE else count(step / MINUTE, "minute")
@@ -369,7 +369,7 @@ async def answer(visit: PageRequest) -> Response:
     """Accept or decline the offer, or leave the queue."""
     form = await visit.form()
     status = await _own_status(visit)
-    player = visit.me if visit.is_player else None  # a token speaks for its own player alone
+    player = visit.me if visit.is_player else None  # a token speaks only for its own player
     number = form.get("offer", "")
     offer = int(number) if number.isdecimal() and len(number) <= 18 else None  # None: the present one
     request: requests.QueueRequest
@@ -389,8 +389,8 @@ async def answer(visit: PageRequest) -> Response:
 async def _own_status(visit: PageRequest) -> Status:
     """The status of the ticket in the URL; this counts as a heartbeat.
 
-    Raises UnknownNameError, ForbiddenError if it is not the visitor's and they have no key that queues any player,
-    FollowerError in a process that only reads.
+    Raises UnknownNameError, ForbiddenError if it is not the visitor's ticket and they have no key with the scope queue,
+    FollowerError in a read-only process.
     """
     _check_may(visit)
     if visit.site.options.follower:
@@ -400,7 +400,7 @@ async def _own_status(visit: PageRequest) -> Status:
         raise UnknownNameError("ticket", text[:40], ())
     status = await visit.site.status_reads.one(visit.ladder, StatusRead(int(text)))
     is_allowed = visit.me in status.players
-    if not is_allowed and visit.is_player:  # the names are those under which they joined
+    if not is_allowed and visit.is_player:  # names as of joining
         is_member = visit.site.queue_service.is_member
         is_allowed = await visit.site.work(is_member, visit.ladder, status.ticket, visit.me)
     elif not is_allowed:

@@ -1,4 +1,4 @@
-"""Standings by page, around a player and by name; the distribution of ratings; past seasons; the rules."""
+"""Pages of standings: in full, around a player, by name; the distribution of ratings; past seasons; the rules."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from starlette.responses import Response
 from evenmatch.errors import ForbiddenError, UnknownNameError
 from evenmatch.ladders.standings import View
 from evenmatch.players.placement import why_nobody, why_not
-from evenmatch.players.players import MANY
+from evenmatch.players.players import SUBSTRING_SEARCH_AT_MOST
 from evenmatch.standings.bands import band_of
 from evenmatch.standings.board import Standing
 from evenmatch.web.page_request import PageRequest, address
@@ -35,7 +35,7 @@ class Band(NamedTuple):
 
 
 async def standings(visit: PageRequest) -> Response:
-    """Show a page of the standings, those around a player, or the players found by name."""
+    """Show a page of the standings, the players around one player, or players found by name."""
     return await visit.show("standings", lambda: _standings(visit))
 
 
@@ -45,7 +45,7 @@ def _standings(visit: PageRequest) -> Mapping[str, object]:
         "ladder": LadderShown.of(view),
         "view": view,
         "search": visit.asked("search").strip()[:200],
-        "begins": len(view.snapshot.board) > MANY,
+        "begins": len(view.snapshot.board) > SUBSTRING_SEARCH_AT_MOST,
         "around": None,
         "mine": own_standing(visit, view),
         "page": 1,
@@ -74,7 +74,7 @@ def _standings(visit: PageRequest) -> Mapping[str, object]:
 
 
 def _search(visit: PageRequest, text: str) -> list[tuple[str, Standing]]:
-    """Players of the ladder whose names match a text, the best first."""
+    """Players of the ladder whose names match a text, best first."""
     names = visit.reading.search(text, FOUND, [visit.ladder])
     rows, _ = visit.reading.among(visit.ladder, names)
     return rows
@@ -107,7 +107,7 @@ def _distribution(visit: PageRequest) -> Mapping[str, object]:
 
 
 def _by_division(view: View) -> list[int]:
-    """The number of listed players in each division, the lowest first."""
+    """The number of listed players in each division, lowest first."""
     snapshot = view.snapshot
     divisions = snapshot.divisions[snapshot.order]
     return [int((divisions == index).sum()) for index in range(len(snapshot.rules.divisions))]
@@ -133,7 +133,7 @@ def _distribution_figure(visit: PageRequest) -> str:
 
 
 async def seasons(visit: PageRequest) -> Response:
-    """Show all seasons of a ladder, the latest first."""
+    """Show all seasons of a ladder, latest first."""
 
     def make() -> Mapping[str, object]:
         view = visit.reading.view(visit.ladder)

@@ -1,1 +1,1 @@
-"""Each version of the schema; a script changes nothing once it is out."""
+"""The scripts of all schema versions; a released script must not be changed."""
