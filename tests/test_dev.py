@@ -132,10 +132,6 @@ def test_the_makefile_and_dev_have_the_same_commands(dev):
     assert sorted(phony) == sorted([*dev.COMMANDS, "help"])
 
 
-def test_a_complete_environment_is_recognised(made):
-    assert made.read_stamp()["run.txt"] == "digest"
-
-
 def test_an_interrupted_environment_is_created_again(made):
     made.STAMP.write_text('{"place": ')
     assert made.read_stamp() == {}

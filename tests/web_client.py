@@ -9,6 +9,17 @@ HOSTILE = '<b>"x"</b>&\u202e'
 RESULTS = [("ann", "bob"), ("ann", "joe"), ("bob", "joe"), (HOSTILE, "joe"), ("ann", HOSTILE), ("joe", "ann")]
 
 
+def elo_by_hand(results, k=32.0, start=1500.0):
+    """Ratings by Elo's formula, and the last change of each player."""
+    rating, change = {}, {}
+    for winner, loser in results:
+        a, b = rating.setdefault(winner, start), rating.setdefault(loser, start)
+        gain = k * (1 - 1 / (1 + 10 ** ((b - a) / 400)))
+        rating[winner], rating[loser] = a + gain, b - gain
+        change[winner], change[loser] = gain, -gain
+    return rating, change
+
+
 class Browsing(Asking):
     """Asks for pages, and sends their forms as a browser does."""
 

@@ -185,12 +185,6 @@ def test_an_answer_that_is_not_utf_8_is_refused(status):
         client.send(calls.standings("duel"))
 
 
-def test_a_failure_without_words_is_named_by_its_kind(quick):
-    transport, _ = flaky(httpx.ReadTimeout(""))
-    with client_of(transport, patience=0.0) as client, pytest.raises(UnreachableError, match="ReadTimeout"):
-        client.send(calls.get("/v1/ladders"))
-
-
 def test_without_an_answer_patience_ends(quick):
     transport, _ = flaky(*[httpx.ConnectError("refused")] * 9)
     with client_of(transport, patience=0.0) as client, pytest.raises(UnreachableError, match="refused"):

@@ -31,10 +31,6 @@ def made(tmp_path_factory):
         yield service
 
 
-def test_the_four_ladders_are_rated_by_the_four_core_systems():
-    assert {game.system for game in GAMES} == {"wager", "scorefactor", "prav", "battlepoints"}
-
-
 def test_the_same_seed_is_the_same_season_and_another_is_not():
     duel = [replace(LADDERS["duel"], matches=60)]
     assert play_histories(3, duel, ENDS) == play_histories(3, duel, ENDS)

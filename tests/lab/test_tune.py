@@ -327,3 +327,23 @@ def test_progress_tells_of_trials_and_of_time():
     assert shares == sorted(shares)
     assert shares[0] >= 0
     assert 0.9 < shares[-1] <= 1
+
+
+def test_a_preset_may_give_one_number_for_all_brackets(own):
+    name = own(
+        ("    number,\n", "    number,\n    numbers,\n"),
+        (CONFLICT[0], 'draw: tuple = numbers((1.0, 1.0), 0, 100, "points for a draw", search=(0, 6))'),
+        ("League(p.win, p.draw)", "League(p.win, p.draw[0])"),
+        ('"old": {"win": 2.0}', '"old": {"draw": 0.5}'),
+    )
+    found = run_tuning(duels_table(1, 200, draws=0.2), name, most=4)
+    assert tried(found)[1][1] == {"draw": 0.5}
+    assert len(found.trials) == 4
+
+
+def test_parameters_with_which_the_matches_cannot_be_rated_are_no_success():
+    # nothing can be learned here, and prav does not try to where it needs shares of rounds that are not recorded
+    matches = duels_table(1, 400)
+    found = run_tuning(matches, "prav", most=16)
+    assert any(values.get("outcome") == "share" for _, values in tried(found))
+    assert found.rules.parameters.outcome == "result"

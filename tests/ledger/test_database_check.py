@@ -137,3 +137,8 @@ def test_a_served_file_is_checked_once_a_day_by_one_process(store_file, clock, c
         assert later.step(clock.now + DAY).damage
         assert later.findings > 0
     assert "the database is damaged; restore a backup" in caplog.text
+
+
+def test_a_served_postgresql_is_left_to_its_own_tools(postgres, clock):
+    with Service.open(postgres.fresh_database(), clock) as service:
+        assert DailyCheck(service.database, Leases(service.database, "one", wall=clock)).step(clock.now) is None

@@ -203,3 +203,8 @@ def test_the_receipt_of_a_match_that_counts_as_the_newest_says_so(season):
     assert receipt.warnings == [f"reported late: it counts as if it had ended at {after(40):%Y-%m-%dT%H:%M:%S}Z"]
     assert season.record(duel(6, "ann", "bob")).warnings == receipt.warnings
     assert season.record(duel(41, "ann", "bob")).warnings == []
+
+
+def test_a_match_that_is_late_by_minutes_is_not_marked(season):
+    season.record(team_match(41, (1, "ann"), (2, "bob"), at=40 - 0.5))
+    assert listed(season)[1] == ("m41", False)

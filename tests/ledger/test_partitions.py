@@ -9,6 +9,7 @@ import sqlalchemy as sa
 from evenmatch import rules
 from evenmatch.corrections.corrections import Ban, Void
 from evenmatch.ledger import event_rows
+from evenmatch.ledger.database_check import NO_AMCHECK, check_database
 from evenmatch.operations.copy import copy_database
 from evenmatch.operations.service import Service
 from evenmatch.recording.recording_sql import look_up
@@ -126,3 +127,25 @@ def test_a_database_is_copied_into_partitions_and_out_of_them(url, whole_url, tm
     copy_database(url, back, without_progress)
     with Service.open(back, clock) as service:
         assert told(service) == after
+
+
+def test_the_check_of_the_database_looks_at_the_indexes_of_partitions(url):
+    with Service.open(url) as service:
+        fill(service)
+        if not rows(service, "SELECT 1 FROM pg_available_extensions WHERE name = 'amcheck'"):
+            assert check_database(service.database) == ((), (NO_AMCHECK,))
+            pytest.skip("this server comes without amcheck")
+        with service.database.write() as store:
+            store.connection.exec_driver_sql("CREATE EXTENSION amcheck")
+        assert check_database(service.database) == ((), ())
+        index = "(SELECT indexrelid FROM pg_index WHERE indrelid = 'appearance_1'::regclass)"
+        switch = f"UPDATE pg_index SET indisready = {{}} WHERE indexrelid = {index}"
+        with service.database.write() as store:
+            store.connection.exec_driver_sql(switch.format("false"))
+        with service.database.write() as store:
+            ladder = store.all("SELECT ladder FROM appearance_1 LIMIT 1")[0][0]
+            store.connection.exec_driver_sql(f"INSERT INTO appearance_1 VALUES ({ladder}, 999999, 999999)")
+        with service.database.write() as store:
+            store.connection.exec_driver_sql(switch.format("true"))
+        (line,) = check_database(service.database).damage
+        assert "of table appearance_1: " in line

@@ -2,6 +2,7 @@
 
 import random
 from contextlib import contextmanager, suppress
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -22,6 +23,7 @@ from evenmatch.ledger.events import (
     SeasonOpened,
 )
 from evenmatch.ledger.plan import plan_of
+from evenmatch.ledger.plan_cache import MAX_LADDERS, PLANS_PER_LADDER, PlanCache
 from evenmatch.operations.service import Service
 from ledger.sample_matches import duel, run_sql
 
@@ -212,3 +214,18 @@ def test_a_correction_that_a_lost_server_had_and_its_successor_has_not_is_in_no_
     with pytest.raises(StoreError):
         plan_in(played_service)
     assert plan_in(played_service).void == {5}
+
+
+def test_few_plans_are_kept_of_the_ladders_that_were_read_last(played_service):
+    plan, cache = plan_in(played_service), PlanCache()
+    for ladder in range(MAX_LADDERS):
+        cache.add(ladder, plan)
+    assert cache.find(0, plan.upto) is plan
+    cache.add(MAX_LADDERS, plan)
+    assert cache.find(0, plan.upto) is plan
+    assert cache.find(1, plan.upto) is None
+    for upto in (4, 2, 3):
+        cache.add(5, replace(plan, upto=upto))
+    assert PLANS_PER_LADDER == 2
+    assert cache.find(5, 2) is None
+    assert [cache.find(5, upto).upto for upto in (3, 4, 9)] == [3, 4, 4]

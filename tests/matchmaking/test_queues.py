@@ -189,3 +189,18 @@ def test_answers_of_players_who_are_not_asked_are_refused():
             with pytest.raises(InputError, match=f"player {player} has no open offer; expected a player with one"):
                 call(player)
     assert len(all_queues.offers) == 1
+
+
+def test_a_tick_at_an_earlier_moment_does_no_harm():
+    all_queues, offer = pair_asked()
+    assert all_queues.tick(NOW - 3600 * SECOND).lapsed == ()
+    assert all_queues.offers == (offer,)
+    all_queues.accept(1)
+    assert all_queues.accept(2) == offer
+
+
+def test_who_comes_back_is_no_new_arrival():
+    all_queues, _ = pair_asked()
+    before = all_queues.queues["duel"].arrivals_a_second(NOW).sum()
+    all_queues.decline(2)
+    assert all_queues.queues["duel"].arrivals_a_second(NOW).sum() == before > 0

@@ -11,7 +11,6 @@ from evenmatch import Appearance, Match, Team, from_matches, rules
 from evenmatch.corrections.corrections import Void
 from evenmatch.durations import DAY, HOUR, SECOND
 from evenmatch.errors import InputError, StoreError
-from evenmatch.ledger.database import Database
 from evenmatch.operations.clock import DatabaseClock
 from evenmatch.operations.service import Service
 from ledger.sample_matches import START, ManualClock
@@ -104,9 +103,3 @@ def test_a_ladder_whose_last_match_is_after_the_clock_takes_no_match_until_that_
     service.correct(ladder, Void("future"))
     assert service.record(played("now", 12)).rated
     assert service.verify(ladder).is_equal
-
-
-def test_the_time_of_a_database(made_url: str):  # noqa: F811
-    database = Database.open(made_url)
-    assert abs(database.time() - time.time_ns() // 1000) < 10 * SECOND
-    database.close()

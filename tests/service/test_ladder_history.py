@@ -79,12 +79,6 @@ def test_why_a_replay_gives_other_ratings_is_said(service, played_ladder):
     assert [note.split()[0] for note in read_history(service.database, played_ladder).notes] == ["New", "Some"]
 
 
-def test_how_far_the_reading_is_can_be_followed(service, played_ladder):
-    reached = []
-    read_history(service.database, played_ladder, progress=reached.append)
-    assert reached == [5]
-
-
 def test_a_ladder_without_matches_says_so(service, ladder):
     with pytest.raises(InputError, match="ladder 'duel' has no rated match"):
         read_history(service.database, ladder)

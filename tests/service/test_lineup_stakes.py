@@ -1,6 +1,5 @@
 """The stakes of a line-up of player ids, as offers of queues know them."""
 
-import numpy as np
 import pytest
 
 from evenmatch import StakeAssumptions, rules
@@ -71,9 +70,3 @@ def test_nothing_is_at_stake_with_a_banned_player(service, arena):
     service.correct(arena, Ban("bob", reason="aimbot"))
     with pytest.raises(InputError, match="'bob' is banned from this ladder"):
         at_stake(service, arena)
-
-
-def test_asking_changes_nothing(service, arena):
-    before = service.view(arena).snapshot.board.rating.copy()
-    at_stake(service, arena)
-    assert np.array_equal(service.view(arena).snapshot.board.rating, before)

@@ -13,6 +13,7 @@ from evenmatch.errors import BadRowsError, ConflictError, InputError, UnknownNam
 from evenmatch.ledger import player_rows
 from evenmatch.ledger.ladder_rows import reserve_changes
 from evenmatch.live import live_matches
+from evenmatch.live import live_matches as looping
 from evenmatch.live import slots as slots_rows
 from evenmatch.live.attendance import Ending, PlayerEnd, Presence, TeamEnd
 from evenmatch.live.live_matches import Running
@@ -20,7 +21,7 @@ from evenmatch.match import Appearance, Match, Team
 from evenmatch.matchmaking import Policy
 from evenmatch.queues import stored_queues
 from evenmatch.queues.queue_sql import Seat, insert_missing_seats
-from evenmatch.queues.stored_queues import QueueRules, QueueSetup
+from evenmatch.queues.stored_queues import QueueRules, QueueSetup, strike
 
 SECOND = 1_000_000
 ONE_DATABASE = pytest.mark.parametrize("store_url", ["sqlite"], indirect=True)  # what is tried is not its
@@ -697,3 +698,79 @@ def test_a_change_of_sides_that_cannot_be_is_refused_and_changes_nothing(service
     service.change_settings(ladder, {"side_counts": "first"})
     receipt = running.close(ladder, "s-1", WON)
     assert [sorted(line.change.player for line in team) for team in receipt.teams] == [["ann"], ["bob", "cid"]]
+
+
+@ONE_DATABASE
+def test_leaves_are_noted_all_or_not_at_all(service, running, ladder):
+    running.announce(ladder, "m1", TEAMS)
+    with pytest.raises(UnknownNameError):
+        running.leaves(ladder, "m1", [Presence("ann"), Presence("zoe")])
+    assert seated_players(service)["ann"] == "m1"
+    assert running.status(ladder, "m1").teams[0][0].is_there
+
+
+@ONE_DATABASE
+def test_a_match_that_began_before_it_was_made_by_our_clock_counts_from_its_beginning(
+    service, running, ladder, clock, start
+):
+    make_queue(service)
+    make_match(service, clock)
+    clock.move(seconds=50)
+    running.announce(ladder, "q-1", TEAMS, started_at=time_after(start, -10))
+    running.close(ladder, "q-1", WON)
+    assert recorded_times(service, "q-1") == (dict.fromkeys(("ann", "bob", "cid", "dan"), (60.0, 0)), 60.0)
+
+
+@ONE_DATABASE
+def test_an_announced_match_of_a_queue_expires_by_its_rule(service, running, ladder, clock, start):
+    make_queue(service, longest_match=900)
+    assert running.announce(ladder, "m1", TEAMS, queue="ranked").expires_at == time_after(start, 900)
+
+
+def test_a_strike_stays_if_another_one_came_since(service, running, ladder, clock, start):
+    make_queue(service, penalty=30)
+    make_match(service, clock)
+    running.leaves(ladder, "q-1", [Presence("ann")])
+    with service.database.write() as store:  # she declines what she is offered meanwhile
+        ids = player_rows.ids_of(store, ["ann"])
+        strike(store, store.head(ladder).ladder, list(ids.values()), clock.now, QueueRules())
+    running.leaves(ladder, "q-1", [Presence("ann", back=True)])
+    assert penalties_by_name(service) == {"ann": (2.0, time_after(start, 60))}
+
+
+def test_a_player_who_returns_keeps_a_seat_elsewhere(service, running, ladder, clock):
+    make_match(service, clock, queue=None)
+    running.leaves(ladder, "q-1", [Presence("ann")])
+    running.announce(ladder, "m2", [["ann"], ["eve"]])
+    running.leaves(ladder, "q-1", [Presence("ann", back=True)])
+    assert seated_players(service)["ann"] == "m2"
+    running.close(ladder, "q-1", WON)
+    assert seated_players(service) == {"ann": "m2", "eve": "m2"}
+
+
+def test_the_loop_expires_by_itself(service, running, ladder, clock, monkeypatch):
+    monkeypatch.setattr(looping, "EVERY", 0.01)
+    running.announce(ladder, "m1", [["ann"], ["bob"]], expires_in=100)
+    clock.move(seconds=101)
+    stop = threading.Event()
+    thread = threading.Thread(target=running.run, args=(stop,))
+    thread.start()
+    waited = threading.Event()
+    for _ in range(500):
+        if running.status(ladder, "m1").state == "expired":
+            break
+        waited.wait(0.01)
+    stop.set()
+    thread.join()
+    assert running.status(ladder, "m1").state == "expired"
+
+
+def test_a_player_who_changes_sides_twice_counts_where_they_played_longest(service, running, ladder, clock):
+    """100 s in the first team, 150 in the second, 90 in the first: 190 against 150."""
+    running.announce(ladder, "s-1", [["ann", "eve"], ["bob", "cid"]])
+    for seconds, team in ((100, 1), (150, 0)):
+        clock.move(seconds=seconds)
+        running.leaves(ladder, "s-1", [Presence("eve", back=True, team=team)])
+    clock.move(seconds=90)
+    receipt = running.close(ladder, "s-1", WON)
+    assert [sorted(line.change.player for line in team) for team in receipt.teams] == [["ann", "eve"], ["bob", "cid"]]

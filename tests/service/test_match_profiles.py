@@ -81,14 +81,6 @@ def test_a_ban_from_a_time_on_voids_later_matches_alone(service, ladder, reading
     assert state_and_reason(reading, "m2") == state_and_reason(reading, "m3") == ("void", "eve is banned: wallhack")
 
 
-def test_a_refund_leaves_the_match_rated(service, ladder, reading):
-    service.record(duel(1, "eve", "ann", ladder))
-    service.correct(ladder, Ban("eve", "refund"))
-    found = reading.match(ladder, "m1")[1]
-    changes = {part.player: line.change.after - line.change.before for side in found.sides for part, line in side.parts}
-    assert (found.state, changes) == ("rated", {"eve": 16, "ann": 0})
-
-
 def test_matches_of_two_who_became_one_are_theirs(service, ladder, reading):
     service.record(duel(1, "ann", "bob", ladder))
     service.record(duel(2, "ann2", "bob", ladder))
@@ -139,11 +131,3 @@ def test_a_rating_that_began_elsewhere_is_no_match(service, ladder, reading):
     assert (profile.standing.rating, profile.standing.matches, profile.last_played) == (1800.0, 0, None)
     assert reading.played(ladder, "ann", END_OF_LIST, 10) == ("ann", [], None)
     assert reading.path(ladder, "ann", 10) == ("ann", ([], [], 0, []))
-
-
-def test_odds_count_a_line_up_as_of_now(service, ladder, reading):
-    service.record(duel(1, "ann", "bob", ladder))
-    found = reading.prospects(ladder, [["ann", "bob"], ["new"], ["bob2"]])
-    assert [[one.rating for one in team] for team in found.teams] == [[1516, 1484], [1500], [1500]]
-    assert found.odds.expected == pytest.approx((0.5, 0.5, 0.5))
-    assert [[one.newcomer for one in team] for team in found.teams] == [[False, False], [True], [True]]

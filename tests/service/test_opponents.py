@@ -48,9 +48,3 @@ def test_matches_that_do_not_count_are_in_no_record(service, elo_reading):
     service.record(duel(1, "ann", "bob"))
     service.record(duel(2, "ann", "bob"), rated=False)
     assert elo_reading.encounters("default", "ann").whole == Tally(1, 0, 0, 1.0, 0.5)
-
-
-def test_a_merged_player_has_the_matches_of_both(service, elo_reading):
-    service.record_many("default", [duel(1, "ann", "bob"), duel(2, "anne", "bob")])
-    service.merge("anne", "ann")
-    assert elo_reading.encounters("default", "ann").whole.won == 2

@@ -53,12 +53,6 @@ def test_polars_text_categories_and_enums_are_read():
     assert table_values(from_frame(frame)) == expected_rows(GAPS)
 
 
-def test_a_polars_series_of_structs_is_not_needed_and_a_chunked_frame_is_whole():
-    frame = pl.concat([pl.DataFrame(WHOLE)[at : at + 2] for at in range(0, 12, 2)], rechunk=False)
-    assert frame.n_chunks() > 1
-    assert table_values(from_frame(frame)) == expected_rows(WHOLE)
-
-
 def test_a_duckdb_query_is_read():
     relation = (
         duckdb.connect()

@@ -13,6 +13,9 @@ from evenmatch.http.options import Options
 from evenmatch.http.routes import standings
 from evenmatch.http.site import Site, anonymous_client
 from evenmatch.web import page_request
+from evenmatch.web.lab_jobs import LabCache
+from evenmatch.web.page_request import ChangeStream
+from ledger.sample_matches import duel
 
 ADDRESS = "127.0.0.1"  # of the client in these tests
 AT_ONCE, WAITING = 2, 64
@@ -210,3 +213,38 @@ async def until(is_so):
     async with asyncio.timeout(10):
         while not is_so():
             await asyncio.sleep(0.05)
+
+
+def test_the_streams_of_others_do_not_wait_for_the_stranger_who_opened_the_first(site, league):
+    stream, told = ChangeStream(site), {"stranger": [], "operator": []}
+
+    async def watch(who):
+        async with site.waiting.stream(None) as waiter:
+            async for event in stream.of(league, "", waiter):
+                told[who].append(event)
+
+    async def meanwhile():
+        told["operator"].clear()
+        for hour in range(9, 15):  # the first poll notes the state to compare with
+            site.service.record(duel(hour, "ann", "bob", league))
+            await asyncio.sleep(1)
+        assert "ladder" in told["operator"]
+
+    asyncio.run(
+        beside_a_stranger(
+            site, lambda: watch("stranger"), lambda: watch("operator"), lambda: all(told.values()), meanwhile
+        )
+    )
+
+
+def test_those_who_are_logged_in_do_not_wait_for_the_lab_of_a_stranger(site, league):
+    cache, view, healths = LabCache(), site.service.view(league), []
+
+    async def look():
+        healths.append(None)
+        healths.append(await cache.health(site, view))
+
+    async def meanwhile():
+        await until(lambda: healths[-1] is not None)
+
+    asyncio.run(beside_a_stranger(site, look, look, lambda: len(healths) >= 2, meanwhile, is_busy_first=True))

@@ -156,6 +156,7 @@ def test_over_http_cookies_have_no_prefix_that_browsers_would_refuse(anyone, adm
     (name, attributes), *_ = cookies_of(anyone.post("/login", data={"key": admin_key})).items()
     assert name == "evenmatch-session"
     assert "secure" not in attributes
+    assert "httponly" in attributes
 
 
 def test_only_a_trusted_proxy_says_that_it_is_https(anyone, admin_key):
@@ -173,3 +174,8 @@ def test_a_secret_is_shown_once_and_on_its_own_page_alone(behind_proxy, operator
     second = operator.page("/operate/keys")
     assert len([part for part in words(first).split() if part.startswith("em_") and len(part) > 50]) == 1
     assert not [part for part in words(second).split() if part.startswith("em_") and len(part) > 50]
+
+
+def test_logging_out_and_forgetting_delete_the_cookies(behind_proxy, operator):
+    gone = cookies_of(operator.submit("/logout", on="/operate"))
+    assert "max-age=0" in gone["evenmatch-session"]

@@ -96,12 +96,17 @@ def sent(asking, path, form):
     return asking.post(path, data={"proof": proof[1] if proof else "", **form})
 
 
-def finished_page(asking, path, form, within=60.0):
+def finished_page(asking, path, form):
     """The page of the result, when the job is over."""
     answer = sent(asking, path, form)
     assert answer.status_code == 303, answer.text
+    return settled_page(asking, answer.headers["location"])
+
+
+def settled_page(asking, path, within=60.0):
+    """A page as soon as nothing on it is still being worked out."""
     until = time.monotonic() + within
-    while "data-every" in (shown := page_text(asking, answer.headers["location"])):
+    while "data-every" in (shown := page_text(asking, path)):
         assert 'role="status"' in shown
         assert time.monotonic() < until
         time.sleep(0.2)
@@ -120,21 +125,13 @@ def words(shown):
 def test_the_overview_opens_at_once_and_has_the_findings_soon(anyone, site):
     shown = page_text(anyone, LADDER)
     assert shown.count("data-figure=") == 6  # five of its health, and waits
-    until = time.monotonic() + 30
-    while "data-every" in shown:
-        assert time.monotonic() < until
-        time.sleep(0.2)
-        shown = page_text(anyone, LADDER)
-    assert "Winners gain what losers lose: matches neither create nor remove points." in words(shown)
+    told = words(settled_page(anyone, LADDER))
+    assert "Winners gain what losers lose: matches neither create nor remove points." in told
 
 
 def test_the_overview_has_what_the_system_learned_after_each_quarter_of_the_matches(anyone, site):
-    shown, until = page_text(anyone, "/ladders/even/lab"), time.monotonic() + 60
-    while "data-every" in shown:
-        assert time.monotonic() < until
-        time.sleep(0.2)
-        shown = page_text(anyone, "/ladders/even/lab")
-    table = re.search(r"What the system has learned about this ladder.*?</table>", shown, re.DOTALL)[0]
+    shown = settled_page(anyone, "/ladders/even/lab")
+    table = re.search(r"What the system has learned of this ladder.*?</table>", shown, re.DOTALL)[0]
     assert re.findall(r'class="num">(\d+)</th>', table) == ["50", "100", "150", "200"]
     now = site.reading(OPERATOR).learned("even")
     last = [row[-1] for row in (re.findall(r"<td[^>]*>(.*?)</td>", row) for row in table.split("<tr>")[2:])]

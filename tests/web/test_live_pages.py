@@ -14,19 +14,38 @@ from evenmatch.web.view_models import seen_of
 from ledger.sample_matches import duel
 
 
-async def heard(site, league, seen, audit_entries):
+@pytest.fixture(autouse=True)
+def _often(monkeypatch):
+    monkeypatch.setattr(page_request, "EVERY", 0.1)
+
+
+async def heard(site, league, seen, acts):
     """What a page hears that shows this state of the ladder, while these things are done."""
-    stream, told = ChangeStream(site), []
+    stream, told, polls = ChangeStream(site), [], []
+    read = stream._read_changes
+
+    def counted(ladder):
+        polls.append(ladder)
+        return read(ladder)
+
+    stream._read_changes = counted
 
     async def listen():
         async for what in stream.of(league, seen, Waiter(None)):
             told.append(what)  # noqa: PERF401 - what was told is needed where this is cancelled
 
+    async def two_more_polls():
+        until = len(polls) + 2
+        async with asyncio.timeout(30):
+            while len(polls) < until:
+                await asyncio.sleep(0.02)
+        await asyncio.sleep(0.1)
+
     listening = asyncio.create_task(listen())
-    await asyncio.sleep(1.5)
-    for audit_entry in audit_entries:
-        await asyncio.to_thread(audit_entry)
-        await asyncio.sleep(2.5)
+    await two_more_polls()
+    for act in acts:
+        await asyncio.to_thread(act)
+        await two_more_polls()
     assert len(stream) == 1
     listening.cancel()
     await asyncio.gather(listening, return_exceptions=True)
@@ -36,12 +55,12 @@ async def heard(site, league, seen, audit_entries):
 
 def test_a_page_hears_of_matches_and_of_the_queue(site, league, service):
     site.queue_service.set_queue(league, "main", {"team_size": 1})
-    audit_entries = [
+    acts = [
         lambda: service.record(duel(30, "joe", "ann", ladder=league)),
         lambda: site.queue_service.apply(league, [Join(members=(QueuedPlayer(name="zoe"),), queues=("main",))]),
     ]
     seen = seen_of(service.view(league))
-    assert asyncio.run(heard(site, league, seen, audit_entries)) == ["ladder", "queue"]
+    assert asyncio.run(heard(site, league, seen, acts)) == ["ladder", "queue"]
 
 
 def test_a_page_that_shows_what_was_before_hears_so_at_once(site, league, service):

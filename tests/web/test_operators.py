@@ -16,21 +16,7 @@ from evenmatch.queues.requests import Join, QueuedPlayer
 from evenmatch.web.app import pages
 from evenmatch.webhooks.delivery import Deliverer
 from ledger.sample_matches import duel, ratings
-from web_client import RESULTS, Browsing, field, words
-
-
-def by_elo(results, k=32.0):
-    """Ratings by Elo's formula."""
-    rating = {}
-    for winner, loser in results:
-        a, b = rating.setdefault(winner, 1500.0), rating.setdefault(loser, 1500.0)
-        gain = k * (1 - 1 / (1 + 10 ** ((b - a) / 400)))
-        rating[winner], rating[loser] = a + gain, b - gain
-    return rating
-
-
-def without_m2():
-    return by_elo([*RESULTS[:1], *RESULTS[2:]])
+from web_client import RESULTS, Browsing, elo_by_hand, field, words
 
 
 def test_a_match_is_voided_after_a_preview_that_changes_nothing(operator, league, service):
@@ -41,7 +27,7 @@ def test_a_match_is_voided_after_a_preview_that_changes_nothing(operator, league
     assert ratings(service, league) == before
     answer = operator.submit(at, on=f"{at}?what=void&match=m2", what="void", match="m2", reason="crashed", id="one")
     assert answer.status_code == 303
-    assert ratings(service, league) == pytest.approx(without_m2())
+    assert ratings(service, league) == pytest.approx(elo_by_hand([*RESULTS[:1], *RESULTS[2:]])[0])
     told = words(operator.page(f"/ladders/{league}/operate"))
     assert "Done: match 'm2' is void. 4 ratings changed." in told
     assert "crashed" in told
@@ -127,7 +113,7 @@ def test_other_rules_are_previewed_and_then_rate_the_ladder(operator, league, se
         if service.ladder(league).rules.values()["k"] == 64 and service.ladder(league).due is None:
             break
         time.sleep(0.1)
-    assert ratings(service, league) == pytest.approx(by_elo(RESULTS, 64.0))
+    assert ratings(service, league) == pytest.approx(elo_by_hand(RESULTS, 64.0)[0])
 
 
 def test_a_season_is_opened_once_its_end_was_shown_and_confirmed(operator, league, service):

@@ -18,18 +18,7 @@ from evenmatch.standings.division import Division
 from evenmatch.standings.rules import StandingsRules
 from evenmatch.web import page_request
 from ledger.sample_matches import duel, team_match
-from web_client import HOSTILE, RESULTS, words
-
-
-def elo_by_hand(results, k=32.0, start=1500.0):
-    """Ratings by Elo's formula, and the last change of each player."""
-    rating, change = {}, {}
-    for winner, loser in results:
-        a, b = rating.setdefault(winner, start), rating.setdefault(loser, start)
-        gain = k * (1 - 1 / (1 + 10 ** ((b - a) / 400)))
-        rating[winner], rating[loser] = a + gain, b - gain
-        change[winner], change[loser] = gain, -gain
-    return rating, change
+from web_client import HOSTILE, RESULTS, elo_by_hand, words
 
 
 def standings_rows(page):

@@ -425,3 +425,13 @@ def test_callers_who_see_different_things_share_no_cached_answer(world, asking, 
             assert told[0] == told[2] != told[1] == told[3]
     etag = asking.get(f"{ON}/standings", headers=admin).headers["etag"]
     assert asking.get(f"{ON}/standings", headers={**ann, "If-None-Match": etag}).status_code == 200
+
+
+def test_a_change_of_the_setting_is_seen_at_once(world, asking):
+    def rating():
+        return asking.get(f"{ON}/standings").json()["items"][0]["rating"]
+
+    assert rating() is not None
+    for show in ("division", "rating", "percentile"):
+        world.site.service.change_settings("league", {"show": show})
+        assert (rating() is None) == (show != "rating")
