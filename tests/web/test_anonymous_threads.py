@@ -7,7 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 import jwt
 import pytest
 
-from evenmatch.accounts.sessions import ISSUER, Credential
+from evenmatch.accounts.sessions import ISSUER
 from evenmatch.http import waiting_requests
 from evenmatch.http.options import Options
 from evenmatch.http.routes import standings
@@ -162,7 +162,7 @@ def test_the_streams_of_others_do_not_wait_for_the_stranger_who_opened_the_first
     stream, told = ChangeStream(site), {"stranger": [], "operator": []}
 
     async def watch(who):
-        async with site.waiting.stream(None) as waiter:
+        async with site.waiting.stream(60) as waiter:
             async for event in stream.of(league, "", waiter):
                 told[who].append(event)
 
@@ -178,26 +178,6 @@ def test_the_streams_of_others_do_not_wait_for_the_stranger_who_opened_the_first
             site, lambda: watch("stranger"), lambda: watch("operator"), lambda: all(told.values()), meanwhile
         )
     )
-
-
-def test_a_revocation_is_noticed_though_the_stranger_who_waited_first_is_busy(site):
-    key, _ = site.keys.create("game", ["report"])
-    waiters = []
-
-    async def wait(credential):
-        async with site.waiting.stream(credential) as waiter:
-            waiters.append(waiter)
-            await waiter.news(60)
-
-    async def meanwhile():
-        site.keys.revoke(key.key)
-        await until(lambda: waiters[1].is_revoked)
-        assert not waiters[0].is_over
-
-    def both():
-        return len(waiters) == 2
-
-    asyncio.run(beside_a_stranger(site, lambda: wait(None), lambda: wait(Credential(key.key)), both, meanwhile))
 
 
 def test_those_who_are_logged_in_do_not_wait_for_the_lab_of_a_stranger(site, league):

@@ -21,8 +21,7 @@ from evenmatch.errors import (
     UnknownNameError,
     UsageError,
 )
-from evenmatch.http.connections import Connection, client_address
-from evenmatch.http.hosts import is_text
+from evenmatch.http.hosts import client_address, is_text
 from evenmatch.http.request_context import context_of
 from evenmatch.http.site import ALL, Site, anonymous_client, site_of
 
@@ -75,9 +74,9 @@ def _may_somewhere(caller: Caller, scope: str) -> bool:
 
 
 async def authenticated(site: Site, scope: Scope, body: Body) -> Caller:
-    """The caller of a request, counted against their rate limit; of a signed write, that it was not seen before.
+    """Authenticate a request, count it against a rate limit, and check that a signed write was not seen before.
 
-    A wrong key counts against the limit of wrong keys of its client address, which slows down guessing.
+    A wrong key counts as a request without a key, for its client address.
     Raises AccessError, HostError or RateLimitError.
     """
     context = context_of(scope)
@@ -120,9 +119,9 @@ def header(scope: Scope, name: bytes) -> str | None:
 
 
 def count_wrong_key(site: Site, scope: Scope) -> None:
-    """Count a wrong key, apart from requests without a key, which are no fault. Raises RateLimitError."""
+    """Count a request with a wrong key, as one without a key, for its address. Raises RateLimitError."""
     context = context_of(scope)
-    context.actor, context.allowance = "(unknown)", site.wrong_key_limit.take(client_of(scope))
+    context.actor, context.allowance = "(unknown)", site.open_limit.take(client_of(scope))
 
 
 def recalled(site: Site, scope: Scope) -> Caller | None:
@@ -147,38 +146,10 @@ async def identified(site: Site, scope: Scope, body: bytes) -> Caller | None:
     if _is_signature(text):
         return await authenticated(site, scope, read_before(body))
     try:
-        return await _looked_up(site, scope, text)
+        return await _looked_up(site, text)
     except (AccessError, StoreError) as error:
         context_of(scope).refused = error
         return None
-
-
-async def sender_in_head(site: Site, scope: Scope) -> Caller:
-    """The caller that the head of a request names, before its body is read; a signature cannot be checked then.
-
-    Raises AccessError for strangers, whose request is counted; StoreError.
-    """
-    text = header(scope, b"authorization")
-    if text is None:
-        allow(site, scope, ANYONE)
-        raise no_key(site)
-    try:
-        if _is_signature(text):
-            key, client = signing.read(text).key, client_of(scope)
-            try:
-                site.wrong_key_limit.check(client)
-            except RateLimitError:  # a program that signs may share the address with whoever sends wrong keys
-                if client not in site.signing_addresses or not await site.identify(site.keys.exists, key):
-                    raise
-            return await site.identify(site.keys.caller, key)
-        caller = recalled(site, scope) or await _looked_up(site, scope, text)
-    except AccessError:
-        count_wrong_key(site, scope)
-        raise
-    if caller is None:
-        count_wrong_key(site, scope)
-        raise _unknown_scheme(text)
-    return caller
 
 
 async def count(site: Site, scope: Scope) -> None:
@@ -196,8 +167,6 @@ def allow(site: Site, scope: Scope, caller: Caller) -> None:
     if context.caller is not None or (context.allowance is not None and context.actor == caller.actor):
         return
     context.actor, context.ladders = caller.actor, caller.ladders
-    if caller is not ANYONE:
-        recognise(scope, has_key=caller.player is None)
     if caller is ANYONE:
         client = client_of(scope)
         anonymous_client.set(client)  # before the limit: a refusal must not take the threads of others either
@@ -234,7 +203,7 @@ async def _verified(site: Site, scope: Scope, text: str, body: Body) -> tuple[Ca
     caller = _remembered(site, text)
     if caller is not None:
         return caller, None
-    caller = await _looked_up(site, scope, text)
+    caller = await _looked_up(site, text)
     if caller is not None:
         return caller, None
     if not _is_signature(text):
@@ -242,11 +211,8 @@ async def _verified(site: Site, scope: Scope, text: str, body: Body) -> tuple[Ca
     signed, content = signing.read(text), await body()
     verify, request = site.keys.authenticate_signed, (signed, scope["method"], _target(scope), content)
     if len(content) <= SMALL and site.keys.is_remembered(signed.key):
-        caller = verify(*request)
-    else:
-        caller = await site.identify(verify, *request)
-    site.signing_addresses.remember(client_of(scope))
-    return caller, signed
+        return verify(*request), signed
+    return await site.identify(verify, *request), signed
 
 
 def _unknown_scheme(text: str) -> AccessError:
@@ -262,21 +228,14 @@ def _is_signature(text: str) -> bool:
     return text.partition(" ")[0].lower() == signing.SCHEME.lower()
 
 
-async def _looked_up(site: Site, scope: Scope, text: str) -> Caller | None:
+async def _looked_up(site: Site, text: str) -> Caller | None:
     """The caller of a key or token, from the database; None for other credentials. Raises AccessError."""
     scheme, _, credentials = text.partition(" ")
     if scheme.lower() != "bearer":
         return None
     credentials = credentials.strip()
-    is_key = credentials.startswith("em_")
-    try:
-        site.wrong_key_limit.check(client_of(scope))
-    except RateLimitError:  # no query for each further wrong key, but good keys of that address are let in
-        caller = await site.identify(site.keys.authenticate_known if is_key else site.tokens.verify_known, credentials)
-        if caller is None:
-            raise
-        return caller
-    return await site.identify(site.keys.authenticate if is_key else site.tokens.verify, credentials)
+    verify = site.keys.authenticate if credentials.startswith("em_") else site.tokens.verify
+    return await site.identify(verify, credentials)
 
 
 def _target(scope: Scope) -> str:
@@ -320,13 +279,6 @@ def check_host(site: Site, scope: Scope) -> None:
 def _has_allowed_host(site: Site, scope: Scope) -> bool:
     hosts = [value for name, value in scope["headers"] if name == b"host"]
     return len(hosts) == 1 and hosts[0].decode("latin-1") in site.hosts
-
-
-def recognise(scope: Scope, *, has_key: bool) -> None:
-    """Note that the caller is known, so that the connection is not closed for others'; by a key or a player's token."""
-    connection: Connection | None = scope.get("evenmatch.connection")
-    if connection is not None:
-        connection.recognise(has_key=has_key)
 
 
 Reader = Annotated[Caller, Depends(RequireScope("read", open_read=True))]

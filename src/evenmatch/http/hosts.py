@@ -63,36 +63,29 @@ def _is_address(name: str) -> bool:
     return True
 
 
-EVERYBODY = "*"
-Network = ipaddress.IPv4Network | ipaddress.IPv6Network
-
-
-class TrustedProxies:
-    """A set of addresses: `host in proxies`. Raises ValueError for an entry that is no address and no network."""
-
-    def __init__(self, entries: Sequence[str]) -> None:
-        self.entries = tuple(entries)
-        self._everybody = EVERYBODY in entries
-        self._networks = [_network(entry) for entry in entries if entry != EVERYBODY]
-        self._find = lru_cache(1024)(self._contains)
-
-    def __contains__(self, host: str) -> bool:
-        return self._everybody or (bool(self._networks) and self._find(host))
-
-    def _contains(self, host: str) -> bool:
+def check_proxy(entry: str) -> None:
+    """Raise ValueError if an entry of the trusted proxies is neither an address, a network nor *."""
+    if entry != ANY:
         try:
-            address = ipaddress.ip_address(host)
+            ipaddress.ip_network(entry)
         except ValueError:
-            return False
-        mapped = address.ipv4_mapped if isinstance(address, ipaddress.IPv6Address) else None
-        return any((mapped or address) in network for network in self._networks)
+            raise ValueError(f"{entry!r} is not an address, a network such as 10.0.0.0/8, or *") from None
 
 
-def _network(entry: str) -> Network:
+NETWORK = 64  # bits of an IPv6 address that count as one client: a site has as many addresses as it likes
+
+
+def client_address(host: str) -> str:
+    """The address that limits count: an IPv4 address itself, or the network of 64 bits of an IPv6 address."""
+    if ":" not in host:
+        return host
     try:
-        return ipaddress.ip_network(entry)
+        address = ipaddress.IPv6Address(host.partition("%")[0])
     except ValueError:
-        raise ValueError(f"{entry!r} is not an address, a network such as 10.0.0.0/8, or *") from None
+        return host
+    if address.ipv4_mapped is not None:
+        return str(address.ipv4_mapped)
+    return str(ipaddress.ip_network((address, NETWORK), strict=False))
 
 
 API = ("/v1/", "/healthz", "/readyz", "/metrics")  # beginnings of paths; all others belong to the web site

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import os
 import sys
 
 import structlog
@@ -13,32 +14,18 @@ LEVELS = {"debug": logging.DEBUG, "info": logging.INFO, "warning": logging.WARNI
 log: structlog.typing.FilteringBoundLogger = structlog.get_logger("evenmatch")
 
 
-class _Numbered:
-    """Adds the number of the process to each line that does not name one."""
-
-    def __init__(self, worker: int) -> None:
-        self._worker = worker
-
-    def __call__(self, _: object, __: str, event: structlog.typing.EventDict) -> structlog.typing.EventDict:
-        """Add it, as a processor of structlog."""
-        if "worker" in event:  # of a thread of this process
-            event["thread"] = event.pop("worker")
-        event["worker"] = self._worker
-        return event
-
-
-def begin(options: Options, worker: int | None = None) -> None:
+def begin(options: Options) -> None:
     """Configure logging as the options say; log records of libraries use the same format.
 
-    worker  the number of this process among those that serve at the port, which each line names; None: it is alone
+    Each line of one of several serving processes names its process.
     """
     shared: list[structlog.typing.Processor] = [
         structlog.contextvars.merge_contextvars,
         structlog.processors.add_log_level,
         structlog.processors.TimeStamper(fmt="iso", utc=True),
     ]
-    if worker is not None:
-        shared.append(_Numbered(worker))
+    if options.workers > 1:
+        shared.append(_name_process)
     renderer: structlog.typing.Processor = structlog.processors.JSONRenderer(ensure_ascii=False)
     if options.log_format == "text":
         renderer = structlog.dev.ConsoleRenderer(colors=sys.stderr.isatty())
@@ -65,3 +52,8 @@ def begin(options: Options, worker: int | None = None) -> None:
     root.setLevel(max(level, logging.INFO))
     for library in ("httpx", "httpcore", "uvicorn.access", "uvicorn.error", "alembic"):
         logging.getLogger(library).setLevel(logging.WARNING)
+
+
+def _name_process(_: object, __: str, event: structlog.typing.EventDict) -> structlog.typing.EventDict:
+    event["process"] = os.getpid()
+    return event

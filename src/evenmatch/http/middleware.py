@@ -29,10 +29,7 @@ from evenmatch.durations import SECOND
 from evenmatch.errors import EvenmatchError, FollowerError, ForbiddenError, StoreError, UsageError
 from evenmatch.http import fast_json, report_recording
 from evenmatch.http.access import READS, authenticated, header, identified, is_allowed, read_before, recalled
-from evenmatch.http.bodies import ReplayableBody
-from evenmatch.http.connections import Connection
 from evenmatch.http.hosts import as_meant, is_api, is_text
-from evenmatch.http.limited_body import LimitedBody
 from evenmatch.http.logs import log
 from evenmatch.http.problems import OTHERS, make_problem, refusal, respond
 from evenmatch.http.repeated_log import repeated
@@ -252,12 +249,72 @@ def _as_json(headers: list[tuple[bytes, bytes]]) -> list[tuple[bytes, bytes]]:
     return [(name, b"application/json" if name == b"content-type" else value) for name, value in headers]
 
 
+LARGE = re.compile(r"/v1/ladders/[^/]+/(matches|matches/batch|start-ratings)")  # paths of bodies up to the body limit
+SMALL_BODY = 128 * 1024  # bytes of all other bodies
+
+
+class LimitedBody:
+    """ASGI `receive` of a request whose body has a largest size.
+
+    declared  the value of Content-Length; empty: the head does not say it
+    limit     bytes of the largest body of match reports and starting ratings
+    """
+
+    def __init__(self, scope: Scope, receive: Receive, declared: bytes, limit: int) -> None:
+        self._scope, self._receive = scope, receive
+        self._limit = limit if LARGE.fullmatch(scope["path"]) else min(limit, SMALL_BODY)
+        self._setting = ", EVENMATCH_BODY_LIMIT" if self._limit == limit else ""
+        self._size = int(declared) if declared.isdigit() else 0
+        self._received = 0
+
+    async def __call__(self) -> Message:
+        """The next message. Raises BodyRefusedError."""
+        if self._size > self._limit:
+            raise self._refused()
+        message = await self._receive()
+        self._received += len(message.get("body", b""))
+        if self._received > self._limit:
+            raise self._refused()
+        return message
+
+    def _refused(self) -> BodyRefusedError:
+        detail = f"the body is larger than the limit of {self._limit:,} bytes{self._setting}; split it into several"
+        return BodyRefusedError(make_problem(OTHERS[413], f"{detail} requests", context_of(self._scope).id))
+
+
+class ReplayableBody:
+    """The messages of a body, which can be received again from the first one."""
+
+    def __init__(self, receive: Receive) -> None:
+        self._receive = receive
+        self._read: list[Message] = []
+
+    async def whole(self) -> bytes | None:
+        """Read the whole body; None if the client disconnected. Raises BodyRefusedError."""
+        parts = []
+        while True:
+            message = await self._receive()
+            if message["type"] != "http.request":
+                self._read = [message]  # nothing is done with the part that came
+                return None
+            parts.append(message.get("body", b""))
+            if not message.get("more_body", False):
+                body = b"".join(parts)
+                self._read = [{"type": "http.request", "body": body, "more_body": False}]
+                return body
+
+    async def __call__(self) -> Message:
+        """The next message, as ASGI `receive`."""
+        if self._read:
+            return self._read.pop(0)
+        return await self._receive()
+
+
 class _ResponseHeaders:
     """Adds the headers that all responses have."""
 
-    def __init__(self, site: Site, scope: Scope, send: Send, context: RequestContext) -> None:
-        self._connection: Connection | None = scope.get("evenmatch.connection")
-        self._site, self._send, self._context = site, send, context
+    def __init__(self, send: Send, context: RequestContext) -> None:
+        self._send, self._context = send, context
 
     async def __call__(self, message: Message) -> None:
         """Send the next message, as ASGI `send`."""
@@ -266,9 +323,6 @@ class _ResponseHeaders:
             extra = [(b"x-request-id", self._context.id.encode())]
             if self._context.allowance is not None:
                 extra += self._context.allowance.headers()
-            is_receiving = self._connection is not None and self._connection.is_receiving
-            if is_receiving or self._site.retiring.is_set():  # the rest of the body is not read; or another takes over
-                extra.append((b"connection", b"close"))
             message["headers"] = [*message.get("headers", []), *extra]
         await self._send(message)
 
@@ -293,16 +347,14 @@ class RequestLifecycle:
         # names may contain an encoded slash, so routing splits the raw path and decodes each segment
         scope["path"] = scope["raw_path"].decode("latin-1") if scope.get("raw_path") else scope["path"]
         scope["headers"] = _as_json(scope["headers"])
-        length = headers.get(b"content-length", b"")
-        body = LimitedBody(self._site, scope, receive, int(length) if length.isdigit() else 0)
-        self._metrics.running += 1
+        body = LimitedBody(scope, receive, headers.get(b"content-length", b""), self._site.options.body_limit)
+        self._metrics.running.inc()
         try:
-            await self._app(scope, body, _ResponseHeaders(self._site, scope, send, context))
+            await self._app(scope, body, _ResponseHeaders(send, context))
         except asyncio.CancelledError:  # by the server, when it stops and the connection is already closed
             self._log.warning("request cut off", request=context.id, method=scope["method"], path=logged_path(scope))
         finally:
-            self._metrics.running -= 1
-            body.release()
+            self._metrics.running.dec()
             self._record(scope, context, time.perf_counter() - begin)
 
     def _record(self, scope: Scope, context: RequestContext, seconds: float) -> None:

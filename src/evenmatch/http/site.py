@@ -16,22 +16,17 @@ from evenmatch.accounts.access import Caller
 from evenmatch.accounts.audit_trail import Audit
 from evenmatch.accounts.idempotent_requests import Answer, Attempt, EndedRequest, IdempotentRequest, IdempotentRequests
 from evenmatch.accounts.keys import Keys
-from evenmatch.accounts.sessions import CredentialChecks, Sessions
+from evenmatch.accounts.sessions import Sessions
 from evenmatch.accounts.signing import SeenSignatures, SignedRequest
 from evenmatch.accounts.tokens import Tokens
 from evenmatch.errors import AccessError, BusyError, EvenmatchError, StoreError, UnknownNameError
-from evenmatch.http.bodies import BodyMemory, least_memory
-from evenmatch.http.connections import Connections, KnownAddresses
 from evenmatch.http.hosts import AllowedHosts
 from evenmatch.http.limited_threads import RETRY, LimitedThreads
 from evenmatch.http.logs import log
 from evenmatch.http.metrics import HttpMetrics
 from evenmatch.http.options import Options
-from evenmatch.http.processes.group import ProcessGroup
-from evenmatch.http.processes.metrics_exchange import MetricsExchange
 from evenmatch.http.rate_limits import RateLimit
 from evenmatch.http.readiness import Readiness
-from evenmatch.http.shares import share
 from evenmatch.http.views import CachedResponses, SharedComputation, ViewCache
 from evenmatch.http.waiting_requests import TicketNotifications, WaitingRequests
 from evenmatch.jobs.jobs import Jobs
@@ -67,9 +62,7 @@ anonymous_client: ContextVar[str | None] = ContextVar("anonymous_client", defaul
 class Site:
     """The services, and the state that a process holds between requests. Created by `server.site_over`.
 
-    group     the serving processes that share the port; None: this is the only one
     stopping  set when the process is asked to stop: long polls and streams then end at once
-    retiring  set when a successor has taken its place: each response closes its connection
     """
 
     service: Service
@@ -81,7 +74,6 @@ class Site:
     running: Running
     webhooks: Webhooks
     kernels: Kernels
-    connections: Connections
     metrics: HttpMetrics = field(default_factory=HttpMetrics)
     threads: ThreadPoolExecutor = field(default_factory=lambda: ThreadPoolExecutor(THREADS, "evenmatch"))
     body_threads: LimitedThreads = field(default_factory=lambda: LimitedThreads("bodies of ladder", 1, 1, 1000))
@@ -91,25 +83,19 @@ class Site:
     resolving: LimitedThreads = field(default_factory=lambda: LimitedThreads("webhooks of ladder", 8, 2, 8))
     answers: CachedResponses = field(default_factory=CachedResponses)
     ticket_notifications: TicketNotifications = field(default_factory=TicketNotifications)
-    group: ProcessGroup | None = None
     stopping: asyncio.Event = field(default_factory=asyncio.Event)
-    retiring: asyncio.Event = field(default_factory=asyncio.Event)
 
     def __post_init__(self) -> None:
         options = self.options
-        self.exchange: MetricsExchange | None = None
-        self.anonymous_threads = LimitedThreads("address", 4, 2, share(64, options.workers))
-        folder = None if self.group is None else self.group.jobs
-        self.jobs = Jobs(self.service.database, self.service.clock, options.jobs_at_once, folder)
+        self.anonymous_threads = LimitedThreads("address", 4, 2, 64)
+        self.jobs = Jobs(self.service.database, self.service.clock, options.jobs_at_once)
         self.ladder_work = LadderWork(self.service, self.jobs)
         self.sessions = Sessions(self.service.database, self.service.clock, self.keys, self.tokens)
         self.seen_signatures = SeenSignatures(self.service.database, self.service.clock)
-        self.signing_addresses = KnownAddresses()  # with a signature that was verified
         self.idempotent_requests = IdempotentRequests(self.service.database, self.service.clock)
         self.readiness = Readiness(self.service)
         self.daily_check = DailyCheck(self.service.database, self.queue_service.leases)
-        checks = CredentialChecks(self.keys, self.tokens, self.sessions, self.service.clock)
-        self.waiting = WaitingRequests(partial(self.identify, checks.ended), self.stopping)
+        self.waiting = WaitingRequests(self.stopping, self.metrics.waiting)
         self.live_statuses: SharedComputation[MatchStatus] = SharedComputation(self.work, anonymous_client.get)
         self.live_answers: SharedComputation[bytes] = SharedComputation(self.work, anonymous_client.get)
         self.live_lists: SharedComputation[list[ListedMatch]] = SharedComputation(self.work, lambda: None)
@@ -133,20 +119,12 @@ class Site:
         self.ended_requests: GroupCommit[EndedRequest, None] = GroupCommit(
             self._end, start, _log_bug, within=REPORT_LIMIT
         )
-        self.key_limit = self._limit("key", options.rate, options.burst, "EVENMATCH_RATE and EVENMATCH_BURST")
+        self.key_limit = RateLimit(options.rate, options.burst, "EVENMATCH_RATE and EVENMATCH_BURST")
         of_players = "EVENMATCH_PLAYER_RATE and EVENMATCH_PLAYER_BURST"
-        self.player_limit = self._limit("player", options.player_rate, options.player_burst, of_players)
+        self.player_limit = RateLimit(options.player_rate, options.player_burst, of_players)
         of_strangers = "EVENMATCH_OPEN_RATE and EVENMATCH_OPEN_BURST"
-        self.open_limit = self._limit("open", options.open_rate, options.open_burst, of_strangers)
-        self.wrong_key_limit = self._limit("wrong key", options.open_rate, options.open_burst, of_strangers)
-        memory = share(options.body_memory, options.workers, least_memory(options.body_limit))
-        self.bodies = BodyMemory(memory)
+        self.open_limit = RateLimit(options.open_rate, options.open_burst, of_strangers)
         self.hosts = AllowedHosts(options.hosts, options.host)
-
-    def _limit(self, name: str, rate: float, burst: int, settings: str) -> RateLimit:
-        """A rate limit, which all serving processes at the port count together. settings: the names of the two."""
-        buckets = None if self.group is None else self.group.memory.buckets(name)
-        return RateLimit(rate, burst, settings, buckets=buckets)
 
     def reading(self, caller: Caller) -> LadderQueries:
         """The queries on ladders, with the results that this caller may see."""

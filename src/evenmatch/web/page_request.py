@@ -291,7 +291,7 @@ def ago(micros: int | None, now: int) -> Markup:
 
 
 EVERY = 1.0  # seconds between two polls of a ladder that has open streams
-MOST, EACH = 2000, 60  # open streams per process (a quarter of its connections at most), and per client address
+MOST, EACH = 2000, 60  # open streams per process and per client address
 RETRY = 30.0  # seconds after which a page that found too many open may ask again
 STILL = 15.0  # seconds of silence after which a comment is sent, so that proxies do not close the stream
 
@@ -335,10 +335,8 @@ class ChangeStream:
     @contextmanager
     def place(self, who: str) -> Iterator[None]:
         """Count a stream of a client address until it ends. Raises BusyError if there are too many."""
-        most = min(MOST, self._site.connections.limits.total // 4)
-        if self._by_client.total() >= most or self._by_client[who] >= EACH:
-            setting = " (a quarter of EVENMATCH_CONNECTIONS)" if self._by_client.total() >= most < MOST else ""
-            raise BusyError(f"too many pages are open{setting}; reload this one by hand", RETRY)
+        if self._by_client.total() >= MOST or self._by_client[who] >= EACH:
+            raise BusyError("too many pages are open; reload this one by hand", RETRY)
         self._by_client[who] += 1
         try:
             yield
