@@ -1,8 +1,8 @@
-"""Names under which the service answers browsers, trusted load balancers, and the text of paths.
+"""Allowed host names, client addresses, and the text of paths.
 
-A page of another site can ask a service that its visitor reaches, under a name of its own that leads to the service's
-address (DNS rebinding). Such a request carries that name, so names that are not allowed are refused. An address in
-place of a name cannot be such a trick.
+A page of another site can send requests to a service that its visitor can reach, under a name of its own that resolves
+to the service's address (DNS rebinding). Such a request carries that name, so names that are not allowed are refused. A
+request for an address instead of a name cannot be such a trick.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from urllib.parse import unquote
 from starlette.convertors import Convertor, register_url_convertor
 
 ANY = "*"
-BELOW = "*."  # begins an entry for all names below another one
+BELOW = "*."  # prefix of an entry for all subdomains
 LOCAL = "localhost"
 ENTRY = re.compile(r"(\*\.)?[a-z0-9_]([a-z0-9_.-]*[a-z0-9_])?|\*")
 
@@ -26,14 +26,14 @@ class AllowedHosts:
     """A set of names: `host in hosts`, where `host` is the value of a Host header.
 
     named  entries of the setting;  bound  the name or address that the process listens on
-    Raises ValueError for an entry that is no name.
+    Raises ValueError for an entry that is not a name.
     """
 
     def __init__(self, named: Sequence[str], bound: str) -> None:
         entries = [entry.lower().rstrip(".") for entry in named]
         for entry in entries:
             if not ENTRY.fullmatch(entry):
-                raise ValueError(f"{entry!r} is not a name such as rank.example, *.rank.example or *, without a port")
+                raise ValueError(f"{entry!r} is not a name without a port, such as rank.example, *.rank.example or *")
         own = socket.gethostname().lower()
         self._any = ANY in entries
         self._names = {*entries, LOCAL, bound.lower(), own, f"{own.partition('.')[0]}.local"}
@@ -88,21 +88,21 @@ def client_address(host: str) -> str:
     return str(ipaddress.ip_network((address, NETWORK), strict=False))
 
 
-API = ("/v1/", "/healthz", "/readyz", "/metrics")  # beginnings of paths; all others belong to the web site
+API = ("/v1/", "/healthz", "/readyz", "/metrics")  # path prefixes; all other paths belong to the web site
 
 
 def is_api(path: str) -> bool:
-    """Whether a path belongs to the API, and not to the web site."""
+    """Whether a path belongs to the API rather than the web site."""
     return path.startswith(API)
 
 
 def as_meant(part: str) -> str:
-    """The decoded text of a path segment; bytes that are not UTF-8 become lone surrogates."""
+    """Decode a path segment. Bytes that are not UTF-8 become lone surrogates."""
     return unquote(part, errors="surrogateescape")
 
 
 def is_text(value: str) -> bool:
-    """Whether a database can store the value: it has no NUL and no lone surrogate."""
+    """Whether a database can store the value: it contains neither NUL nor a lone surrogate."""
     try:
         value.encode()
     except UnicodeEncodeError:
@@ -116,7 +116,7 @@ class PathText(Convertor[str]):
     regex = "[^/]+"
 
     def convert(self, value: str) -> str:
-        """The decoded text; it may contain lone surrogates, which no valid name has."""
+        """Decode the text, which may contain lone surrogates. No valid name has those."""
         return as_meant(value)
 
     def to_string(self, value: str) -> str:

@@ -5,6 +5,10 @@ from __future__ import annotations
 import logging
 import os
 import sys
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
 
 import structlog
 
@@ -57,3 +61,66 @@ def begin(options: Options) -> None:
 def _name_process(_: object, __: str, event: structlog.typing.EventDict) -> structlog.typing.EventDict:
     event["process"] = os.getpid()
     return event
+
+
+LINE_EVERY = 60.0  # seconds between two lines of a repeated event
+
+
+@dataclass
+class _Repeated:
+    """Repetitions of an event since its last line: their number, and the fields of the latest one."""
+
+    since: float
+    count: int
+    fields: dict[str, object]
+
+
+class RepeatedLog:
+    """Log events that repeat often: the first at once, then one line a minute with their number.
+
+    Thread-safe. Call `flush` every few seconds, and at the end.
+    """
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock = clock
+        self._guard = threading.Lock()
+        self._events: dict[str, _Repeated] = {}
+
+    def warning(self, event: str, **fields: object) -> None:
+        """Log an event, or count it if it was logged in the last minute. The fields are an example."""
+        with self._guard:
+            repeated = self._events.get(event)
+            if repeated is not None:
+                repeated.count += 1
+                repeated.fields = fields
+                return
+            self._events[event] = _Repeated(self._clock(), 0, {})
+        log.warning(event, count=1, **fields)
+
+    def flush(self, *, everything: bool = False) -> None:
+        """Log what was counted for a minute or, with `everything`, for any time."""
+        now = self._clock()
+        with self._guard:
+            due = {name: seen for name, seen in self._events.items() if everything or now - seen.since >= LINE_EVERY}
+            for name, seen in due.items():
+                if seen.count and not everything:
+                    self._events[name] = _Repeated(now, 0, {})
+                else:
+                    del self._events[name]
+        for name, seen in due.items():
+            if seen.count:
+                log.warning(name, count=seen.count, seconds=round(now - seen.since), **seen.fields)
+
+
+repeated = RepeatedLog()
+
+
+class RepeatedWarnings(logging.Filter):
+    """Count a library's warnings about its clients instead of logging each. Records with a traceback pass."""
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        """Whether the record is logged as it is."""
+        if record.levelno != logging.WARNING or record.exc_info:
+            return True
+        repeated.warning(record.getMessage()[:200], library=record.name)
+        return False

@@ -2,8 +2,8 @@
 
 FastPath (reports, joins, accepted offers) and FastReads (a ticket, a player) answer the most frequent requests without
 the framework's routing, which takes up to ten times as long as the rest. ResponseCache answers reads of standings. All
-three give the endpoint's own answer: a request that is not certainly valid, or whose caller is unknown or not allowed,
-is routed.
+three give the same answer as the endpoint. They pass on a request that may be invalid, or whose caller is unknown or
+not allowed.
 """
 
 from __future__ import annotations
@@ -30,9 +30,8 @@ from evenmatch.errors import EvenmatchError, FollowerError, ForbiddenError, Stor
 from evenmatch.http import fast_json, report_recording
 from evenmatch.http.access import READS, authenticated, header, identified, is_allowed, read_before, recalled
 from evenmatch.http.hosts import as_meant, is_api, is_text
-from evenmatch.http.logs import log
+from evenmatch.http.logs import log, repeated
 from evenmatch.http.problems import OTHERS, make_problem, refusal, respond
-from evenmatch.http.repeated_log import repeated
 from evenmatch.http.request_bodies import QUICK
 from evenmatch.http.request_context import BodyRefusedError, RequestContext, context_of, logged_path
 from evenmatch.http.responses import PRIVATE, encoded, holds, send_at_once
@@ -44,7 +43,7 @@ from evenmatch.queues.requests import Accept, QueueRequest
 
 
 class ErrorBoundary:
-    """Answer exceptions with what they say or 500; if the response has already begun, raise again, which aborts it."""
+    """Turn exceptions into error responses. If the response has already begun, raise again, which aborts it."""
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app
@@ -72,7 +71,7 @@ class ErrorBoundary:
 
 
 READING = re.compile(r"/v1/ladders/[^/]+/odds")  # paths of requests with a body that change nothing
-WRITING = re.compile(r"/v1/ladders/[^/]+/tickets(/.*)?")  # also to read one counts as a heartbeat, which is a write
+WRITING = re.compile(r"/v1/ladders/[^/]+/tickets(/.*)?")  # reading a ticket is a heartbeat, which is a write
 
 
 class RefusedRoute:
@@ -82,13 +81,13 @@ class RefusedRoute:
 
 
 class Follower:
-    """Refuses what only a process that writes can do, and says where it is."""
+    """Refuse writes, and name the place that accepts them."""
 
     def __init__(self, app: ASGIApp, site: Site) -> None:
         self._app, self._error = app, FollowerError(site.options.writes_at)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Refuse a write to the API; pages refuse theirs by themselves."""
+        """Refuse a write to the API. Pages refuse their own."""
         if scope["type"] == "http" and is_api(scope["path"]) and _is_write(scope["method"], scope["path"]):
             scope["route"] = RefusedRoute()
             response = refusal(self._error, context_of(scope))
@@ -103,10 +102,10 @@ def _is_write(method: str, path: str) -> bool:
 
 
 HEADER, IN_SCOPE = "Idempotency-Key", b"idempotency-key"
-REPEATED = "Idempotent-Replayed"  # header of an answer that was repeated
+REPEATED = "Idempotent-Replayed"  # header of a repeated answer
 LONGEST = 256  # characters
 OF_API = "/v1/"
-REFUSED = 400  # least status of an answer that is not kept: the request was refused and has changed nothing
+REFUSED = 400  # lowest status of answers that are not kept, since the request has changed nothing
 EXTEND_EVERY = LEASE / SECOND / 3
 
 
@@ -122,7 +121,7 @@ class RepeatedRoute(NamedTuple):
 
 
 class Idempotency:
-    """Carries out a write with an Idempotency-Key once, and repeats its answer to the same caller for a day."""
+    """Carry out a write with an Idempotency-Key once, and repeat its answer to the same caller for a day."""
 
     def __init__(self, app: ASGIApp, site: Site) -> None:
         self._app, self._site = app, site
@@ -148,7 +147,7 @@ class Idempotency:
             await self._carry_out(begun, scope, body, send)
 
     async def _begin(self, scope: Scope, key: str, body: ReplayableBody) -> Answer | Attempt | None:
-        """The answer to the request, or an attempt to carry out; None: the application refuses or ignores it.
+        """The stored answer, or an attempt to carry out the request; None if the application refuses or ignores it.
 
         Raises the error that refuses the request.
         """
@@ -181,9 +180,9 @@ class Idempotency:
             await _send(response.answer, send)
 
     async def _end(self, attempt: Attempt, answer: Answer | None) -> None:
-        """Store the answer of an attempt. If it failed or is unknown, the request may be sent again.
+        """Store the answer of an attempt. If the attempt failed or has no answer, the request may be sent again.
 
-        If this fails, the attempt ends with its lease.
+        If storing fails, the attempt ends with its lease.
         """
         try:
             if answer is None or answer.status >= 500:
@@ -232,7 +231,7 @@ async def _send(answer: Answer, send: Send, *, repeated: bool = False) -> None:
 
 
 def _digest(scope: Scope, content: bytes) -> bytes:
-    """SHA-256 of what is requested: method, address and body."""
+    """SHA-256 of the method, the address and the body of a request."""
     head = b"\n".join(
         (scope["method"].encode(), scope["path"].encode("utf-8", "surrogatepass"), scope["query_string"], b"")
     )
@@ -240,12 +239,12 @@ def _digest(scope: Scope, content: bytes) -> bytes:
 
 
 REQUEST_ID = re.compile(rb"[A-Za-z0-9_.:-]{1,64}")
-TOO_MANY = 429  # refused with this status, requests are counted in the log, and not listed
-QUIET = {"/healthz", "/readyz", "/metrics"}  # requested very often, so logged only at level debug
+TOO_MANY = 429  # requests refused with this status are counted in the log, not listed
+QUIET = {"/healthz", "/readyz", "/metrics"}  # requested very often, so logged at level debug
 
 
 def _as_json(headers: list[tuple[bytes, bytes]]) -> list[tuple[bytes, bytes]]:
-    """The headers with content type JSON, whatever was sent: curl labels every body as a form by default."""
+    """The headers with the content type JSON, whatever was sent, since curl labels every body as a form by default."""
     return [(name, b"application/json" if name == b"content-type" else value) for name, value in headers]
 
 
@@ -311,7 +310,7 @@ class ReplayableBody:
 
 
 class _ResponseHeaders:
-    """Adds the headers that all responses have."""
+    """Add the headers that all responses have."""
 
     def __init__(self, send: Send, context: RequestContext) -> None:
         self._send, self._context = send, context
@@ -351,7 +350,7 @@ class RequestLifecycle:
         self._metrics.running.inc()
         try:
             await self._app(scope, body, _ResponseHeaders(send, context))
-        except asyncio.CancelledError:  # by the server, when it stops and the connection is already closed
+        except asyncio.CancelledError:  # the server is stopping, and the connection is already closed
             self._log.warning("request cut off", request=context.id, method=scope["method"], path=logged_path(scope))
         finally:
             self._metrics.running.dec()
@@ -378,7 +377,7 @@ class RequestLifecycle:
 
 
 class ResponseCache:
-    """The middleware that sends cached responses."""
+    """Send cached responses."""
 
     def __init__(self, app: ASGIApp, site: Site) -> None:
         self._app, self._site = app, site
@@ -399,7 +398,7 @@ class ResponseCache:
         await send_at_once(send, 304 if is_known else 200, headers, body)
 
     def _find(self, scope: Scope) -> CachedResponse | None:
-        """The cached response, if the caller is known without a query and may read it; else the endpoint decides."""
+        """The cached response if the caller is known without a query and may read it; None if the endpoint decides."""
         answers = self._site.answers
         ladder = answers.ladder_of(scope)
         caller = None if ladder is None else recalled(self._site, scope)
@@ -411,9 +410,7 @@ class ResponseCache:
 
 FAST_READS_ADDRESS = re.compile(r"/v1/ladders/([^/]+)/(tickets|players)/([^/]+)")
 NUMBER = re.compile(r"[1-9][0-9]{0,17}")
-QUERY = re.compile(
-    rb"(?:after=([0-9]{1,18})&)?wait=([0-9]{1,2}(?:\.[0-9]{1,17})?)"
-)  # others are valid, too, and routed
+QUERY = re.compile(rb"(?:after=([0-9]{1,18})&)?wait=([0-9]{1,2}(?:\.[0-9]{1,17})?)")  # other valid queries are routed
 FastReadsAnswer = Callable[[Request], Awaitable[Response]]
 
 
@@ -453,7 +450,7 @@ FAST_READS = {
 
 
 class FastReads:
-    """The middleware that calls the endpoints of the most frequent reads."""
+    """Call the endpoints of the most frequent reads directly."""
 
     def __init__(self, api: FastAPI, site: Site) -> None:
         self._api, self._site = api, site
@@ -479,7 +476,7 @@ class FastReads:
         await response(scope, receive, send)
 
     def _answer(self, scope: Scope, route: FastRead, ladder: str, part: str) -> FastReadsAnswer | None:
-        """A function that answers the request, which is then counted for its caller; None: route it."""
+        """A function that answers the request, which is counted for its caller; None if it must be routed."""
         caller = recalled(self._site, scope) if is_text(ladder) and not _has_body(scope) else None
         if caller is None or caller is ANYONE or not caller.may(route.needed, ladder):
             return None
@@ -566,7 +563,7 @@ ROUTES = {
 
 
 class FastPath:
-    """The middleware that answers the most frequent writes."""
+    """Answer the most frequent writes without routing them."""
 
     def __init__(self, app: ASGIApp, site: Site) -> None:
         self._app, self._site = app, site
@@ -599,10 +596,10 @@ class FastPath:
     async def _read(
         self, scope: Scope, route: FastRoute, ladder: str, ticket: int, body: bytes | None
     ) -> FastPathAnswer | None:
-        """A function that answers the request, which is then counted for its caller; None: leave it to the endpoint.
+        """A function that answers the request, which is counted for its caller; None if the endpoint must answer.
 
-        The caller is authenticated after the whole body has arrived: a key may be revoked during a slow upload.
-        Raises AccessError or StoreError for a signed request that is refused.
+        The caller is authenticated when the whole body has arrived, since a key may be revoked during a slow upload.
+        Raises AccessError or StoreError for a refused signed request.
         """
         caller = None if body is None or not is_text(ladder) else await identified(self._site, scope, body)
         if body is None or caller is None or not caller.may(route.needed, ladder):

@@ -34,10 +34,9 @@ from evenmatch.accounts.tokens import Tokens
 from evenmatch.errors import UsageError
 from evenmatch.http import service_metrics
 from evenmatch.http.app import Pages, application
-from evenmatch.http.logs import log
+from evenmatch.http.logs import RepeatedWarnings, log, repeated
 from evenmatch.http.metrics import SHARED_FOLDER, forget_process
 from evenmatch.http.options import Options
-from evenmatch.http.repeated_log import RepeatedWarnings, repeated
 from evenmatch.http.site import Site
 from evenmatch.ladders.inactivity import DailyDecay
 from evenmatch.live.live_matches import Running

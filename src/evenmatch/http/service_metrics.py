@@ -1,4 +1,4 @@
-"""Metrics of the whole service, read from the database at each scrape; the same in every process."""
+"""Metrics of the whole service, read from the database at each scrape. Every process gives the same figures."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ class TimedMatchmaker(Matchmaker):
         )
 
     def step(self, ladder: str, now: int | None = None) -> TickCounts | None:
-        """Run one tick of a ladder's matchmaker; None if another process runs it."""
+        """Run one tick of a ladder's matchmaker. Return None if another process runs it."""
         begin = time.perf_counter()
         stepped = super().step(ladder, now)
         self._running.labels(ladder).set(stepped is not None)
@@ -81,20 +81,20 @@ class TimedMatchmaker(Matchmaker):
 
 
 class Figures(Collector):
-    """The metrics that a Watch reads at each scrape."""
+    """The metrics that an ActivityReader reads at each scrape."""
 
-    def __init__(self, watch: ActivityReader) -> None:
-        self._watch = watch
+    def __init__(self, reader: ActivityReader) -> None:
+        self._reader = reader
 
     def describe(self) -> Iterable[Metric]:
         """The metrics without values, so that registration does not read them."""
         return _Families().all()
 
     def collect(self) -> Iterable[Metric]:
-        """The metrics with current values; only evenmatch_database_up has one if the database does not answer."""
+        """The metrics with current values. If the database does not answer, only evenmatch_database_up has one."""
         families = _Families()
         try:
-            families.add(self._watch.read())
+            families.add(self._reader.read())
         except StoreError as error:
             log.warning("figures", error=str(error))
             families.up.add_metric((), 0.0)
@@ -193,7 +193,7 @@ class _Families:
 
 
 def _add_known(family: GaugeMetricFamily, labels: tuple[str, ...], values: Mapping[str, float]) -> None:
-    """Add those of these values that are known, each with its own last label."""
+    """Add the known values, each with its own last label."""
     for label, value in values.items():
         if not isnan(value):
             family.add_metric((*labels, label), value)

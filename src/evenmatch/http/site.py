@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextvars import ContextVar
 from dataclasses import dataclass, field
 from functools import partial
 from typing import TypeVar
@@ -54,8 +53,6 @@ CALL_LIMIT = 60.0  # seconds after which any other request is, unless its work m
 RESOLVE_LIMIT = 3.0  # seconds within which the host of a new webhook must be resolved
 ALL = ""  # in place of a ladder, for requests of all ladders that share a transaction
 THREADS = 16  # for blocking calls; the connection pool keeps eight connections open and adds more under load
-anonymous_client: ContextVar[str | None] = ContextVar("anonymous_client", default=None)
-"""The client address of the request of this task; None: its caller has a key, a token or a session."""
 
 
 @dataclass
@@ -87,7 +84,6 @@ class Site:
 
     def __post_init__(self) -> None:
         options = self.options
-        self.anonymous_threads = LimitedThreads("address", 4, 2, 64)
         self.jobs = Jobs(self.service.database, self.service.clock, options.jobs_at_once)
         self.ladder_work = LadderWork(self.service, self.jobs)
         self.sessions = Sessions(self.service.database, self.service.clock, self.keys, self.tokens)
@@ -96,10 +92,10 @@ class Site:
         self.readiness = Readiness(self.service)
         self.daily_check = DailyCheck(self.service.database, self.queue_service.leases)
         self.waiting = WaitingRequests(self.stopping, self.metrics.waiting)
-        self.live_statuses: SharedComputation[MatchStatus] = SharedComputation(self.work, anonymous_client.get)
-        self.live_answers: SharedComputation[bytes] = SharedComputation(self.work, anonymous_client.get)
-        self.live_lists: SharedComputation[list[ListedMatch]] = SharedComputation(self.work, lambda: None)
-        self.views = ViewCache(self.service, self.work, anonymous_client.get, self.answers)
+        self.live_statuses: SharedComputation[MatchStatus] = SharedComputation(self.work)
+        self.live_answers: SharedComputation[bytes] = SharedComputation(self.work)
+        self.live_lists: SharedComputation[list[ListedMatch]] = SharedComputation(self.work)
+        self.views = ViewCache(self.service, self.work, self.answers)
         start = self.threads.submit
         self.reports: GroupCommit[ReportBatch, list[Outcome]] = GroupCommit.staged(
             self._prepare_reports, start, _log_bug, len, REPORT_LIMIT
@@ -146,19 +142,15 @@ class Site:
     ) -> T:
         """Call a blocking function in a worker thread and return its result.
 
-        Anonymous requests have threads of their own, few for each address: they must not slow down all others. So have
-        odds, few for each caller, since those of hundreds of teams take seconds.
+        Odds run in their own thread pool, with a limit per caller, since those of hundreds of teams take seconds.
 
-        within    None: it may take as long as it needs
+        within    seconds; None: no limit
         odds_for  whose odds are computed; None: it is something else
-        Raises StoreError if it takes longer (a call that has begun goes on), BusyError if too many of an anonymous
-        client, or for the odds of a caller, wait.
+        Raises StoreError if it takes longer, although a call that has begun continues, and BusyError if the caller has
+        too many requests for odds waiting.
         """
-        client = anonymous_client.get()
         running: Awaitable[T]
-        if client is not None:
-            running = self.anonymous_threads.work(client, function, *arguments)
-        elif odds_for is not None:
+        if odds_for is not None:
             running = self.odds_threads.work(odds_for.key, function, *arguments)
         else:
             running = asyncio.get_running_loop().run_in_executor(self.threads, function, *arguments)
@@ -222,7 +214,6 @@ class Site:
         self.list_threads.shutdown()
         self.odds_threads.shutdown()
         self.ladder_threads.shutdown()
-        self.anonymous_threads.shutdown()
         self.body_threads.shutdown()
         self.threads.shutdown(wait=True)
 

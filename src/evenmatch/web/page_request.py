@@ -16,7 +16,6 @@ import re
 from collections import Counter
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from contextlib import contextmanager
-from contextvars import Context
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
 from importlib import resources
@@ -350,8 +349,7 @@ class ChangeStream:
         listener = _Listener(waiter)
         self._listeners.setdefault(ladder, set()).add(listener)
         if ladder not in self._pollers:
-            task = asyncio.create_task(self._poll(ladder), context=Context())  # in no threads that a stranger occupies
-            self._pollers[ladder] = task
+            self._pollers[ladder] = asyncio.create_task(self._poll(ladder))
         try:
             if await self._site.work(lambda: seen_of(self._site.service.shown_view(ladder))) != seen:
                 yield "ladder"
