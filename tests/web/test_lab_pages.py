@@ -131,7 +131,7 @@ def test_the_overview_opens_at_once_and_has_the_findings_soon(anyone, site):
 
 def test_the_overview_has_what_the_system_learned_after_each_quarter_of_the_matches(anyone, site):
     shown = settled_page(anyone, "/ladders/even/lab")
-    table = re.search(r"What the system has learned of this ladder.*?</table>", shown, re.DOTALL)[0]
+    table = re.search(r"What the system has learned about this ladder.*?</table>", shown, re.DOTALL)[0]
     assert re.findall(r'class="num">(\d+)</th>', table) == ["50", "100", "150", "200"]
     now = site.reading(OPERATOR).learned("even")
     last = [row[-1] for row in (re.findall(r"<td[^>]*>(.*?)</td>", row) for row in table.split("<tr>")[2:])]
