@@ -14,6 +14,7 @@ from evenmatch.ledger import live_schema, secret_checks
 from evenmatch.ledger.rows import Row
 from evenmatch.ledger.secrets import Sealer
 from evenmatch.ledger.store import Store
+from evenmatch.times import Time
 
 _TABLE = "webhook"
 _WEBHOOKS_READ = "SELECT webhook, ladder, url, events, created_at, secret FROM webhook WHERE removed_at IS NULL"
@@ -21,13 +22,17 @@ _WEBHOOKS_READ = "SELECT webhook, ladder, url, events, created_at, secret FROM w
 
 @dataclass(frozen=True)
 class Webhook:
-    """A URL that receives events. ladder: None for all ladders; sealed: the secret that signs the deliveries."""
+    """A URL that receives events.
+
+    ladder  null: events of all ladders
+    sealed  the encrypted secret that signs the deliveries
+    """
 
     webhook: int
     ladder: str | None
     url: str
     events: tuple[str, ...]
-    created_at: int
+    created_at: Time
     sealed: bytes = field(repr=False)
 
     def secret(self, sealer: Sealer) -> bytes:
@@ -93,11 +98,10 @@ _DELIVERIES_READ = (
 
 @dataclass(frozen=True)
 class Delivery:
-    """One event sent to one webhook.
+    """One event to send to one webhook, and the state of its delivery.
 
-    state    pending, delivered, or dead: the last attempt has failed
     body     the JSON text that is sent
-    next_at  time of the next attempt; None if there is none
+    next_at  when the next attempt is made; null: there is none
     error    error of the last attempt
     """
 
@@ -105,10 +109,10 @@ class Delivery:
     webhook: int
     event: str
     body: str
-    made_at: int
+    made_at: Time
     attempts: int
-    next_at: int | None
-    delivered_at: int | None
+    next_at: Time | None
+    delivered_at: Time | None
     error: str | None
 
     @property
@@ -272,16 +276,16 @@ _WEBHOOK_FAILURES_COLUMNS = ("webhook", "failures", "failed_at", "paused_at", "p
 class WebhookFailures(NamedTuple):
     """The failed attempts of a webhook since its last success.
 
-    failures   their number
-    failed_at  time of the first of them
-    paused_at  since when deliveries wait, except for probes; None: they do not
-    probe_at   time of the next probe; None if it is not paused
+    failures   number of failed attempts
+    failed_at  when the first of them failed
+    paused_at  since when deliveries wait because the receiver kept failing; null: deliveries are sent
+    probe_at   when one delivery is sent to probe a paused receiver; the pause ends if it arrives
     """
 
     failures: int
-    failed_at: int
-    paused_at: int | None = None
-    probe_at: int | None = None
+    failed_at: Time
+    paused_at: Time | None = None
+    probe_at: Time | None = None
 
 
 def read_all_failures(store: Store) -> dict[int, WebhookFailures]:
