@@ -15,7 +15,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from evenmatch.history import Floats
+from evenmatch.history import FloatOrNaN, Floats
 
 BINS, PER_UNIT = 40, 5  # number of bins of the favourite's log-odds 0 to 8, and bins per unit
 WEIGHT, LOG_ODDS, OUTCOME = range(3)  # columns of the bins
@@ -30,21 +30,24 @@ _OPTIONS: dict[str, Any] = {"cache": True, "nogil": True, "error_model": "numpy"
 
 @dataclass(frozen=True)
 class Measure:
-    """A metric with its 95 % interval; NaN if undefined (no decided match, no draws predicted, too few blocks)."""
+    """A metric with its 95 % interval; undefined without decided matches, predicted draws, or enough blocks."""
 
-    value: float
-    low: float
-    high: float
+    value: FloatOrNaN
+    low: FloatOrNaN
+    high: FloatOrNaN
 
 
 @dataclass(frozen=True)
 class Point:
-    """A point of a reliability curve: predicted and observed score of favourites, 95 % interval, matches."""
+    """A group of favourites with similar odds: their predicted and their observed score, 0 to 1.
+
+    low, high  95 % interval of the observed score
+    """
 
     predicted: float
     observed: float
-    low: float
-    high: float
+    low: FloatOrNaN
+    high: FloatOrNaN
     matches: float
 
 

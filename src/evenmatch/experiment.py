@@ -12,13 +12,14 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from fractions import Fraction
 from hashlib import blake2b
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 from evenmatch.durations import SECOND
 from evenmatch.errors import BadParameterError
 from evenmatch.options import Checked, known_values, number, whole
 
-ARMS = ("a", "b")  # a: the queue's policy, b: the policy on trial
+Arm = Literal["a", "b"]
+ARMS: tuple[Arm, Arm] = ("a", "b")  # a: the queue's policy, b: the policy that is tried
 LARGEST_SEED = 2**32 - 1
 LONGEST_BLOCK = 20  # slices
 

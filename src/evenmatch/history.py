@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from itertools import accumulate, pairwise
-from typing import Any, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,6 +19,8 @@ Floats = NDArray[np.float64]
 Integers = NDArray[np.int32]
 Times = NDArray[np.int64]
 Flags = NDArray[np.bool_]
+UNKNOWN = "NaN: not known"
+FloatOrNaN = Annotated[float, UNKNOWN]  # in records that are shown to people
 
 
 class Columns(NamedTuple):

@@ -21,7 +21,11 @@ from evenmatch.systems.system import Records, Rules
 
 
 class OutcomeNumbers(NamedTuple):
-    """A number for each outcome of a match, for one player."""
+    """A number for each outcome of a match for one player.
+
+    win, draw, loss  of the player's team; with three or more teams: first place, all level, last place
+    quit             the player leaves early, and the team loses
+    """
 
     win: float
     draw: float

@@ -5,10 +5,13 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from datetime import UTC, date, datetime, timedelta
-from typing import NamedTuple
+from typing import Annotated, NamedTuple
 
 from evenmatch.durations import DAY, SECOND
 from evenmatch.errors import UnknownNameError
+
+MICROSECONDS = "microseconds since the Unix epoch, UTC"
+Time = Annotated[int, MICROSECONDS]  # in records that are shown to people, who see it as ISO 8601
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 FIRST_TIME = -5_364_662_400 * SECOND  # 1800-01-01

@@ -12,9 +12,11 @@ from evenmatch.accounts.access import SCOPES
 from evenmatch.corrections.corrections import Ban, Void
 from evenmatch.http.app import application
 from evenmatch.http.models import ladders, matches, players, standings
+from evenmatch.http.models.records import page_of
 from evenmatch.http.options import Options
 from evenmatch.http.server import site_over
 from evenmatch.ladders.settings import Settings
+from evenmatch.ledger.ladder_rows import Season
 from evenmatch.match import Match, Team
 from evenmatch.operations.service import Service
 from evenmatch.standings.division import Division
@@ -373,7 +375,7 @@ def test_a_line_up_that_is_none_is_refused(league, teams, said):
 
 
 def test_ladders_come_in_pages_by_name(league):
-    page = ladders.LaddersPage.model_validate(league.get("/v1/ladders?limit=1"))
+    page = page_of(ladders.LadderOut).model_validate(league.get("/v1/ladders?limit=1"))
     assert [one.name for one in page.items] == ["arena"]
     assert [one["name"] for one in league.get(f"/v1/ladders?cursor={page.next}")["items"]] == ["duel"]
     assert page.items[0].matches == 1
@@ -392,7 +394,7 @@ def test_a_ladder_is_told_with_its_rules_in_the_systems_words(league):
 
 def test_systems_and_policies_are_told_as_the_command_line_tells_them(league):
 
-    found = ladders.SystemsPage.model_validate(league.get("/v1/systems"))
+    found = page_of(ladders.InstalledSystem).model_validate(league.get("/v1/systems"))
     assert "wager" in [one.name for one in found.items]
     policies = ladders.PoliciesPage.model_validate(league.get("/v1/policies"))
     assert [one.name for one in policies.items] == ["balanced", "quick", "fair"]
@@ -401,7 +403,7 @@ def test_systems_and_policies_are_told_as_the_command_line_tells_them(league):
 
 
 def test_seasons_are_listed(league):
-    (season,) = ladders.SeasonsPage.model_validate(league.get("/v1/ladders/duel/seasons")).items
+    (season,) = page_of(Season).model_validate(league.get("/v1/ladders/duel/seasons")).items
     assert (season.number, season.title, season.closed_at) == (1, "Season 1", None)
     assert league.get("/v1/ladders/duel/standings?season=1") == league.get("/v1/ladders/duel/standings")
     assert league.get("/v1/ladders/duel/standings?season=2", status=404)["detail"].startswith("unknown ended season")

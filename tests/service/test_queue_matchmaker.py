@@ -112,12 +112,12 @@ def test_time_before_the_first_matchmaker_does_not_count_as_waiting(queue_servic
     (early,) = join_queue(queue_service, ladder, party("ann"))
     clock.move(seconds=40)
     told = queue_service.status(ladder, early)
-    assert (told.state, told.waited, told.is_matching, told.waiting) == ("waiting", 0.0, False, {})
+    assert (told.state, told.waited, told.matchmaker, told.waiting) == ("waiting", 0.0, "starting", {})
     maker.step(ladder)
     clock.move(seconds=3)
     (late,) = join_queue(queue_service, ladder, party("bob", within=0.0))
     told = queue_service.status(ladder, early)
-    assert (told.waited, told.is_matching, told.waiting["ranked"].waited) == (3.0, True, 3.0)
+    assert (told.waited, told.matchmaker, told.waiting["ranked"].waited) == (3.0, "running", 3.0)
     assert maker.step(ladder).offers != ()
     assert sorted(queue_service.recent(ladder, 1)[0].waits) == [0.0, 3.0]
     assert queue_service.status(ladder, late).state == "offered"

@@ -15,6 +15,7 @@ from typing import NamedTuple
 from evenmatch.ledger import live_schema, secret_rows
 from evenmatch.ledger.secrets import Sealer
 from evenmatch.ledger.store import Row, Store
+from evenmatch.times import Time
 
 _API_KEYS_TABLE = "api_key"
 _READ = "SELECT key, name, scopes, ladders, created_at, expires_at, revoked_at, verifier, signing_key FROM api_key"
@@ -22,15 +23,19 @@ _READ = "SELECT key, name, scopes, ladders, created_at, expires_at, revoked_at, 
 
 @dataclass(frozen=True)
 class Key:
-    """The public part of a key, without its secret. Times are microseconds since the epoch; ladders None: all."""
+    """An API key without its secret text.
+
+    key      the id of the key
+    ladders  the ladders the key is valid for; null: all of them
+    """
 
     key: str
     name: str
     scopes: tuple[str, ...]
     ladders: tuple[str, ...] | None
-    created_at: int
-    expires_at: int | None
-    revoked_at: int | None
+    created_at: Time
+    expires_at: Time | None
+    revoked_at: Time | None
 
     def state(self, now: int) -> str:
         """`good`, `revoked` or `expired`."""
@@ -108,15 +113,16 @@ _AUDIT_ENTRIES_COLUMNS = ("at", "actor", "action", "ladder", "target", "body", "
 
 
 class Entry(NamedTuple):
-    """An entry of the audit trail.
+    """An entry of the audit trail: who did what.
 
-    entry    ascending number, with gaps;  at  microseconds since the epoch
-    action   for example `key.created`;  ladder, target  what the action was applied to
-    request  the request id, as in the logs
+    entry    an ascending number, with gaps
+    action   for example `key.created`
+    target   what the action was applied to
+    request  id of the request, as in the logs
     """
 
     entry: int
-    at: int
+    at: Time
     actor: str
     action: str
     ladder: str | None

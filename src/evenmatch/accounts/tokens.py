@@ -14,7 +14,7 @@ from evenmatch.durations import SECOND
 from evenmatch.errors import AccessError, ForbiddenError, UsageError
 from evenmatch.ledger.database import Database
 from evenmatch.ledger.text import check_text
-from evenmatch.times import iso_time
+from evenmatch.times import Time, iso_time
 
 ISSUER = "evenmatch"
 LASTS, LONGEST = 3600, 86_400  # lifetime in seconds: default, maximum
@@ -34,11 +34,15 @@ REFUSED: tuple[tuple[type[jwt.PyJWTError], str], ...] = (  # the first match app
 
 @dataclass(frozen=True)
 class Token:
-    """A player token. text: the bearer token itself, valid until `expires_at`, in microseconds since the epoch."""
+    """A token that acts as a player until it expires or the key that issued it is revoked.
+
+    ladders  the ladders the token is valid for; null: those of the key
+    text     send it as `Authorization: Bearer …`
+    """
 
     player: str
     ladders: tuple[str, ...] | None
-    expires_at: int
+    expires_at: Time
     text: str = field(repr=False)
 
 

@@ -18,10 +18,10 @@ QUOTED = ("{", "[", '"')  # beginnings of JSON
 
 @dataclass(frozen=True)
 class LadderHead:
-    """The last event of a ladder at some moment.
+    """The last event of a ladder's ledger.
 
-    position  of the event, 1 or more;  seal  32 hexadecimal digits, over this event and all before it
-    time      when it was recorded, ISO 8601
+    seal  over this event and all before it: 32 hexadecimal digits
+    time  when the event was recorded, as ISO 8601
     """
 
     ladder: str

@@ -9,7 +9,7 @@ import threading
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from http import HTTPStatus
-from typing import TypeVar
+from typing import Any
 from urllib.parse import quote
 
 import httpx
@@ -18,21 +18,6 @@ import numpy as np
 from evenmatch.demo.games import GAMES, Game
 from evenmatch.demo.ladder_creation import QUEUE
 from evenmatch.demo.population import SimulatedPerson, make_people
-from evenmatch.http.models.base import RequestModel, ResponseModel
-from evenmatch.http.models.live import (
-    Announce,
-    AttendanceChange,
-    AttendanceReport,
-    AttendanceSpanOut,
-    Close,
-    LiveMatch,
-    LiveMatches,
-    LiveTeam,
-    PlayerResult,
-    TeamResult,
-)
-from evenmatch.http.models.matches import ReceiptOut
-from evenmatch.http.models.queues import JoinRequest, OfferAnswer, PartyMember, TicketChange, TicketOut
 
 MATCHES_POLLED_EVERY = 3.0  # seconds between two requests for matches to play
 RETRY = 3.0  # seconds to wait after a failure
@@ -40,7 +25,7 @@ BACK = 0.4  # share of leavers who come back
 FAILURES = (httpx.HTTPError, OSError)
 LONG_POLL = 10.0  # seconds that the service may take to answer a request for a ticket
 
-Answer = TypeVar("Answer", bound=ResponseModel)
+Json = dict[str, Any]
 
 
 class CrowdApi:
@@ -49,19 +34,13 @@ class CrowdApi:
     def __init__(self, http: httpx.AsyncClient, ladder: str) -> None:
         self._http, self._ladder = http, ladder
 
-    async def send(
-        self, answer: type[Answer], method: str, path: str, body: RequestModel | None = None, **query: str | float
-    ) -> Answer:
+    async def send(self, method: str, path: str, body: Json | None = None, **query: str | float) -> Json:
         """Send a request, with a body as JSON, and return the answer."""
-        response = await self._http.request(
-            method,
-            f"/v1/ladders/{quote(self._ladder, safe='')}/{path}",
-            content=None if body is None else body.model_dump_json(exclude_unset=True),
-            headers={} if body is None else {"Content-Type": "application/json"},
-            params=query,
-        )
+        address = f"/v1/ladders/{quote(self._ladder, safe='')}/{path}"
+        response = await self._http.request(method, address, json=body, params=query)
         response.raise_for_status()
-        return answer.model_validate_json(response.content)
+        answer: Json = response.json()
+        return answer
 
 
 class GameServer:
@@ -88,17 +67,17 @@ class GameServer:
 
     async def _start_matches(self) -> None:
         self._playing = {name: task for name, task in self._playing.items() if not task.done()}
-        for match in (await self._api.send(LiveMatches, "GET", "live", queue=QUEUE)).items:
-            if match.made_by == "queue" and match.match_id not in self._playing:
+        for match in (await self._api.send("GET", "live", queue=QUEUE))["items"]:
+            if match["made_by"] == "queue" and match["match_id"] not in self._playing:
                 task = asyncio.create_task(self._play(match))
-                self._playing[match.match_id] = task
+                self._playing[match["match_id"]] = task
 
-    async def _play(self, match: LiveMatch) -> None:
+    async def _play(self, match: Json) -> None:
         """Play a match from its start to its report; after a failure `run` starts it again."""
         try:
-            if not match.confirmed:
-                sides = [LiveTeam(players=[player.player for player in team]) for team in match.teams]
-                await self._send(match, "PUT", "", Announce(teams=sides, queue=QUEUE))
+            if not match["confirmed"]:
+                sides = [{"players": [player["player"] for player in team]} for team in match["teams"]]
+                await self._send(match, "PUT", "", {"teams": sides, "queue": QUEUE})
             length = float(self._rng.integers(self._game.length[0], self._game.length[1] + 1))
             for pause, change in self._attendance(match, length):
                 await asyncio.sleep(pause)
@@ -108,57 +87,58 @@ class GameServer:
         except FAILURES:
             await asyncio.sleep(RETRY)
 
-    def _attendance(self, match: LiveMatch, length: float) -> list[tuple[float, AttendanceChange | None]]:
+    def _attendance(self, match: Json, length: float) -> list[tuple[float, Json | None]]:
         """Random leaves and returns of a match, each with the seconds since the previous event; None: the end."""
-        events: list[tuple[float, AttendanceChange | None]] = [(length, None)]
-        for team in match.teams:
+        events: list[tuple[float, Json | None]] = [(length, None)]
+        for team in match["teams"]:
             for player in team[1:] if len(team) > 1 else team:  # the first player of a team stays
-                if player.player in self._people and self._rng.random() < self._game.quits:
+                name = player["player"]
+                if name in self._people and self._rng.random() < self._game.quits:
                     left = float(self._rng.uniform(0.15, 0.9)) * length
-                    events.append((left, AttendanceChange(player=player.player)))
+                    events.append((left, {"player": name}))
                     if self._rng.random() < BACK:
-                        returned = left + 0.5 * (length - left)
-                        events.append((returned, AttendanceChange(player=player.player, back=True)))
+                        events.append((left + 0.5 * (length - left), {"player": name, "back": True}))
         events.sort(key=lambda event: event[0])
         previous = [0.0, *(time for time, _ in events)]
         return [(time - before, change) for before, (time, change) in zip(previous, events, strict=False)]
 
-    async def _send(self, match: LiveMatch, method: str, path: str, body: RequestModel | None = None) -> LiveMatch:
-        return await self._api.send(LiveMatch, method, f"live/{quote(match.match_id, safe='')}{path}", body)
+    async def _send(self, match: Json, method: str, path: str, body: Json | None = None) -> Json:
+        return await self._api.send(method, f"live/{quote(match['match_id'], safe='')}{path}", body)
 
-    async def _report_attendance(self, match: LiveMatch, change: AttendanceChange) -> None:
+    async def _report_attendance(self, match: Json, change: Json) -> None:
         with contextlib.suppress(*FAILURES):  # the leave or return stays unreported
-            await self._send(match, "POST", "/presence", AttendanceReport(players=[change]))
+            await self._send(match, "POST", "/presence", {"players": [change]})
 
-    async def _close(self, match: LiveMatch) -> None:
+    async def _close(self, match: Json) -> None:
         """Report the result, simulated from the skill and the attendance of the players."""
         match = await self._send(match, "GET", "")
-        if match.state != "open":
+        if match["state"] != "open":
             return
         now = datetime.now(UTC)
         hour = now.hour + now.minute / 60
-        skill = [np.array([self._skill(player.player, hour) for player in team]) for team in match.teams]
-        presence = [np.array([_share(player.spells, match.started_at, now) for player in team]) for team in match.teams]
+        teams, began = match["teams"], datetime.fromisoformat(match["started_at"])
+        skill = [np.array([self._skill(player["player"], hour) for player in team]) for team in teams]
+        presence = [np.array([_share(player["spells"], began, now) for player in team]) for team in teams]
         result = self._game.end(self._rng, skill, presence)
         players = {
-            player.player: PlayerResult(score=score, performance=performance)
-            for team, scores, performances in zip(match.teams, result.scores, result.performances, strict=True)
+            player["player"]: {"score": score, "performance": performance}
+            for team, scores, performances in zip(teams, result.scores, result.performances, strict=True)
             for player, score, performance in zip(team, scores, performances, strict=True)
             if score is not None or performance is not None
         }
-        teams = [TeamResult(score=score) for score in result.team_scores]
-        path = f"live/{quote(match.match_id, safe='')}/close"
-        await self._api.send(ReceiptOut, "POST", path, Close(teams=teams, players=players))
+        scored = [{"score": score} for score in result.team_scores]
+        await self._send(match, "POST", "/close", {"teams": scored, "players": players})
 
     def _skill(self, player: str, hour: float) -> float:
         person = self._people.get(player)
         return 0.0 if person is None else person.skill_at(self._game.ladder, hour)
 
 
-def _share(spells: Sequence[AttendanceSpanOut], began: datetime, ended: datetime) -> float:
+def _share(spells: Sequence[Mapping[str, str | None]], began: datetime, ended: datetime) -> float:
     """The share of a match in which a player was present, 0..1."""
     length = (ended - began).total_seconds()
-    present = sum(((span.left or ended) - max(span.came, began)).total_seconds() for span in spells)
+    spans = [[None if time is None else datetime.fromisoformat(time) for time in span.values()] for span in spells]
+    present = sum(((left or ended) - max(came or began, began)).total_seconds() for came, left in spans)
     return min(max(present / length, 0.0), 1.0) if length > 0 else 1.0
 
 
@@ -226,44 +206,44 @@ class SimulatedPlayers:
         game = self._game
         members = [_member(person, game) for person in party]
         patience = self._rng.uniform(*PATIENCE_OF_PLAYERS)
-        joined = await self._api.send(TicketChange, "POST", "tickets", JoinRequest(queues=[QUEUE], members=members))
-        path, change, answered = f"tickets/{joined.ticket}", joined.change, None
+        joined = await self._api.send("POST", "tickets", {"queues": [QUEUE], "members": members})
+        path, change, answered = f"tickets/{joined['ticket']}", joined["change"], None
         while True:
-            ticket = await self._api.send(TicketOut, "GET", path, after=change, wait=LONG_POLL)
-            change = ticket.change
-            if ticket.state == "matched":
+            ticket = await self._api.send("GET", path, after=change, wait=LONG_POLL)
+            change, offer = ticket["change"], ticket["offer"]
+            if ticket["state"] == "matched":
                 await asyncio.sleep(game.length[1] + ENDED)
-            if ticket.state in ("matched", "gone"):
+            if ticket["state"] in ("matched", "gone"):
                 return
-            if ticket.offer is not None:
-                if ticket.offer.offer != answered:
+            if offer is not None:
+                if offer["offer"] != answered:
                     await asyncio.sleep(self._rng.uniform(*ANSWER))
-                    if not await self._answer(path, ticket.offer.offer):
+                    if not await self._answer(path, offer["offer"]):
                         return
-                    answered = ticket.offer.offer
-            elif ticket.waited is not None and ticket.waited > patience:
-                await self._api.send(TicketChange, "DELETE", path)
+                    answered = offer["offer"]
+            elif ticket["waited"] is not None and ticket["waited"] > patience:
+                await self._api.send("DELETE", path)
                 return
 
     async def _answer(self, path: str, offer: int) -> bool:
         """Accept, decline or ignore an offer; whether the ticket is still worth waiting for."""
         luck = self._rng.random()
         if luck < DECLINES:
-            await self._api.send(TicketChange, "POST", f"{path}/decline", OfferAnswer(offer=offer))
+            await self._api.send("POST", f"{path}/decline", {"offer": offer})
             return False
         if luck > 1 - IS_SILENT:
             return False
         try:
-            await self._api.send(TicketChange, "POST", f"{path}/accept", OfferAnswer(offer=offer))
+            await self._api.send("POST", f"{path}/accept", {"offer": offer})
         except httpx.HTTPStatusError as error:
             if error.response.status_code != HTTPStatus.CONFLICT:  # another player has declined meanwhile
                 raise
         return True
 
 
-def _member(person: SimulatedPerson, game: Game) -> PartyMember:
+def _member(person: SimulatedPerson, game: Game) -> Json:
     ping = dict(person.ping) if game.regions else {}
-    return PartyMember(player=person.name, within=person.within, loose=person.loose, ping=ping)
+    return {"player": person.name, "within": person.within, "loose": person.loose, "ping": ping}
 
 
 PATIENCE = 5.0  # seconds that `end` waits

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from pydantic_core import to_json
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.types import Send
+
+from evenmatch.http.models.records import page_of
 
 if TYPE_CHECKING:
     from pydantic import BaseModel
@@ -48,6 +50,11 @@ def read(request: Request, payload: Payload | bytes, *, headers: dict[str, str] 
     if is_known(request, etag):
         return Response(status_code=304, headers=fields)
     return Response(body, headers=fields, media_type=JSON)
+
+
+def read_page(request: Request, item: type, items: Iterable[object], following: str | None = None) -> Response:
+    """The response to a read of a list. item: the model or the record of its items; following: the next page."""
+    return read(request, page_of(item).model_validate({"items": items, "next": following}))
 
 
 async def send_at_once(send: Send, status: int, headers: Sequence[tuple[bytes, bytes]], body: bytes = b"") -> None:

@@ -17,7 +17,7 @@ from concurrent.futures import Future
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import NamedTuple
+from typing import Literal, NamedTuple, cast
 
 from evenmatch.accounts.audit_entries import AuditEntry
 from evenmatch.corrections.replay import Progress
@@ -34,6 +34,7 @@ from evenmatch.jobs import job_sql
 from evenmatch.jobs.job_sql import CANCELLING, LIVE, RUNNING, JobRow
 from evenmatch.ledger.database import Database
 from evenmatch.ledger.store import Store
+from evenmatch.times import Time
 
 
 class JobRequest(NamedTuple):
@@ -171,22 +172,30 @@ KEPT = 86_400_000_000  # microseconds for which reusable results are stored
 Work = Callable[[Progress], Mapping[str, object]]
 
 
-class Job(NamedTuple):
-    """The state and progress of a job.
+JobState = Literal["running", "done", "failed", "cancelled"]
 
-    state   running, done, failed or cancelled;  done, total  events of the ladder's ledger
-    told    why it failed;  result  as JSON values;  problems  (match, reason) of each match that cannot be rated
-    ahead   jobs that run or wait before it; 0: it has begun
+
+class Job(NamedTuple):
+    """A background job and its progress.
+
+    kind     preview, correction, season, rebuild, verify or update; `policy of QUEUE`: the fit of a queue's policy; in
+             the lab: backtest, tuning or what-if
+    done     ledger events processed so far
+    total    ledger events to process
+    told     why the job failed, or that it is being cancelled
+    result   the result of a finished job; for a request answered with 202, the answer it would have had
+    problems  matches that cannot be rated, if the job failed because of them
+    ahead    jobs ahead of it in the queue; 0: it is running or has ended
     """
 
     job: str
     ladder: str
     kind: str
-    state: str
+    state: JobState
     done: int
     total: int
-    begun_at: int
-    changed_at: int
+    begun_at: Time
+    changed_at: Time
     told: str | None = None
     result: Mapping[str, object] | None = None
     problems: tuple[tuple[str, str], ...] = ()
@@ -361,12 +370,13 @@ class Jobs:
             self._write(running, "failed", {"told": STOPPED})
 
     def _job(self, row: JobRow) -> Job:
-        job, ladder, kind, state, done, total, text, begun_at, changed_at = row
+        job, ladder, kind, stored, done, total, text, begun_at, changed_at = row
         content = json.loads(text)
         reason, ahead = content.get("told"), content.get("ahead", 0)
-        if state in LIVE:
-            reason = CALLED_OFF if state == CANCELLING else reason
-            state = RUNNING
+        state = cast("JobState", stored)
+        if stored in LIVE:
+            reason = CALLED_OFF if stored == CANCELLING else reason
+            state = "running"
             running = self._running.get(job)
             if running is not None:
                 done, ahead = running.done, self._lines[running.sort].ahead(job)

@@ -8,23 +8,24 @@ from typing import NamedTuple
 from evenmatch.ledger import event_rows, player_rows
 from evenmatch.ledger.events import AboutMatch, Correction, Kind, body_of
 from evenmatch.ledger.store import Head, Store
-from evenmatch.times import iso_time
+from evenmatch.times import Time, iso_time
 
 PEOPLE = ("player", "into")
 APART = {*PEOPLE, "match", "id", "reason"}  # attributes of a correction that have their own field in Ruling
 
 
 class CorrectionEntry(NamedTuple):
-    """A correction event of a ledger.
+    """An event of the ledger other than a match: a correction, or a change of the ladder.
 
-    id    of the event;  at  time of recording, in microseconds
-    said  its other attributes, such as the rule of a ban, the parameters of new rules, the title of a season
+    at    when the event was recorded
+    into  the player into whom `player` was merged
+    said  further details, such as the rule of a ban, the parameters of new rules, the title of a season
     """
 
     position: int
     id: str
     kind: str
-    at: int
+    at: Time
     player: str | None
     into: str | None
     match_id: str | None

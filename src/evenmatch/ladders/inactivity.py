@@ -8,7 +8,7 @@ import secrets
 import threading
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from typing import Literal, NamedTuple
+from typing import Literal, NamedTuple, cast
 
 import numpy as np
 
@@ -30,7 +30,7 @@ from evenmatch.standings.activity import NEVER
 from evenmatch.standings.board import Standing
 from evenmatch.standings.rules import PERCENTILE, RATING
 from evenmatch.systems.system import Rules
-from evenmatch.times import iso_time
+from evenmatch.times import Time, iso_time
 
 
 class DecayResult(NamedTuple):
@@ -240,19 +240,22 @@ NEAR = 7 * DAY  # pages announce what happens within this time
 YEAR = 366 * DAY  # notices leave out what happens later
 
 
-class InactivityNotice(NamedTuple):
-    """What happens to a player who completes no match. Times are microseconds since the epoch.
+InactivityRule = Literal["leave", "percentile", "rating"]
 
-    rule        leave, percentile or rating: the ladder's setting
-    leaves_at   when the standings stop listing the player; None: they are not listed
-    falls_at    when the shown percentile or the rating falls next; None: it does not
-    amount      the most percentiles or points that it falls then
-    text        a sentence about what happens within a year; empty: nothing does
+
+class InactivityNotice(NamedTuple):
+    """What happens to a player who completes no further match.
+
+    rule        the ladder's setting `inactivity`
+    leaves_at   when the standings stop listing the player; null: the player is not listed
+    falls_at    when the shown percentile or the rating falls next; null: it does not fall
+    amount      the percentiles or points it loses then, at most
+    text        the events of the next year in a sentence; empty: there are none
     """
 
-    rule: str
-    leaves_at: int | None
-    falls_at: int | None
+    rule: InactivityRule
+    leaves_at: Time | None
+    falls_at: Time | None
     amount: float | None
     text: str
 
@@ -295,7 +298,8 @@ def inactivity_notice(store: Store, head: Head, view: View, player: int, now: in
         effects.append(f"this player leaves the standings after {_day(leaves_at)}")
     text = f"Without a completed match, {', and '.join(effects)}." if effects else ""
     falls_at, amount = (None, None) if fall is None else fall[:2]
-    return InactivityNotice(rules.inactivity, leaves_at, falls_at, amount, text)
+    rule = cast("InactivityRule", rules.inactivity)
+    return InactivityNotice(rule, leaves_at, falls_at, amount, text)
 
 
 def _percentile_fall(settings: Settings, standing: Standing, last: int, now: int) -> _Fall | None:
@@ -336,16 +340,15 @@ def _day(time: int) -> str:
 
 
 class InactivityFall(NamedTuple):
-    """A fall by inactivity.
+    """A loss by inactivity.
 
-    of        rating: by an event of the ledger; percentile: the shown one, as of now
-    position  of the event; for a percentile, of the last event
-    fell_at   microseconds since the epoch
+    of        rating: an event of the ledger lowered the rating; percentile: the shown percentile is lower now
+    position  of the event; of the last event, for a percentile
     """
 
     of: Literal["rating", "percentile"]
     position: int
-    fell_at: int
+    fell_at: Time
     before: float
     after: float
 

@@ -12,7 +12,7 @@ from evenmatch.errors import UnknownNameError
 from evenmatch.ladders import ladders
 from evenmatch.ladders.inactivity import InactivityFall, InactivityNotice, inactivity_notice, percentile_fall
 from evenmatch.ladders.ladders import Ladder
-from evenmatch.ladders.seasons import FinalOrder, FinalStanding, Season, finals_from
+from evenmatch.ladders.seasons import FinalOrder, Season, StandingRow, finals_from
 from evenmatch.ladders.settings import Settings
 from evenmatch.ladders.standings import View
 from evenmatch.ladders.visibility import Visibility
@@ -35,6 +35,7 @@ from evenmatch.standings.board import Standing
 from evenmatch.standings.placement import UNKNOWN
 from evenmatch.systems.ladder_records import Learned
 from evenmatch.systems.system import FactorValue, System
+from evenmatch.times import Time
 
 Named = list[tuple[str, Standing]]
 State = dict[str, FactorValue | None]
@@ -55,11 +56,12 @@ STEPS_BY: Mapping[str, StepLevel] = {
 class Profile(NamedTuple):
     """A player on a ladder.
 
-    player       current name;  names  the current name and, if the caller may read all ladders, all aliases
-    standing     None: the player has no rating here
-    state        the system's columns other than the rating, as of now
-    last_played  microseconds; None: no match
-    inactivity   None: inactivity costs the player nothing
+    player       the player's current name
+    names        all names of the player; null unless the caller is an admin
+    standing     null: the player has no rated match
+    state        other values that the rating system stores for the player, as of now; empty: not shown
+    last_played  null: no match
+    inactivity   null: inactivity costs the player nothing
     """
 
     player: str
@@ -67,12 +69,15 @@ class Profile(NamedTuple):
     standing: Standing | None
     state: State
     banned: bool
-    last_played: int | None
+    last_played: Time | None
     inactivity: InactivityNotice | None
 
 
 class PlayerLadders(NamedTuple):
-    """A player's current name, all their names, and the ladders that know them."""
+    """A player and the ladders they are on.
+
+    names  all names of the player; null unless the caller is an admin
+    """
 
     player: str
     names: list[str]
@@ -131,8 +136,8 @@ class LadderQueries(Transacting):
             rules = event_rows.read_plan(store, head, head.planned).last_rules
             return rules.system.learned(rating_rows.read_ladder_records(head, rules), rules.parameters)
 
-    def finals(self, ladder: str, season: int, offset: int, size: int) -> tuple[Settings, list[FinalStanding]]:
-        """A ladder's settings, and up to `size` final standings of a season from `offset`, which counts from 0."""
+    def finals(self, ladder: str, season: int, offset: int, size: int) -> tuple[Settings, list[StandingRow]]:
+        """A ladder's settings, and up to `size` final standings of a season from `offset` (from 0) on."""
         with self._read(ladder) as (store, head):
             settings, seen = Settings.read(head.settings), self._visibility(head)
             rows = finals_from(store, head, season, offset, size, by=FINALS_BY[seen.show])

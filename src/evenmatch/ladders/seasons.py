@@ -16,13 +16,18 @@ from evenmatch.ledger.events import SeasonOpened
 from evenmatch.ledger.ladder_rows import FinalOrder, FinalRow, Season
 from evenmatch.ledger.store import Head, Store
 
-__all__ = ["FinalOrder", "FinalStanding", "Season", "finals", "finals_from", "open_season", "opened_before", "preview"]
+__all__ = ["FinalOrder", "Season", "StandingRow", "finals", "finals_from", "open_season", "opened_before", "preview"]
 
 
-class FinalStanding(NamedTuple):
-    """A player's standing at the end of a season; rank, percentile and division are None if they were not shown.
+class StandingRow(NamedTuple):
+    """A listed player of the standings. Players with equal ratings share a rank.
 
-    rating  None: hidden from the caller
+    Where a ladder shows percentiles or divisions instead of ratings, players with equal ones share a rank. After a
+    season has ended, a rank may be null.
+
+    rating      null: the ladder does not show it
+    percentile  1 to 100, among the active players
+    completed   matches that the player did not quit
     """
 
     player: str
@@ -130,15 +135,15 @@ def _keep_standings(store: Store, head: Head, season: int, view: View) -> None:
     ladder_rows.insert_final_standings(store, head.ladder, season, rows)
 
 
-def finals(store: Store, head: Head, season: int, page: int, size: int) -> list[FinalStanding]:
+def finals(store: Store, head: Head, season: int, page: int, size: int) -> list[StandingRow]:
     """A page (from 1) of the final standings of a season; see finals_from."""
     return finals_from(store, head, season, (page - 1) * size, size)
 
 
 def finals_from(
     store: Store, head: Head, season: int, offset: int, size: int, *, by: FinalOrder = "rank"
-) -> list[FinalStanding]:
-    """Up to `size` final standings of a season from `offset`, best first, players without a rank last.
+) -> list[StandingRow]:
+    """Up to `size` final standings of a season from `offset` on, best first, players without a rank last.
 
     by  percentile or division: ties are ordered by id, so that the order reveals nothing more
     Raises UnknownNameError for a season that has not ended.
@@ -148,4 +153,4 @@ def finals_from(
         raise UnknownNameError("ended season", str(season), map(str, ended))
     rows = ladder_rows.read_final_standings(store, head.ladder, season, offset, size, by=by)
     names = player_rows.names_of(store, [row.player for row in rows])
-    return [FinalStanding(names[row.player], *row[1:]) for row in rows]
+    return [StandingRow(names[row.player], *row[1:]) for row in rows]

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 
 from evenmatch.accounts.access import Caller
 from evenmatch.errors import ForbiddenError
-from evenmatch.ladders.seasons import FinalStanding
+from evenmatch.ladders.seasons import StandingRow
 from evenmatch.ladders.settings import Settings
 from evenmatch.live.status import MatchStatus
 from evenmatch.matchmaking import Waiting
@@ -111,8 +111,8 @@ class Visibility:
         hidden = {"expected", "factors"} | (set() if self.ratings and placed else {"before", "after"})
         return {name: value for name, value in row.items() if name not in hidden}
 
-    def final(self, standing: FinalStanding, rules: StandingsRules) -> FinalStanding:
-        """A final standing of a season. rules: the ladder's present rules.
+    def final(self, standing: StandingRow, rules: StandingsRules) -> StandingRow:
+        """A final standing of a season. rules: the present ones of the ladder.
 
         If placement ends by itself, players who were listed at the end count as placed.
         """

@@ -16,6 +16,7 @@ import numpy as np
 from evenmatch.ledger import schema
 from evenmatch.ledger.codec import division_checksums
 from evenmatch.ledger.store import Row, Store
+from evenmatch.times import Time
 
 MADE = "ladder:"  # begins the id of a ladder's first event, before its name
 
@@ -160,14 +161,16 @@ FIRST_TITLE = "Season 1"
 class Season(NamedTuple):
     """A season of a ladder.
 
-    number  counts from 1;  position  of the event that opened it;  opened_at, closed_at  microseconds; None: still open
+    number     counted from 1
+    position   ledger position of the event that opened the season
+    closed_at  null: the season is open
     """
 
     number: int
     title: str
     position: int
-    opened_at: int
-    closed_at: int | None
+    opened_at: Time
+    closed_at: Time | None
 
 
 def read_seasons(store: Store, ladder: int) -> list[Season]:

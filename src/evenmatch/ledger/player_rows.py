@@ -12,7 +12,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable, Sequence
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 import numpy as np
 
@@ -27,17 +27,21 @@ from evenmatch.ledger.text import check_texts, fold
 _ON_LADDER = "JOIN name n ON n.name = c.name JOIN state s ON s.ladder = ? AND s.generation = ? AND s.player = n.player"
 
 
-class OddName(NamedTuple):
-    """A name on a ladder that could be mistaken for another.
+Oddity = Literal["look-alike", "invisible", "mixed-scripts"]
 
-    player    the present name of its player
-    oddities  LOOK_ALIKE, INVISIBLE, MIXED_SCRIPTS
+
+class OddName(NamedTuple):
+    """A name on a ladder that may be mistaken for another.
+
+    player    the player's current name
+    oddities  look-alike: it looks like the names in `like`; invisible: it has control, zero-width or other unseen
+              characters; mixed-scripts: it mixes letters of scripts that are not written together
     like      names of other players on the ladder that look the same
     """
 
     name: str
     player: str
-    oddities: tuple[str, ...]
+    oddities: tuple[Oddity, ...]
     like: tuple[str, ...]
 
 

@@ -4,59 +4,73 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Literal, NamedTuple, cast
 
 from evenmatch.ledger import player_rows
 from evenmatch.ledger.store import Store
 from evenmatch.live.live_sql import OPEN, LiveMatchRow
+from evenmatch.times import Time
+
+LiveState = Literal["open", "closed", "cancelled", "expired"]
 
 
-class MatchPlayer(NamedTuple):
-    """A player of a live match, under the present name.
+class Attendance(NamedTuple):
+    """A span of time in which a player was in the match. left: null while the player is there."""
 
-    spells  attendance spans (joined, left), microseconds since the epoch; left is None while the player is there
+    came: Time
+    left: Time | None
+
+
+class LivePlayer(NamedTuple):
+    """A player of a live match.
+
+    ticket  the ticket the player waited with; null: they did not come from a queue
+    there   true: the player is in the match now
     """
 
     player: str
     role: str | None
     ticket: int | None
-    is_there: bool
-    spells: tuple[tuple[int, int | None], ...]
+    there: bool
+    spells: tuple[Attendance, ...]
 
 
 @dataclass(frozen=True)
 class MatchStatus:
     """A live match, or one that has ended.
 
-    state      open, closed (it is in the ledger), cancelled or expired
-    queue      the queue that created it or whose rules apply
-    announced  True: announced by a game server; False: created by a queue
-    confirmed  whether the game server has confirmed the start
-    attributes, map  what it is played with, if a queue created it; map None: none
-    odds       predicted score of each team when the queue created the match; None: announced, or not predictable
-    openings   (queue, open slots of each team) to be filled; None: none
-    reason     why it was cancelled
-    ended_at   None: it is live, or its end time is unknown
+    state       closed: the match is recorded in the ledger
+    made_by     queue: the matchmaker formed it; announcement: its game server announced it
+    confirmed   true: the game server has reported that the match started
+    queue       the queue that formed the match or whose rules apply
+    attributes  the value of each attribute with which the match is played
+    map         null: the queue has no maps
+    odds        predicted score of each team when the queue formed the match; null: it was announced, the ladder's
+                system cannot predict it, or the ladder does not show its ratings
+    spread      difference in percentiles between the lowest and the highest player; null: not shown
+    openings    open slots of each team to be filled from a queue; null: none
+    reason      why the match was cancelled
+    ended_at    null: the match is live, or its end is unknown
     """
 
     match_id: str
     ladder: str
     change: int
-    state: str
-    queue: str | None
-    started_at: int
-    expires_at: int
-    announced: bool
+    state: LiveState
+    made_by: Literal["queue", "announcement"]
     confirmed: bool
-    teams: tuple[tuple[MatchPlayer, ...], ...]
+    queue: str | None
     region: str | None
     attributes: Mapping[str, str]
     map: str | None
     odds: tuple[float, ...] | None
     spread: float | None
-    openings: tuple[str, tuple[int, ...]] | None
+    started_at: Time
+    expires_at: Time
+    ended_at: Time | None
     reason: str | None
-    ended_at: int | None
+    openings: tuple[int, ...] | None
+    teams: tuple[tuple[LivePlayer, ...], ...]
 
 
 def status_of(store: Store, ladder: str, match: LiveMatchRow) -> MatchStatus:
@@ -77,20 +91,20 @@ def _status(ladder: str, match: LiveMatchRow, names: Mapping[int, str]) -> Match
     for side in body["teams"]:
         players = []
         for slot in side:
-            spells = tuple((came, left) for came, left in slot["spells"] if came is not None)
-            is_there = match.state == OPEN and spells[-1][1] is None
+            spells = tuple(Attendance(came, left) for came, left in slot["spells"] if came is not None)
+            is_there = match.state == OPEN and spells[-1].left is None
             ticket, role = slot.get("ticket"), slot.get("role")
-            players.append(MatchPlayer(names[slot["id"]], role, ticket, is_there, spells))
+            players.append(LivePlayer(names[slot["id"]], role, ticket, is_there, spells))
         teams.append(tuple(players))
     return MatchStatus(
         match_id=match.match_id,
         ladder=ladder,
         change=match.change,
-        state=match.state,
+        state=cast("LiveState", match.state),
         queue=match.queue,
         started_at=match.started_at,
         expires_at=match.expires_at,
-        announced=body.get("announced", False),
+        made_by="announcement" if body.get("announced", False) else "queue",
         confirmed=body.get("start") is not None,
         teams=tuple(teams),
         region=body.get("region"),
@@ -98,7 +112,7 @@ def _status(ladder: str, match: LiveMatchRow, names: Mapping[int, str]) -> Match
         map=body.get("map"),
         odds=None if (odds := body.get("odds")) is None else tuple(odds),
         spread=body.get("spread"),
-        openings=None if openings is None else (openings["queue"], tuple(openings["seats"])),
+        openings=None if openings is None else tuple(openings["seats"]),
         reason=body.get("reason"),
         ended_at=None if closing is None else closing["ended_at"],
     )

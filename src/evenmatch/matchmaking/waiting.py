@@ -167,27 +167,27 @@ def _within(rate: Floats, low: float, high: float) -> float:
 
 
 class AttributeCount(NamedTuple):
-    """The values of an attribute that a ticket accepts, and how many players of other tickets accept any of them."""
+    """The values of an attribute that a ticket accepts, and how many other waiting players accept any of them."""
 
-    values: tuple[str, ...]
+    accepts: tuple[str, ...]
     players: int
 
 
 @dataclass(frozen=True)
 class Waiting:
-    """Why a ticket has no match yet.
+    """What a ticket waits for in one queue.
 
     waited       seconds so far
-    window       the present range of percentiles in which all other players must be; NaN: not shown
-    widens_in    seconds until the window widens next; None: it does not widen any more (`strict`: it never widens)
-    widens_to    the window after that; None: it does not widen, or that is not shown
-    needed       how many more players a match needs
-    within       players of other tickets that are individually compatible with this one now
-    estimate     further seconds until a match, the median; None: there were no arrivals to judge by
-    upper        further seconds within which nine of ten find a match; None: as `estimate`
+    window       range of percentiles that all other players must be in; null: not shown
+    strict       true: the window never widens
+    widens_in    seconds until the window widens; null: it does not widen further
+    widens_to    the window after that; null: it does not widen, or is not shown
+    needed       further players that a match needs
+    within       waiting players who could be in a match with this ticket now
+    estimate     estimated further seconds of waiting, the median; null: no suitable players queued recently
+    upper        further seconds within which nine of ten such tickets find a match; null: unknown
     hindrances   sentences that say why the ticket can never be matched under this policy; normally empty
-    attributes   how many of the waiting players of other tickets share a value of each attribute and a map with this
-                 one; only attributes for which those are not all, and whose wish the ticket has not waived
+    attributes   the attributes that keep other waiting players apart from this ticket, unless it has waived them
     others       waiting players of other tickets
     """
 
@@ -218,7 +218,7 @@ class Waiting:
         ]
         lines += [
             f"{self.others} other player{' waits' if self.others == 1 else 's wait'}, {count.players} of them "
-            f"accept{'s' if count.players == 1 else ''} {_written(name, count.values)}"
+            f"accept{'s' if count.players == 1 else ''} {_written(name, count.accepts)}"
             for name, count in self.attributes.items()
         ]
         if self.widens_in is not None:

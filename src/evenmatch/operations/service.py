@@ -18,7 +18,7 @@ from evenmatch.corrections.verification import Verification
 from evenmatch.errors import ConflictError, EvenmatchError, RowProblem, UsageError
 from evenmatch.ladders import ladders, seasons
 from evenmatch.ladders.ladders import ChangeRules, CorrectionRequest, Ladder, is_done
-from evenmatch.ladders.seasons import FinalStanding, Season
+from evenmatch.ladders.seasons import Season, StandingRow
 from evenmatch.ladders.settings import Settings, reset_factor
 from evenmatch.ladders.standings import StandingsCache, View, divide, take
 from evenmatch.ledger import ladder_rows as season_rows
@@ -324,7 +324,7 @@ class Service(Transacting):
         with self._read(ladder) as (store, head):
             return season_rows.read_seasons(store, head.ladder)
 
-    def finals(self, ladder: str, season: int, page: int = 1, size: int = 50) -> list[FinalStanding]:
+    def finals(self, ladder: str, season: int, page: int = 1, size: int = 50) -> list[StandingRow]:
         """A page of the final standings of a season."""
         with self._read(ladder) as (store, head):
             return seasons.finals(store, head, season, page, size)

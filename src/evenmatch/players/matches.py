@@ -25,7 +25,7 @@ from evenmatch.match import Appearance
 from evenmatch.players.explanations import Finish, known_number, movement, outcome, standing_of
 from evenmatch.recording.receipts import MatchReceipt, PlayerReceipt, RatedBlock, receipts
 from evenmatch.systems.system import Change
-from evenmatch.times import iso_time
+from evenmatch.times import Time, iso_time
 
 __all__ = ["END_OF_LIST", "ListKey"]  # these two are defined in the ledger
 
@@ -55,18 +55,19 @@ class TeamProfile:
 
 @dataclass(frozen=True)
 class MatchProfile:
-    """A match as it counts now.
+    """A recorded match as it counts now.
 
-    state    rated; unrated: it was sent as unrated, or the system cannot rate it; void: it was voided, or a player was
-             banned; waits: a rebuild is due
-    reason   why it is not rated
-    reasons  an explanation of every player's change, team by team; empty if it is not rated or changes are hidden
-    late     why it counts at another place in the ledger, or at another time; None: it was recorded in time
+    position  position in the ladder's ledger
+    state     unrated: it was reported as unrated or with two names of one player, or the system cannot rate it;
+              void: it was voided, or a player was banned; waits: the next rebuild will rate it
+    reason    why the match is not rated
+    reasons   an explanation of every player's change, team by team; empty if it is not rated, or they are not shown
+    late      where a match that was recorded late counts; null: it was recorded in time
     """
 
     match_id: str
     position: int
-    played_at: int
+    played_at: Time
     duration: float | None
     state: State
     reason: str | None

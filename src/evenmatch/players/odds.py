@@ -89,7 +89,10 @@ def records_of(store: Store, head: Head, rules: Rules, ids: Sequence[int | None]
 
 
 class LineupMember(NamedTuple):
-    """A player of a line-up; a newcomer has no rating on the ladder and gets the system's initial rating."""
+    """A player of a line-up.
+
+    newcomer  true: the player is not on the ladder and counts with the system's starting rating
+    """
 
     player: str
     rating: float

@@ -9,7 +9,7 @@ from math import isnan
 from evenmatch.accounts.access import OPERATOR, Caller
 from evenmatch.ladders.export import matches_of_player, plain_corrections
 from evenmatch.ladders.ladders import Ladder, describe
-from evenmatch.ladders.seasons import FinalStanding
+from evenmatch.ladders.seasons import StandingRow
 from evenmatch.ladders.standings import StandingsCache, View, take
 from evenmatch.ladders.visibility import Visibility
 from evenmatch.ledger import event_rows, ladder_rows, player_rows
@@ -170,5 +170,5 @@ def _seasons(store: Store, head: Head, ids: Sequence[int], seen: Visibility, rul
     """A player's final standings by season; identities merged since have their own, under their own names."""
     name_of = player_rows.names_of(store, ids)
     rows = ladder_rows.read_final_standings_of(store, head.ladder, ids)
-    finals = [(season, FinalStanding(name_of[row.player], *row[1:])) for season, row in rows]
+    finals = [(season, StandingRow(name_of[row.player], *row[1:])) for season, row in rows]
     return [{"season": season, **seen.final(final, rules)._asdict()} for season, final in finals]

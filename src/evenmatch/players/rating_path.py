@@ -11,6 +11,7 @@ from evenmatch.ladders.settings import Settings
 from evenmatch.ledger import event_rows, ladder_rows
 from evenmatch.ledger.store import Head, Store
 from evenmatch.players.statistics import rated_matches
+from evenmatch.times import Time
 
 StepLevel = Literal["after", "percentile", "division"]  # columns of a journal line
 LONGEST = 20_000  # how many of the latest matches are read for one path
@@ -21,11 +22,11 @@ class RatingStep(NamedTuple):
 
     before, after  the rating; None: not shown
     word           won, drew or lost, by the mean score over the rivals
-    percentile, division  as shown when the match was recorded; None: not shown
+    percentile, division  as shown when the match was recorded; null: not shown
     """
 
     match_id: str
-    played_at: int
+    played_at: Time
     before: float | None
     after: float | None
     word: str

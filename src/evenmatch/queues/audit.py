@@ -39,11 +39,11 @@ RESAMPLES = 500
 
 @dataclass(frozen=True)
 class WaitAccuracy:
-    """Estimates of waits in the matches of a queue, with 95 % intervals.
+    """The waits of parties, compared with what was estimated when they joined.
 
-    parties  that were told an estimate when they joined
-    within_estimate  the share of them that waited less than the estimate: half, if it is calibrated
-    within_upper     the share of them that waited less than the upper figure: nine of ten
+    parties  parties with an estimate; of those that join in the same second, only some have one
+    within_estimate  share of them that waited less than `estimate`; ideal: 0.5
+    within_upper     share of them that waited less than `upper`; ideal: 0.9
     """
 
     parties: int
@@ -104,9 +104,10 @@ class AuditedMatch(NamedTuple):
 class AuditedGroup(NamedTuple):
     """The quality of the predictions of some matches, with 95 % intervals.
 
-    slope   calibration slope: 1 is calibrated, below 1 the odds were too extreme, above 1 too close to even
-    brier   squared error of the predicted scores: 0.25 for even odds without draws
-    stomps  share of the matches with scores whose lead exceeded the ladder's margin;  quits  with a quitter
+    slope   calibration slope: 1 is calibrated; below 1 the odds were too extreme, above 1 too close to even
+    brier   mean squared error of the predicted scores; 0.25 for even odds without draws
+    stomps  share of matches whose lead exceeded the ladder's `stomp_margin`
+    quits   share of matches with a quitter
     """
 
     label: str
@@ -121,13 +122,15 @@ class AuditedGroup(NamedTuple):
 class QueueAudit:
     """The predictions of a queue in a period, compared with the results.
 
-    formed     matches formed;  unpredicted  those without odds;  unplayed  not reported, or voided
-    changed    played by another line-up than predicted, because players left or joined
-    overall    all others; groups: the same by class, by name of the classification
-    curve      reliability: predicted and actual score of favourites
-    warning    in words, if the odds are not calibrated with confidence; None: no such finding
-    waits      waits of all that were formed, compared with what their parties were told
-    experiments  those that ran in the period, the latest first
+    formed       matches the queue formed
+    unpredicted  matches the ladder's system could not predict
+    unplayed     matches that were not reported, or were voided
+    changed      matches played by another line-up than the predicted one
+    overall      all other matches
+    groups       the same matches in classes, by the property that divides them
+    reliability  predicted and observed score of favourites
+    warning      a sentence, if the odds are miscalibrated with confidence; null: no such finding
+    experiments  experiments that ran in the period, latest first
     """
 
     ladder: str
@@ -138,7 +141,7 @@ class QueueAudit:
     changed: int
     overall: AuditedGroup
     groups: dict[str, tuple[AuditedGroup, ...]]
-    curve: tuple[Point, ...]
+    reliability: tuple[Point, ...]
     warning: str | None
     waits: WaitAccuracy
     experiments: tuple[ExperimentAudit, ...] = ()
@@ -180,7 +183,7 @@ def audit(
         changed=len(played) - len(orders),
         overall=overall,
         groups=_groups(audited),
-        curve=tuple(_curve(audited)),
+        reliability=tuple(_curve(audited)),
         warning=_warning(overall.slope),
         waits=measure_waits(formed),
         experiments=_experiments(store, head, queue, (begin, end), _PlayedMatches(formed, played, audited, plan)),

@@ -12,8 +12,8 @@ import numpy as np
 
 from evenmatch.calibration import FEWEST_BLOCKS, Blocks, Estimate, GroupDifference, Measure, difference, further
 from evenmatch.durations import SECOND
-from evenmatch.experiment import ARMS
-from evenmatch.history import Floats
+from evenmatch.experiment import ARMS, Arm
+from evenmatch.history import FloatOrNaN, Floats
 from evenmatch.queues.queue_sql import FormedMatch, TrialMoment
 from evenmatch.queues.stored_queues import QueueExperiment
 
@@ -53,29 +53,32 @@ FIGURES = (
 
 
 class Needed(NamedTuple):
-    """Further matches, and days at the rate so far, for a chance of 80 % to know a difference of this size.
+    """What it takes to detect a difference of this size with a chance of 80 %.
 
-    None: unknown, or more than can be counted;  0: enough
+    matches  further matches of both policies; 0: there are enough; null: unknown, or more than can be counted
+    days     days at the rate so far; null: unknown
     """
 
-    size: float
+    size: FloatOrNaN
     matches: int | None
     days: float | None
 
 
 class ComparedFigure(NamedTuple):
-    """A figure of both policies. first, second, difference: with 95 % intervals; NaN if unknown.
+    """A figure of two policies, with 95 % intervals.
 
-    better   "a" or "b": the policy that does better with confidence; None: none is known to
-    verdict  in words
-    seen     what is needed to know a difference of the size seen;  worth  of the smallest one worth knowing
+    difference  second minus first
+    better   the arm that does better with confidence; null: neither is known to
+    verdict  the difference in words
+    seen     what it takes to detect a difference of the size seen; `matches` is 0 if it is detected
+    worth    what it takes to detect the smallest difference worth knowing, see the design
     """
 
     figure: ExperimentFigure
     first: Measure
     second: Measure
     difference: Measure
-    better: str | None
+    better: Arm | None
     verdict: str
     seen: Needed
     worth: Needed
@@ -167,7 +170,7 @@ def compare(experiment: QueueExperiment, matches: Sequence[ExperimentMatch], sin
     design = experiment.design
     stopped = until if experiment.stopped_at is None else min(until, experiment.stopped_at)
     begin, end = max(since - experiment.started_at, 0), stopped - experiment.started_at
-    arms = {arm: _Arm() for arm in ARMS}
+    arms: dict[str, _Arm] = {arm: _Arm() for arm in ARMS}
     for number in range(begin // design.slice_length, -(-end // design.slice_length)):
         arm = arms[design.arm_of(number)]
         counted = min(end, (number + 1) * design.slice_length) - max(begin, design.settled_from(number))
@@ -249,7 +252,7 @@ def _compared(
     )
 
 
-def _better(figure: ExperimentFigure, apart: GroupDifference, first: float, second: float) -> str | None:
+def _better(figure: ExperimentFigure, apart: GroupDifference, first: float, second: float) -> Arm | None:
     if not apart.is_known:
         return None
     if figure.better == 0:

@@ -27,6 +27,7 @@ from evenmatch.queues.queue_service import QueueService
 from evenmatch.queues.queue_sql import TicketUpdate
 from evenmatch.queues.state import LadderOdds
 from evenmatch.queues.stored_queues import QueueSetup
+from evenmatch.times import Time
 
 if TYPE_CHECKING:
     from evenmatch.lab.queue.policy_fit import PolicyFit
@@ -174,9 +175,14 @@ log = logging.getLogger(__name__)
 
 
 class LastFit(NamedTuple):
-    """The last fit of a queue. fitted_at: when it began, microseconds;  adopted: whether the queue got its policy."""
+    """The last fit of a queue's policy to the players who join it.
 
-    fitted_at: int
+    fitted_at    when the fit began
+    adopted      true: the queue got the fitted policy
+    explanation  the result in sentences
+    """
+
+    fitted_at: Time
     adopted: bool
     explanation: tuple[str, ...]
 

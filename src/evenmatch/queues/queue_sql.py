@@ -8,12 +8,17 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import NamedTuple, NotRequired, TypedDict
+from typing import Final, Literal, NamedTuple, NotRequired, TypedDict
 
 from evenmatch.ledger import live_schema
 from evenmatch.ledger.store import Row, Store
 
-WAITING, OFFERED, ELSEWHERE, MATCHED, GONE = "waiting", "offered", "elsewhere", "matched", "gone"
+TicketState = Literal["waiting", "offered", "elsewhere", "matched", "gone"]
+WAITING: Final = "waiting"
+OFFERED: Final = "offered"
+ELSEWHERE: Final = "elsewhere"
+MATCHED: Final = "matched"
+GONE: Final = "gone"
 TICKETS_OPEN = (WAITING, OFFERED, ELSEWHERE)
 
 
@@ -90,7 +95,7 @@ class TicketRow:
 
     ticket: int
     change: int
-    state: str
+    state: TicketState
     queued_at: int
     seen_at: int
     party: Party
@@ -113,7 +118,7 @@ class TicketUpdate(NamedTuple):
 class TicketMove(NamedTuple):
     """The new state of a ticket; ended: the reason, in words."""
 
-    state: str
+    state: TicketState
     offer: int | None = None
     match_id: str | None = None
     ended: str | None = None
@@ -192,7 +197,7 @@ def read_playlists(store: Store, ladder: int, tickets: Sequence[int]) -> dict[in
     return {row[0]: _ticket(row) for row in rows}
 
 
-def read_ticket_states(store: Store, entries: Iterable[PlaylistTicket]) -> dict[PlaylistTicket, str]:
+def read_ticket_states(store: Store, entries: Iterable[PlaylistTicket]) -> dict[PlaylistTicket, TicketState]:
     """The states of the existing tickets among these, of any ladders."""
     by_ladder: dict[int, list[int]] = {}
     for entry in sorted(set(entries)):

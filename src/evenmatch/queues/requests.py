@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from evenmatch.queues.queue_sql import TicketState
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class QueuedPlayer:
@@ -85,14 +87,14 @@ QueueRequest = Join | TicketAnswer
 
 @dataclass(frozen=True, slots=True)
 class RequestResult:
-    """The ticket after a request was carried out. state: waiting, offered, elsewhere, matched or gone.
+    """The ticket after a request was carried out.
 
     playlist  the party's tickets on other ladders, by ladder, after a join
     """
 
     ticket: int
     change: int
-    state: str
+    state: TicketState
     offer: int | None = None
     match_id: str | None = None
     playlist: Mapping[str, int] = field(default_factory=dict)

@@ -19,6 +19,7 @@ from evenmatch.options import Checked, known_values, number
 from evenmatch.policy import FEWEST_SHARE, LONGEST_TARGET, MOST_SHARE, SHORTEST_TARGET, Policy, WaitTarget
 from evenmatch.queues import queue_sql
 from evenmatch.queues.queue_sql import StoredExperiment, StoredPenalty, StoredQueue
+from evenmatch.times import Time
 
 if TYPE_CHECKING:
     from evenmatch.matchmaking import OddsFunction
@@ -28,16 +29,18 @@ SHARED = ("team_size", "teams", "roles", "attributes", "maps", "vetoes", "map_se
 
 
 class QueueExperiment(NamedTuple):
-    """An experiment of a queue. Times are microseconds since the epoch.
+    """An experiment of a queue: in slices of time drawn with the seed, the second policy decides alone.
 
-    number   of the change that started it;  stopped_at  None: it runs
-    first    the queue's policy when it started (arm a);  second  the policy that is tried (arm b)
+    number      number of the change that started it
+    stopped_at  null: the experiment is running
+    first       the queue's own policy when the experiment started, arm a
+    second      the policy that is tried, arm b
     """
 
     number: int
     queue: str
-    started_at: int
-    stopped_at: int | None
+    started_at: Time
+    stopped_at: Time | None
     design: ExperimentDesign
     first: Policy
     second: Policy

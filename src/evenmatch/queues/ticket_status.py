@@ -4,40 +4,48 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import NamedTuple
+from typing import Literal, NamedTuple, cast
 
 from evenmatch.accounts.access import Caller
 from evenmatch.durations import SECOND
+from evenmatch.history import FloatOrNaN
 from evenmatch.ledger import ladder_rows
 from evenmatch.ledger.store import Store
 from evenmatch.live import live_sql
 from evenmatch.live.live_sql import LiveMatchRow
+from evenmatch.live.status import LiveState
 from evenmatch.matchmaking import Waiting
 from evenmatch.queues import queue_sql
-from evenmatch.queues.queue_sql import OfferRow, TicketRow
+from evenmatch.queues.queue_sql import OfferRow, TicketRow, TicketState
 from evenmatch.stakes import PlayerStakes
+from evenmatch.times import Time
 
 
 @dataclass(frozen=True)
 class OfferStatus:
-    """An offer as one of its tickets sees it.
+    """An offered match, as one of its tickets sees it.
 
-    match     the live match whose open slots are offered; None: a new match
-    made_at, deadline  microseconds since the epoch
-    players, accepted  the number of players in the offer, and of those who have accepted
-    own       whether each of the ticket's own players has accepted, by name
-    teams     the number of offered players in each team
-    odds      the predicted score of each team, a draw counts half; None: the system cannot predict it
-    stakes    of the players of this ticket, by name; empty: not known
-    attributes, map  with which it is played; map None: the queue has none
-    For the other fields see matchmaking.Proposal.
+    match_id    the live match whose open slots are offered; null: a new match
+    players     players who received the offer
+    accepted    players who have accepted it
+    own         whether each player of this ticket has accepted
+    teams       players of each team who received the offer
+    ping        the highest ping of any player in the region, in milliseconds
+    odds        predicted score of each team, a draw counts half, as `POST …/odds` gives it; null: the ladder's system
+                cannot predict the match, or the ladder does not show its ratings
+    spread      difference in percentiles between the lowest and the highest player; null: not shown
+    costs       costs of the match by name, in equivalent seconds of waiting; empty: not shown
+    attributes  the value of each attribute with which the match is played
+    map         null: the queue has no maps
+    stakes      ratings of this ticket's players after a win, a draw, a loss and quitting half-way, in a match of 600
+                seconds that ends 2 : 1; empty: not known, or not shown
     """
 
     offer: int
     queue: str
-    match: str | None
-    made_at: int
-    deadline: int
+    match_id: str | None
+    made_at: Time
+    deadline: Time
     players: int
     accepted: int
     own: Mapping[str, bool]
@@ -45,60 +53,68 @@ class OfferStatus:
     region: str | None
     ping: float
     odds: tuple[float, ...] | None
-    spread: float
+    spread: FloatOrNaN
     costs: Mapping[str, float]
     attributes: Mapping[str, str]
     map: str | None
     stakes: Mapping[str, PlayerStakes] = field(default_factory=dict)
 
 
+class MatchedPlayer(NamedTuple):
+    """A player of a match."""
+
+    player: str
+    role: str | None
+
+
 @dataclass(frozen=True)
 class StartedMatch:
-    """The match of a ticket. state: open, closed, cancelled or expired."""
+    """The match that a ticket was assigned to."""
 
     match_id: str
-    state: str
+    state: LiveState
     queue: str | None
-    started_at: int
-    teams: tuple[tuple[str, ...], ...]
     region: str | None
     attributes: Mapping[str, str]
     map: str | None
-    roles: Mapping[str, str | None]
+    started_at: Time
+    teams: tuple[tuple[MatchedPlayer, ...], ...]
 
 
 class LinkedTicket(NamedTuple):
-    """A party's ticket on another ladder of its playlist. state: waiting, offered, elsewhere, matched or gone."""
+    """The ticket of the same party on another ladder of its playlist."""
 
     ladder: str
     ticket: int
-    state: str
+    state: TicketState
 
 
 @dataclass(frozen=True)
 class Status:
-    """The status of a ticket. state: waiting, offered, elsewhere (offered on another ladder), matched or gone.
+    """A ticket and its state.
 
-    change   the later change number of the ticket and its offer; equal numbers mean that only time has passed
-    waited   waiting time in seconds, without times when no matchmaker ran; None if it does not wait any more
-    is_matching  whether a matchmaker runs now; False while it starts
-    ended    why the ticket is gone, in words
-    waiting  what it waits for, by queue; empty if this process does not know
-    playlist  the tickets of its party on other ladders; at most one of them has an offer
+    state       offered: players must accept or decline; elsewhere: a match is offered on another ladder of the
+                playlist; matched: play; gone: removed, `ended` says why
+    change      number of the latest change of the ticket or its offer; send it as `after` to wait for the next one
+    waited      seconds, without times when no matchmaker ran; null: the ticket no longer waits
+    ended       why the ticket is gone, in words
+    waiting     the search state by queue, while the ticket waits
+    matchmaker  starting: no matches are made until it runs, and that time does not count as waiting
+    playlist    the party's tickets on other ladders; at most one of them has an offer
     """
 
     ticket: int
-    state: str
+    state: TicketState
     change: int
     players: tuple[str, ...]
     queues: tuple[str, ...]
-    queued_at: int
+    queued_at: Time
     waited: float | None
     ended: str | None = None
     offer: OfferStatus | None = None
     match: StartedMatch | None = None
     waiting: Mapping[str, Waiting] = field(default_factory=dict)
-    is_matching: bool = True
+    matchmaker: Literal["running", "starting"] = "running"
     playlist: tuple[LinkedTicket, ...] = ()
 
     @property
@@ -178,7 +194,7 @@ def _status(
         ended=row.ended,
         offer=None if offer is None or row.state != queue_sql.OFFERED else _offer_status(offer, row.ticket),
         match=None if match is None else _begun_match(match),
-        is_matching=until is None,
+        matchmaker="running" if until is None else "starting",
         playlist=linked,
     )
 
@@ -188,7 +204,7 @@ def _offer_status(offer: OfferRow, ticket: int) -> OfferStatus:
     return OfferStatus(
         offer=offer.offer,
         queue=offer.queue,
-        match=body["match"],
+        match_id=body["match"],
         made_at=offer.made_at,
         deadline=offer.deadline,
         players=len(offer.chairs),
@@ -208,12 +224,13 @@ def _offer_status(offer: OfferRow, ticket: int) -> OfferStatus:
 def _begun_match(match: LiveMatchRow) -> StartedMatch:
     return StartedMatch(
         match_id=match.match_id,
-        state=match.state,
+        state=cast("LiveState", match.state),
         queue=match.queue,
         started_at=match.started_at,
-        teams=tuple(tuple(slot["player"] for slot in team) for team in match.body["teams"]),
+        teams=tuple(
+            tuple(MatchedPlayer(slot["player"], slot.get("role")) for slot in team) for team in match.body["teams"]
+        ),
         region=match.body.get("region"),
         attributes=match.body.get("attributes", {}),
         map=match.body.get("map"),
-        roles={slot["player"]: slot.get("role") for slot in match.slots()},
     )

@@ -68,13 +68,17 @@ class Board:
 
 
 class Standing(NamedTuple):
-    """The standing of a player. None: not shown, because the player is not placed, not active or hidden.
+    """The standing of a player.
 
-    rank    1 is best, ties share a rank
-    rating  None: not shown by the snapshot; see Snapshot.shown_as
-    active  counted in the percentiles; a hidden player never is
-    expected_move  percentiles by which the next match is expected to move a player who is not placed, where that
-                   decides and is shown; None otherwise, or not known yet
+    rank        1 is best, and ties share a rank; null: the player is not listed
+    rating      null: the ladder does not show it
+    percentile  1 to 100, among the active players; null: the player is not listed, or it is not shown
+    division    null: the player is not listed
+    completed   matches that the player did not quit
+    placed      true: placement has ended, because the matches are completed or the percentile has steadied
+    active      true: the player has completed a match within the ladder's active days
+    expected_move  with placement=auto: percentiles by which the next match is expected to move a player who is not
+                   placed; null: not known yet, or not shown
     """
 
     player: int

@@ -7,18 +7,24 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from evenmatch.history import FloatOrNaN
+
 Records = NDArray[np.void]
 
 
 class Learned(NamedTuple):
-    """A number that a system has learned about a ladder, with its 95 % interval (NaN if there is none)."""
+    """A number that a rating system has learned about a ladder.
+
+    unit       `points` of the rating, or `share` (0 to 1)
+    low, high  95 % interval, if the system estimates one
+    """
 
     name: str
     meaning: str
     unit: str
     value: float
-    low: float
-    high: float
+    low: FloatOrNaN
+    high: FloatOrNaN
 
 
 class LadderRecords(NamedTuple):

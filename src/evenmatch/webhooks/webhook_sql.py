@@ -10,6 +10,7 @@ from typing import NamedTuple
 from evenmatch.ledger import live_schema, secret_rows
 from evenmatch.ledger.secrets import Sealer
 from evenmatch.ledger.store import Row, Store
+from evenmatch.times import Time
 
 _TABLE = "webhook"
 _WEBHOOKS_READ = "SELECT webhook, ladder, url, events, created_at, secret FROM webhook WHERE removed_at IS NULL"
@@ -18,13 +19,17 @@ REMOVED = "the webhook was removed"
 
 @dataclass(frozen=True)
 class Webhook:
-    """A URL that receives events. ladder: None for all ladders; sealed: the secret that signs the deliveries."""
+    """A URL that receives events.
+
+    ladder  null: events of all ladders
+    sealed  the encrypted secret that signs the deliveries
+    """
 
     webhook: int
     ladder: str | None
     url: str
     events: tuple[str, ...]
-    created_at: int
+    created_at: Time
     sealed: bytes = field(repr=False)
 
     def secret(self, sealer: Sealer) -> bytes:
@@ -81,11 +86,11 @@ _DELIVERIES_READ = f"SELECT {_COLUMNS} FROM delivery WHERE"
 
 @dataclass(frozen=True)
 class Delivery:
-    """One event sent to one webhook.
+    """One event to send to one webhook, and the state of its delivery.
 
     body      the JSON text that is sent
     attempts  since it was created, or sent again by an operator
-    next_at   time of the next attempt; None if there is none
+    next_at   when the next attempt is made; null: there is none
     error     error of the last attempt
     """
 
@@ -93,10 +98,10 @@ class Delivery:
     webhook: int
     event: str
     body: str
-    made_at: int
+    made_at: Time
     attempts: int
-    next_at: int | None
-    delivered_at: int | None
+    next_at: Time | None
+    delivered_at: Time | None
     error: str | None
 
     @property

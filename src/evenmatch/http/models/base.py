@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
-from typing import TYPE_CHECKING, Annotated, cast
+from math import isnan
+from typing import TYPE_CHECKING, Annotated, Self, cast
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, PlainSerializer, WithJsonSchema
 
@@ -29,9 +30,21 @@ class RequestModel(BaseModel):
 
 
 class ResponseModel(BaseModel):
-    """Base of response bodies; a client ignores unknown fields, which a newer service may add."""
+    """Base of response bodies. A field that holds a model also accepts a record with the same attributes."""
 
-    model_config = ConfigDict(extra="ignore", frozen=True)
+    model_config = ConfigDict(extra="ignore", frozen=True, from_attributes=True)
+
+    @classmethod
+    def from_record(cls, record: object, **others: object) -> Self:
+        """The response with the attributes of a record. others: fields that differ from the record's attributes."""
+        own = {name: getattr(record, name) for name in cls.model_fields if name not in others and hasattr(record, name)}
+        return cls.model_validate({**own, **others})
+
+
+class Page(ResponseModel):
+    """A page of a list. next: send it as `cursor` to read the next page; null: this is the last page."""
+
+    next: str | None = None
 
 
 def time_of(text: str) -> datetime:
@@ -57,16 +70,27 @@ def _parsed(value: object) -> object:
     raise ValueError(_refusal(value))
 
 
+def _shown(value: object) -> object:
+    return moment(value) if isinstance(value, int) else _parsed(value)
+
+
 def _iso_utc(moment: datetime) -> str:
     return f"{moment.astimezone(UTC).replace(tzinfo=None).isoformat()}Z"
 
 
-Moment = Annotated[
-    datetime,
-    BeforeValidator(_parsed),
+def none_for_nan(value: object) -> object:
+    """The value; None for NaN, and for a pair that begins with NaN."""
+    first = value[0] if isinstance(value, tuple) and value else value
+    return None if isinstance(first, float) and isnan(first) else value
+
+
+ISO_TIME = (
     PlainSerializer(_iso_utc, return_type=str),
     WithJsonSchema({"type": "string", "format": "date-time", "examples": ["2026-11-21T18:30:00Z"]}),
-]
+)
+Moment = Annotated[datetime, BeforeValidator(_parsed), *ISO_TIME]
+ShownTime = Annotated[datetime, BeforeValidator(_shown), *ISO_TIME]  # in responses; records hold microseconds
+Known = Annotated[float | None, BeforeValidator(none_for_nan)]  # in responses; records hold NaN for what is not known
 
 
 def _storable(text: str) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, Literal
 
-from pydantic import ConfigDict, Field, JsonValue
+from pydantic import Field
 
 from evenmatch.http.models.base import Moment, Name, RequestModel, ResponseModel, Text, examples
 from evenmatch.http.models.ladders import EventId
@@ -12,20 +12,12 @@ from evenmatch.http.models.matches import TEAMS, MatchReport
 
 Reason = Annotated[Text, Field(max_length=2000)]
 LATE_MATCH: dict[str, object] = {"id": "m-0", "played_at": "2026-05-21T18:00:00Z", "teams": TEAMS}
-MOVE: dict[str, JsonValue] = {
-    "player": "ann",
-    "before": 1575.0,
-    "after": 1500.0,
-    "change": -75.0,
-    "matches_before": 1,
-    "matches_after": 0,
-}
 
 
 class VoidRequest(RequestModel):
     """The match to void: it no longer counts."""
 
-    model_config = ConfigDict(json_schema_extra={"examples": [{"match_id": "m-1", "reason": "the server crashed"}]})
+    model_config = examples({"match_id": "m-1", "reason": "the server crashed"})
 
     match_id: Name
     reason: Reason | None = None
@@ -35,9 +27,7 @@ class VoidRequest(RequestModel):
 class BanRequest(RequestModel):
     """The player to ban from a ladder."""
 
-    model_config = ConfigDict(
-        json_schema_extra={"examples": [{"player": "joe", "rule": "refund", "since": "2026-11-01T00:00:00Z"}]}
-    )
+    model_config = examples({"player": "joe", "rule": "refund", "since": "2026-11-01T00:00:00Z"})
 
     player: Name
     rule: Literal["void", "refund"] = Field(
@@ -75,14 +65,6 @@ class RatingMoveOut(ResponseModel):
 class CorrectionEffect(ResponseModel):
     """What a correction did, or in a preview what it would do."""
 
-    model_config = ConfigDict(
-        json_schema_extra={
-            "examples": [
-                {"players": 812, "matches": 1290, "left_out": 0, "moved": 1, "moves": [MOVE], "position": 5120}
-            ]
-        }
-    )
-
     players: int = Field(description="Players on the ladder.")
     matches: int = Field(description="Matches rated again.")
     left_out: int = Field(description="Matches that become unrated, because the new rules cannot rate them.")
@@ -97,56 +79,7 @@ class CorrectionEffect(ResponseModel):
 class CorrectionResult(ResponseModel):
     """The result of a correction, or with `preview=true` what it would be."""
 
-    model_config = ConfigDict(
-        json_schema_extra={
-            "examples": [{"told": "match 'm-1' is void", "there_already": True, "preview": False, "effect": None}]
-        }
-    )
-
     told: str
     there_already: bool = Field(description="A correction with this id already exists; nothing was changed now.")
     preview: bool
     effect: CorrectionEffect | None = Field(description="Whose rating changes; null if `there_already` is true.")
-
-
-class CorrectionOut(ResponseModel):
-    """An event of the ledger other than a match: a correction, or a change of the ladder."""
-
-    model_config = ConfigDict(
-        json_schema_extra={
-            "examples": [
-                {
-                    "position": 17,
-                    "id": "correction:5d0c",
-                    "kind": "player-banned",
-                    "at": "2026-11-21T18:30:00Z",
-                    "player": "joe",
-                    "into": None,
-                    "match_id": None,
-                    "reason": "aimbot",
-                    "said": {"rule": "refund", "since": None},
-                }
-            ]
-        }
-    )
-
-    position: int
-    id: str
-    kind: str
-    at: Moment
-    player: str | None
-    into: str | None = Field(description="The player into whom `player` was merged.")
-    match_id: str | None
-    reason: str | None
-    said: dict[str, object] = Field(
-        description="Other details, for example the rule of a ban, new rules, the title of a season."
-    )
-
-
-class CorrectionsPage(ResponseModel):
-    """A page of corrections, latest first."""
-
-    model_config = ConfigDict(json_schema_extra={"examples": [{"items": [], "next": None}]})
-
-    items: list[CorrectionOut]
-    next: str | None

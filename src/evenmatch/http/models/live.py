@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import Annotated
 
 from pydantic import Field
 
 from evenmatch.http.models.base import Moment, Name, RequestModel, ResponseModel, Seconds, examples
+from evenmatch.http.models.records import Shown
+from evenmatch.live.status import MatchStatus
 
 WHEN = "2026-11-21T18:20:00Z"
 
@@ -96,56 +98,7 @@ class Cancel(RequestModel):
     reason: Annotated[str, Field(max_length=256)] | None = None
 
 
-class AttendanceSpanOut(ResponseModel):
-    """A time span in which a player was in the match. left: null if the player is still there."""
-
-    came: Moment
-    left: Moment | None
-
-
-class LivePlayer(ResponseModel):
-    """A player of a running match. there: whether the player is in the match now."""
-
-    player: str
-    role: str | None = None
-    ticket: int | None = None
-    there: bool
-    spells: list[AttendanceSpanOut]
-
-
-class LiveMatch(ResponseModel):
-    """A running match, or one that has ended.
-
-    made_by   queue: created by the matchmaker; announcement: created by its game server
-    openings  open slots of each team that a queue should fill
-    """
-
-    match_id: str
-    ladder: str
-    change: int
-    state: Literal["open", "closed", "cancelled", "expired"]
-    made_by: Literal["queue", "announcement"]
-    confirmed: bool = Field(description="The game server has reported that the match started.")
-    queue: str | None
-    region: str | None
-    attributes: dict[str, str] = Field(
-        default_factory=dict, description="The value of each attribute with which the match is played."
-    )
-    map: str | None = Field(default=None, description="Null: the queue has no maps.")
-    odds: list[float] | None = Field(
-        description="Predicted score of each team when the queue created the match; null: it was announced, cannot be "
-        "predicted by the ladder's system, or the ladder does not show its ratings."
-    )
-    spread: float | None
-    started_at: Moment
-    expires_at: Moment
-    ended_at: Moment | None
-    reason: str | None
-    openings: list[int] | None
-    teams: list[list[LivePlayer]]
-
-
 class LiveMatches(ResponseModel):
     """The running matches of a ladder."""
 
-    items: list[LiveMatch]
+    items: list[Shown[MatchStatus]]

@@ -2,62 +2,24 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import Annotated
 
 from pydantic import Field
 
 from evenmatch.http.models.base import Moment, Name, Problem, RequestModel, ResponseModel, Seconds, examples
 from evenmatch.http.models.options import OptionsRequest, OptionsResponse, checked_fields, response_fields
+from evenmatch.http.models.records import Shown, fields_of
 from evenmatch.options import options_of
+from evenmatch.players.matches import MatchProfile
+from evenmatch.players.odds import LineupMember
 from evenmatch.stake_assumptions import StakeAssumptions
+from evenmatch.stakes import OutcomeNumbers
 
 PLAYED = "2026-11-21T18:30:00Z"
 TEAMS = [
     {"score": 7, "players": [{"player": "ann", "score": 12, "seconds": 600}, {"player": "bob", "seconds": 600}]},
     {"score": 4, "players": [{"player": "eve", "seconds": 600}, {"player": "joe", "seconds": 120, "quit": True}]},
 ]
-FACTORS = {"stake": 75.0, "rank_modifier": 1.0, "floored": False}
-STAKES = {
-    "before": 1575.0,
-    "after": {"win": 1650.0, "draw": 1575.0, "loss": 1492.5, "quit": 1492.5},
-    "change": {"win": 75.0, "draw": 0.0, "loss": -82.5, "quit": -82.5},
-}
-MATCH = {
-    "match_id": "m-1",
-    "ladder": "arena",
-    "position": 2,
-    "played_at": PLAYED,
-    "duration": 600.0,
-    "system": "wager",
-    "state": "rated",
-    "reason": None,
-    "teams": [
-        {
-            "label": "0",
-            "place": 1,
-            "score": 7.0,
-            "expected": 0.5,
-            "players": [
-                {
-                    "player": "ann",
-                    "score": 12.0,
-                    "seconds": 600.0,
-                    "quit": False,
-                    "performance": None,
-                    "keep": True,
-                    "before": 1500.0,
-                    "after": 1575.0,
-                    "change": 75.0,
-                    "percentile": None,
-                    "division": None,
-                    "factors": FACTORS,
-                    "sentences": ["1500.00 → 1575.00  +75.00", "won; wagered 5 % of 1500.00, 75.0000"],
-                }
-            ],
-        }
-    ],
-    "sentences": ["Team 0 won: an even match.", "Team 0: place 1, score 7, expected 50.0% before the match."],
-}
 
 
 class AppearanceReport(RequestModel):
@@ -125,31 +87,6 @@ class PlayerChange(ResponseModel):
 class ReceiptOut(ResponseModel):
     """The receipt of a recorded match: the rating change of each player."""
 
-    model_config = examples(
-        {
-            "match_id": "m-1",
-            "ladder": "arena",
-            "position": 2,
-            "rated": True,
-            "teams": [
-                [
-                    {
-                        "player": "ann",
-                        "team": 0,
-                        "before": 1500.0,
-                        "after": 1575.0,
-                        "change": 75.0,
-                        "expected": 0.5,
-                        "result": 1.0,
-                        "factors": FACTORS,
-                        "percentile": None,
-                        "division": None,
-                    }
-                ]
-            ],
-        }
-    )
-
     match_id: str
     ladder: str
     position: int = Field(description="Position in the ladder's ledger.")
@@ -207,25 +144,12 @@ class LineUp(RequestModel):
     )
 
 
-class OutcomesOut(ResponseModel):
-    """A number for each outcome of a match for one player.
-
-    win, draw, loss  of their team; of three and more teams: first place, all level, last place
-    quit             the player leaves early, and the team loses
-    """
-
-    win: float
-    draw: float
-    loss: float
-    quit: float
-
-
 class PlayerStakesOut(ResponseModel):
     """The stakes of a player: ratings as the receipt of the match will have them, if it goes as assumed."""
 
     before: float
-    after: OutcomesOut
-    change: OutcomesOut
+    after: Shown[OutcomeNumbers]
+    change: Shown[OutcomeNumbers]
 
 
 @response_fields(options_of(StakeAssumptions))
@@ -235,12 +159,10 @@ class AssumptionsOut(OptionsResponse):
     sentences: list[str] = Field(description="The assumptions and the meaning of the outcomes, in words.")
 
 
+@fields_of(LineupMember)
 class PlayerOdds(ResponseModel):
-    """A player of a line-up. newcomer: not on the ladder; counts with the system's starting rating."""
+    """A player of a line-up."""
 
-    player: str
-    rating: float
-    newcomer: bool
     stakes: PlayerStakesOut | None = Field(default=None, description="Null where they were not asked for.")
 
 
@@ -255,20 +177,6 @@ class TeamOdds(ResponseModel):
 
 class OddsOut(ResponseModel):
     """The odds of a line-up, and its stakes if they were asked for."""
-
-    model_config = examples(
-        {
-            "ladder": "arena",
-            "teams": [
-                {
-                    "players": [{"player": "ann", "rating": 1575.0, "newcomer": False, "stakes": STAKES}],
-                    "expected": 0.64,
-                    "win": [0.0, 0.62],
-                    "draw": [0.0, 0.04],
-                }
-            ],
-        }
-    )
 
     ladder: str
     teams: list[TeamOdds]
@@ -306,26 +214,12 @@ class TeamOut(ResponseModel):
     players: list[AppearanceOut]
 
 
+@fields_of(MatchProfile, "sides", "reasons")
 class MatchOut(ResponseModel):
-    """A recorded match as it counts now, with its rating changes and their reasons.
+    """A recorded match as it counts now, with its rating changes and their reasons."""
 
-    state  rated; unrated: reported as unrated or with two names of one player, or the system cannot rate it; void:
-           voided itself, or by the ban of a player; waits: the next rebuild will rate it
-    """
-
-    model_config = examples(MATCH)
-
-    match_id: str
     ladder: str
-    position: int = Field(description="Position in the ladder's ledger.")
-    played_at: Moment
-    duration: float | None
     system: str = Field(description="Rating system of the ladder.")
-    state: Literal["rated", "unrated", "void", "waits"]
-    reason: str | None = Field(default=None, description="Why the match is not rated.")
-    late: str | None = Field(
-        default=None, description="Where a match that was recorded late counts; null: it was recorded in time."
-    )
     teams: list[TeamOut]
     sentences: list[str] = Field(
         description="The winner, the result of each team and the state of the match, in sentences."
@@ -334,8 +228,6 @@ class MatchOut(ResponseModel):
 
 class MatchesPage(ResponseModel):
     """Matches of a ladder, latest first. Filtered by time, a page may be short or empty although `next` is not null."""
-
-    model_config = examples({"ladder": "arena", "items": [MATCH], "next": None})
 
     ladder: str
     items: list[MatchOut]

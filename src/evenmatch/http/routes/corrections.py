@@ -20,18 +20,12 @@ from evenmatch.corrections.corrections import Ban, Reinstate, Unvoid, Void
 from evenmatch.errors import ConflictError, UsageError
 from evenmatch.http.access import Admin
 from evenmatch.http.cursors import Cursor, Limit, read_cursor, write_cursor
-from evenmatch.http.models.base import LONGEST, Fault, micros, moment
-from evenmatch.http.models.corrections import (
-    BanRequest,
-    CorrectionOut,
-    CorrectionResult,
-    CorrectionsPage,
-    LateMatches,
-    VoidRequest,
-)
+from evenmatch.http.models.base import LONGEST, Fault, micros
+from evenmatch.http.models.corrections import BanRequest, CorrectionResult, LateMatches, VoidRequest
 from evenmatch.http.models.jobs import JobOut
+from evenmatch.http.models.records import page_of
 from evenmatch.http.request_context import context_of
-from evenmatch.http.responses import read, written
+from evenmatch.http.responses import read_page, written
 from evenmatch.http.routes.matches import match_of
 from evenmatch.http.site import Site, site_of
 from evenmatch.jobs.jobs import Job
@@ -111,9 +105,7 @@ def accepted(job: Job) -> Response:
 
 def job_out(job: Job) -> JobOut:
     """The response model of a job."""
-    faults = [Fault(where=where, reason=reason) for where, reason in job.problems]
-    times = {"begun_at": moment(job.begun_at), "changed_at": moment(job.changed_at)}
-    return JobOut.model_validate({**job._asdict(), **times, "problems": faults})
+    return JobOut.from_record(job, problems=[Fault(where=where, reason=reason) for where, reason in job.problems])
 
 
 router = APIRouter(prefix="/v1/ladders/{ladder:text}", tags=["corrections"])
@@ -199,19 +191,19 @@ async def insert_late_matches(
     return await _correct(request, caller, ladder, await site.work(insertion), asked.id, preview)
 
 
-@router.get("/voids", response_model=CorrectionsPage, operation_id="list_voids")
+@router.get("/voids", response_model=page_of(CorrectionEntry), operation_id="list_voids")
 async def list_voids(ladder: str, request: Request, _: Admin, limit: Limit = 50, cursor: Cursor = None) -> Response:
     """The currently void matches, each as the correction that voided it."""
     return await _listed(request, ladder, "voids", limit, cursor)
 
 
-@router.get("/bans", response_model=CorrectionsPage, operation_id="list_bans")
+@router.get("/bans", response_model=page_of(CorrectionEntry), operation_id="list_bans")
 async def list_bans(ladder: str, request: Request, _: Admin, limit: Limit = 50, cursor: Cursor = None) -> Response:
     """The currently banned players, each as the correction that banned them."""
     return await _listed(request, ladder, "bans", limit, cursor)
 
 
-@router.get("/corrections", response_model=CorrectionsPage, operation_id="list_corrections")
+@router.get("/corrections", response_model=page_of(CorrectionEntry), operation_id="list_corrections")
 async def list_corrections(
     ladder: str, request: Request, _: Admin, limit: Limit = 50, cursor: Cursor = None
 ) -> Response:
@@ -235,9 +227,8 @@ async def _listed(request: Request, ladder: str, kind: str, limit: int, cursor: 
     site = site_of(request)
     before = None if cursor is None else int(read_cursor(cursor, int)[0])
     rulings = await site.work(_read, site, ladder, kind, before, limit + 1)
-    page = [correction_out(ruling) for ruling in rulings[:limit]]
-    after = write_cursor(page[-1].position) if len(rulings) > limit else None
-    return read(request, CorrectionsPage(items=page, next=after))
+    after = write_cursor(rulings[limit - 1].position) if len(rulings) > limit else None
+    return read_page(request, CorrectionEntry, rulings[:limit], after)
 
 
 def _read(site: Site, ladder: str, kind: str, before: int | None, limit: int) -> list[CorrectionEntry]:
@@ -246,8 +237,3 @@ def _read(site: Site, ladder: str, kind: str, before: int | None, limit: int) ->
             return correction_log.rulings(store, head, before, limit)
         rulings = correction_log.voids(store, head) if kind == "voids" else correction_log.bans(store, head)
         return [ruling for ruling in rulings if before is None or ruling.position < before][:limit]
-
-
-def correction_out(entry: CorrectionEntry) -> CorrectionOut:
-    """The response model of a correction."""
-    return CorrectionOut(**{**entry._asdict(), "at": moment(entry.at), "said": dict(entry.said)})

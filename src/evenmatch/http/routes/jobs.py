@@ -14,10 +14,11 @@ from evenmatch.http.access import Admin, AnyAdmin, Watcher
 from evenmatch.http.audit_entries import audit_entry
 from evenmatch.http.cursors import Cursor, Limit, read_cursor, write_cursor
 from evenmatch.http.models.base import Problem
-from evenmatch.http.models.jobs import Health, JobOut, JobsPage
+from evenmatch.http.models.jobs import Health, JobOut
+from evenmatch.http.models.records import page_of
 from evenmatch.http.problems import OTHERS, STARTING, make_problem, respond
 from evenmatch.http.request_context import context_of
-from evenmatch.http.responses import read
+from evenmatch.http.responses import read, read_page
 from evenmatch.http.routes.corrections import accepted, alive, job_out
 from evenmatch.http.site import Site, site_of
 from evenmatch.http.waiting_requests import until
@@ -89,7 +90,7 @@ async def get_job(job: str, request: Request, caller: AnyAdmin, wait: Wait = 0.0
     return read(request, job_out(status))
 
 
-@router.get("/jobs", response_model=JobsPage, operation_id="list_jobs")
+@router.get("/jobs", response_model=page_of(JobOut), operation_id="list_jobs")
 async def list_jobs(
     request: Request, caller: AnyAdmin, ladder: str | None = None, limit: Limit = 50, cursor: Cursor = None
 ) -> Response:
@@ -103,7 +104,7 @@ async def list_jobs(
     jobs = await site.work(site.jobs.page, ladder, before, limit + 1)
     last = jobs[:limit][-1:]
     after = write_cursor(last[0].begun_at, last[0].job) if len(jobs) > limit else None
-    return read(request, JobsPage(items=[job_out(job) for job in jobs[:limit]], next=after))
+    return read_page(request, JobOut, [job_out(job) for job in jobs[:limit]], after)
 
 
 LOADING = "getting ready: loading rating systems and matchmaker; the first start compiles them, which takes a minute"

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Collection
 from functools import cache
-from math import isnan
 from typing import Annotated
 
 from fastapi import APIRouter, Query, Request
@@ -13,39 +12,31 @@ from starlette.responses import Response
 from evenmatch import systems
 from evenmatch.accounts.access import Caller
 from evenmatch.corrections.effect import Effect
-from evenmatch.corrections.ladder_heads import present_head
+from evenmatch.corrections.ladder_heads import LadderHead, present_head
 from evenmatch.http.access import Admin, Reader
 from evenmatch.http.audit_entries import audit_entry
 from evenmatch.http.cursors import Cursor, Limit, read_cursor, write_cursor
-from evenmatch.http.models.base import moment
 from evenmatch.http.models.corrections import CorrectionEffect
 from evenmatch.http.models.jobs import JobOut
 from evenmatch.http.models.ladders import (
     DecayOut,
-    DivisionOut,
-    HeadOut,
+    InstalledSystem,
     LadderCreate,
     LadderDetails,
     LadderOut,
     LadderRules,
-    LaddersPage,
-    LearnedOut,
-    LearnedPage,
     PoliciesPage,
     RulesChange,
     RulesOut,
     SeasonCreate,
-    SeasonOpened,
-    SeasonOut,
-    SeasonsPage,
     SettingsChange,
     SettingsOut,
     StartingRatings,
     StartingRatingsSet,
-    SystemsPage,
 )
+from evenmatch.http.models.records import model_of, page_of
 from evenmatch.http.request_bodies import body_schema, read_body
-from evenmatch.http.responses import encoded, read, written
+from evenmatch.http.responses import encoded, read, read_page, written
 from evenmatch.http.routes.corrections import IN_LINE, accepted, alive, respond
 from evenmatch.http.site import Site, site_of
 from evenmatch.jobs import tasks
@@ -61,13 +52,14 @@ from evenmatch.ladders.descriptions import (
 )
 from evenmatch.ladders.inactivity import DailyDecay
 from evenmatch.ladders.ladders import ChangeRules, Ladder
-from evenmatch.ladders.seasons import Season
 from evenmatch.ladders.settings import Settings
+from evenmatch.ledger.ladder_rows import Season
 from evenmatch.rating import rules
 from evenmatch.systems.ladder_records import Learned
 
 changes_router = APIRouter(prefix="/v1/ladders", tags=["ladders"])
 BY_NAME = "/{ladder:text}"
+SEASON = model_of(Season)
 NOTHING = Effect("nothing would change", [], 0, 0, 0, 0)
 SAME_RULES = {"told": "the ladder already has these rules", "there_already": True, "preview": False, "effect": None}
 
@@ -157,13 +149,13 @@ def _rules_change(site: Site, ladder: str, asked: RulesChange) -> ChangeRules | 
     )
 
 
-@changes_router.post(f"{BY_NAME}/seasons", response_model=SeasonOpened, responses=IN_LINE, operation_id="open_season")
+@changes_router.post(f"{BY_NAME}/seasons", response_model=SEASON, responses=IN_LINE, operation_id="open_season")
 async def open_season(ladder: str, asked: SeasonCreate, request: Request, caller: Admin) -> Response:
     """End the current season, store its final standings, and open the next season."""
     body = asked.model_dump(mode="json", exclude_unset=True)
     entry = audit_entry(request, caller, "season.opened", ladder, body=body)
     task = SeasonTask(ladder, asked.title, asked.reset, asked.factor, asked.id, entry)
-    return await respond(site_of(request), task, SeasonOpened)
+    return await respond(site_of(request), task, SEASON)
 
 
 @changes_router.post(
@@ -192,7 +184,7 @@ async def decay_ratings(ladder: str, request: Request, caller: Admin) -> Respons
     result = await site.change(ladder, DailyDecay(service).apply, ladder)
     if result is None:
         return written(DecayOut(players=0, position=None, until=None))
-    return written(DecayOut(players=result.players, position=result.position, until=moment(result.until)))
+    return written(DecayOut.from_record(result))
 
 
 @changes_router.get(f"{BY_NAME}/decay/preview", response_model=CorrectionEffect, operation_id="preview_decay")
@@ -209,22 +201,14 @@ def effect_out(effect: Effect) -> CorrectionEffect:
 
 def ladder_out(ladder: Ladder) -> LadderOut:
     """The response model of a ladder."""
-    settings = ladder.settings.plain()
-    divisions = [
-        DivisionOut(name=division.name, lowest=division.lowest) for division in ladder.settings.standings.divisions
-    ]
-    values = {name: list(value) if isinstance(value, tuple) else value for name, value in ladder.rules.values().items()}
-    return LadderOut(
-        name=ladder.name,
-        title=ladder.title,
+    settings = {**ladder.settings.plain(), "divisions": ladder.settings.standings.divisions}
+    return LadderOut.from_record(
+        ladder,
         system=ladder.rules.system.name,
         preset=ladder.rules.preset,
-        parameters=values,
-        settings=SettingsOut.model_validate({**settings, "divisions": divisions}),
+        parameters=ladder.rules.values(),
+        settings=SettingsOut.model_validate(settings),
         events=ladder.position,
-        matches=ladder.matches,
-        players=ladder.players,
-        season=ladder.season,
         rebuild_due_from=ladder.due,
     )
 
@@ -233,7 +217,7 @@ router = APIRouter(prefix="/v1", tags=["ladders"])
 LADDER = "/ladders/{ladder:text}"
 
 
-@router.get("/ladders", response_model=LaddersPage, operation_id="list_ladders")
+@router.get("/ladders", response_model=page_of(LadderOut), operation_id="list_ladders")
 async def list_ladders(request: Request, caller: Reader, limit: Limit = 50, cursor: Cursor = None) -> Response:
     """The ladders that the caller may read, by name."""
     site = site_of(request)
@@ -241,7 +225,7 @@ async def list_ladders(request: Request, caller: Reader, limit: Limit = 50, curs
     ladders = await site.work(site.reading(caller).ladders, after, limit + 1, readable(caller))
     items = [ladder_out(ladder) for ladder in ladders[:limit]]
     following = write_cursor(items[-1].name) if len(ladders) > limit else None
-    return read(request, LaddersPage(items=items, next=following))
+    return read_page(request, LadderOut, items, following)
 
 
 @router.get(LADDER, response_model=LadderDetails, operation_id="get_ladder")
@@ -249,8 +233,8 @@ async def get_ladder(ladder: str, request: Request, caller: Reader) -> Response:
     """A ladder: its rules with every parameter explained, settings, counts and current season."""
     site = site_of(request)
     details, season = await site.work(site.reading(caller).ladder, ladder)
-    fields = ladder_out(details).model_dump()
-    return read(request, LadderDetails(**fields, rules=_rules(details), present_season=_season(season)))
+    shown = LadderDetails.from_record(ladder_out(details), rules=_rules(details), present_season=season)
+    return read(request, shown)
 
 
 @router.get(f"{LADDER}/rules", response_model=LadderRules, operation_id="ladder_rules")
@@ -263,32 +247,31 @@ async def ladder_rules(ladder: str, request: Request, caller: Reader) -> Respons
     return read(request, rules)
 
 
-@router.get(f"{LADDER}/seasons", response_model=SeasonsPage, operation_id="list_seasons")
+@router.get(f"{LADDER}/seasons", response_model=page_of(Season), operation_id="list_seasons")
 async def list_seasons(ladder: str, request: Request, _: Reader) -> Response:
     """All seasons of a ladder; for the final standings of one use `standings?season=`."""
     site = site_of(request)
     seasons = await site.work(site.service.seasons, ladder)
-    return read(request, SeasonsPage(items=[_season(season) for season in seasons], next=None))
+    return read_page(request, Season, seasons)
 
 
-@router.get(f"{LADDER}/head", response_model=HeadOut, operation_id="ladder_head")
+@router.get(f"{LADDER}/head", response_model=model_of(LadderHead), operation_id="ladder_head")
 async def ladder_head(ladder: str, request: Request, _: Reader) -> Response:
     """The last event of a ladder's ledger, with the seal over all its events. Kept elsewhere, it shows later
     whether events were removed."""
     site = site_of(request)
-    head = await site.work(present_head, site.service, ladder)
-    return read(request, HeadOut.model_validate(head.document()))
+    return read(request, (await site.work(present_head, site.service, ladder)).document())
 
 
-@router.get(f"{LADDER}/learned", response_model=LearnedPage, operation_id="learned_of_ladder")
+@router.get(f"{LADDER}/learned", response_model=page_of(Learned), operation_id="learned_of_ladder")
 async def learned_of_ladder(ladder: str, request: Request, caller: Reader) -> Response:
     """The numbers that the rating system has learned of the ladder; none for a system that learns nothing of it."""
     site = site_of(request)
     numbers = await site.work(site.reading(caller).learned, ladder)
-    return read(request, LearnedPage(items=[_learned(number) for number in numbers], next=None))
+    return read_page(request, Learned, numbers)
 
 
-@router.get("/systems", response_model=SystemsPage, operation_id="list_systems")
+@router.get("/systems", response_model=page_of(InstalledSystem), operation_id="list_systems")
 async def list_systems(request: Request, _: Reader) -> Response:
     """The installed rating systems: the data they need, their parameters, presets and factors."""
     return read(request, await site_of(request).work(_systems))
@@ -308,30 +291,13 @@ def readable(caller: Caller) -> Collection[str] | None:
 @cache
 def _systems() -> bytes:
     items = [system_as_data(systems.find(name)) for name in systems.names()]
-    return encoded(SystemsPage.model_validate({"items": items, "next": None}))
+    return encoded(page_of(InstalledSystem).model_validate({"items": items}))
 
 
 @cache
 def _policies() -> bytes:
-    return encoded(
-        PoliciesPage.model_validate({"items": policies_as_data(), "options": options_as_data(), "next": None})
-    )
+    return encoded(PoliciesPage.model_validate({"items": policies_as_data(), "options": options_as_data()}))
 
 
 def _rules(ladder: Ladder) -> RulesOut:
     return RulesOut.model_validate(rules_as_data(ladder.rules))
-
-
-def _learned(number: Learned) -> LearnedOut:
-    low, high = (None if isnan(bound) else bound for bound in (number.low, number.high))
-    return LearnedOut.model_validate({**number._asdict(), "low": low, "high": high})
-
-
-def _season(season: Season) -> SeasonOut:
-    return SeasonOut(
-        number=season.number,
-        title=season.title,
-        position=season.position,
-        opened_at=moment(season.opened_at),
-        closed_at=None if season.closed_at is None else moment(season.closed_at),
-    )

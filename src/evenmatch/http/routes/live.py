@@ -12,19 +12,10 @@ from starlette.responses import Response
 
 from evenmatch.http.access import Reader, Reporter
 from evenmatch.http.fast_json import encoded, rendered
-from evenmatch.http.models.base import micros, moment
-from evenmatch.http.models.live import (
-    Announce,
-    AttendanceReport,
-    AttendanceSpanOut,
-    Backfill,
-    Cancel,
-    Close,
-    LiveMatch,
-    LiveMatches,
-    LivePlayer,
-)
+from evenmatch.http.models.base import micros
+from evenmatch.http.models.live import Announce, AttendanceReport, Backfill, Cancel, Close, LiveMatches
 from evenmatch.http.models.matches import ReceiptOut
+from evenmatch.http.models.records import model_of
 from evenmatch.http.request_context import context_of
 from evenmatch.http.responses import read, written
 from evenmatch.http.site import ListedMatch, Site, site_of
@@ -34,6 +25,7 @@ from evenmatch.live.status import MatchStatus
 
 router = APIRouter(prefix="/v1/ladders/{ladder:text}/live", tags=["running matches"])
 MATCH = "/{match_id:text}"
+LIVE_MATCH = model_of(MatchStatus)
 Wait = Annotated[float, Query(ge=0, le=60, description="Seconds to wait for a change after `after`.")]
 After = Annotated[int | None, Query(ge=0, le=2**62, description="The latest change that the client knows.")]
 
@@ -59,7 +51,7 @@ async def live_matches(ladder: str, request: Request, caller: Reader, queue: str
     return await site.work(select)
 
 
-@router.get(MATCH, response_model=LiveMatch, operation_id="live_match")
+@router.get(MATCH, response_model=LIVE_MATCH, operation_id="live_match")
 async def live_match(
     ladder: str, match_id: str, request: Request, caller: Reader, after: After = None, wait: Wait = 0.0
 ) -> Response:
@@ -84,7 +76,7 @@ async def live_match(
     return await site.work(read, request, body)
 
 
-@router.put(MATCH, response_model=LiveMatch, operation_id="announce_match")
+@router.put(MATCH, response_model=LIVE_MATCH, operation_id="announce_match")
 async def announce_match(ladder: str, match_id: str, match: Announce, request: Request, caller: Reporter) -> Response:
     """Announce a match that begins, or confirm one that a queue made. Repeating it changes nothing.
 
@@ -105,7 +97,7 @@ async def announce_match(ladder: str, match_id: str, match: Announce, request: R
     return await _changed(site, ladder, announce)
 
 
-@router.post(f"{MATCH}/presence", response_model=LiveMatch, operation_id="tell_presence")
+@router.post(f"{MATCH}/presence", response_model=LIVE_MATCH, operation_id="tell_presence")
 async def tell_presence(
     ladder: str, match_id: str, body: AttendanceReport, request: Request, caller: Reporter
 ) -> Response:
@@ -119,7 +111,7 @@ async def tell_presence(
     return await _changed(site, ladder, leaves)
 
 
-@router.put(f"{MATCH}/backfill", response_model=LiveMatch, operation_id="request_backfill")
+@router.put(f"{MATCH}/backfill", response_model=LIVE_MATCH, operation_id="request_backfill")
 async def request_backfill(ladder: str, match_id: str, body: Backfill, request: Request, caller: Reporter) -> Response:
     """Request players from a queue to fill open slots; players who accept the offer join the match.
 
@@ -153,7 +145,7 @@ async def close_match(ladder: str, match_id: str, body: Close, request: Request,
     return written(await site.change(ladder, close))
 
 
-@router.post(f"{MATCH}/cancel", response_model=LiveMatch, operation_id="cancel_match")
+@router.post(f"{MATCH}/cancel", response_model=LIVE_MATCH, operation_id="cancel_match")
 async def cancel_match(ladder: str, match_id: str, body: Cancel, request: Request, _: Reporter) -> Response:
     """Cancel a match: it is not rated, nobody gets a penalty, and its players may queue again."""
     site = site_of(request)
@@ -166,43 +158,4 @@ async def _changed(site: Site, ladder: str, change: Callable[[], MatchStatus]) -
 
 
 def _rendered(status: MatchStatus) -> bytes:
-    return to_json(live_match_out(status))
-
-
-def live_match_out(status: MatchStatus) -> LiveMatch:
-    """The response model of a running match."""
-    return LiveMatch(
-        match_id=status.match_id,
-        ladder=status.ladder,
-        change=status.change,
-        state=status.state,  # type: ignore[arg-type] # one of these
-        made_by="announcement" if status.announced else "queue",
-        confirmed=status.confirmed,
-        queue=status.queue,
-        region=status.region,
-        attributes=dict(status.attributes),
-        map=status.map,
-        odds=None if status.odds is None else list(status.odds),
-        spread=status.spread,
-        started_at=moment(status.started_at),
-        expires_at=moment(status.expires_at),
-        ended_at=None if status.ended_at is None else moment(status.ended_at),
-        reason=status.reason,
-        openings=None if status.openings is None else list(status.openings[1]),
-        teams=[
-            [
-                LivePlayer(
-                    player=player.player,
-                    role=player.role,
-                    ticket=player.ticket,
-                    there=player.is_there,
-                    spells=[
-                        AttendanceSpanOut(came=moment(came), left=None if left is None else moment(left))
-                        for came, left in player.spells
-                    ],
-                )
-                for player in team
-            ]
-            for team in status.teams
-        ],
-    )
+    return to_json(LIVE_MATCH.model_validate(status))

@@ -16,7 +16,7 @@ from evenmatch.errors import EvenmatchError
 from evenmatch.http import report_recording
 from evenmatch.http.access import Reader, Reporter, check_own
 from evenmatch.http.cursors import Cursor, Limit, list_key, write_cursor
-from evenmatch.http.models.base import Moment, Name, micros, moment
+from evenmatch.http.models.base import Moment, Name, micros
 from evenmatch.http.models.matches import (
     AppearanceOut,
     AssumptionsOut,
@@ -27,7 +27,6 @@ from evenmatch.http.models.matches import (
     MatchOut,
     MatchReport,
     OddsOut,
-    OutcomesOut,
     PlayerOdds,
     PlayerStakesOut,
     ReceiptOut,
@@ -45,7 +44,7 @@ from evenmatch.players.matches import MatchProfile, Part, TeamProfile, sentences
 from evenmatch.players.odds import LineupMember, LineUpOdds, StakesQuery
 from evenmatch.recording.report_batch import ReportBatch
 from evenmatch.stake_assumptions import StakeAssumptions
-from evenmatch.stakes import PlayerStakes, Stakes
+from evenmatch.stakes import OutcomeNumbers, PlayerStakes, Stakes
 
 report_router = APIRouter(prefix="/v1/ladders/{ladder:text}/matches", tags=["matches"])
 
@@ -119,8 +118,8 @@ def player_stakes_out(stakes: PlayerStakes) -> PlayerStakesOut:
     changes = {outcome: ShownRatingChange.of(stakes.before, after) for outcome, after in stakes.after._asdict().items()}
     return PlayerStakesOut(
         before=changes["win"].before,
-        after=OutcomesOut(**{outcome: change.after for outcome, change in changes.items()}),
-        change=OutcomesOut(**{outcome: change.change for outcome, change in changes.items()}),
+        after=OutcomeNumbers(**{outcome: change.after for outcome, change in changes.items()}),
+        change=OutcomeNumbers(**{outcome: change.change for outcome, change in changes.items()}),
     )
 
 
@@ -192,16 +191,10 @@ async def get_odds(ladder: str, line_up: LineUp, request: Request, caller: Reade
 
 
 def _match(ladder: str, system: str, match: MatchProfile) -> MatchOut:
-    return MatchOut(
-        match_id=match.match_id,
+    return MatchOut.from_record(
+        match,
         ladder=ladder,
-        position=match.position,
-        played_at=moment(match.played_at),
-        duration=match.duration,
         system=system,
-        state=match.state,
-        reason=match.reason,
-        late=match.late,
         teams=[
             _team(side, match.reasons[index] if match.reasons else ("",) * len(side.parts))
             for index, side in enumerate(match.sides)
@@ -219,16 +212,8 @@ def _team(side: TeamProfile, reasons: tuple[str, ...]) -> TeamOut:
 
 def _player(part: Part, reason: str) -> AppearanceOut:
     appearance, line = part
-    reported = AppearanceOut(
-        player=appearance.player,
-        score=appearance.score,
-        seconds=appearance.seconds,
-        quit=appearance.quit,
-        performance=appearance.performance,
-        keep=appearance.keep,
-    )
     if line is None:
-        return reported
+        return AppearanceOut.from_record(appearance)
     moved: dict[str, object] = {"percentile": line.percentile, "division": line.division}
     if (change := line.change) is not None:
         moved |= {
@@ -236,7 +221,7 @@ def _player(part: Part, reason: str) -> AppearanceOut:
             "factors": {name: shown(value) for name, value in change.factors.items()},
             "sentences": sentences_of(part, reason),
         }
-    return reported.model_copy(update=moved)
+    return AppearanceOut.from_record(appearance, **moved)
 
 
 def _stakes_query(asked: StakesRequest) -> StakesQuery:
@@ -261,7 +246,7 @@ def _odds(ladder: str, prospects: LineUpOdds) -> OddsOut:
 
 def _member(entry: LineupMember, stakes: PlayerStakes | None) -> PlayerOdds:
     at_stake = None if stakes is None else player_stakes_out(stakes)
-    return PlayerOdds(player=entry.player, rating=entry.rating, newcomer=entry.newcomer, stakes=at_stake)
+    return PlayerOdds.from_record(entry, stakes=at_stake)
 
 
 def _assumptions(stakes: Stakes) -> AssumptionsOut:

@@ -10,13 +10,9 @@ from starlette.responses import Response
 from evenmatch.http.access import Admin, Reader, check_own
 from evenmatch.http.audit_entries import audit_entry
 from evenmatch.http.cursors import Cursor, Limit, list_key, read_cursor, write_cursor
-from evenmatch.http.models.base import LONGEST, moment
+from evenmatch.http.models.base import LONGEST
 from evenmatch.http.models.players import (
-    InactivityOut,
     MergeRequest,
-    OddNameOut,
-    OddNamesPage,
-    PathFall,
     PathPoint,
     PlayerErased,
     PlayerMatch,
@@ -29,13 +25,14 @@ from evenmatch.http.models.players import (
     PlayersMerged,
     RenameRequest,
 )
-from evenmatch.http.responses import encoded, read, written
+from evenmatch.http.models.records import page_of
+from evenmatch.http.responses import encoded, read, read_page, written
 from evenmatch.http.routes.corrections import outcome
 from evenmatch.http.routes.ladders import readable
 from evenmatch.http.routes.standings import standing_out
 from evenmatch.http.site import site_of
 from evenmatch.jobs.tasks import DueTask
-from evenmatch.ladders.inactivity import InactivityNotice
+from evenmatch.ledger.player_rows import OddName
 from evenmatch.players.explanations import ShownRatingChange, shown, shown_number
 from evenmatch.players.matches import MatchProfile
 from evenmatch.players.name_rule import odd_names
@@ -58,17 +55,9 @@ async def get_player(ladder: str, player: str, request: Request, caller: Reader)
     check_own(site, caller, player)
     await site.views.view(ladder)
     profile = await site.work(site.reading(caller).profile, ladder, player)
-    response = PlayerProfile(
-        ladder=ladder,
-        player=profile.player,
-        names=profile.names if caller.may("admin", ladder) else None,
-        standing=None if profile.standing is None else standing_out(profile.player, profile.standing),
-        state=profile.state,
-        banned=profile.banned,
-        last_played=None if profile.last_played is None else moment(profile.last_played),
-        inactivity=None if profile.inactivity is None else _inactivity(profile.inactivity),
-    )
-    return read(request, response)
+    names = profile.names if caller.may("admin", ladder) else None
+    standing = None if profile.standing is None else standing_out(profile.player, profile.standing)
+    return read(request, PlayerProfile.from_record(profile, ladder=ladder, names=names, standing=standing))
 
 
 @router.get(f"{PLAYER}/matches", response_model=PlayerMatches, operation_id="player_matches")
@@ -98,21 +87,8 @@ async def player_path(ladder: str, player: str, request: Request, caller: Reader
     site = site_of(request)
     check_own(site, caller, player)
     name, path = await site.work(site.reading(caller).path, ladder, player, points)
-    path_points = [
-        PathPoint(
-            match_id=step.match_id,
-            played_at=moment(step.played_at),
-            rating=step.after,
-            percentile=step.percentile,
-            division=step.division,
-        )
-        for step in path.steps
-    ]
-    falls = [
-        PathFall(of=fall.of, fell_at=moment(fall.fell_at), before=fall.before, after=fall.after, text=fall.text)
-        for fall in path.falls
-    ]
-    return read(request, PlayerPath(ladder=ladder, player=name, points=path_points, falls=falls))
+    shown_points = [PathPoint.from_record(step, rating=step.after) for step in path.steps]
+    return read(request, PlayerPath.from_record(path, ladder=ladder, player=name, points=shown_points))
 
 
 @router.get("/players", response_model=PlayersFound, operation_id="search_players")
@@ -133,12 +109,7 @@ async def find_player(player: str, request: Request, caller: Reader) -> Response
     check_own(site, caller, player)
     identity = await site.work(site.reading(caller).whereabouts, player, readable(caller))
     names = identity.names if caller.may("admin") else None
-    return read(request, PlayerOut(player=identity.player, names=names, ladders=identity.ladders))
-
-
-def _inactivity(notice: InactivityNotice) -> InactivityOut:
-    leaves_at, falls_at = (None if time is None else moment(time) for time in (notice.leaves_at, notice.falls_at))
-    return InactivityOut.model_validate({**notice._asdict(), "leaves_at": leaves_at, "falls_at": falls_at})
+    return read(request, PlayerOut.from_record(identity, names=names))
 
 
 def _match(match: MatchProfile, name: str) -> PlayerMatch:
@@ -152,13 +123,8 @@ def _match(match: MatchProfile, name: str) -> PlayerMatch:
     appearance, line = match.sides[team].parts[slot]
     change = None if line is None else line.change
     moved = None if change is None else ShownRatingChange.of(change.before, change.after)
-    return PlayerMatch(
-        match_id=match.match_id,
-        position=match.position,
-        played_at=moment(match.played_at),
-        state=match.state,
-        reason=match.reason,
-        late=match.late,
+    return PlayerMatch.from_record(
+        match,
         team=team,
         teams=len(match.sides),
         place=match.sides[team].finish.place,
@@ -214,11 +180,11 @@ async def erase_player(player: str, request: Request, caller: Admin) -> Response
 odd_names_router = APIRouter(prefix="/v1/ladders/{ladder:text}/odd-names", tags=["players"])
 
 
-@odd_names_router.get("", response_model=OddNamesPage, operation_id="list_odd_names")
+@odd_names_router.get("", response_model=page_of(OddName), operation_id="list_odd_names")
 async def list_odd_names(ladder: str, request: Request, _: Admin, limit: Limit = 50, cursor: Cursor = None) -> Response:
     """The names on the ladder that may pass as another one, by name; none where the setting `names` is any."""
     site = site_of(request)
     after = "" if cursor is None else str(read_cursor(cursor, str)[0])
     names, following = await site.work(odd_names, site.service, ladder, after, limit)
-    items = [OddNameOut.model_validate(odd._asdict()) for odd in names]
-    return read(request, OddNamesPage(items=items, next=None if following is None else write_cursor(following)))
+    after_page = None if following is None else write_cursor(following)
+    return read_page(request, OddName, names, after_page)

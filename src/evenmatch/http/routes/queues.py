@@ -2,59 +2,46 @@
 
 from __future__ import annotations
 
-import math
-from datetime import datetime
 from typing import Annotated
 
 from fastapi import APIRouter, Query, Request
 from starlette.responses import Response
 
-from evenmatch.calibration import Measure
 from evenmatch.experiment import ARMS
 from evenmatch.http.access import Admin, Queuer, Reader
 from evenmatch.http.audit_entries import audit_entry
 from evenmatch.http.models.base import Moment, micros, moment
 from evenmatch.http.models.queues import (
-    AuditClassesOut,
-    AuditGroupOut,
     ComparedFigureOut,
     DesignOut,
-    EstimateOut,
     ExperimentAuditOut,
     ExperimentOut,
     FilterChange,
     FilterOut,
-    NeededOut,
     PenaltyOut,
-    PolicyFitOut,
     QueueAuditOut,
     QueueOut,
     QueuePolicy,
     QueuesPage,
-    ReliabilityOut,
     SetQueue,
     StartExperiment,
     TicketOf,
-    WaitAccuracyOut,
 )
 from evenmatch.http.responses import read, written
 from evenmatch.http.site import Site, site_of
 from evenmatch.ladders.visibility import Visibility
 from evenmatch.queues import policy_fits
-from evenmatch.queues.audit import AuditedGroup, QueueAudit
-from evenmatch.queues.experiment_audit import ComparedFigure, ExperimentAudit, Needed
+from evenmatch.queues.experiment_audit import ExperimentAudit
 from evenmatch.queues.parties import QueueFilter
 from evenmatch.queues.stored_queues import QueueExperiment, QueueRules, QueueSetup
 
 
 def experiment_out(ladder: str, experiment: QueueExperiment) -> ExperimentOut:
-    """An experiment of a ladder's queue."""
-    return ExperimentOut(
+    """The response model of an experiment of a ladder's queue."""
+    return ExperimentOut.from_record(
+        experiment,
         experiment=experiment.number,
         ladder=ladder,
-        queue=experiment.queue,
-        started_at=moment(experiment.started_at),
-        stopped_at=None if experiment.stopped_at is None else moment(experiment.stopped_at),
         design=DesignOut.model_validate(experiment.design.to_data()),
         first=QueuePolicy.model_validate(experiment.first.to_data()),
         second=QueuePolicy.model_validate(experiment.second.to_data()),
@@ -62,42 +49,11 @@ def experiment_out(ladder: str, experiment: QueueExperiment) -> ExperimentOut:
 
 
 def experiment_audit_out(ladder: str, audited: ExperimentAudit) -> ExperimentAuditOut:
-    """The comparison of the two policies of an experiment."""
-    return ExperimentAuditOut(
-        experiment=experiment_out(ladder, audited.experiment),
-        slices=dict(zip(ARMS, audited.slices, strict=True)),
-        formed=dict(zip(ARMS, audited.formed, strict=True)),
-        counted=dict(zip(ARMS, audited.counted, strict=True)),
-        figures=[_figure(compared) for compared in audited.figures],
-        summary=audited.summary,
-    )
-
-
-def estimate_out(measure: Measure) -> EstimateOut:
-    """A figure with its interval; NaN as null."""
-    return EstimateOut(value=known(measure.value), low=known(measure.low), high=known(measure.high))
-
-
-def known(value: float) -> float | None:
-    """The value; None for NaN."""
-    return None if math.isnan(value) else value
-
-
-def _figure(compared: ComparedFigure) -> ComparedFigureOut:
-    return ComparedFigureOut(
-        figure=compared.figure.name,  # type: ignore[arg-type] # one of FIGURES
-        first=estimate_out(compared.first),
-        second=estimate_out(compared.second),
-        difference=estimate_out(compared.difference),
-        better=compared.better,  # type: ignore[arg-type] # an arm
-        verdict=compared.verdict,
-        seen=_needed(compared.seen),
-        worth=_needed(compared.worth),
-    )
-
-
-def _needed(needed: Needed) -> NeededOut:
-    return NeededOut(size=known(needed.size), matches=needed.matches, days=needed.days)
+    """The response model of the comparison of the two policies of an experiment."""
+    by_arm = {name: dict(zip(ARMS, getattr(audited, name), strict=True)) for name in ("slices", "formed", "counted")}
+    figures = [ComparedFigureOut.from_record(figure, figure=figure.figure.name) for figure in audited.figures]
+    experiment = experiment_out(ladder, audited.experiment)
+    return ExperimentAuditOut.from_record(audited, **by_arm, experiment=experiment, figures=figures)
 
 
 router = APIRouter(prefix="/v1/ladders/{ladder:text}", tags=["queues"])
@@ -132,7 +88,8 @@ async def queue_audit(
     begin = moment(0) if since is None else since
     end = moment(site.service.clock()) if until is None else until
     audited = await site.work(site.reading(caller).queue_audit, ladder, queue, micros(begin), micros(end))
-    return read(request, _audit(audited, begin, end))
+    experiments = [experiment_audit_out(ladder, compared) for compared in audited.experiments]
+    return read(request, QueueAuditOut.from_record(audited, since=begin, until=end, experiments=experiments))
 
 
 @router.put("/queues/{queue:text}", response_model=QueueOut, operation_id="set_queue")
@@ -244,60 +201,8 @@ def _filter(ladder: str, player: str, kept: QueueFilter | None) -> FilterOut:
     return FilterOut(player=player, ladder=ladder, kept=kept is not None, **values)
 
 
-def _audit(audited: QueueAudit, since: datetime, until: datetime) -> QueueAuditOut:
-    return QueueAuditOut(
-        ladder=audited.ladder,
-        queue=audited.queue,
-        since=since,
-        until=until,
-        formed=audited.formed,
-        unpredicted=audited.unpredicted,
-        unplayed=audited.unplayed,
-        changed=audited.changed,
-        overall=_audit_group(audited.overall),
-        classes=[
-            AuditClassesOut(by=name, groups=list(map(_audit_group, groups))) for name, groups in audited.groups.items()
-        ],
-        reliability=[
-            ReliabilityOut(
-                predicted=point.predicted,
-                observed=point.observed,
-                low=known(point.low),
-                high=known(point.high),
-                matches=point.matches,
-            )
-            for point in audited.curve
-        ],
-        warning=audited.warning,
-        waits=WaitAccuracyOut(
-            parties=audited.waits.parties,
-            within_estimate=estimate_out(audited.waits.within_estimate),
-            within_upper=estimate_out(audited.waits.within_upper),
-        ),
-        experiments=[experiment_audit_out(audited.ladder, compared) for compared in audited.experiments],
-    )
-
-
-def _audit_group(group: AuditedGroup) -> AuditGroupOut:
-    return AuditGroupOut(
-        label=group.label,
-        matches=group.matches,
-        slope=estimate_out(group.slope),
-        brier=estimate_out(group.brier),
-        stomps=estimate_out(group.stomps),
-        quits=estimate_out(group.quits),
-    )
-
-
 def _queues(site: Site, ladder: str, seen: Visibility) -> list[QueueOut]:
     return [_queue(site, ladder, setup, seen) for setup in site.queue_service.queues(ladder)]
-
-
-def _fit(site: Site, ladder: str, setup: QueueSetup) -> PolicyFitOut | None:
-    fit = policy_fits.last_fit(site.jobs, ladder, setup)
-    if fit is None:
-        return None
-    return PolicyFitOut(fitted_at=moment(fit.fitted_at), adopted=fit.adopted, explanation=list(fit.explanation))
 
 
 def _queue(site: Site, ladder: str, setup: QueueSetup, seen: Visibility) -> QueueOut:
@@ -313,5 +218,5 @@ def _queue(site: Site, ladder: str, setup: QueueSetup, seen: Visibility) -> Queu
         players=0 if counts is None else counts.players,
         by_percentile=seen.bands([0] * BANDS if counts is None else counts.bands),
         by_region={} if counts is None else dict(counts.regions),
-        fit=_fit(site, ladder, setup),
+        fit=policy_fits.last_fit(site.jobs, ladder, setup),
     )

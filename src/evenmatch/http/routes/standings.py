@@ -20,13 +20,12 @@ from evenmatch.http.models.standings import (
     NeighboursOut,
     SelectedStandings,
     StandingOut,
-    StandingRow,
     StandingsPage,
 )
 from evenmatch.http.responses import encoded, read
 from evenmatch.http.site import Site, site_of
 from evenmatch.ladders.ladder_queries import LadderQueries
-from evenmatch.ladders.seasons import FinalStanding
+from evenmatch.ladders.seasons import StandingRow
 from evenmatch.ladders.standings import View
 from evenmatch.standings.board import Standing
 
@@ -89,24 +88,7 @@ async def standings_among(ladder: str, request: Request, caller: Reader, players
 
 def standing_out(name: str, standing: Standing) -> StandingOut:
     """The response model of a player's standing."""
-    return StandingOut(
-        **_row(name, standing).model_dump(),
-        placed=standing.placed,
-        active=standing.active,
-        expected_move=standing.expected_move,
-    )
-
-
-def _row(name: str, standing: Standing | FinalStanding) -> StandingRow:
-    return StandingRow(
-        rank=standing.rank,
-        player=name,
-        rating=standing.rating,
-        percentile=standing.percentile,
-        division=standing.division,
-        matches=standing.matches,
-        completed=standing.completed,
-    )
+    return StandingOut.from_record(standing, player=name)
 
 
 def _page(site: Site, view: View, *, limit: int, cursor: str | None) -> bytes:
@@ -118,7 +100,7 @@ def _page(site: Site, view: View, *, limit: int, cursor: str | None) -> bytes:
         kept = site.views.kept.find(view, identity)
         walk, moved = kept or view, kept is None
         rows = walk.snapshot.after(place, player, limit + 1)
-    items = [_row(*row) for row in site.service.named(rows[:limit])]
+    items = [StandingRow(name, *standing[1:7]) for name, standing in site.service.named(rows[:limit])]
     following = None
     if len(rows) > limit:
         site.views.kept.keep(walk)
@@ -183,7 +165,7 @@ def _finals(reading: LadderQueries, ladder: str, number: int, cursor: str | None
         players=None,
         placement=settings.standings.placement,
         rebuild_due=False,
-        items=[_row(row.player, row) for row in rows[:limit]],
+        items=rows[:limit],
         next=write_cursor(begin + limit, order) if len(rows) > limit else None,
         moved=moved,
     )
@@ -208,9 +190,6 @@ def _distribution(view: View, *, bins: int) -> bytes:
         ladder=view.head.name,
         active=view.snapshot.population,
         bins=[DistributionBin(low=low, high=high, players=count) for (low, high), count in ranges],
-        divisions=[
-            DivisionCut(name=cut.division.name, lowest=cut.division.lowest, rating=cut.rating)
-            for cut in view.snapshot.cuts()
-        ],
+        divisions=[DivisionCut.from_record(cut.division, rating=cut.rating) for cut in view.snapshot.cuts()],
     )
     return encoded(response)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import AsyncIterator
 from contextlib import ExitStack
 from dataclasses import replace
@@ -16,29 +15,15 @@ from starlette.responses import Response, StreamingResponse
 from evenmatch.accounts.access import Caller
 from evenmatch.http.access import Queuer
 from evenmatch.http.fast_json import join_of
-from evenmatch.http.models.base import moment
-from evenmatch.http.models.queues import (
-    AttributeCountOut,
-    JoinRequest,
-    LinkedTicketOut,
-    MatchedOut,
-    MatchedPlayer,
-    OfferAnswer,
-    OfferOut,
-    TicketChange,
-    TicketOut,
-    WaitingOut,
-)
+from evenmatch.http.models.queues import JoinRequest, OfferAnswer, OfferOut, TicketChange, TicketOut
 from evenmatch.http.request_context import context_of
 from evenmatch.http.responses import read, written
 from evenmatch.http.routes.matches import player_stakes_out
 from evenmatch.http.site import Site, site_of
 from evenmatch.http.waiting_requests import EventStream, until
-from evenmatch.matchmaking import Waiting
-from evenmatch.players.explanations import known_number
 from evenmatch.queues import requests
 from evenmatch.queues.queue_service import of_another_party
-from evenmatch.queues.ticket_status import LinkedTicket, OfferStatus, StartedMatch, Status, StatusRead
+from evenmatch.queues.ticket_status import OfferStatus, Status, StatusRead
 
 router = APIRouter(prefix="/v1/ladders/{ladder:text}/tickets", tags=["tickets"])
 Number = Annotated[int, Path(ge=1, le=2**62)]
@@ -183,93 +168,15 @@ async def _status(site: Site, caller: Caller, ladder: str, ticket: int, since: i
 
 def done(ladder: str, outcome: requests.RequestResult) -> TicketChange:
     """The response model of the result of a queue request."""
-    return TicketChange(
-        ticket=outcome.ticket,
-        ladder=ladder,
-        state=outcome.state,  # type: ignore[arg-type] # one of the declared values
-        change=outcome.change,
-        offer=outcome.offer,
-        match_id=outcome.match_id,
-        playlist=dict(outcome.playlist),
-    )
+    return TicketChange.from_record(outcome, ladder=ladder)
 
 
 def ticket_out(ladder: str, status: Status) -> TicketOut:
     """The response model of a ticket."""
-    return TicketOut(
-        ticket=status.ticket,
-        ladder=ladder,
-        state=status.state,  # type: ignore[arg-type] # one of the declared values
-        change=status.change,
-        players=list(status.players),
-        queues=list(status.queues),
-        queued_at=moment(status.queued_at),
-        waited=status.waited,
-        ended=status.ended,
-        offer=None if status.offer is None else _offer(status.offer),
-        match=None if status.match is None else _match(status.match),
-        waiting={queue: _waiting(waiting) for queue, waiting in status.waiting.items()},
-        matchmaker="running" if status.is_matching else "starting",
-        playlist=list(map(_linked, status.playlist)),
-        follow=None if status.follow is None else _linked(status.follow),
-    )
-
-
-def _linked(entry: LinkedTicket) -> LinkedTicketOut:
-    return LinkedTicketOut(
-        ladder=entry.ladder,
-        ticket=entry.ticket,
-        state=entry.state,  # type: ignore[arg-type] # one of the declared values
-    )
+    offer = None if status.offer is None else _offer(status.offer)
+    return TicketOut.from_record(status, ladder=ladder, offer=offer)
 
 
 def _offer(offer: OfferStatus) -> OfferOut:
-    return OfferOut(
-        offer=offer.offer,
-        queue=offer.queue,
-        deadline=moment(offer.deadline),
-        players=offer.players,
-        accepted=offer.accepted,
-        own=dict(offer.own),
-        teams=list(offer.teams),
-        match_id=offer.match,
-        region=offer.region,
-        attributes=dict(offer.attributes),
-        map=offer.map,
-        odds=None if offer.odds is None else list(offer.odds),
-        spread=known_number(offer.spread),
-        costs=dict(offer.costs),
-        stakes={name: player_stakes_out(stakes) for name, stakes in offer.stakes.items()},
-    )
-
-
-def _match(begun: StartedMatch) -> MatchedOut:
-    return MatchedOut(
-        match_id=begun.match_id,
-        state=begun.state,  # type: ignore[arg-type] # one of the declared values
-        queue=begun.queue,
-        region=begun.region,
-        attributes=dict(begun.attributes),
-        map=begun.map,
-        started_at=moment(begun.started_at),
-        teams=[[MatchedPlayer(player=name, role=begun.roles.get(name)) for name in team] for team in begun.teams],
-    )
-
-
-def _waiting(waiting: Waiting) -> WaitingOut:
-    has_window = not math.isnan(waiting.window[0])  # NaN: not part of the search
-    return WaitingOut(
-        window=waiting.window if has_window else None,
-        strict=waiting.strict,
-        widens_in=waiting.widens_in,
-        widens_to=waiting.widens_to,
-        needed=waiting.needed,
-        within=waiting.within,
-        estimate=waiting.estimate,
-        upper=waiting.upper,
-        attributes={
-            name: AttributeCountOut(accepts=list(count.values), players=count.players)
-            for name, count in waiting.attributes.items()
-        },
-        sentences=waiting.sentences,
-    )
+    stakes = {name: player_stakes_out(stakes) for name, stakes in offer.stakes.items()}
+    return OfferOut.from_record(offer, stakes=stakes)

@@ -12,16 +12,9 @@ from evenmatch.errors import UnknownNameError
 from evenmatch.http.access import Admin, AnyAdmin
 from evenmatch.http.audit_entries import audit_entry
 from evenmatch.http.cursors import Cursor, Limit, read_cursor, write_cursor
-from evenmatch.http.models.base import moment
-from evenmatch.http.models.webhooks import (
-    DeliveriesPage,
-    DeliveryOut,
-    WebhookCreate,
-    WebhookCreated,
-    WebhookOut,
-    WebhooksPage,
-)
-from evenmatch.http.responses import read, written
+from evenmatch.http.models.records import page_of
+from evenmatch.http.models.webhooks import DeliveryOut, WebhookCreate, WebhookCreated, WebhookOut
+from evenmatch.http.responses import read_page, written
 from evenmatch.http.site import Site, site_of
 from evenmatch.webhooks.subscriptions import Delivery, Webhook
 
@@ -39,10 +32,10 @@ async def create_webhook(asked: WebhookCreate, request: Request, caller: AnyAdmi
     )
     await site.check_webhook(asked.ladder, asked.url)
     webhook, secret = await site.work(site.webhooks.noting(entry).add, asked.url, asked.events, asked.ladder)
-    return written(WebhookCreated.model_validate({**_plain(webhook), "secret": secret}), 201)
+    return written(WebhookCreated.from_record(webhook, secret=secret, failures=0), 201)
 
 
-@router.get("/webhooks", response_model=WebhooksPage, operation_id="list_webhooks")
+@router.get("/webhooks", response_model=page_of(WebhookOut), operation_id="list_webhooks")
 async def list_webhooks(
     request: Request, caller: AnyAdmin, ladder: str | None = None, limit: Limit = 50, cursor: Cursor = None
 ) -> Response:
@@ -56,9 +49,9 @@ async def list_webhooks(
         if hook.webhook > begin and (ladder is None or hook.ladder == ladder)
     ]
     failing = await site.work(site.webhooks.failing)
-    page = [WebhookOut.model_validate(_plain(hook, failing.get(hook.webhook))) for hook in webhooks[:limit]]
-    after = write_cursor(page[-1].webhook) if len(webhooks) > limit else None
-    return read(request, WebhooksPage(items=page, next=after))
+    page = [_webhook(hook, failing.get(hook.webhook)) for hook in webhooks[:limit]]
+    after = write_cursor(webhooks[limit - 1].webhook) if len(webhooks) > limit else None
+    return read_page(request, WebhookOut, page, after)
 
 
 @router.delete("/webhooks/{webhook}", response_model=WebhookOut, operation_id="remove_webhook")
@@ -68,7 +61,7 @@ async def remove_webhook(webhook: Number, request: Request, caller: AnyAdmin) ->
     current = await site.work(_find, site, webhook, caller)
     entry = audit_entry(request, caller, "webhook.removed", current.ladder, str(webhook))
     removed = await site.work(site.webhooks.noting(entry).remove, webhook)
-    return written(WebhookOut.model_validate(_plain(removed)))
+    return written(_webhook(removed))
 
 
 @router.post("/webhooks/{webhook}/resume", response_model=WebhookOut, operation_id="resume_webhook")
@@ -79,10 +72,10 @@ async def resume_webhook(webhook: Number, request: Request, caller: AnyAdmin) ->
     entry = audit_entry(request, caller, "webhook.resumed", current.ladder, str(webhook))
     resumed = await site.work(site.webhooks.noting(entry).resume, webhook)
     failing = await site.work(site.webhooks.failing)
-    return written(WebhookOut.model_validate(_plain(resumed, failing.get(webhook))))
+    return written(_webhook(resumed, failing.get(webhook)))
 
 
-@router.get("/webhooks/{webhook}/deliveries", response_model=DeliveriesPage, operation_id="list_deliveries")
+@router.get("/webhooks/{webhook}/deliveries", response_model=page_of(DeliveryOut), operation_id="list_deliveries")
 async def list_deliveries(
     webhook: Number,
     request: Request,
@@ -97,7 +90,7 @@ async def list_deliveries(
     before = None if cursor is None else int(read_cursor(cursor, int)[0])
     deliveries = await site.work(site.webhooks.deliveries, webhook, state, before, limit)
     after = write_cursor(deliveries[-1].delivery) if len(deliveries) == limit else None
-    return read(request, DeliveriesPage(items=[_delivery(delivery) for delivery in deliveries], next=after))
+    return read_page(request, DeliveryOut, [DeliveryOut.from_record(delivery) for delivery in deliveries], after)
 
 
 @router.post("/deliveries/{delivery}/redeliver", response_model=DeliveryOut, operation_id="redeliver")
@@ -105,7 +98,7 @@ async def redeliver(delivery: Number, request: Request, caller: Admin) -> Respon
     """Send a delivery again as soon as possible, whatever its state."""
     site = site_of(request)
     entry = audit_entry(request, caller, "delivery.again", target=str(delivery))
-    return written(_delivery(await site.work(site.webhooks.noting(entry).redeliver, delivery)))
+    return written(DeliveryOut.from_record(await site.work(site.webhooks.noting(entry).redeliver, delivery)))
 
 
 def _find(site: Site, webhook: int, caller: Caller) -> Webhook:
@@ -116,31 +109,7 @@ def _find(site: Site, webhook: int, caller: Caller) -> Webhook:
     return hook
 
 
-def _plain(webhook: Webhook, failed: Delivery | None = None) -> dict[str, object]:
-    return {
-        "webhook": webhook.webhook,
-        "url": webhook.url,
-        "events": list(webhook.events),
-        "ladder": webhook.ladder,
-        "created_at": moment(webhook.created_at),
-        "failures": 0 if failed is None else failed.attempts,
-        "error": None if failed is None else failed.error,
-        "next_at": None if failed is None or failed.next_at is None else moment(failed.next_at),
-    }
-
-
-def _delivery(delivery: Delivery) -> DeliveryOut:
-    times = {"made_at": delivery.made_at, "next_at": delivery.next_at, "delivered_at": delivery.delivered_at}
-    moments = {name: None if time is None else moment(time) for name, time in times.items()}
-    return DeliveryOut.model_validate(
-        {
-            "delivery": delivery.delivery,
-            "webhook": delivery.webhook,
-            "event": delivery.event,
-            "state": delivery.state,
-            "body": delivery.body,
-            "attempts": delivery.attempts,
-            "error": delivery.error,
-            **moments,
-        }
-    )
+def _webhook(webhook: Webhook, failed: Delivery | None = None) -> WebhookOut:
+    """The response model of a webhook. failed: the delivery that comes next, if an attempt has failed."""
+    failures, error, next_at = (0, None, None) if failed is None else (failed.attempts, failed.error, failed.next_at)
+    return WebhookOut.from_record(webhook, failures=failures, error=error, next_at=next_at)

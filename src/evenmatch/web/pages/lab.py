@@ -299,7 +299,7 @@ def _shown(value: object) -> str:
 def _curve(audited: QueueAudit) -> object:
     from evenmatch.web import lab_jobs  # noqa: PLC0415 - the lab is imported on first use
 
-    return lab_jobs.calibration_figure(audited.curve)
+    return lab_jobs.calibration_figure(audited.reliability)
 
 
 class Slider(NamedTuple):
