@@ -93,13 +93,13 @@ class ActivityReader:
             for head in heads:
                 activity.positions[head.name] = head.position
                 self._read_due(store, head, activity)
-            queued = queue_sql.ladders_with_queues(store)
+            queued = {ladder for ladder, _, _, _ in queue_sql.read_all_queues(store)}
             activity.seats = [(names[ladder], *counts) for ladder, *counts in queue_sql.count_seats_by_ladder(store)]
             for ladder in queued:
                 self._count_offers(store, ladder, names[ladder])
             activity.waiting, activity.dead = self._deliveries(store)
             activity.paused = webhook_sql.count_paused_webhooks(store)
-            self._audit(store, [head for head in heads if head.ladder in set(queued)])
+            self._audit(store, [head for head in heads if head.ladder in queued])
             activity.audits, activity.experiments = self._audits, self._experiments
         activity.offers = dict(sorted(self._offers.items()))
         for ladder in queued:
