@@ -239,6 +239,10 @@ class Blocks:
         slopes = calibration_slopes(np.concatenate((bins.sum(axis=0)[None], weigh_bins(self._weights, bins))))
         return Estimate(float(slopes[0]), slopes[1:], self.count)
 
+    def reliability(self, predicted: Floats, scored: Floats, weight: Floats, block: Whole) -> list[Point]:
+        """The reliability curve of N predicted scores."""
+        return reliability(bins_of(predicted, scored, weight, self._of(block), self.count), self._weights)
+
     def _of(self, block: Whole) -> Whole:
         """The cluster of each value."""
         return self._cluster[np.searchsorted(self.numbers, block)]

@@ -16,6 +16,7 @@ from evenmatch.queues.queue_sql import FormedMatch
 from evenmatch.queues.requests import Accept, Decline, Join, QueuedPlayer
 from evenmatch.queues.stored_queues import QueueRules
 from evenmatch.webhooks import webhook_sql
+from service.sample_queues import forecast
 
 
 @pytest.fixture
@@ -103,11 +104,10 @@ def test_the_policies_of_a_running_experiment_are_compared(queue_service, site, 
     started = queue_service.start_experiment("duel", "ranked", {"preset": "quick"}, {"share": 1.0})
     with service.database.write() as store:
         for number, elapsed in enumerate((200, 900)):
-            forecast = {"teams": [[1], [2]], "parties": [[1], [1]], "odds": [0.5, 0.5], "spread": 3.0 + number}
-            forecast |= {"percentile": 50.0, "waits": [4.0, 8.0]}
-            forecast["trial"] = {"experiment": started.number, "arm": "b", "elapsed": elapsed * 1_000_000}
+            trial = {"experiment": started.number, "arm": "b", "elapsed": elapsed * 1_000_000}
+            body = forecast(spread=3.0 + number, waits=[4.0, 8.0], trial=trial)
             formed_at = started.started_at + elapsed * 1_000_000
-            match = FormedMatch(f"m{number}", "ranked", formed_at, 1, forecast)
+            match = FormedMatch(f"m{number}", "ranked", formed_at, 1, body)
             queue_sql.insert_formed_match(store, store.head("duel").ladder, match)
     clock.move(seconds=1000)
     registry = CollectorRegistry()

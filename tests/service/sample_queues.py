@@ -157,3 +157,10 @@ def check_everything(service):
 
 
 __all__ = ["ANYBODY", "DUEL", "PAIRS", "Accept", "Decline", "Join", "Leave", "QueuedPlayer"]
+
+
+def forecast(**given):
+    """The forecast of an even duel, as it is stored; `given` replaces its values."""
+    duel = {"teams": [[1], [2]], "parties": [[1], [1]], "odds": [0.5, 0.5], "spread": 1.0, "percentile": 50.0}
+    values = {**duel, "waits": [1.0], "attributes": {}, "map": None, "trial": None, **given}
+    return {"estimates": [None] * len(values["waits"]), **values}

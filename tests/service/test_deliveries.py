@@ -111,7 +111,7 @@ def make_offer(service, ladder, teams, match=None):
         body = {"teams": chairs, "match": match, "region": "eu", "ping": 40.0, "odds": [0.525, 0.475], "spread": 4.5}
         made = queue_sql.OfferRow(
             *(change, change, "ranked", queue_sql.OFFERS_OPEN, service.clock(), service.clock() + 20 * SECOND, None),
-            {**body, "waited": 12.0, "costs": {"odds": 1.0}},
+            {**body, "waited": 12.0, "costs": {"odds": 1.0}, "attributes": {}, "map": None},
         )
         queue_sql.insert_offers(store, number, [made])
         return change

@@ -370,7 +370,7 @@ def test_a_playlist_is_joined_wholly_or_not_at_all(queue_service, service, playl
 
 
 def test_a_party_too_large_for_one_of_the_ladders_joins_none(queue_service, service):
-    with pytest.raises(InputError, match="a party of 2 is too large for queue 'ranked'; its teams have 1 player"):
+    with pytest.raises(InputError, match="a party of 2 is too large for queue 'duel/ranked'; its teams have 1 player"):
         join_one(queue_service, ARENA, party("ann", "bob", queues=("pairs",), playlist={DUELS: ("ranked",)}))
     assert select_rows(service, "SELECT * FROM ticket") == []
 

@@ -143,7 +143,7 @@ def test_the_next_fit_is_a_day_later_and_nothing_changes_without_a_gain(auto, bu
 def test_no_policy_is_adopted_during_an_experiment(auto, busy, service, ladder):
     fitted = policy_fits.fit(service, ladder, "ranked", WaitTarget(within=20))
     busy.start_experiment(ladder, "ranked", {"preset": "quick"}, {})
-    with pytest.raises(ConflictError, match="runs an experiment since"):
+    with pytest.raises(ConflictError, match="has been running an experiment"):
         policy_fits.adopt(service, ladder, fitted, OPERATOR)
     assert auto.step() == []
     assert auto.refit(ladder, "ranked", silent)["adopted"] is False

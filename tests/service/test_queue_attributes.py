@@ -20,13 +20,11 @@ from service.sample_queues import (
     PAIRS,
     accept_all,
     check_everything,
-    granted,
     hold_lease,
     join_one,
     join_queue,
     party,
     select_rows,
-    solos,
 )
 
 MAPS = ["dust", "nuke", "mirage", "train"]
@@ -281,14 +279,3 @@ def test_a_queue_with_attributes_that_cannot_be_is_refused(queue_service, ladder
     with pytest.raises(BadParameterError, match=words):
         queue_service.set_queue(ladder, "ranked", {**DUEL, **policy})
     assert queue_service.queue(ladder, "ranked").policy.maps == tuple(MAPS)
-
-
-def test_tickets_of_an_older_version_accept_everything(queue_service, ladder, service, maker):
-    tickets = join_queue(queue_service, ladder, *solos("ann", "bob"))
-    with service.database.write() as store:
-        for number, text in select_rows(service, "SELECT ticket, body FROM ticket"):
-            stripped = text.replace('"attributes": {}, ', "").replace(', "vetoes": []', "")
-            assert stripped != text
-            store.run("UPDATE ticket SET body = ? WHERE ticket = ?", stripped, number)
-    assert len(maker.step(ladder).offers) == 1
-    granted(queue_service.apply(ladder, [Accept(tickets[0])])[0])

@@ -15,7 +15,7 @@ from evenmatch.queues.matchmaker import Matchmaker
 from evenmatch.queues.queue_service import QueueService
 from evenmatch.queues.queue_sql import FormedMatch
 from ledger.sample_matches import after
-from service.sample_queues import DUEL, accept_all, hold_lease, join_queue, solos
+from service.sample_queues import DUEL, accept_all, forecast, hold_lease, join_queue, solos
 
 ALWAYS = (0, 2**62)
 
@@ -31,17 +31,17 @@ def queue_service(service, ladder):
 def formed(service, ladder, number, odds, *, at=0, teams=None, spread=1.0, waits=(5.0,), parties=((1,), (1,))):
     """Store that a queue formed a match of two players with these odds of the first team."""
     ids = [[service.player(name) for name in team] for team in teams or ((f"a{number}",), (f"b{number}",))]
-    forecast = {
-        "teams": ids,
-        "parties": [list(sizes) for sizes in parties],
-        "odds": None if odds is None else [odds, 1 - odds],
-        "spread": spread,
-        "percentile": 42.0,
-        "waits": list(waits),
-    }
+    body = forecast(
+        teams=ids,
+        parties=[list(sizes) for sizes in parties],
+        odds=None if odds is None else [odds, 1 - odds],
+        spread=spread,
+        percentile=42.0,
+        waits=list(waits),
+    )
     with service.database.write() as store:
         head = store.head(ladder)
-        queue_sql.insert_formed_match(store, head.ladder, FormedMatch(f"m{number}", "ranked", at, 7, forecast))
+        queue_sql.insert_formed_match(store, head.ladder, FormedMatch(f"m{number}", "ranked", at, 7, body))
 
 
 def result(number, first, second, *, ladder, quitters=(), teams=None):
@@ -116,11 +116,9 @@ def test_odds_that_are_not_calibrated_are_warned_of(service, ladder, sharpness, 
     service.record_many(ladder, matches)
     with service.database.write() as store:
         for number, odds in enumerate(predicted.tolist(), 1):
-            forecast = {"teams": ids, "parties": [[1], [1]], "odds": [odds, 1 - odds], "spread": 1.0}
-            forecast |= {"percentile": 50.0, "waits": [1.0]}
-            queue_sql.insert_formed_match(
-                store, store.head(ladder).ladder, FormedMatch(f"m{number}", "ranked", number, 7, forecast)
-            )
+            body = forecast(teams=ids, odds=[odds, 1 - odds])
+            match = FormedMatch(f"m{number}", "ranked", number, 7, body)
+            queue_sql.insert_formed_match(store, store.head(ladder).ladder, match)
     found = audited(service, ladder)
     slope = found.overall.slope
     assert slope.low < sharpness < slope.high
@@ -187,9 +185,9 @@ def test_a_match_of_the_queue_keeps_its_prediction(service, ladder, queue_servic
 
 def test_waits_are_compared_with_what_was_estimated_at_joining():
     """By hand: of three parties with an estimate, one waited less than it, two less than the upper figure."""
-    forecast = {"waits": [10.0, 30.0, 90.0, 5.0], "estimates": [(20.0, 60.0), (20.0, 60.0), (20.0, 60.0), None]}
-    older = {"waits": [1.0, 2.0]}
-    found = measure_waits([FormedMatch("m1", "ranked", 0, 7, forecast), FormedMatch("m2", "ranked", 0, 7, older)])
+    told = forecast(waits=[10.0, 30.0, 90.0, 5.0], estimates=[(20.0, 60.0), (20.0, 60.0), (20.0, 60.0), None])
+    untold = forecast(waits=[1.0, 2.0])
+    found = measure_waits([FormedMatch("m1", "ranked", 0, 7, told), FormedMatch("m2", "ranked", 0, 7, untold)])
     assert found.parties == 3
     assert (found.within_estimate.value, found.within_upper.value) == pytest.approx((1 / 3, 2 / 3))
     assert math.isnan(found.within_upper.low)

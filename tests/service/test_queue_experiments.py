@@ -14,7 +14,7 @@ from evenmatch.queues.matchmaker import Matchmaker
 from evenmatch.queues.queue_service import QueueService
 from evenmatch.queues.queue_sql import FormedMatch
 from evenmatch.queues.stored_queues import QueueRules
-from service.sample_queues import DUEL, PAIRS, accept_all, hold_lease, join_queue, select_rows, solos
+from service.sample_queues import DUEL, PAIRS, accept_all, forecast, hold_lease, join_queue, select_rows, solos
 
 ALWAYS = (0, 2**62)
 SECOND = 1_000_000
@@ -80,7 +80,7 @@ def test_the_policy_in_force_makes_the_matches_and_each_match_keeps_it(service, 
     assert offered == ARMS
     clock.now = begin + 600 * SECOND
     before, *formed = stored(service, ladder)
-    assert "trial" not in before.forecast
+    assert before.forecast["trial"] is None
     trials = [match.forecast["trial"] for match in formed]
     played = [number for number, arm in enumerate(ARMS) if arm == "a"]
     assert trials == [
@@ -112,7 +112,7 @@ def test_one_experiment_runs_at_a_time(service, ladder, queue_service, clock):
     assert started.design == ExperimentDesign(share=0.25)
     assert (started.second.team_size, started.second.max_odds) == (1, presets()["quick"].max_odds)
     for policy, design in (({"preset": "fair"}, {"share": 0.25}), ({"preset": "quick"}, {"share": 0.5})):
-        with pytest.raises(ConflictError, match=r"runs an experiment since 2026-01-11.*; stop it before"):
+        with pytest.raises(ConflictError, match=r"experiment with two policies since 2026-01-11.*; stop it before"):
             queue_service.start_experiment(ladder, "ranked", policy, design)
     queue_service.set_queue(ladder, "other", DUEL)
     queue_service.start_experiment(ladder, "other", {"preset": "fair"}, {})
@@ -173,18 +173,11 @@ def form(store, ladder, experiment, elapsed, *, players, waits=(1.0,), spread=1.
     """Store that a match was offered so many seconds after the start of an experiment, and accepted 4 s later."""
     time = round(elapsed * SECOND)
     number = len(store.all("SELECT match_id FROM formed_match WHERE ladder = ?", ladder))
-    forecast = {
-        "teams": players,
-        "parties": parties or [[1] * len(team) for team in players],
-        "odds": [0.5, 0.5],
-        "spread": spread,
-        "percentile": 50.0,
-        "waits": list(waits),
-        "trial": {"experiment": experiment.number, "arm": experiment.arm_at(experiment.started_at + time)},
-    }
-    forecast["trial"]["elapsed"] = time
+    trial = {"experiment": experiment.number, "arm": experiment.arm_at(experiment.started_at + time), "elapsed": time}
+    parties = parties or [[1] * len(team) for team in players]
+    body = forecast(teams=players, parties=parties, spread=spread, waits=list(waits), trial=trial)
     formed_at = experiment.started_at + time + 4 * SECOND
-    queue_sql.insert_formed_match(store, ladder, FormedMatch(f"x{number}", "ranked", formed_at, 1, forecast))
+    queue_sql.insert_formed_match(store, ladder, FormedMatch(f"x{number}", "ranked", formed_at, 1, body))
 
 
 def test_the_washout_and_other_times_are_left_out(service, ladder, queue_service, clock):

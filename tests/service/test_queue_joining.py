@@ -159,7 +159,7 @@ REFUSED = [
     (party("ann", ping={"eu": 90.0}, max_ping=50.0), InputError, "no region is within the ping limits"),
     (party("ann", roles=("tank",)), InputError, "offers the role 'tank'; none of its queues has roles"),
     (enemies, InputError, "player 'ann' avoids 'bob', who is in the same party"),
-    (party("ann", avoid=("ann",)), InputError, "player 'ann' avoids or met themselves"),
+    (party("ann", avoid=("ann",)), InputError, "player 'ann' avoids 'ann', who is in the same party"),
 ]
 
 

@@ -81,7 +81,7 @@ STORED = {  # change, state and time by number
 
 
 def test_a_process_that_takes_a_queue_over_reads_few_offers_at_a_time(service, queue_service, ladder, monkeypatch):
-    body, counts, all_rows = {"teams": [], "match": None}, [], Store.all
+    body, counts, all_rows = {"teams": [], "match": None, "map": None}, [], Store.all
     listed = [OfferRow(n, change, "duels", state, at, 0, f"m{n}", body) for n, (change, state, at) in STORED.items()]
     with service.database.write() as store:
         number = store.head(ladder).ladder

@@ -24,6 +24,7 @@ from evenmatch.queues.matchmaker import Matchmaker
 from evenmatch.queues.queue_sql import FormedMatch
 from evenmatch.queues.requests import Join, QueuedPlayer
 from evenmatch.web.app import pages
+from service.sample_queues import forecast
 
 SECOND = 1_000_000
 LADDER = "/ladders/6v6/lab"
@@ -343,10 +344,9 @@ def test_two_policies_that_share_a_queue_are_compared(site, anyone):
         for elapsed in range(3, 3600, 6):
             arm = started.arm_at(started.started_at + elapsed * SECOND)
             waits = ((9 if arm == "a" else 3) + luck.normal(0, 1, 2)).tolist()
-            forecast = {"teams": [[1], [2]], "parties": [[1], [1]], "odds": [0.5, 0.5], "spread": luck.uniform(2, 4)}
-            forecast |= {"percentile": 50.0, "waits": waits}
-            forecast["trial"] = {"experiment": started.number, "arm": arm, "elapsed": elapsed * SECOND}
-            match = FormedMatch(f"trial-{elapsed}", "trial", begin + elapsed * SECOND, 1, forecast)
+            trial = {"experiment": started.number, "arm": arm, "elapsed": elapsed * SECOND}
+            body = forecast(spread=luck.uniform(2, 4), waits=waits, trial=trial)
+            match = FormedMatch(f"trial-{elapsed}", "trial", begin + elapsed * SECOND, 1, body)
             queue_sql.insert_formed_match(store, ladder, match)
     shown = words_of(anyone, f"{LADDER}/audit?queue=trial")
     assert "Which policy does better? Experiment of 2" in shown
@@ -372,14 +372,13 @@ def backtest_predictions(site):
             "main",
             profile.played_at,
             3,
-            {
-                "teams": [[site.service.player(part.player) for part, _ in team.parts] for team in profile.sides],
-                "parties": [[1] * 6, [1] * 6],
-                "odds": [team.finish.expected for team in profile.sides],
-                "spread": 2.0 + index % 9,
-                "percentile": 50.0,
-                "waits": [float(index % 100)],
-            },
+            forecast(
+                teams=[[site.service.player(part.player) for part, _ in team.parts] for team in profile.sides],
+                parties=[[1] * 6, [1] * 6],
+                odds=[team.finish.expected for team in profile.sides],
+                spread=2.0 + index % 9,
+                waits=[float(index % 100)],
+            ),
         )
         for index, profile in enumerate(matches)
     ]

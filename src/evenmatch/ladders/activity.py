@@ -90,11 +90,11 @@ class ActivityReader:
             for head in heads:
                 activity.positions[head.name] = head.position
                 self._read_due(store, head, activity)
-            queued = queue_sql.ladders_with_queues(store)
+            queued = {ladder for ladder, _, _, _ in queue_sql.read_all_queues(store)}
             activity.seats = [(names[ladder], *counts) for ladder, *counts in queue_sql.count_seats_by_ladder(store)]
             activity.waiting, activity.dead = self._deliveries(store)
             activity.failing = sum(first.attempts > 0 for first in webhook_sql.read_first_pending(store))
-            self._audit(store, [head for head in heads if head.ladder in set(queued)])
+            self._audit(store, [head for head in heads if head.ladder in queued])
             activity.audits, activity.experiments = self._audits, self._experiments
         for ladder in queued:
             self._read_queues(names[ladder], activity)

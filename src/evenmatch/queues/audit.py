@@ -5,21 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice, pairwise
+from math import nan
 from typing import NamedTuple
 
 import numpy as np
 
-from evenmatch.calibration import (
-    Measure,
-    Point,
-    bins_of,
-    calibration_slopes,
-    measure,
-    reliability,
-    resample,
-    weigh,
-    weigh_bins,
-)
+from evenmatch.calibration import Blocks, Measure, Point, Whole
 from evenmatch.durations import SECOND
 from evenmatch.history import Floats
 from evenmatch.ladders.settings import Settings
@@ -33,8 +24,8 @@ from evenmatch.queues.queue_sql import FormedMatch
 from evenmatch.queues.stored_queues import QueueExperiment
 
 BLOCKS = 100  # groups of consecutive matches that are resampled
-FEW = 10  # with fewer groups no interval is given
-RESAMPLES = 500
+BOOTSTRAP = 1  # seed of the resamples
+UNKNOWN = Measure(nan, nan, nan)
 
 
 @dataclass(frozen=True)
@@ -55,32 +46,28 @@ def measure_waits(formed: Sequence[FormedMatch]) -> WaitAccuracy:
     """Compare the waits of matches, oldest first, with what their parties were told."""
     rows = np.array(
         [
-            (index, 1.0, waited < quantiles[0], waited < quantiles[1])
+            (index, waited < quantiles[0], waited < quantiles[1])
             for index, match in enumerate(formed)
-            for waited, quantiles in zip(match.forecast["waits"], match.forecast.get("estimates", ()), strict=False)
+            for waited, quantiles in zip(match.forecast["waits"], match.forecast["estimates"], strict=True)
             if quantiles is not None
         ],
         np.float64,
-    ).reshape(-1, 4)
+    ).reshape(-1, 3)
     if not len(rows):
-        unknown = Measure(np.nan, np.nan, np.nan)
-        return WaitAccuracy(0, unknown, unknown)
+        return WaitAccuracy(0, UNKNOWN, UNKNOWN)
     matches, place = np.unique(rows[:, 0], return_inverse=True)
-    blocks = min(BLOCKS, len(matches))
-    block = place * blocks // len(matches)
-    values = np.stack([np.bincount(block, column, blocks) for column in rows[:, 1:].T], axis=1)
-    total, resampled = values.sum(axis=0), weigh(resample(blocks, RESAMPLES if blocks >= FEW else 0, 1), values)
+    blocks, block = _blocks(len(matches))
+    within, upper = (blocks.mean(column, block[place]).measure for column in rows[:, 1:].T)
+    return WaitAccuracy(len(rows), within, upper)
 
-    def share(column: int) -> Measure:
-        return measure(float(total[column] / total[0]), resampled[:, column] / resampled[:, 0])
 
-    return WaitAccuracy(int(total[0]), share(1), share(2))
+def _blocks(matches: int) -> tuple[Blocks, Whole]:
+    """The groups of consecutive matches that are resampled, and the group of each match."""
+    count = min(BLOCKS, matches)
+    return Blocks(np.arange(count), BOOTSTRAP), np.arange(matches) * count // matches
 
 
 MOST = 200_000  # matches of an audit: the latest ones
-# groups of consecutive matches that are resampled
-# with fewer groups no interval is given
-
 CALIBRATED = (0.9, 1.1)  # a slope with an interval outside of it is a warning
 SPREADS = (5.0, 10.0, 20.0)  # bounds between classes, percentiles
 WAITS = (10.0, 30.0, 60.0, 120.0)  # seconds
@@ -291,7 +278,7 @@ def _party_mix(match: AuditedMatch) -> str:
 
 
 def _policy(match: AuditedMatch) -> str:
-    trial = match.formed.forecast.get("trial")
+    trial = match.formed.forecast["trial"]
     tried = "" if trial is None or trial["arm"] == "a" else ", policy B of the experiment"
     return f"version {match.formed.policy}{tried}"
 
@@ -301,64 +288,48 @@ def _natural(label: str) -> tuple[int, str]:
     return (int(digits[0]) if digits else -1, label)
 
 
-class _Sums(NamedTuple):
-    """Sums over groups of consecutive matches. values: float64 (B, 6), bins: float64 (B, BINS, 3); see `_sums`."""
+class _Scores(NamedTuple):
+    """The predicted and the actual scores of teams, the weight of each, and its match; float64 (N,), int64 (N,)."""
 
-    values: Floats
-    bins: Floats
-    weights: Floats
+    predicted: Floats
+    scored: Floats
+    weight: Floats
+    match: Whole
 
-
-MATCHES, SQUARED, STOMPS, SCORED, QUITS = range(5)
-
-
-def _sums(audited: Sequence[AuditedMatch]) -> _Sums:
-    blocks = min(BLOCKS, len(audited))
-    block = np.arange(len(audited)) * blocks // max(len(audited), 1)
-    values = np.zeros((blocks, 5))
-    rows, predicted, scored, share = list[int](), list[float](), list[float](), list[float]()
-    for index, match in enumerate(audited):
-        values[block[index], MATCHES] += 1
-        squared = [(expected - actual) ** 2 for expected, actual in zip(match.predicted, match.scored, strict=True)]
-        values[block[index], SQUARED] += sum(squared) / len(squared)
-        values[block[index], SCORED] += match.stomp is not None
-        values[block[index], STOMPS] += bool(match.stomp)
-        values[block[index], QUITS] += match.quit
-        rows += [int(block[index])] * len(match.predicted)
-        predicted += match.predicted
-        scored += match.scored
-        share += [1 / len(match.predicted)] * len(match.predicted)
-    bins = bins_of(np.array(predicted), np.array(scored), np.array(share), np.array(rows, np.int64), blocks)
-    return _Sums(values, bins, resample(blocks, RESAMPLES if blocks >= FEW else 0, 1))
+    @classmethod
+    def of(cls, audited: Sequence[AuditedMatch]) -> _Scores:
+        """The scores of some matches, which have the same weight each."""
+        teams = np.array([len(match.predicted) for match in audited])
+        return cls(
+            np.array([score for match in audited for score in match.predicted]),
+            np.array([score for match in audited for score in match.scored]),
+            np.repeat(1 / teams, teams),
+            np.repeat(np.arange(len(audited)), teams),
+        )
 
 
 def _group(label: str, audited: Sequence[AuditedMatch]) -> AuditedGroup:
     if not audited:
-        unknown = Measure(np.nan, np.nan, np.nan)
-        return AuditedGroup(label, 0, unknown, unknown, unknown, unknown)
-    values, bins, weights = _sums(audited)
-    total, resampled = values.sum(axis=0), weigh(weights, values)
-
-    def share(numerator: int, denominator: int) -> Measure:
-        with np.errstate(invalid="ignore", divide="ignore"):
-            return measure(total[numerator] / total[denominator], resampled[:, numerator] / resampled[:, denominator])
-
-    slopes = calibration_slopes(np.concatenate((bins.sum(axis=0)[None], weigh_bins(weights, bins))))
+        return AuditedGroup(label, 0, UNKNOWN, UNKNOWN, UNKNOWN, UNKNOWN)
+    blocks, block = _blocks(len(audited))
+    predicted, scored, weight, match = _Scores.of(audited)
+    has_score = np.array([match.stomp is not None for match in audited], np.float64)
     return AuditedGroup(
         label,
         len(audited),
-        measure(float(slopes[0]), slopes[1:]),
-        share(SQUARED, MATCHES),
-        share(STOMPS, SCORED),
-        share(QUITS, MATCHES),
+        blocks.slope(predicted, scored, weight, block[match]).measure,
+        blocks.ratio(weight, weight * (predicted - scored) ** 2, block[match]).measure,
+        blocks.ratio(has_score, np.array([bool(match.stomp) for match in audited], np.float64), block).measure,
+        blocks.mean(np.array([match.quit for match in audited], np.float64), block).measure,
     )
 
 
 def _curve(audited: Sequence[AuditedMatch]) -> list[Point]:
     if not audited:
         return []
-    _, bins, weights = _sums(audited)
-    return reliability(bins, weights)
+    blocks, block = _blocks(len(audited))
+    predicted, scored, weight, match = _Scores.of(audited)
+    return blocks.reliability(predicted, scored, weight, block[match])
 
 
 def _warning(slope: Measure) -> str | None:
@@ -415,7 +386,7 @@ def _recent(offer: queue_sql.OfferRow, stored: dict[int, queue_sql.TicketRow]) -
         odds=None if offer.body["odds"] is None else tuple(offer.body["odds"]),
         spread=offer.body["spread"],
         region=offer.body["region"],
-        map=offer.body.get("map"),
+        map=offer.body["map"],
         players=len(offer.chairs),
         waits=tuple(max(offer.made_at - ticket.queued_at, 0) / SECOND for ticket in own),
         percentiles=tuple(float(np.mean([member["percentile"] for member in ticket.party.members])) for ticket in own),

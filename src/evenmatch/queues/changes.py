@@ -91,7 +91,7 @@ class QueueChanges:
         if row.state == queue_sql.OFFERED:
             offer = self._offer_of(row)
             self._strikes[offer.queue] |= players
-            self._cancel(offer, {row.ticket: reason})
+            self.cancel(offer, {row.ticket: reason})
         else:
             self.drop(row.ticket, row.party.players, reason)
 
@@ -101,6 +101,17 @@ class QueueChanges:
         self._move(ticket, TicketMove(queue_sql.GONE, ended=reason))
 
     # for the matchmaker
+
+    def cancel(self, offer: OfferRow, ended: Mapping[int, str]) -> None:
+        """Cancel an offer without strikes: tickets in `ended` end for the given reason, the others keep their age."""
+        offer.state = queue_sql.OFF
+        self._change(offer)
+        for ticket in offer.tickets:
+            if ticket in ended:
+                self._free.update(slot["id"] for slot in offer.chairs if slot["ticket"] == ticket)
+                self._move(ticket, TicketMove(queue_sql.GONE, ended=ended[ticket]))
+            else:
+                self._move(ticket, TicketMove(queue_sql.WAITING))
 
     def lapse(self, offer: OfferRow) -> None:
         """Cancel an expired offer: players without an answer get a strike, and their tickets end."""
@@ -113,11 +124,7 @@ class QueueChanges:
             ticket: f"{', '.join(players)} did not answer an offered match in time" for ticket, players in names.items()
         }
         self._left.update(ended)
-        self._cancel(offer, ended)
-
-    def call_off(self, offer: OfferRow, gone: Mapping[int, str]) -> None:
-        """Cancel an offer without strikes; tickets in `gone` end for the given reason, the others wait again."""
-        self._cancel(offer, gone)
+        self.cancel(offer, ended)
 
     def put(self, offer: OfferRow) -> None:
         """Add a new offer to waiting tickets."""
@@ -163,17 +170,6 @@ class QueueChanges:
             row.state, row.offer, row.match_id, row.ended = move
             row.change = self.last
 
-    def _cancel(self, offer: OfferRow, ended: Mapping[int, str]) -> None:
-        """Cancel an offer: tickets in `ended` end for the given reason, the others wait again, with their old age."""
-        offer.state = queue_sql.OFF
-        self._change(offer)
-        for ticket in offer.tickets:
-            if ticket in ended:
-                self._free.update(slot["id"] for slot in offer.chairs if slot["ticket"] == ticket)
-                self._move(ticket, TicketMove(queue_sql.GONE, ended=ended[ticket]))
-            else:
-                self._move(ticket, TicketMove(queue_sql.WAITING))
-
     def _complete(self, offer: OfferRow) -> None:
         """After the last acceptance: begin the match, or add the players to the live match being filled."""
         if offer.body["match"] is None:
@@ -182,7 +178,7 @@ class QueueChanges:
         elif self._fill(offer, offer.body["match"]):
             offer.match_id = offer.body["match"]
         else:  # the live match has ended meanwhile
-            self._cancel(offer, {})
+            self.cancel(offer, {})
             return
         offer.state = queue_sql.MADE
         self._change(offer)
@@ -198,12 +194,13 @@ class QueueChanges:
             "region": body["region"],
             "odds": body["odds"],
             "spread": body["spread"],
+            "attributes": body["attributes"],
         }
-        _copy_settings(body, match_body)
+        if body["map"] is not None:
+            match_body["map"] = body["map"]
         begin(self.store, self.ladder, match_id, self.last, offer.queue, self.now, expires_at, match_body)
-        if "policy" in body:
-            formed = FormedMatch(match_id, offer.queue, self.now, body["policy"], _forecast(body))
-            queue_sql.insert_formed_match(self.store, self.ladder, formed)
+        formed = FormedMatch(match_id, offer.queue, self.now, body["policy"], _forecast(body))
+        queue_sql.insert_formed_match(self.store, self.ladder, formed)
 
     def _fill(self, offer: OfferRow, match_id: str) -> bool:
         """Add the players to a live match; False if it has no room for them any more."""
@@ -213,28 +210,18 @@ class QueueChanges:
 
 def _forecast(body: OfferBody) -> MatchForecast:
     parties = [Counter(slot["ticket"] for slot in team) for team in body["teams"]]
-    forecast: MatchForecast = {
+    return {
         "teams": [[slot["id"] for slot in team] for team in body["teams"]],
         "parties": [list(sizes.values()) for sizes in parties],
         "odds": body["odds"],
         "spread": body["spread"],
         "percentile": body["percentile"],
         "waits": body["waits"],
+        "estimates": body["estimates"],
+        "attributes": body["attributes"],
+        "map": body["map"],
+        "trial": body["trial"],
     }
-    _copy_settings(body, forecast)
-    if "estimates" in body:
-        forecast["estimates"] = body["estimates"]
-    if "trial" in body:
-        forecast["trial"] = body["trial"]
-    return forecast
-
-
-def _copy_settings(offered: OfferBody, target: LiveMatchBody | MatchForecast) -> None:
-    """Copy the attributes and the map with which a match is played."""
-    if offered.get("attributes"):
-        target["attributes"] = offered["attributes"]
-    if "map" in offered:
-        target["map"] = offered["map"]
 
 
 def _slots(team: Sequence[OfferSlot]) -> list[MatchSlot]:

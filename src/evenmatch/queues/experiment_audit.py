@@ -203,7 +203,7 @@ def compare(experiment: QueueExperiment, matches: Sequence[ExperimentMatch], sin
 
 def _trial(match: ExperimentMatch, experiment: QueueExperiment) -> TrialMoment | None:
     """The moment of this experiment in which a match was offered; None: it was offered outside of it."""
-    trial = match.formed.forecast.get("trial")
+    trial = match.formed.forecast["trial"]
     return trial if trial is not None and trial["experiment"] == experiment.number else None
 
 

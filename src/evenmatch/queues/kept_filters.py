@@ -35,7 +35,7 @@ def completed(
     """
     members = []
     for member in join.members:
-        own = kept.get(ids[member.name], QueueFilter())
+        own = kept[ids[member.name]] if ids.get(member.name) in kept else QueueFilter()
         members.append(
             replace(
                 member,

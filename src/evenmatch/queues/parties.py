@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import NamedTuple
@@ -14,7 +13,6 @@ from evenmatch.errors import BadParameterError, InputError
 from evenmatch.history import Floats
 from evenmatch.ladders.standings import View
 from evenmatch.ledger import event_rows, rating_rows
-from evenmatch.ledger.codec import Ids
 from evenmatch.ledger.plan import Plan
 from evenmatch.ledger.store import Store
 from evenmatch.ledger.text import check_text, check_texts
@@ -24,6 +22,7 @@ from evenmatch.operations.service import Service
 from evenmatch.options import Checked, flag, known_values, number, structure
 from evenmatch.queues.queue_sql import Party, StoredMember
 from evenmatch.queues.requests import Join, QueuedPlayer
+from evenmatch.systems.system import Records
 
 MOST_REGIONS = 60  # the limit of a queue
 NAMES_IN_FILTER_AT_MOST = 64  # attributes, values of all of them, or vetoes
@@ -113,17 +112,19 @@ class Level(NamedTuple):
     banned: bool
 
 
-def party_of(join: Join, queues: tuple[str, ...], ids: Mapping[str, int], levels: Mapping[int, Level]) -> Party:
+def party_of(
+    join: Join, queues: tuple[str, ...], ids: Mapping[str, int], levels: Mapping[int, Level], newcomer: Level
+) -> Party:
     """The party of a join that passed `check`.
 
     queues  of the ladder
-    ids     player ids by name: of all members, who have a negative one before they are created, and of known players
-    levels  by player id
+    ids     player ids by name: of all members, and of the other players who exist
+    levels  by player id; new players have the level `newcomer`
     """
     members = []
     for member in join.members:
         player = ids[member.name]
-        level = levels[player]
+        level = levels.get(player, newcomer)
         members.append(
             StoredMember(
                 name=member.name,
@@ -140,24 +141,11 @@ def party_of(join: Join, queues: tuple[str, ...], ids: Mapping[str, int], levels
                 regions=list(member.regions or ()),
                 attributes={name: list(values) for name, values in (member.attributes or {}).items()},
                 vetoes=list(member.vetoes or ()),
-                avoid=sorted({ids[name] for name in member.avoid if ids.get(name, -1) > 0}),
-                avoid_unknown=[name for name in member.avoid if ids.get(name, -1) < 0],
+                avoid=sorted({ids[name] for name in member.avoid if name in ids}),
+                avoid_unknown=[name for name in member.avoid if name not in ids],
             )
         )
     return Party(join.request, queues, tuple(members))
-
-
-def with_admitted(party: Party, ids: Mapping[str, int]) -> Party:
-    """The party with the ids of players who were created since; ids: by name."""
-    members = []
-    for member in party.members:
-        present = member.copy()
-        present["id"] = ids.get(member["name"], member["id"])
-        unknown = member.get("avoid_unknown", [])
-        present["avoid"] = sorted({*member["avoid"], *(ids[name] for name in unknown if name in ids)})
-        present["avoid_unknown"] = [name for name in unknown if name not in ids]
-        members.append(present)
-    return replace(party, members=tuple(members))
 
 
 def with_levels(party: Party, levels: Mapping[int, Level]) -> Party:
@@ -176,7 +164,7 @@ def with_levels_of(party: Party, other: Party) -> Party:
     """The party with the levels that its members have in another copy of it."""
     known = {
         member["id"]: Level(
-            member["rating"], member["percentile"], member.get("deviation", 0.0), member["newcomer"], banned=False
+            member["rating"], member["percentile"], member["deviation"], member["newcomer"], banned=False
         )
         for member in other.members
     }
@@ -208,15 +196,15 @@ def ticket_of(
                 rating=member["rating"],
                 within=member["within"],
                 loose=member["loose"],
-                deviation=member.get("deviation", 0.0),
+                deviation=member["deviation"],
                 newcomer=member["newcomer"],
                 roles=tuple(role for role in member["roles"] if role in roles),
-                ping=pings_in(member["ping"], member.get("regions", ())),
+                ping=pings_in(member["ping"], member["regions"]),
                 max_ping=_limit(member["max_ping"]),
                 avoid=tuple(member["avoid"]),
                 met=met(member["id"]),
-                attributes={name: tuple(values) for name, values in member.get("attributes", {}).items()},
-                vetoes=tuple(member.get("vetoes", ())),
+                attributes={name: tuple(values) for name, values in member["attributes"].items()},
+                vetoes=tuple(member["vetoes"]),
             )
             for member in chosen
         ),
@@ -232,9 +220,9 @@ def check_party(party: Party, policies: Mapping[str, Policy]) -> None:
             loose=member["loose"],
             ping=member["ping"],
             max_ping=member["max_ping"],
-            regions=tuple(member.get("regions", ())),
-            attributes={name: tuple(values) for name, values in member.get("attributes", {}).items()},
-            vetoes=tuple(member.get("vetoes", ())),
+            regions=tuple(member["regions"]),
+            attributes={name: tuple(values) for name, values in member["attributes"].items()},
+            vetoes=tuple(member["vetoes"]),
         )
         for member in party.members
     )
@@ -279,7 +267,7 @@ def check(join: Join) -> None:
         for values in (member.attributes or {}).values():
             _check_words(member.name, "value", values, MOST_NAMED)
         _check_words(member.name, "vetoed map", member.vetoes or (), MOST_NAMED)
-    _check_as_ticket(join, names)
+    _check_as_ticket(join)
     common_choice(choices_of(join))
 
 
@@ -290,37 +278,21 @@ def _check_words(name: str, kind: str, words: Sequence[str], most: int) -> None:
         raise InputError(f"player {name!r} names {len(words)} {plural}; at most {most} are allowed")
 
 
-def _check_as_ticket(join: Join, names: Sequence[str]) -> None:
-    """Validate the party as a matchmaking Ticket with stand-in ids; put the players' names into its error message."""
-    number = {name: index for index, name in enumerate(names)}
-    all_names = list(number)
-    for member in join.members:
-        for name in member.avoid:
-            if name not in number:
-                number[name] = len(all_names)
-                all_names.append(name)
+def _check_as_ticket(join: Join) -> None:
+    """Validate the party as a matchmaking Ticket, and put its players' names into the error message."""
+    members = []
+    for place, member in enumerate(join.members):
+        pings = pings_in(member.ping, member.regions or ())
+        within = DEFAULT.within if member.within is None else member.within
+        try:
+            limit = _limit(member.max_ping)
+            members.append(Member(player=place, percentile=50, rating=0, within=within, ping=pings, max_ping=limit))
+        except InputError as error:
+            raise InputError(str(error).replace(f"player {place}", f"player {member.name!r}", 1)) from None
     try:
-        Ticket(
-            id=0,
-            queued=0,
-            members=tuple(
-                Member(
-                    player=number[member.name],
-                    percentile=50.0,
-                    rating=0.0,
-                    within=DEFAULT.within if member.within is None else member.within,
-                    loose=DEFAULT.loose if member.loose is None else member.loose,
-                    roles=member.roles,
-                    ping=pings_in(member.ping, member.regions or ()),
-                    max_ping=_limit(member.max_ping),
-                    avoid=tuple(number[name] for name in member.avoid),
-                )
-                for member in join.members
-            ),
-        )
+        Ticket(id=0, queued=0, members=tuple(members))
     except InputError as error:
-        text = re.sub(r"(?<=player )(\d+)|(?<=avoids )(\d+)", lambda match: repr(all_names[int(match[0])]), str(error))
-        raise InputError(text.replace("ticket 0: ", "the party: ").replace("ticket 0 ", "the party ")) from None
+        raise InputError(str(error).replace("ticket 0: ", "the party: ").replace("ticket 0 ", "the party ")) from None
 
 
 def pings_in(pings: Mapping[str, float], regions: Sequence[str]) -> Mapping[str, float]:
@@ -358,45 +330,49 @@ class JoinProfiles:
     def of(self, store: Store, players: Sequence[int], now: int) -> dict[int, Level]:
         """The levels of players by id; a player without a match is a newcomer with the system's first rating.
 
-        Players who are not created yet may have any negative ids.
         now  microseconds: uncertainty grows with time
+        While the view is older than the ladder's ratings, strengths are the shown ratings: the view is replaced within
+        seconds, and the levels are then read again.
         """
-        taken, board = self.view.snapshot, self.view.snapshot.board
-        row = board.find(players)
+        head, rules, taken = store.head(self.view.head.name), self.plan.last_rules, self.view.snapshot
+        row = taken.board.find(players)
         known = row >= 0
-        shown = np.full(len(row), float(self.plan.last_rules.newcomers(1)["rating"][0]))
+        shown = np.full(len(row), float(rules.newcomers(1)["rating"][0]))
         placed, hidden = np.zeros(len(row), np.bool_), np.zeros(len(row), np.bool_)
-        shown[known] = board.rating[row[known]]
+        shown[known] = taken.board.rating[row[known]]
         placed[known] = taken.placed[row[known]]
-        hidden[known] = board.hidden[row[known]]
-        percentile = taken.against.queue_percentiles
-        rating, doubt = self._strengths(store, np.asarray(players, np.int64), shown, now)
-        deviation = (percentile(shown + doubt) - percentile(shown - doubt)) / 2
-        columns = (rating, percentile(shown), deviation)
-        listed = zip(players, *(column.tolist() for column in columns), placed.tolist(), hidden.tolist(), strict=True)
+        hidden[known] = taken.board.hidden[row[known]]
+        state = None
+        if (head.generation, head.corrected) == (self.view.head.generation, self.view.head.corrected):
+            ids = np.unique(np.asarray(players, np.int64))
+            roster = rating_rows.read_roster(store, head, rules, ids)
+            state = rules.newcomers(len(ids))
+            state[ids.searchsorted(roster.ids)] = roster.records
+            state = state[ids.searchsorted(players)]
+        levels = self._levels(shown, state, now if head.time is None else max(now, head.time))
+        listed = zip(players, levels, placed.tolist(), hidden.tolist(), strict=True)
         return {
-            player: Level(own, place, doubtful, not is_placed, is_hidden or player in self.plan.bans)
-            for player, own, place, doubtful, is_placed, is_hidden in listed
+            player: level._replace(newcomer=not is_placed, banned=is_hidden or player in self.plan.bans)
+            for player, level, is_placed, is_hidden in listed
         }
 
-    def _strengths(self, store: Store, players: Ids, shown: Floats, now: int) -> tuple[Floats, Floats]:
-        """The strength of players and its deviation, in points; `shown`: their shown ratings.
+    def newcomer(self, now: int) -> Level:
+        """The level of a player who is new."""
+        state = self.plan.last_rules.newcomers(1)
+        return self._levels(state["rating"].astype(np.float64), state, now)[0]
 
-        While the view is older than the ladder's ratings, the shown ratings are used: it is replaced within seconds,
-        and the levels are then read again.
-        """
-        head, rules = store.head(self.view.head.name), self.plan.last_rules
-        if (head.generation, head.corrected) != (self.view.head.generation, self.view.head.corrected):
-            return shown, np.zeros(len(players))
-        ids = np.unique(players)
-        roster = rating_rows.read_roster(store, head, rules, ids[ids > 0])
-        state = rules.newcomers(len(ids))
-        state[ids.searchsorted(roster.ids)] = roster.records
-        latest = now if head.time is None else max(now, head.time)
-        state = rules.system.as_of(state, latest, rules.parameters)[ids.searchsorted(players)]
-        strength = rules.system.strength(state, rules.parameters)
-        has_deviation = "deviation" in (state.dtype.names or ())
-        return strength, state["deviation"].copy() if has_deviation else np.zeros(len(players))
+    def _levels(self, shown: Floats, state: Records | None, time: int) -> list[Level]:
+        """The levels of newcomers with these shown ratings and states; None: strengths are the shown ratings."""
+        rules, percentile = self.plan.last_rules, self.view.snapshot.against.queue_percentiles
+        strength, deviation = shown, np.zeros(len(shown))
+        if state is not None:
+            state = rules.system.as_of(state, time, rules.parameters)
+            strength = rules.system.strength(state, rules.parameters)
+            if "deviation" in (state.dtype.names or ()):
+                deviation = state["deviation"].copy()
+        deviation = (percentile(shown + deviation) - percentile(shown - deviation)) / 2
+        columns = (strength.tolist(), percentile(shown).tolist(), deviation.tolist())
+        return [Level(*level, newcomer=True, banned=False) for level in zip(*columns, strict=True)]
 
 
 class LevelBook:

@@ -28,13 +28,13 @@ class MissingLocksError(Exception):
 
 
 class LostSeatError(Exception):
-    """Another transaction has just seated a player of a party whose other players were created in this transaction."""
+    """Another transaction has just given a seat on another ladder to a player of this one."""
 
 
 def with_locks(counts: Mapping[int, int], attempt: Callable[[Mapping[int, int]], T]) -> T:
     """Call `attempt`, a whole transaction, again with more locks for as long as it misses some; return its result.
 
-    It is also called again after a LostSeatError: it then finds the player in that seat before it creates others.
+    It is also called again after a LostSeatError: it then finds the player in that seat and refuses the party.
 
     counts   how many change numbers to reserve on which ladders, by id
     attempt  takes the locks of the ladders that it is given by `change_locks.advance_each`

@@ -17,11 +17,12 @@ from evenmatch.durations import DAY, HOUR, SECOND
 from evenmatch.errors import ConflictError, EvenmatchError, InputError
 from evenmatch.jobs.jobs import Job, Jobs, Work
 from evenmatch.ladders.settings import Settings
+from evenmatch.ledger.ladder_rows import reserve_changes
 from evenmatch.ledger.store import Store
 from evenmatch.matchmaking import Ticket, Tickets
 from evenmatch.operations.service import Service
 from evenmatch.policy import WaitTarget
-from evenmatch.queues import queue_setup, queue_sql, stored_queues
+from evenmatch.queues import queue_sql, stored_queues
 from evenmatch.queues.parties import ticket_of
 from evenmatch.queues.queue_service import QueueService
 from evenmatch.queues.queue_sql import TicketUpdate
@@ -163,7 +164,15 @@ def adopt(service: Service, ladder: str, fitted: FittedQueue, caller: Caller) ->
         "explanation": fitted.explanation,
     }
     with service.database.write() as store:
-        setup = queue_setup.replace_policy(store, store.head(ladder).ladder, fitted.before, fitted.policy)
+        number = store.head(ladder).ladder
+        change = reserve_changes(store, number, 1)
+        setup = stored_queues.find(stored_queues.read(store, number), name)
+        if setup.experiment is not None:
+            raise setup.experiment.refusal("stop it before you fit the policy")
+        if setup.change != fitted.before.change:
+            raise ConflictError(f"queue {name!r} was changed while its policy was fitted; fit it again")
+        setup = setup._replace(change=change, policy=fitted.policy)
+        stored_queues.put(store, number, setup)
         AuditEntry(caller, "queue.fitted", ladder, name, body).note(store, service.clock())
     return setup
 
@@ -245,7 +254,7 @@ class AutoPolicies:
         service, due = self._queue_service.service, []
         now = service.clock()
         with service.database.read() as store:
-            for ladder in sorted({ladder for ladder, _ in queue_sql.read_queue_names(store)}):
+            for ladder in sorted({ladder for _, ladder, _, _ in queue_sql.read_all_queues(store)}):
                 head = store.head(ladder)
                 if Settings.read(head.settings).archived:
                     continue

@@ -13,6 +13,7 @@ from dataclasses import replace
 
 from evenmatch.accounts.audit_entries import AuditEntry
 from evenmatch.errors import ConflictError, EvenmatchError, ForbiddenError, InputError, StoreError, UnknownNameError
+from evenmatch.experiment import ExperimentDesign
 from evenmatch.ledger import ladder_rows, notifications, player_rows
 from evenmatch.ledger.database import Database
 from evenmatch.ledger.store import Head, Store
@@ -20,7 +21,7 @@ from evenmatch.ledger.text import check_text
 from evenmatch.live.slots import seat_on
 from evenmatch.operations.service import Service
 from evenmatch.players.odds import stakes_by_id
-from evenmatch.queues import audit, kept_filters, queue_setup, queue_sql, stored_queues, ticket_status
+from evenmatch.queues import audit, kept_filters, queue_sql, stored_queues, ticket_status
 from evenmatch.queues.audit import RecentOffer
 from evenmatch.queues.changes import QueueChanges
 from evenmatch.queues.joins import Outcome, admit
@@ -30,7 +31,14 @@ from evenmatch.queues.playlists import with_locks
 from evenmatch.queues.queue_sql import OfferRow, Seat, TicketRow
 from evenmatch.queues.requests import Accept, Decline, Join, Leave, QueueRequest, RequestResult, TicketAnswer
 from evenmatch.queues.state import Counts, QueueState
-from evenmatch.queues.stored_queues import Penalty, QueueExperiment, QueueRules, QueueSetup, penalty_of
+from evenmatch.queues.stored_queues import (
+    Penalty,
+    QueueExperiment,
+    QueueRules,
+    QueueSetup,
+    penalty_of,
+    second_policy,
+)
 from evenmatch.queues.ticket_status import Status
 from evenmatch.stake_assumptions import StakeAssumptions
 from evenmatch.stakes import PlayerStakes
@@ -348,9 +356,17 @@ class QueueService:
 
         policy  as for Policy.from_data; the default of team_size is the ladder's
         """
+        stored_queues.check_name(name)
         levels = self.levels.of(ladder)
         with self.service.database.write() as store:
-            setup = queue_setup.set_queue(store, levels, name, policy, rules)
+            change = ladder_rows.reserve_changes(store, levels.ladder, 1)
+            before = stored_queues.read(store, levels.ladder).get(name)
+            given, chosen = stored_queues.with_auto(policy, QueueRules() if rules is None else rules, before)
+            parsed = stored_queues.policy_of(given, levels.view.settings.team_size)
+            setup = QueueSetup(name, change, parsed, chosen, None if before is None else before.experiment)
+            if setup.experiment is not None and parsed != setup.experiment.first:
+                raise setup.experiment.refusal("stop the experiment before you change the policy")
+            stored_queues.put(store, levels.ladder, setup)
             self.service.note(store)
             return setup
 
@@ -365,9 +381,19 @@ class QueueService:
         """
         number = self.levels.of(ladder).ladder
         with self.service.database.write() as store:
-            started = queue_setup.start_experiment(store, number, name, policy, design, self.service.clock())
+            change = ladder_rows.reserve_changes(store, number, 1)
+            setup = stored_queues.find(stored_queues.read(store, number), name)
+            second, made = second_policy(policy, setup.policy), ExperimentDesign.from_data(design)
+            experiment = QueueExperiment(change, name, self.service.clock(), None, made, setup.policy, second)
+            if (running := setup.experiment) is not None:
+                if (second, made) != (running.second, running.design):
+                    raise running.refusal("stop it before you start another")
+                experiment = running  # the request was repeated
+            else:
+                queue_sql.insert_experiment(store, number, experiment.stored)
+                stored_queues.put(store, number, setup._replace(change=change))
             self.service.note(store)
-            return started
+            return experiment
 
     def stop_experiment(self, ladder: str, name: str) -> QueueExperiment:
         """Stop the experiment of a queue, whose own policy decides alone from then on; its matches stay comparable.
@@ -375,9 +401,19 @@ class QueueService:
         A repeated request returns the experiment that was stopped last. Raises UnknownNameError for an unknown queue,
         ConflictError if it never had an experiment.
         """
-        number = self.levels.of(ladder).ladder
+        number, now = self.levels.of(ladder).ladder, self.service.clock()
         with self.service.database.write() as store:
-            stopped = queue_setup.stop_experiment(store, number, name, self.service.clock())
+            change = ladder_rows.reserve_changes(store, number, 1)
+            setup = stored_queues.find(stored_queues.read(store, number), name)
+            if setup.experiment is None:  # the request may be repeated
+                earlier = queue_sql.read_experiments(store, number, name, 0, now)
+                if not earlier:
+                    raise ConflictError(f"queue {name!r} runs no experiment")
+                stopped = QueueExperiment.of(earlier[0])
+            else:
+                queue_sql.stop_experiment(store, number, name, now)
+                stored_queues.put(store, number, setup._replace(change=change))
+                stopped = setup.experiment._replace(stopped_at=now)
             self.service.note(store)
             return stopped
 
@@ -390,11 +426,10 @@ class QueueService:
 
         def remove(counts: Mapping[int, int]) -> tuple[int, dict[str, list[int]]]:
             with self.service.database.write() as store:
-                removed = queue_setup.remove_queue(
-                    store, number, name, force=force, now=self.service.clock(), counts=counts
-                )
+                changes = QueueChanges(store, number, self.service.clock(), counts)
+                gone = _remove_queue(changes, name, force=force)
                 self.service.note(store)
-                return removed.gone, self.notifier.announce_changed(store, ladder, removed.touched)
+                return gone, self.notifier.announce_changed(store, ladder, changes.touched)
 
         gone, touched = with_locks({number: 1}, remove)
         self.notifier.ring_changed(touched)
@@ -412,7 +447,7 @@ class QueueService:
     def queues_elsewhere(self, ladder: str) -> list[tuple[str, str]]:
         """(ladder, queue) of every queue of the other ladders, ordered."""
         with self.service.database.read() as store:
-            return [named for named in queue_sql.read_queue_names(store) if named[0] != ladder]
+            return [(name, queue) for _, name, queue, _ in queue_sql.read_all_queues(store) if name != ladder]
 
     def recent(self, ladder: str, limit: int) -> list[RecentOffer]:
         """The latest offers of a ladder's queues, newest first, at most `limit`."""
@@ -617,6 +652,27 @@ class QueueService:
     def hear(self, stop: threading.Event) -> None:
         """Receive notifications of other processes until `stop` is set; run it in its own thread (PostgreSQL only)."""
         self.notifier.hear(stop)
+
+
+def _remove_queue(changes: QueueChanges, name: str, *, force: bool) -> int:
+    """Remove a queue with its tickets and offers; return the number of tickets."""
+    store, ladder = changes.store, changes.ladder
+    stored_queues.find(changes.setups, name)
+    open_tickets = [row for row in queue_sql.read_open_tickets(store, ladder) if name in row.party.queues]
+    if open_tickets and not force:
+        count = f"{len(open_tickets)} ticket{'s wait' if len(open_tickets) > 1 else ' waits'}"
+        raise ConflictError(f"{count} in queue {name!r}; remove it when it is empty, or force the removal")
+    reason = f"queue {name!r} was removed"
+    changes.read([row.ticket for row in open_tickets])
+    for offer in list(changes.offers.values()):
+        changes.cancel(offer, {row.ticket: reason for row in open_tickets})
+    for row in open_tickets:
+        if row.offer is None:
+            changes.drop(row.ticket, row.party.players, reason)
+    changes.keep()
+    queue_sql.delete_queue(store, ladder, name)
+    queue_sql.stop_experiment(store, ladder, name, changes.now)
+    return len(open_tickets)
 
 
 def lease_of(ladder: int) -> str:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Final, Literal, NamedTuple, NotRequired, TypedDict
+from typing import Final, Literal, NamedTuple, TypedDict
 
 from evenmatch.ledger import live_schema
 from evenmatch.ledger.store import Row, Store
@@ -26,27 +26,25 @@ class StoredMember(TypedDict):
     """A waiting player: the name as it was sent, rating, percentile and its deviation at the time of joining.
 
     avoid: player ids; avoid_unknown: names to avoid that no player had; max_ping None: no limit; regions: those
-    chosen, empty or missing: any.
-    attributes, vetoes: missing in tickets of older versions, which accept everything.
-    For the other fields see matchmaking.Member.
+    chosen, empty: any. For the other fields see matchmaking.Member.
     """
 
     name: str
     id: int
     rating: float
     percentile: float
-    deviation: NotRequired[float]
+    deviation: float
     newcomer: bool
     within: float
     loose: bool
     roles: list[str]
     ping: dict[str, float]
     max_ping: float | None
-    regions: NotRequired[list[str]]
-    attributes: NotRequired[dict[str, list[str]]]
-    vetoes: NotRequired[list[str]]
+    regions: list[str]
+    attributes: dict[str, list[str]]
+    vetoes: list[str]
     avoid: list[int]
-    avoid_unknown: NotRequired[list[str]]
+    avoid_unknown: list[str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -334,27 +332,13 @@ def read_queues(store: Store, ladder: int) -> list[tuple[StoredQueue, StoredExpe
     ]
 
 
-def read_queue_changes(store: Store, ladder: int) -> dict[str, int]:
-    """The change number of each queue's present configuration, by queue name."""
-    return dict(store.all("SELECT queue, change FROM queue WHERE ladder = ?", ladder))
-
-
-def read_queue_rules(store: Store, ladder: int, queue: str) -> str | None:
-    """The rules of a queue as JSON; None: there is no such queue."""
-    rows = store.all("SELECT rules FROM queue WHERE ladder = ? AND queue = ?", ladder, queue)
-    return rows[0][0] if rows else None
-
-
-def read_all_queue_rules(store: Store) -> list[tuple[str, str]]:
-    """(ladder name, rules as JSON) of every queue of all ladders, ordered by ladder name."""
-    sql = "SELECT l.name, q.rules FROM queue q JOIN ladder l ON l.ladder = q.ladder ORDER BY l.name"
-    return [(ladder, rules) for ladder, rules in store.all(sql)]
-
-
-def read_queue_names(store: Store) -> list[tuple[str, str]]:
-    """(ladder name, queue name) of every queue, ordered."""
-    sql = "SELECT l.name, q.queue FROM queue q JOIN ladder l ON l.ladder = q.ladder ORDER BY l.name, q.queue"
-    return [(ladder, queue) for ladder, queue in store.all(sql)]
+def read_all_queues(store: Store) -> list[tuple[int, str, str, str]]:
+    """(ladder id, ladder name, queue name, rules as JSON) of every queue of all ladders, ordered by both names."""
+    sql = (
+        "SELECT q.ladder, l.name, q.queue, q.rules FROM queue q JOIN ladder l ON l.ladder = q.ladder "
+        "ORDER BY l.name, q.queue"
+    )
+    return [(number, ladder, queue, rules) for number, ladder, queue, rules in store.all(sql)]
 
 
 def put_queue(store: Store, ladder: int, queue: StoredQueue) -> None:
@@ -366,11 +350,6 @@ def put_queue(store: Store, ladder: int, queue: StoredQueue) -> None:
 def delete_queue(store: Store, ladder: int, queue: str) -> None:
     """Delete a queue."""
     store.run("DELETE FROM queue WHERE ladder = ? AND queue = ?", ladder, queue)
-
-
-def ladders_with_queues(store: Store) -> list[int]:
-    """The ids of the ladders that have a queue, in no particular order."""
-    return [row[0] for row in store.all("SELECT DISTINCT ladder FROM queue")]
 
 
 def read_filters(store: Store, ladder: int, players: Sequence[int]) -> dict[int, str]:
@@ -409,9 +388,9 @@ class MatchForecast(TypedDict):
     spread      percentiles between the lowest and the highest player;  percentile  the mean of its players
     waits       seconds from joining to the offer, of each ticket
     estimates   further wait of each ticket as estimated when it joined: half wait less, and nine of ten; None: not
-                estimated; missing from matches of older versions
-    attributes, map  with which it is played; missing: none
-    trial       missing if no experiment ran
+                estimated
+    attributes, map  with which it is played; map None: the queue has none
+    trial       None: no experiment ran
     """
 
     teams: list[list[int]]
@@ -420,10 +399,10 @@ class MatchForecast(TypedDict):
     spread: float
     percentile: float
     waits: list[float]
-    estimates: NotRequired[Sequence[Sequence[float] | None]]
-    attributes: NotRequired[dict[str, str]]
-    map: NotRequired[str]
-    trial: NotRequired[TrialMoment]
+    estimates: Sequence[Sequence[float] | None]
+    attributes: dict[str, str]
+    map: str | None
+    trial: TrialMoment | None
 
 
 class FormedMatch(NamedTuple):
@@ -476,10 +455,8 @@ class OfferBody(TypedDict):
     waits   waiting time of each ticket in seconds;  percentile  the mean of its players
     estimates  further wait of each ticket as estimated when it joined: half, and nine of ten, wait less; None: unknown
     policy  number of the change that set the queue's policy
-    attributes, map  with which it is played, as in matchmaking.Proposal; missing: none;  maps  that all players accept
-    trial   the moment of the queue's experiment; missing if none runs
-    The last eight are missing from offers of older versions; waits, estimates, percentile, policy and trial also from
-    those of open slots of a live match.
+    attributes, map  with which it is played, as in matchmaking.Proposal;  maps  that all players accept
+    trial   the moment of the queue's experiment; None: none runs, or the slots of a live match are offered
     """
 
     teams: list[list[OfferSlot]]
@@ -490,14 +467,14 @@ class OfferBody(TypedDict):
     spread: float
     waited: float
     costs: dict[str, float]
-    waits: NotRequired[list[float]]
-    estimates: NotRequired[Sequence[Sequence[float] | None]]
-    percentile: NotRequired[float]
-    policy: NotRequired[int]
-    attributes: NotRequired[dict[str, str]]
-    maps: NotRequired[list[str]]
-    map: NotRequired[str]
-    trial: NotRequired[TrialMoment]
+    waits: list[float]
+    estimates: Sequence[Sequence[float] | None]
+    percentile: float
+    policy: int
+    attributes: dict[str, str]
+    maps: list[str]
+    map: str | None
+    trial: TrialMoment | None
 
 
 @dataclass(slots=True)
@@ -561,7 +538,7 @@ def read_latest_maps(store: Store, ladder: int, queue: str, limit: int) -> list[
     """The maps of the latest offers of a queue in any state, at most `limit`, the latest last."""
     sql = "SELECT body FROM offer WHERE ladder = ? AND queue = ? ORDER BY offer DESC LIMIT ?"
     bodies = [json.loads(row[0]) for row in store.all(sql, ladder, queue, limit)]
-    return [body["map"] for body in reversed(bodies) if "map" in body and body["match"] is None]
+    return [body["map"] for body in reversed(bodies) if body["map"] is not None and body["match"] is None]
 
 
 def insert_offers(store: Store, ladder: int, offers: Iterable[OfferRow]) -> None:

@@ -22,7 +22,6 @@ from evenmatch.history import Floats
 from evenmatch.ledger import event_rows, rating_rows
 from evenmatch.ledger.codec import Ids
 from evenmatch.ledger.database import Database
-from evenmatch.ledger.events import Kind
 from evenmatch.ledger.ladder_rows import last_change
 from evenmatch.ledger.store import Head, Store
 from evenmatch.live import live_sql
@@ -50,7 +49,7 @@ class AvoidedNames:
         """Note what the members of a ticket avoid, instead of what was noted of it before."""
         self.remove(ticket)
         for member in party.members:
-            for name in member.get("avoid_unknown", ()):
+            for name in member["avoid_unknown"]:
                 self._avoiders[name].setdefault(ticket, set()).add(member["id"])
                 self._names.setdefault(ticket, []).append(name)
 
@@ -131,14 +130,11 @@ class Meetings:
                     del self._matches[player]
 
 
-FOLLOWED = 1000  # most events whose players are looked up; after more, all states are read again
-
-
 class LadderOdds:
     """Predicts matches of one ladder as `POST …/odds` does: by its system, as of the last recorded match.
 
-    It is the `odds` of the policies of all the ladder's queues. States are kept between ticks and read again when they
-    change. Not thread-safe.
+    It is the `odds` of the policies of all the ladder's queues. States are kept until a match is recorded. Not
+    thread-safe.
 
     players  returns the players whose states are likely to be needed, for reading them in one go
     """
@@ -206,43 +202,30 @@ class LadderOdds:
         return self._rules, self._state, latest
 
     def _catch_up(self, store: Store) -> None:
-        """Forget the states that have changed since they were read."""
+        """Forget all states if a match was recorded since they were read."""
         old, head = self._head, store.head(self._ladder)
-        if old is None or self._is_replaced(old, head):
+        if old is None or _versions(old) != _versions(head):
             self._rules = event_rows.read_plan(store, head, head.planned).last_rules
-            self._row, self._state = {}, self._rules.newcomers(0)
-        elif head.position != old.position:
-            later = event_rows.read_changes_between(store, head.ladder, old.position, head.position)
-            if any(kind == Kind.SEASON for kind, _, _ in later):
-                self._row, self._state = {}, self._state[:0]
-            for player in event_rows.changed_players(later).tolist():
-                self._row.pop(player, None)
         assert self._rules is not None
+        if old is None or (*_versions(old), old.position) != (*_versions(head), head.position):
+            self._row, self._state = {}, self._rules.newcomers(0)
         self._head, self._ladders = head, rating_rows.read_ladder_records(head, self._rules)
-
-    @staticmethod
-    def _is_replaced(old: Head, head: Head) -> bool:
-        """Whether all states must be read again."""
-        same = (old.ladder, old.generation, old.corrected, old.planned)
-        is_far = head.position - old.position > FOLLOWED
-        return same != (head.ladder, head.generation, head.corrected, head.planned) or is_far
 
     def _read(self, players: set[int], store: Store) -> None:
         """Read the states of these players; those without a match here are newcomers."""
-        if not players:
-            return
         assert self._head is not None
         assert self._rules is not None
         ids: Ids = np.array(sorted(players), np.int64)
         roster = rating_rows.read_roster(store, self._head, self._rules, ids)
         state = self._rules.newcomers(len(ids))
         state[ids.searchsorted(roster.ids)] = roster.records
-        if len(self._state) > 2 * (len(self._row) + len(ids)):  # most of the kept rows are out of date
-            kept = np.fromiter(self._row.values(), np.int64, len(self._row))
-            self._state, self._row = self._state[kept], dict(zip(self._row, range(len(kept)), strict=True))
-        first = len(self._state)
+        self._row |= dict(zip(ids.tolist(), range(len(self._state), len(self._state) + len(ids)), strict=True))
         self._state = np.concatenate((self._state, state))
-        self._row |= dict(zip(ids.tolist(), range(first, first + len(ids)), strict=True))
+
+
+def _versions(head: Head) -> tuple[int, int, int, int]:
+    """What the rules of a ladder depend on."""
+    return head.ladder, head.generation, head.corrected, head.planned
 
 
 BAND = 10  # percentiles

@@ -10,7 +10,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, NamedTuple
 
 from evenmatch.durations import SECOND
-from evenmatch.errors import BadParameterError, UnknownNameError
+from evenmatch.errors import BadParameterError, ConflictError, UnknownNameError
 from evenmatch.experiment import ExperimentDesign
 from evenmatch.ledger import player_rows
 from evenmatch.ledger.store import Store
@@ -19,7 +19,7 @@ from evenmatch.options import Checked, known_values, number
 from evenmatch.policy import FEWEST_SHARE, LONGEST_TARGET, MOST_SHARE, SHORTEST_TARGET, Policy, WaitTarget
 from evenmatch.queues import queue_sql
 from evenmatch.queues.queue_sql import StoredExperiment, StoredPenalty, StoredQueue
-from evenmatch.times import Time
+from evenmatch.times import Time, iso_time
 
 if TYPE_CHECKING:
     from evenmatch.matchmaking import OddsFunction
@@ -57,6 +57,13 @@ class QueueExperiment(NamedTuple):
         """The row of this experiment."""
         body = {"design": self.design.to_data(), "first": self.first.to_data(), "second": self.second.to_data()}
         return StoredExperiment(*self[:4], json.dumps(body, ensure_ascii=False, sort_keys=True))
+
+    def refusal(self, advice: str) -> ConflictError:
+        """The error for a change of the policies that it compares."""
+        return ConflictError(
+            f"queue {self.queue!r} has been running an experiment with two policies since {iso_time(self.started_at)}; "
+            f"{advice}"
+        )
 
     def arm_at(self, time: int) -> str:
         """The arm in force at a time: "a" or "b"."""
@@ -203,7 +210,7 @@ def _setup(queue: StoredQueue, experiment: StoredExperiment | None) -> QueueSetu
 def ticks(store: Store) -> dict[str, float]:
     """The shortest tick among each ladder's queues, by ladder name; only ladders with queues."""
     shortest: dict[str, float] = {}
-    for ladder, rules in queue_sql.read_all_queue_rules(store):
+    for _, ladder, _, rules in queue_sql.read_all_queues(store):
         tick = QueueRules.from_data(json.loads(rules)).tick
         shortest[ladder] = min(shortest.get(ladder, tick), tick)
     return shortest
@@ -211,8 +218,8 @@ def ticks(store: Store) -> dict[str, float]:
 
 def rules_of(store: Store, ladder: int, queue: str) -> QueueRules:
     """The rules of a queue; the defaults if there is no such queue."""
-    rules = queue_sql.read_queue_rules(store, ladder, queue)
-    return QueueRules() if rules is None else QueueRules.from_data(json.loads(rules))
+    setup = read(store, ladder).get(queue)
+    return QueueRules() if setup is None else setup.rules
 
 
 def put(store: Store, ladder: int, setup: QueueSetup) -> None:

@@ -16,7 +16,7 @@ from evenmatch.ledger.store import Store
 from evenmatch.live.live_sql import LiveMatchRow, MatchSlot
 from evenmatch.matchmaking import Filling, Member, Opening, Policy, Proposal, Queue, Ticket, backfill, choose_map
 from evenmatch.matchmaking.tick import REMEMBERED
-from evenmatch.queues import queue_sql
+from evenmatch.queues import queue_sql, stored_queues
 from evenmatch.queues.changes import QueueChanges
 from evenmatch.queues.parties import JoinProfiles, ticket_of
 from evenmatch.queues.playlists import with_locks
@@ -262,55 +262,66 @@ class MatchmakerTick:
             with queue_state.without(former(match), self._now):  # players who left it do not return to it
                 filling = fill(match, inside, queue_state.queues[name], self._now, policy)
             if filling is not None:
-                decisions.made.append((name, self._filling_body(match, filling, inside)))
+                decisions.made.append((name, self._filling_body(name, match, filling, inside)))
                 queue_state.take([ticket for team in filling.teams for ticket in team], decisions.taken)
 
     def _body(self, queue: str, proposal: Proposal, expected: list[float] | None) -> OfferBody:
-        held = [self._state.held[ticket] for ticket in proposal.tickets]
-        percentiles = [member["percentile"] for waiting in held for member in waiting.party.members]
-        body: OfferBody = {
-            "teams": [self._slots(team, proposal.roles) for team in proposal.teams],
-            "match": None,
-            "region": proposal.region,
-            "ping": proposal.ping,
-            "odds": expected,
-            "spread": proposal.spread,
-            "waited": proposal.waited,
-            "costs": proposal.costs,
-            "waits": [max(self._now - waiting.queued_at, 0) / SECOND for waiting in held],
-            "estimates": [self._state.estimates.get(ticket, {}).get(queue) for ticket in proposal.tickets],
-            "percentile": sum(percentiles) / len(percentiles),
-            "policy": self._state.setups[queue].change,
-            "attributes": proposal.attributes,
-            "maps": list(proposal.maps),
-        }
+        body = self._joining_body(queue, proposal.teams, proposal.roles)
         experiment = self._state.setups[queue].experiment
         if experiment is not None:
             arm, elapsed = experiment.arm_at(self._now), self._now - experiment.started_at
             body["trial"] = {"experiment": experiment.number, "arm": arm, "elapsed": elapsed}
+        body |= {
+            "region": proposal.region,
+            "ping": proposal.ping,
+            "odds": expected,
+            "spread": proposal.spread,
+            "costs": proposal.costs,
+            "attributes": proposal.attributes,
+            "maps": list(proposal.maps),
+        }
         return body
 
-    def _filling_body(self, match: LiveMatchRow, filling: Filling, inside: PresentPlayers) -> OfferBody:
-        by_team = [[self._state.held[ticket] for ticket in team] for team in filling.teams]
-        joining = [held for team in by_team for held in team]
-        new = [[player for held in team for player in held.party.players] for team in by_team]
-        body: OfferBody = {
-            "teams": [self._slots(team, {}) for team in filling.teams],
+    def _filling_body(self, queue: str, match: LiveMatchRow, filling: Filling, inside: PresentPlayers) -> OfferBody:
+        by_team = [[self._state.held[ticket].party for ticket in team] for team in filling.teams]
+        new = [[player for party in team for player in party.players] for team in by_team]
+        body = self._joining_body(queue, filling.teams, {})
+        body |= {
             "match": match.match_id,
             "region": match.body.get("region"),
-            "ping": 0.0,
             "odds": self._state.odds.expected([line_up(match, new)])[0],
-            "spread": spread_of(match, inside, [held.party for held in joining]),
-            "waited": max(self._now - min(held.queued_at for held in joining), 0) / SECOND,
-            "costs": {},
+            "spread": spread_of(match, inside, [party for team in by_team for party in team]),
+            "attributes": match.body.get("attributes", {}),
+            "map": match.body.get("map"),
         }
-        if "attributes" in match.body:
-            body["attributes"] = match.body["attributes"]
-        if "map" in match.body:
-            body["map"] = match.body["map"]
         return body
 
-    def _slots(self, team: tuple[int, ...], roles: dict[int, str | None]) -> list[OfferSlot]:
+    def _joining_body(self, queue: str, teams: Sequence[Sequence[int]], roles: Mapping[int, str | None]) -> OfferBody:
+        """What an offer says of the tickets that it brings together; the rest is filled in by the caller."""
+        numbers = [ticket for team in teams for ticket in team]
+        held = [self._state.held[ticket] for ticket in numbers]
+        percentiles = [member["percentile"] for waiting in held for member in waiting.party.members]
+        waits = [max(self._now - waiting.queued_at, 0) / SECOND for waiting in held]
+        return {
+            "teams": [self._slots(team, roles) for team in teams],
+            "match": None,
+            "region": None,
+            "ping": 0.0,
+            "odds": None,
+            "spread": 0.0,
+            "waited": max(waits),
+            "costs": {},
+            "waits": waits,
+            "estimates": [self._state.estimates.get(ticket, {}).get(queue) for ticket in numbers],
+            "percentile": sum(percentiles) / len(percentiles),
+            "policy": self._state.setups[queue].change,
+            "attributes": {},
+            "maps": [],
+            "map": None,
+            "trial": None,
+        }
+
+    def _slots(self, team: Sequence[int], roles: Mapping[int, str | None]) -> list[OfferSlot]:
         return [
             {"player": member["name"], "id": member["id"], "ticket": ticket, "role": roles.get(member["id"])}
             for ticket in team
@@ -332,7 +343,7 @@ class MatchmakerTick:
                 changes.lapse(offer)
             for offer in still_open:
                 if offer.offer in decisions.off:
-                    changes.call_off(offer, decisions.off[offer.offer])
+                    changes.cancel(offer, decisions.off[offer.offer])
             involved = {ticket for _, body in decisions.made for ticket in _tickets(body)} | decisions.dropped.keys()
             waiting = queue_sql.read_waiting_among(store, queue_state.ladder, sorted(involved))
             dropped = sorted(waiting & decisions.dropped.keys())
@@ -354,19 +365,19 @@ class MatchmakerTick:
 
     def _unchanged(self, store: Store) -> set[str]:
         """The names of the queues whose configuration is the one in memory."""
-        stored = queue_sql.read_queue_changes(store, self._state.ladder)
+        stored = {name: setup.change for name, setup in stored_queues.read(store, self._state.ladder).items()}
         return {name for name, setup in self._state.setups.items() if stored.get(name) == setup.change}
 
     def _choose_maps(self, store: Store, numbered: list[tuple[int, str, OfferBody]]) -> None:
         """Choose the map of each new match among those that its players accept, after the queue's latest ones."""
         played: dict[str, list[str]] = {}
         for number, queue, body in numbered:
-            if maps := body.get("maps"):
+            if maps := body["maps"]:
                 if queue not in played:
                     played[queue] = queue_sql.read_latest_maps(store, self._state.ladder, queue, REMEMBERED)
                 seed = self._state.policy(queue, self._now).map_seed
-                body["map"] = choose_map(maps, played[queue], seed, number)
-                played[queue].append(body["map"])
+                body["map"] = chosen = choose_map(maps, played[queue], seed, number)
+                played[queue].append(chosen)
 
     def _offer(self, number: int, change: int, queue: str, body: OfferBody) -> OfferRow:
         deadline = self._now + round(self._state.setups[queue].rules.accept_within * SECOND)

@@ -216,8 +216,8 @@ def _offer_status(offer: OfferRow, ticket: int) -> OfferStatus:
         odds=None if body["odds"] is None else tuple(body["odds"]),
         spread=body["spread"],
         costs=body["costs"],
-        attributes=body.get("attributes", {}),
-        map=body.get("map"),
+        attributes=body["attributes"],
+        map=body["map"],
     )
 
 

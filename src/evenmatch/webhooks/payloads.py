@@ -130,5 +130,5 @@ def _line_up(offer: OfferRow) -> Body:
     body = offer.body
     fields = ("player", "ticket", "role")
     teams = [[{name: slot[name] for name in fields} for slot in team] for team in body["teams"]]  # type: ignore[literal-required]
-    played: Body = {"region": body["region"], "attributes": body.get("attributes", {}), "map": body.get("map")}
+    played: Body = {"region": body["region"], "attributes": body["attributes"], "map": body["map"]}
     return {"teams": teams, **played, "odds": body["odds"], "spread": body["spread"]}
