@@ -62,18 +62,55 @@ NEEDS = [
     (("backtest", "sample/season.csv", "--systems", "elo", "--tune", "3"), "tuning needs optuna", "lab"),
     (("backtest", "sample/season.csv", "--systems", "elo", "--report", "a.html"), "a report needs jinja2", "lab"),
     (("simulate-queue", "--minutes", "1", "--report", "b.html"), "a report needs jinja2", "lab"),
-    (("ladder", "list", "--db", "postgresql://db/a"), "a PostgreSQL database needs psycopg", "postgresql"),
+    (("ladder", "create", "duel", "--system", "elo"), "a ladder needs ", "ladder"),
+    (("standings",), "a ladder needs ", "ladder"),
+    (("copy", "--from", "a.db", "--to", "b.db"), "a ladder needs ", "ladder"),
+    (("secret", "new"), "a ladder needs ", "ladder"),
 ]
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("command", "said", "extra"), NEEDS, ids=[said for _, said, _ in NEEDS])
+@pytest.mark.parametrize(("command", "said", "extra"), NEEDS, ids=[command[0] for command, _, _ in NEEDS])
 def test_a_command_says_which_extra_it_needs(sample, command, said, extra):
     told = sample("-m", "evenmatch", *command)
     assert told.returncode == 2
     assert said in told.stderr
     assert told.stderr.rstrip().endswith(f"pip install 'evenmatch[{extra}]'")
     assert "Traceback" not in told.stderr
+
+
+@pytest.mark.slow
+def test_the_library_rates_and_compares_systems_without_extras(sample):
+    program = (
+        "import evenmatch, pyarrow.csv\n"
+        "matches = evenmatch.read('sample/season.csv')\n"
+        "framed = evenmatch.from_frame(pyarrow.csv.read_csv('sample/season.csv'))\n"
+        "ratings = evenmatch.rate(framed, evenmatch.rules('elo'))\n"
+        "print(len(framed) == len(matches), len(ratings.standings()) > 0)\n"
+        "print(len(evenmatch.verdict(evenmatch.backtest(matches, ['elo', 'glicko2']))) > 0)\n"
+        "try:\n    evenmatch.Service\nexcept evenmatch.EvenmatchError as error:\n    print(error)\n"
+    )
+    told = sample("-c", program)
+    assert told.returncode == 0, told.stderr
+    assert told.stdout.splitlines()[:2] == ["True True", "True"]
+    assert told.stdout.rstrip().endswith("pip install 'evenmatch[ladder]'")
+
+
+FILE = "sample/season.csv"
+BASE = [
+    ("rate", FILE, "--system", "elo"),
+    ("backtest", FILE, "--systems", "elo"),
+    ("odds", FILE, "--system", "elo", "--teams", "a vs b"),
+    ("simulate-queue", "--minutes", "1"),
+    ("systems",),
+]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("command", BASE, ids=[command[0] for command in BASE])
+def test_commands_on_files_need_no_extra(sample, command):
+    told = sample("-m", "evenmatch", *command)
+    assert told.returncode == 0, told.stderr
 
 
 def test_a_sample_is_made_without_its_picture(bare):

@@ -348,8 +348,8 @@ def lock(*extra: str) -> None:
     prepare(UV)
     sources = {
         "run": (
-            *("pyproject.toml", "--extra", "plot", "--extra", "lab", "--extra", "postgresql", "--extra", "serve"),
-            *("-c", "requirements/constraints.in"),
+            *("pyproject.toml", "-c", "requirements/constraints.in"),
+            *(f"--extra={name}" for name in ("plot", "lab", "postgresql", "lookalikes", "serve")),
         ),
         "build": ("--group", "build", "-c", "requirements/run.txt"),
         "test": ("--group", "test", "-c", "requirements/run.txt", "-c", "requirements/build.txt"),

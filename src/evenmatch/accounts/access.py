@@ -20,7 +20,7 @@ GIVES = {
 class Caller:
     """An authenticated caller.
 
-    actor    the name in the audit trail
+    actor    their name in the audit trail
     scopes   the granted scopes, from SCOPES; some include others (GIVES)
     ladders  the ladders they may act on; None: all, including ladders created later
     player   the only player they may act for; None: not limited to one player
@@ -37,11 +37,11 @@ class Caller:
 
     @property
     def issuer(self) -> str:
-        """The id of the caller's API key, or of the key that issued the player's token."""
+        """Return the id of the caller's API key, or of the key that issued the player's token."""
         return self.key if self.player is None else self.key.removesuffix(f"/{self.player}")
 
     def may(self, scope: str, ladder: str | None = None) -> bool:
-        """Whether `check` would pass."""
+        """Return whether `check` would pass."""
         return self._has(scope) and self._reaches(scope, ladder)
 
     def check(self, scope: str, ladder: str | None = None) -> None:
@@ -67,12 +67,12 @@ class Caller:
         what  what is about all ladders, for the message
         """
         if self.player is not None:
-            raise ForbiddenError(f"{self.actor} cannot read {what}, which tells of all players; send an API key")
+            raise ForbiddenError(f"{self.actor} cannot read {what}, which is about all players; send an API key")
         if self.ladders is not None:
             allowed = ", ".join(map(repr, sorted(self.ladders)))
             raise ForbiddenError(
-                f"{self.actor} may act on {allowed or 'no ladder'}; {what} tells of all ladders, and a key for all of "
-                "them is required"
+                f"{self.actor} may act on {allowed or 'no ladder'}; {what} is about all ladders and requires a key "
+                "for all of them"
             )
 
     def speaks_for(self, player: str) -> None:

@@ -56,12 +56,12 @@ class StoredKey:
     sealed: bytes | None = field(repr=False)
 
     def signing_key(self, sealer: Sealer) -> bytes | None:
-        """The signing key; None if the key cannot sign. Raises SecretError."""
+        """Return the signing key; None if the key cannot sign. Raises SecretError."""
         return None if self.sealed is None else sealer.open(self.sealed, _API_KEYS_TABLE, self.key.key)
 
 
 def read_api_key(store: Store, key: str) -> StoredKey | None:
-    """The key of this id; None if there is none."""
+    """Return the key with this id; None if there is none."""
     rows = store.all(f"{_READ} WHERE key = ?", key)
     if not rows:
         return None
@@ -70,12 +70,12 @@ def read_api_key(store: Store, key: str) -> StoredKey | None:
 
 
 def read_all_api_keys(store: Store) -> list[Key]:
-    """All keys by creation time, including revoked and expired ones."""
+    """Return all keys by creation time, including revoked and expired ones."""
     return [_key(row) for row in store.all(f"{_READ} ORDER BY created_at, key")]
 
 
 def read_unrevoked_key_ids(store: Store) -> list[str]:
-    """The ids of the keys that were not revoked, ascending."""
+    """Return the ids of the keys that were not revoked, ascending."""
     return [row[0] for row in store.all("SELECT key FROM api_key WHERE revoked_at IS NULL ORDER BY key")]
 
 
@@ -149,13 +149,13 @@ def insert_audit_entry(
 
 
 def has_audit_entry(store: Store, actor: str, request: str, since: int) -> bool:
-    """Whether a request of an actor has been noted since a time in microseconds."""
+    """Return whether a request of an actor has an entry since a time in microseconds."""
     sql = "SELECT 1 FROM audit WHERE at >= ? AND actor = ? AND request = ? LIMIT 1"
     return bool(store.all(sql, since, actor, request))
 
 
 def read_audit_page(store: Store, ladder: str | None, before: int | None, limit: int) -> list[Entry]:
-    """The latest entries, the newest first.
+    """Return the latest entries, newest first.
 
     ladder  only entries of this ladder; None: all entries;  before  only entries with a smaller number; None: all
     """
@@ -168,12 +168,12 @@ def read_audit_page(store: Store, ladder: str | None, before: int | None, limit:
 
 
 def is_session_ended(store: Store, session: str) -> bool:
-    """Whether the session with this id was ended."""
+    """Return whether the session with this id was ended."""
     return bool(store.all("SELECT 1 FROM ended_session WHERE session = ?", session))
 
 
 def read_ended_among(store: Store, sessions: Sequence[str]) -> set[str]:
-    """Those of the sessions with these ids that were ended."""
+    """Return the ids among these whose sessions were ended."""
     return {row[0] for row in store.among("SELECT session FROM ended_session WHERE session IN ({})", (), sessions)}
 
 
@@ -191,9 +191,9 @@ _TOGETHER = 500  # rows per statement
 
 
 def insert_new_signatures(store: Store, rows: Sequence[tuple[int, bytes]]) -> set[bytes]:
-    """Insert those of these (until, digest) that are new; return their digests.
+    """Insert the rows (until, digest) that are new; return their digests.
 
-    A digest always has the same `until`. Rows are inserted in order, so that two writers do not deadlock.
+    A digest always has the same `until`. Rows are inserted in order, so two writers cannot deadlock.
     """
     new: set[bytes] = set()
     ordered = sorted(set(rows))
@@ -206,5 +206,5 @@ def insert_new_signatures(store: Store, rows: Sequence[tuple[int, bytes]]) -> se
 
 
 def delete_past_signatures(store: Store, now: int) -> None:
-    """Delete those whose time is over. now: seconds since the epoch"""
+    """Delete expired signatures. now: seconds since the epoch"""
     store.run("DELETE FROM seen_signature WHERE until < ?", now)

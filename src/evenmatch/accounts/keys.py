@@ -1,4 +1,4 @@
-"""API keys: shown once when created, checked with each request; the database contains nothing that could be sent."""
+"""API keys: shown once when created, checked with each request. The database contains nothing that could be sent."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ class _CachedKey:
 
 
 class Keys:
-    """The keys of a database. Thread-safe; changes made by another process apply here within two seconds."""
+    """The keys of a database. Thread-safe. Changes made by another process apply within two seconds."""
 
     def __init__(self, database: Database, clock: Callable[[], int]) -> None:
         self._database, self._clock = database, clock
@@ -100,7 +100,7 @@ class Keys:
         return key, text
 
     def list(self) -> list[Key]:
-        """All keys by creation time, including revoked and expired ones."""
+        """Return all keys by creation time, including revoked and expired ones."""
         with self._database.read() as store:
             return account_sql.read_all_api_keys(store)
 
@@ -131,16 +131,16 @@ class Keys:
     # authentication, with each request
 
     def authenticate(self, text: str) -> Caller:
-        """The caller of a key. Raises AccessError if it is invalid, revoked or expired."""
+        """Return the caller of a key. Raises AccessError if it is invalid, revoked or expired."""
         return self._admit(text, self._find(_id_of(text)))
 
     def recall(self, text: str) -> Caller | None:
-        """Like `authenticate`, from the cache alone; None if the database must be read."""
+        """Like `authenticate`, but without reading the database; None if the key is not cached."""
         cached = self._cached(_id_of(text))
         return None if cached is None else self._admit(text, cached)
 
     def authenticate_signed(self, signed: SignedRequest, method: str, path: str, body: bytes) -> Caller:
-        """The caller of a signed request; see signing.sign. Whether it was seen before is not known here.
+        """Return the caller of a signed request, see signing.sign. Does not check whether the signature is new.
 
         Raises AccessError as `authenticate` does, or for a wrong signature; SecretError without the master secret.
         """
@@ -162,25 +162,21 @@ class Keys:
         return known.caller
 
     def caller(self, key: str) -> Caller:
-        """The caller of the key of this id. Raises AccessError if it is unknown, revoked or expired."""
+        """Return the caller of the key with this id. Raises AccessError if it is unknown, revoked or expired."""
         known = self._find(key)
         if known is None:
             raise AccessError(f"the key {_without_secret(key)!r} is not known")
         known.check_good(self._clock())
         return known.caller
 
-    def check_good(self, key: str) -> None:
-        """Raise AccessError if the key of this id is unknown, revoked or expired."""
-        self.caller(key)
-
     def authenticate_known(self, text: str) -> Caller | None:
-        """Like `authenticate`, but None for keys that do not exist, without a query for each of them."""
+        """Like `authenticate`, but None for unknown keys, without a query for each of them."""
         return self.authenticate(text) if self.exists(_id_of(text)) else None
 
     def exists(self, key: str) -> bool:
-        """Whether there is a key of this id that was not revoked, as known for at most two seconds.
+        """Return whether there is a key with this id that was not revoked.
 
-        For callers who sent many wrong keys: ids are read at most every two seconds, whatever is sent.
+        For callers who sent many wrong keys: all ids are read at once, at most every two seconds.
         """
         now = self._clock()
         ids, read_at = self._ids
@@ -191,14 +187,14 @@ class Keys:
         return key in ids
 
     def ended(self, keys: Iterable[str]) -> set[str]:
-        """Those of the keys with these ids that are unknown, revoked or expired, as the database says now."""
+        """Return the ids among these that are unknown, revoked or expired. Reads the database."""
         now = self._clock()
         with self._database.read() as store:
             stored_keys = {key: account_sql.read_api_key(store, key) for key in sorted(set(keys))}
         return {key for key, stored in stored_keys.items() if stored is None or stored.key.state(now) != "good"}
 
     def is_remembered(self, key: str) -> bool:
-        """Whether the key of this id can be checked without reading the database."""
+        """Return whether the key with this id can be checked without reading the database."""
         return self._cached(key) is not None
 
     def _admit(self, text: str, known: _CachedKey | None) -> Caller:
@@ -245,7 +241,7 @@ def _id_of(text: str) -> str:
 
 
 def _without_secret(key: str) -> str:
-    """A key id for messages: shortened if it contains (part of) the secret."""
+    """Return a key id for messages, shortened if it contains part of the secret."""
     if len(key) <= _ID_LETTERS:
         return key
     return f"{key[: _ID_LETTERS if key.startswith('em_') else 4]}…"

@@ -40,17 +40,17 @@ class SignedRequest(NamedTuple):
 
 
 def signing_key(text: str) -> bytes:
-    """The signing key of an API key: the SHA-256 of its text."""
+    """Return the signing key of an API key: the SHA-256 of its text."""
     return hashlib.sha256(text.encode()).digest()
 
 
 def verifier(signing_key: bytes) -> bytes:
-    """The hash by which the database recognizes a key: from this SHA-256 the signing key does not follow."""
+    """Return the hash by which the database recognizes a key; the signing key cannot be computed from it."""
     return hashlib.sha256(signing_key).digest()
 
 
 def sign(key: bytes, timestamp: int, method: str, path: str, body: bytes, nonce: str | None = None) -> str:
-    """The signature of a request, in hexadecimal.
+    """Return the signature of a request, in hexadecimal.
 
     timestamp  seconds since the epoch;  method  in capital letters;  path  as it is sent, with the query string
     """
@@ -65,7 +65,7 @@ def _moment(timestamp: int, nonce: str | None) -> str:
 
 
 def write(signed: SignedRequest) -> str:
-    """The value of the Authorization header."""
+    """Return the value of the Authorization header."""
     nonce = "" if signed.nonce is None else f" nonce={signed.nonce},"
     return f"{SCHEME} key={signed.key}, timestamp={signed.timestamp},{nonce} signature={signed.signature}"
 
@@ -108,16 +108,16 @@ PRUNE_EVERY = 60  # seconds
 
 
 class SeenSignatures:
-    """The signatures of a database that were accepted and whose timestamps are still valid. Thread-safe."""
+    """Accepted signatures whose timestamps are still valid, shared by all processes of a database. Thread-safe."""
 
     def __init__(self, database: Database, clock: Callable[[], int]) -> None:
         self._database, self._clock = database, clock
         self._pruned_at = 0
 
     def accept(self, requests: Sequence[SignedRequest]) -> list[AccessError | None]:
-        """Remember signatures that fit their requests; for each the error if it was seen before.
+        """Remember verified signatures; return an error for each that was seen before.
 
-        The transaction is not durable by itself: if the power fails, what was done with the signature is lost with it.
+        The transaction is not durable by itself: a power failure loses a signature only together with its change.
         """
         now = self._clock() // SECOND
         rows = [(signed.timestamp + SKEW, _digest(signed)) for signed in requests]

@@ -380,9 +380,8 @@ def tell(
 
 
 def _print(runs: Sequence[Run], title: str) -> None:
-    from evenmatch.lab.queue.report import habits
     from evenmatch.lab.queue.run_metrics import summary_of
-    from evenmatch.lab.queue.verdict import meanings, percent
+    from evenmatch.lab.queue.verdict import habits, meanings, percent
 
     rows: list[list[object]] = []
     for run in runs:

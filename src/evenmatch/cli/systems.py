@@ -28,8 +28,8 @@ def systems(
     evenmatch systems
     evenmatch systems wager
     """
-    from evenmatch.ladders.descriptions import system_as_data
     from evenmatch.systems import find, names
+    from evenmatch.systems.system import system_as_data
 
     if name is None:
         listed = [find(system_name) for system_name in names()]

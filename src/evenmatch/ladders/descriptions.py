@@ -12,7 +12,7 @@ from evenmatch.operations.service import Service
 from evenmatch.options import options_of
 from evenmatch.policy import Policy, presets
 from evenmatch.rating import rules
-from evenmatch.systems.system import Rules, System
+from evenmatch.systems.system import Rules, System, factors_as_data
 
 Row = dict[str, object]
 STATES = {  # columns of a player's state that interest people, by name, or by system and name
@@ -23,30 +23,6 @@ STATES = {  # columns of a player's state that interest people, by name, or by s
     ("prav", "volatility"): "How changeable results are: the higher it is, the less the rating says about a match, "
     "and the closer to even the odds are.",
 }
-
-
-def system_as_data(system: System) -> Row:
-    """A rating system: source, needs, parameters, presets and factors."""
-    return {
-        "name": system.name,
-        "title": system.title,
-        "source": system.source,
-        "needs": system.needs,
-        "parameters": {
-            name: {"default": option.default, "accepts": option.accepts, "meaning": option.meaning}
-            for name, option in options_of(system.parameters).items()
-        },
-        "presets": {name: dict(values) for name, values in system.presets.items()},
-        "factors": factors_as_data(system),
-    }
-
-
-def factors_as_data(system: System) -> dict[str, Row]:
-    """The meaning of the factors of a rating change, by name."""
-    return {
-        factor.name: {"meaning": factor.meaning, **({"labels": list(factor.labels)} if factor.labels else {})}
-        for factor in system.factors
-    }
 
 
 def state_meanings(system: System, columns: Iterable[str]) -> dict[str, str]:

@@ -441,3 +441,27 @@ def deviation_text(change: Change, decimals: int) -> str:
     """The deviation before and after a match, from the factors deviation_before and deviation_after."""
     before, after = (float(change.factors[f"deviation_{when}"]) for when in ("before", "after"))
     return f"deviation {before:.{decimals}f} → {after:.{decimals}f}"
+
+
+def system_as_data(system: System) -> dict[str, object]:
+    """Return the source, needs, parameters, presets and factors of a rating system, for JSON."""
+    return {
+        "name": system.name,
+        "title": system.title,
+        "source": system.source,
+        "needs": system.needs,
+        "parameters": {
+            name: {"default": option.default, "accepts": option.accepts, "meaning": option.meaning}
+            for name, option in options_of(system.parameters).items()
+        },
+        "presets": {name: dict(values) for name, values in system.presets.items()},
+        "factors": factors_as_data(system),
+    }
+
+
+def factors_as_data(system: System) -> dict[str, dict[str, object]]:
+    """Return the meaning of the factors of a rating change, by name."""
+    return {
+        factor.name: {"meaning": factor.meaning, **({"labels": list(factor.labels)} if factor.labels else {})}
+        for factor in system.factors
+    }

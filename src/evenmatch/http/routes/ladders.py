@@ -48,7 +48,6 @@ from evenmatch.ladders.descriptions import (
     options_as_data,
     policies_as_data,
     rules_as_data,
-    system_as_data,
 )
 from evenmatch.ladders.inactivity import DailyDecay
 from evenmatch.ladders.ladders import ChangeRules, Ladder
@@ -56,6 +55,7 @@ from evenmatch.ladders.settings import Settings
 from evenmatch.ledger.ladder_rows import Season
 from evenmatch.rating import rules
 from evenmatch.systems.ladder_records import Learned
+from evenmatch.systems.system import system_as_data
 
 changes_router = APIRouter(prefix="/v1/ladders", tags=["ladders"])
 BY_NAME = "/{ladder:text}"

@@ -15,13 +15,10 @@ import numpy as np
 from evenmatch.errors import needing
 from evenmatch.lab.queue.run_metrics import summary_of
 from evenmatch.lab.queue.runs import Run
-from evenmatch.lab.queue.scenario import Scenario
-from evenmatch.lab.queue.verdict import percent, seconds, verdict
+from evenmatch.lab.queue.verdict import habits, percent, seconds, verdict
 from evenmatch.lab.safe_names import plain
 from evenmatch.options import options_of
 from evenmatch.policy import Policy
-
-MOST_REGIONS = 6  # most regions listed by name
 
 
 def facts(run: Run) -> list[tuple[str, str]]:
@@ -45,38 +42,6 @@ def facts(run: Run) -> list[tuple[str, str]]:
         *habits(scenario),
         ("seed", str(scenario.seed)),
     ]
-
-
-def habits(scenario: Scenario) -> list[tuple[str, str]]:
-    """Labels and values of options that differ from the default scenario."""
-    listed = []
-    if scenario.players is not None:
-        listed.append(("players of the ladder", f"{scenario.players:,}"))
-    if scenario.party_size > 1:
-        listed.append(
-            ("parties", _mix({f"of {size}": share for size, share in enumerate(scenario.parties, 1) if share}))
-        )
-    if scenario.regions:
-        listed.append(("regions", _mix(scenario.regions)))
-    listed += [(name, _mix(shares)) for name, shares in scenario.attributes.items()]
-    if scenario.vetoes:
-        listed.append(("veto", ", ".join(f"{name} {percent(share)}" for name, share in scenario.vetoes.items())))
-    if scenario.patience is not None:
-        listed.append(("patience", seconds(scenario.patience)))
-    if scenario.return_share:
-        listed.append(("return after a match", percent(scenario.return_share)))
-    if scenario.share_newcomers:
-        listed.append(("newcomers", percent(scenario.share_newcomers)))
-    if scenario.share_avoiding:
-        listed.append(("avoid others", percent(scenario.share_avoiding)))
-    return listed
-
-
-def _mix(shares: Mapping[str, float]) -> str:
-    total = sum(shares.values())
-    names = [f"{name} {percent(share / total)}" for name, share in shares.items()]
-    more = [f"{len(names) - MOST_REGIONS} more"] if len(names) > MOST_REGIONS else []
-    return ", ".join(names[:MOST_REGIONS] + more)
 
 
 with needing("lab", "a report"):

@@ -7,6 +7,7 @@ from typing import Any
 
 from evenmatch.lab.queue.run_metrics import summary_of
 from evenmatch.lab.queue.runs import Run
+from evenmatch.lab.queue.scenario import Scenario
 
 LEAST = 20  # fewest matched players of a group whose waits are compared
 MOST_TENTHS = 7  # fewest tenths of the ranks with LEAST players for a comparison by rank
@@ -15,6 +16,7 @@ STUCK = 0.2  # share of the players waiting at the end; in a steady queue about 
 TELLING = 0.2  # smallest difference of shares that is mentioned
 SAME = 0.05  # largest difference of the shares of even matches that counts as equal
 ALIKE = 1.25  # waits whose ratio is smaller count as similar
+LISTED_AT_MOST = 6  # regions, or values of an attribute, listed by name
 RULES = {
     "window": "with a player outside their own filter",
     "region": "in a region where they cannot play",
@@ -256,3 +258,35 @@ def _best(figures: Sequence[Figures]) -> list[str]:
 
 def _listed(names: Sequence[str], last: str = "and") -> str:
     return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} {last} {names[-1]}"
+
+
+def habits(scenario: Scenario) -> list[tuple[str, str]]:
+    """Labels and values of options that differ from the default scenario."""
+    listed = []
+    if scenario.players is not None:
+        listed.append(("players of the ladder", f"{scenario.players:,}"))
+    if scenario.party_size > 1:
+        listed.append(
+            ("parties", _mix({f"of {size}": share for size, share in enumerate(scenario.parties, 1) if share}))
+        )
+    if scenario.regions:
+        listed.append(("regions", _mix(scenario.regions)))
+    listed += [(name, _mix(shares)) for name, shares in scenario.attributes.items()]
+    if scenario.vetoes:
+        listed.append(("veto", ", ".join(f"{name} {percent(share)}" for name, share in scenario.vetoes.items())))
+    if scenario.patience is not None:
+        listed.append(("patience", seconds(scenario.patience)))
+    if scenario.return_share:
+        listed.append(("return after a match", percent(scenario.return_share)))
+    if scenario.share_newcomers:
+        listed.append(("newcomers", percent(scenario.share_newcomers)))
+    if scenario.share_avoiding:
+        listed.append(("avoid others", percent(scenario.share_avoiding)))
+    return listed
+
+
+def _mix(shares: Mapping[str, float]) -> str:
+    total = sum(shares.values())
+    names = [f"{name} {percent(share / total)}" for name, share in shares.items()]
+    more = [f"{len(names) - LISTED_AT_MOST} more"] if len(names) > LISTED_AT_MOST else []
+    return ", ".join(names[:LISTED_AT_MOST] + more)
