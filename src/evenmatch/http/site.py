@@ -35,7 +35,7 @@ from evenmatch.http.shares import share
 from evenmatch.http.views import CachedResponses, SharedComputation, ViewCache
 from evenmatch.http.waiting_requests import TicketNotifications, WaitingRequests
 from evenmatch.jobs.jobs import Jobs
-from evenmatch.jobs.worker_process import LadderWork
+from evenmatch.jobs.worker import LadderWork
 from evenmatch.ladders.ladder_queries import LadderQueries
 from evenmatch.ladders.visibility import Visibility
 from evenmatch.live.live_matches import Running
@@ -99,8 +99,7 @@ class Site:
         options = self.options
         self.exchange: MetricsExchange | None = None
         self.anonymous_threads = LimitedThreads("address", 4, 2, share(64, options.workers))
-        folder = None if self.group is None else self.group.jobs
-        self.jobs = Jobs(self.service.database, self.service.clock, options.jobs_at_once, folder)
+        self.jobs = Jobs(self.service.database, self.service.clock, options.jobs_at_once)
         self.ladder_work = LadderWork(self.service, self.jobs)
         self.sessions = Sessions(self.service.database, self.service.clock, self.keys, self.tokens)
         self.seen_signatures = SeenSignatures(self.service.database, self.service.clock)

@@ -32,7 +32,7 @@ class MatchStatus:
     queue      the queue that created it or whose rules apply
     announced  True: announced by a game server; False: created by a queue
     confirmed  whether the game server has confirmed the start
-    attributes, map  with which it is played, if a queue created it; map None: none
+    attributes, map  chosen by the queue that created the match; None: none
     odds       predicted score of each team when the queue created the match; None: announced, or not predictable
     openings   (queue, open slots of each team) to be filled; None: none
     reason     why it was cancelled
@@ -65,7 +65,7 @@ def status_of(store: Store, ladder: str, match: LiveMatchRow) -> MatchStatus:
 
 
 def statuses_of(store: Store, ladder: str, matches: Sequence[LiveMatchRow]) -> list[MatchStatus]:
-    """The status of each of these stored matches, with the players' present names."""
+    """The status of each stored match, with the players' present names."""
     ids = {slot["id"] for match in matches for slot in match.slots()}
     names = player_rows.names_of(store, sorted(ids))
     return [_status(ladder, match, names) for match in matches]
