@@ -1,10 +1,7 @@
 """A worker process ends with the service that started it, also when that is killed."""
 
 import os
-import subprocess
-import sys
 import time
-from multiprocessing.connection import Connection
 from pathlib import Path
 
 import pytest
@@ -12,8 +9,7 @@ import pytest
 from elo_matches import duels_table
 from evenmatch import rules
 from evenmatch.accounts.keys import Keys
-from evenmatch.jobs.worker import ORPHANED
-from evenmatch.jobs.worker_process import SMALL
+from evenmatch.jobs.worker import SMALL
 from evenmatch.operations.service import Service
 from server_process import Served, request_json
 
@@ -55,22 +51,8 @@ def test_a_worker_ends_when_the_service_is_killed_and_the_ledger_is_whole(tmp_pa
         assert service.verify("duel").is_equal
 
 
-def test_a_worker_whose_result_cannot_be_sent_ends_without_a_traceback(tmp_path: Path) -> None:
-    program = [sys.executable, "-m", "evenmatch.jobs.worker"]
-    with subprocess.Popen(program, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as worker:
-        assert worker.stdin is not None
-        assert worker.stdout is not None
-        assert worker.stderr is not None
-        worker.stdout.close()
-        requests = Connection(os.dup(worker.stdin.fileno()), readable=False)
-        for message in (str(tmp_path / "missing" / "evenmatch.db").encode(), b""):
-            requests.send_bytes(message)
-        assert worker.wait(SLOWEST) == ORPHANED
-        assert worker.stderr.read() == b""
-
-
 def _is_worker(process: int) -> bool:
     try:
-        return b"evenmatch.jobs.worker" in Path(f"/proc/{process}/cmdline").read_bytes()
+        return b"multiprocessing.spawn" in Path(f"/proc/{process}/cmdline").read_bytes()
     except OSError:
         return False

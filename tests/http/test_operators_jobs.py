@@ -1,12 +1,14 @@
-"""Work that takes longer than a request, seen from any process."""
+"""Jobs over HTTP: joined, followed, cancelled, waiting, lost, and limited to the ladders of a key."""
 
 import threading
 
 import pytest
 
+from evenmatch import rules
 from evenmatch.errors import ConflictError
-from evenmatch.jobs.jobs import OF_LADDER, Jobs
-from evenmatch.jobs.tasks import RebuildTask
+from evenmatch.jobs import job_sql
+from evenmatch.jobs.job_sql import JobRow
+from evenmatch.jobs.jobs import LADDER_WAITING_LIMIT, Jobs
 from ledger.sample_matches import duel
 
 pytestmark = pytest.mark.slow
@@ -28,7 +30,7 @@ def ended(admin, begun):
     return admin.get(begun.headers["location"], params={"wait": 30}).json()
 
 
-def test_a_rebuild_mends_ratings_and_a_verification_says_so(admin, service, played_ladder):
+def test_a_rebuild_repairs_ratings_and_a_verification_confirms_it(admin, service, played_ladder):
     with service.database.write() as store:
         store.run("UPDATE state SET rating = ?", 1.0)
     bad = ended(admin, admin.post("/v1/ladders/duel/verify"))
@@ -42,7 +44,7 @@ def test_a_rebuild_mends_ratings_and_a_verification_says_so(admin, service, play
     assert sorted(kinds) == ["rebuild", "verify", "verify"]
 
 
-def test_one_that_is_at_work_is_told_and_no_second_begun(admin, site, played_ladder):
+def test_an_equal_request_joins_the_running_job(admin, site, played_ladder):
     go = threading.Event()
     first, begun = site.jobs.begin("rebuild", "duel", lambda _: go.wait(20) and {})
     assert begun
@@ -52,7 +54,7 @@ def test_one_that_is_at_work_is_told_and_no_second_begun(admin, site, played_lad
     assert admin.post("/v1/ladders/duel/rebuild").json()["job"] != first.job
 
 
-def test_rules_wait_for_other_rules_to_end(admin, site, played_ladder):
+def test_a_change_of_rules_is_refused_while_another_one_runs(admin, site, played_ladder):
     go = threading.Event()
     first, _ = site.jobs.begin("correction", "duel", lambda _: go.wait(20) and {})
     refused = admin.put("/v1/ladders/duel/rules", json={"parameters": {"k": 1}})
@@ -87,7 +89,7 @@ def test_seasons_of_the_same_id_share_a_job_only_if_they_are_equal(admin, site, 
     assert again.json()["job"] == first.json()["job"] != other.json()["job"]
 
 
-def test_how_far_it_is_is_told_while_it_works(admin, site, played_ladder):
+def test_a_running_job_shows_its_progress(admin, site, played_ladder):
     go = threading.Event()
 
     def work(progress):
@@ -107,24 +109,18 @@ def test_how_far_it_is_is_told_while_it_works(admin, site, played_ladder):
     assert admin.get(f"/v1/jobs/{job.job}", params={"wait": 30}).json()["result"] == {"well": True}
 
 
-def test_a_job_whose_process_is_silent_for_a_minute_has_failed_and_can_be_asked_again(
-    admin, site, service, clock, played_ladder
+def test_a_job_whose_process_was_killed_is_reported_as_failed_and_can_be_requested_again(
+    admin, service, clock, played_ladder
 ):
-    columns = "job, ladder_name, kind, state, done, total, told, begun_at, changed_at"
+    lost = JobRow("job_lost", "duel", "rebuild", "", None, "running", 1, 3, "{}", clock(), clock())
     with service.database.write() as store:
-        row = ("job_lost", "duel", "rebuild", "running", 1, 3, "{}", clock(), clock())
-        service.database.rows.run(
-            store.connection, f"INSERT INTO job ({columns}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)", *row
-        )
-    clock.move(seconds=5)
-    assert site.ladder_work.begin(RebuildTask("duel"))[0].job == "job_lost"
-    clock.move(seconds=1)
-    assert ended(admin, admin.post("/v1/ladders/duel/rebuild"))["state"] == "done"
-    clock.move(seconds=54)
+        job_sql.insert(store, lost)
+    clock.move(seconds=15)
+    assert admin.post("/v1/ladders/duel/rebuild").json()["job"] == "job_lost"
     assert admin.get("/v1/jobs/job_lost").json()["state"] == "running"
     clock.move(seconds=1)
-    lost = admin.get("/v1/jobs/job_lost").json()
-    assert (lost["state"], lost["told"]) == ("failed", "the process that ran this job has ended; request it again")
+    found = admin.get("/v1/jobs/job_lost").json()
+    assert (found["state"], found["told"]) == ("failed", "the process that ran this job has ended; request it again")
     assert ended(admin, admin.post("/v1/ladders/duel/rebuild"))["state"] == "done"
     with service.database.read() as store:
         assert store.all("SELECT state FROM job WHERE job = 'job_lost'") == [("failed",)]
@@ -184,6 +180,23 @@ def test_a_waiting_job_says_how_many_are_before_it(admin, site, played_ladder):
     assert (found["state"], found["ahead"]) == ("done", 0)
 
 
+def test_a_waiting_job_is_cancelled_at_once_and_the_others_move_up(admin, site, service, played_ladder):
+    service.create_ladder("other", "elo", rules("elo"))
+    held, go, begun = threading.Event(), threading.Event(), []
+    site.jobs.begin("rebuild", "duel", lambda _: held.set() or (go.wait(20) and {}))
+    assert held.wait(20)
+    waiting = [
+        site.jobs.begin("verify", ladder, lambda _, ladder=ladder: begun.append(ladder) or {})[0].job
+        for ladder in ("duel", "other")
+    ]
+    assert [site.jobs.find(job).ahead for job in waiting] == [1, 2]
+    assert site.jobs.cancel(waiting[0]).state == "cancelled"
+    assert site.jobs.find(waiting[1]).ahead == 1
+    go.set()
+    assert admin.get(f"/v1/jobs/{waiting[1]}", params={"wait": 30}).json()["state"] == "done"
+    assert begun == ["other"]
+
+
 def test_too_many_waiting_jobs_are_refused_for_a_while(admin, site, played_ladder):
     go = threading.Event()
 
@@ -193,7 +206,7 @@ def test_too_many_waiting_jobs_are_refused_for_a_while(admin, site, played_ladde
     held = threading.Event()
     site.jobs.begin("rebuild", "duel", lambda _: held.set() or (go.wait(20) and {}))
     assert held.wait(20)
-    for number in range(OF_LADDER):
+    for number in range(LADDER_WAITING_LIMIT):
         begin(number)
     refused = admin.post("/v1/ladders/duel/verify")
     go.set()
@@ -201,7 +214,7 @@ def test_too_many_waiting_jobs_are_refused_for_a_while(admin, site, played_ladde
     assert int(refused.headers["retry-after"]) > 0
 
 
-def test_an_error_is_told_and_a_bug_is_told_without_its_insides(admin, site, played_ladder):
+def test_a_job_reports_its_error_and_hides_the_details_of_a_bug(admin, site, played_ladder):
     def conflicts(_):
         raise ConflictError("that cannot be")
 

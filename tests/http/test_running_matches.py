@@ -56,7 +56,7 @@ def test_lists_and_matches_that_are_very_large_keep_nobody_waiting(either_databa
     with Service.open(str(either_database)) as service:
         service.create_ladder("duel", "elo", rules("elo"))
         store_matches(service, 0, 2_000, 6)
-        store_matches(service, 2_000, 1, 2_000, attendance.SPANS // 10)
+        store_matches(service, 2_000, 1, 2_000, attendance.SPANS_LIMIT // 10)
         key = Keys(service.database, service.clock).create("page", ["read"])[1]
     with Served(str(either_database), tmp_path) as process, process.client(key) as reader:
         assert reader.get("/v1/ladders").status_code == 200
@@ -134,7 +134,7 @@ def test_a_key_of_one_ladder_has_no_long_match_filled_by_a_queue(admin, site, la
 
 def test_a_player_who_comes_and_goes_all_the_time_is_refused_in_the_end(admin, ladder, clock):
     assert admin.put(f"{ON}/m-0", json=duel(0)).status_code == 200
-    flaps = [{"player": "a0", "back": at % 2 == 1} for at in range(2 * attendance.SPANS - 2)]
+    flaps = [{"player": "a0", "back": at % 2 == 1} for at in range(2 * attendance.SPANS_LIMIT - 2)]
     assert admin.post(f"{ON}/m-0/presence", json={"players": flaps}).status_code == 200
     leaves, comes = {"player": "a0"}, {"player": "a0", "back": True}
     assert admin.post(f"{ON}/m-0/presence", json={"players": [leaves]}).status_code == 200
@@ -145,7 +145,7 @@ def test_a_player_who_comes_and_goes_all_the_time_is_refused_in_the_end(admin, l
 
 def test_a_player_who_changes_sides_all_the_time_is_refused_in_the_end(admin, ladder):
     assert admin.put(f"{ON}/m-0", json=duel(0)).status_code == 200
-    changes = [{"player": "a0", "back": True, "team": (at + 1) % 2} for at in range(attendance.SPANS - 1)]
+    changes = [{"player": "a0", "back": True, "team": (at + 1) % 2} for at in range(attendance.SPANS_LIMIT - 1)]
     assert admin.post(f"{ON}/m-0/presence", json={"players": changes}).status_code == 200
     refused = admin.post(f"{ON}/m-0/presence", json={"players": [{"player": "a0", "back": True, "team": 0}]})
     assert refused.status_code == 409

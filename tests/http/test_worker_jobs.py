@@ -1,23 +1,14 @@
-"""Corrections of large ladders: a worker process does them, the request waits a moment, then its job is followed.
+"""Corrections of large ladders by worker processes. In these tests every task counts as large."""
 
-Here every task counts as large.
-"""
-
+import multiprocessing
 import os
 import signal
 import threading
 import time
-from pathlib import Path
 
 import pytest
 
-from evenmatch import rules
-from evenmatch.corrections.corrections import Void
-from evenmatch.errors import JobCancelledError
-from evenmatch.jobs.jobs import Jobs
-from evenmatch.jobs.tasks import CorrectionTask, PreviewTask, RebuildTask
-from evenmatch.jobs.worker_process import LadderWork, WorkerLostError, run_in_process
-from evenmatch.ledger import rating_rows
+from evenmatch.jobs.worker import WorkerLostError
 from ledger.sample_matches import duel, ratings
 
 pytestmark = pytest.mark.slow
@@ -50,9 +41,7 @@ def result(admin, answer):
 
 def workers():
     """The ids of the worker processes of this process."""
-    tasks = Path(f"/proc/{os.getpid()}/task")
-    children = {child for task in tasks.iterdir() for child in (task / "children").read_text().split()}
-    return [int(child) for child in children if b"jobs.worker" in Path(f"/proc/{child}/cmdline").read_bytes()]
+    return [process.pid for process in multiprocessing.active_children()]
 
 
 def wait_until(holds):
@@ -62,7 +51,7 @@ def wait_until(holds):
         time.sleep(0.02)
 
 
-def test_a_void_by_a_worker_is_that_of_a_request_and_noted_once(admin, service, played):
+def test_a_void_by_a_worker_process_has_the_same_result_and_one_audit_entry(admin, service, played):
     sent = {"match_id": "m1", "id": "v1"}
     done = result(admin, admin.post(f"{LADDER}/voids", json=sent))
     assert (done["told"], done["there_already"], done["preview"]) == ("match 'm1' is void", False, False)
@@ -102,62 +91,6 @@ def test_equal_previews_share_a_job_and_its_result_until_the_ladder_changes(admi
     assert (fresh["effect"]["matches"], seen["effect"]["matches"]) == (2, 1)
 
 
-class StoppedJobs(Jobs):
-    """The jobs of a process that dies, or freezes, when it has stored that one runs."""
-
-    def _start(self, *_):
-        pass
-
-
-@pytest.fixture
-def flowing(clock):
-    """Time passes as it does."""
-    ended = threading.Event()
-
-    def flow():
-        while not ended.wait(0.1):
-            clock.move(seconds=0.1)
-
-    thread = threading.Thread(target=flow, daemon=True)
-    thread.start()
-    yield
-    ended.set()
-    thread.join()
-
-
-PREVIEW = PreviewTask("duel", Void("m1", None), None)
-# The requests that find a job of another process, and the task of that job
-JOINING = [
-    (lambda admin: admin.post(f"{LADDER}/voids", json={"match_id": "m1"}, params={"preview": "true"}), PREVIEW),
-    (lambda admin: admin.post(f"{LADDER}/rebuild"), RebuildTask("duel")),
-]
-
-
-@pytest.mark.parametrize(("ask", "task"), JOINING, ids=["preview", "rebuild"])
-def test_a_request_that_joins_the_job_of_a_dead_process_gets_one_of_its_own(
-    admin, service, clock, flowing, played, ask, task
-):
-    dead, _ = LadderWork(service, StoppedJobs(service.database, clock), -1).begin(task)
-    answer = ask(admin)
-    if answer.status_code == 202:
-        assert answer.json()["job"] != dead.job
-        assert ended(admin, answer)["state"] == "done"
-    assert answer.status_code in (200, 202)
-
-
-@pytest.mark.parametrize(("ask", "task"), JOINING, ids=["preview", "rebuild"])
-def test_a_request_that_joins_the_job_of_a_live_process_gets_that(
-    admin, service, clock, flowing, played, monkeypatch, ask, task
-):
-    go, work = threading.Event(), LadderWork(service, Jobs(service.database, clock), -1)
-    monkeypatch.setattr(work, "_work", lambda *_: lambda _: go.wait(SLOWEST) and {"effect": None})
-    live, _ = work.begin(task)
-    answer = ask(admin)
-    go.set()
-    assert (answer.status_code, answer.json()["job"]) == (202, live.job)
-    assert ended(admin, answer)["state"] == "done"
-
-
 def test_a_job_that_is_cancelled_while_its_worker_waits_changes_nothing(admin, service, site, played):
     before = ratings(service, "duel")
     waiting = admin.post(f"{LADDER}/voids", json={"match_id": "m1"})
@@ -171,7 +104,7 @@ def test_a_job_that_is_cancelled_while_its_worker_waits_changes_nothing(admin, s
     assert service.verify("duel").is_equal
 
 
-def test_a_job_whose_worker_is_killed_fails_and_can_be_asked_for_again(admin, service, played):
+def test_a_job_whose_worker_is_killed_fails_and_can_be_requested_again(admin, service, played):
     answers = []
     thread = threading.Thread(
         target=lambda: answers.append(admin.post(f"{LADDER}/bans", json={"player": "ann"})), daemon=True
@@ -189,7 +122,7 @@ def test_a_job_whose_worker_is_killed_fails_and_can_be_asked_for_again(admin, se
     assert result(admin, admin.post(f"{LADDER}/bans", json={"player": "ann"}))["told"].startswith("player 'ann'")
 
 
-def test_a_job_whose_worker_is_frozen_ends_soon_after_it_is_cancelled_and_changes_nothing(admin, service, played):
+def test_cancelling_a_job_whose_worker_is_frozen_kills_it_and_changes_nothing(admin, service, played):
     before = ratings(service, "duel")
     answers = []
     thread = threading.Thread(
@@ -208,32 +141,17 @@ def test_a_job_whose_worker_is_frozen_ends_soon_after_it_is_cancelled_and_change
     assert ratings(service, "duel") == before
 
 
-def test_a_frozen_worker_is_killed_and_its_job_fails(admin, service, monkeypatch, played):
-    monkeypatch.setattr("evenmatch.jobs.worker_process.SILENT", 3.0)
-    answers = []
-    thread = threading.Thread(target=lambda: answers.append(admin.post(f"{LADDER}/verify")), daemon=True)
-    thread.start()
-    wait_until(workers)
-    for worker in workers():
-        os.kill(worker, signal.SIGSTOP)
-    thread.join(SLOWEST)
-    job = ended(admin, answers[0])
-    assert job["state"] == "failed"
-    assert "did not answer for 3 seconds and was killed" in job["told"]
-    assert workers() == []
-
-
 def test_a_correction_whose_worker_is_lost_after_it_was_stored_is_done(admin, service, monkeypatch, played):
     def lost(_, task, progress):
         task.run(service, progress)
-        raise WorkerLostError("did not answer for 5 seconds and was killed") from JobCancelledError("cancelled")
+        raise WorkerLostError("killed")
 
-    monkeypatch.setattr("evenmatch.jobs.worker_process.run_in_process", lost)
+    monkeypatch.setattr("evenmatch.jobs.worker.run_in_process", lost)
     assert result(admin, admin.post(f"{LADDER}/voids", json={"match_id": "m1"}))["there_already"]
     assert ratings(service, "duel") == {"eve": 1516.0, "ann": 1484.0}
 
 
-def test_an_error_of_a_worker_is_that_of_the_task(admin, service, site, played):
+def test_an_error_in_a_worker_process_reaches_the_caller(admin, service, site, played):
     site.ladder_work.small = 10
     sent = {"player": "ann", "id": "ban"}
     assert admin.post(f"{LADDER}/bans", json=sent).status_code == 200
@@ -241,34 +159,3 @@ def test_an_error_of_a_worker_is_that_of_the_task(admin, service, site, played):
     assert result(admin, admin.post(f"{LADDER}/bans", json=sent))["there_already"]
     refused = admin.post(f"{LADDER}/bans", json={"player": "bob", "id": "ban"})
     assert refused.status_code == 409
-
-
-def test_a_small_correction_whose_checkpoint_is_lost_meanwhile_is_left_to_a_worker(
-    admin, service, site, played, monkeypatch
-):
-    service.record_many("duel", [duel(number, "ann", "bob", "duel") for number in range(3, 40)])
-    with service.database.write() as store:
-        head = store.lock("duel")
-        rating_rows.put_checkpoint(
-            store, head.ladder, head.generation, rating_rows.read_roster(store, head, rules("elo"))
-        )
-    service.record(duel(40, "bob", "eve", "duel"))
-    site.ladder_work.small, outline, in_worker = 10, CorrectionTask.outline, []
-
-    def outlined(task, store, head):
-        """The outline of a task; right after it another operator voids the first match: a new generation begins."""
-        told = outline(task, store, head)
-        assert told.size <= 10
-        service.correct("duel", Void("m1"))
-        return told
-
-    def run(*arguments):
-        in_worker.append(arguments)
-        return run_in_process(*arguments)
-
-    monkeypatch.setattr(CorrectionTask, "outline", outlined)
-    monkeypatch.setattr("evenmatch.jobs.worker_process.run_in_process", run)
-    result(admin, admin.post(f"{LADDER}/voids", json={"match_id": "m40"}))
-    assert len(in_worker) == 1
-    assert service.verify("duel").is_equal
-    assert service.ladder("duel").matches == 40

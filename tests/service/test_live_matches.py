@@ -1,4 +1,4 @@
-"""Running matches: announced, followed, closed into the ledger. Every number is worked by hand."""
+"""Live matches: announced, followed, closed into the ledger. Every number is computed by hand."""
 
 import json
 import threading
@@ -13,7 +13,6 @@ from evenmatch.errors import BadRowsError, ConflictError, InputError, UnknownNam
 from evenmatch.ledger import player_rows
 from evenmatch.ledger.ladder_rows import reserve_changes
 from evenmatch.live import live_matches
-from evenmatch.live import live_matches as looping
 from evenmatch.live import slots as slots_rows
 from evenmatch.live.attendance import Ending, PlayerEnd, Presence, TeamEnd
 from evenmatch.live.live_matches import Running
@@ -24,7 +23,9 @@ from evenmatch.queues.queue_sql import Seat, insert_missing_seats
 from evenmatch.queues.stored_queues import QueueRules, QueueSetup, strike
 
 SECOND = 1_000_000
-ONE_DATABASE = pytest.mark.parametrize("store_url", ["sqlite"], indirect=True)  # what is tried is not its
+ONE_DATABASE = pytest.mark.parametrize(
+    "store_url", ["sqlite"], indirect=True
+)  # the behavior under test does not depend on it
 TEAMS = [["ann", "bob"], ["cid", "dan"]]
 WON = Ending((TeamEnd(1), TeamEnd(2)))
 
@@ -514,13 +515,13 @@ def test_a_match_that_nobody_closes_expires_without_a_rating(service, other_serv
     assert select_rows(service, "SELECT id FROM event WHERE id = 'm1'") == []
     with pytest.raises(ConflictError, match="'m1' is expired"):
         running.close(ladder, "m1", WON)
-    assert running.expire(ladder, time_after(start, 200)) == ["m2"]
-    number = select_rows(service, "SELECT ladder FROM ladder WHERE name = 'duel'")[0][0]
-    for one in (running, elsewhere):  # what is over is looked at no more
-        assert one._expiries.due(number, time_after(start, 10_000)) == []
+    clock.now = time_after(start, 200)
+    assert running.expire(ladder) == ["m2"]
+    clock.now = time_after(start, 10_000)
+    assert running.expire(ladder) == elsewhere.expire(ladder) == []
 
 
-def test_finished_matches_are_deleted_a_day_after_they_would_have_expired(service, running, ladder, clock):
+def test_finished_matches_are_deleted_a_day_after_their_expiry_time(service, running, ladder, clock):
     running.announce(ladder, "m1", [["ann"], ["bob"]], expires_in=100)
     running.announce(ladder, "m2", [["cid"], ["dan"]], expires_in=604_800)
     running.announce(ladder, "m3", [["eve"], ["fay"]], expires_in=200)
@@ -529,6 +530,23 @@ def test_finished_matches_are_deleted_a_day_after_they_would_have_expired(servic
     clock.move(days=1, seconds=100.5)
     assert running.prune(ladder) == 1
     assert sorted(row[0] for row in select_rows(service, "SELECT match_id FROM live")) == ["m2", "m3"]
+
+
+def test_the_background_worker_expires_matches(service, running, ladder, clock, monkeypatch):
+    monkeypatch.setattr(live_matches, "EXPIRE_EVERY", 0.01)
+    running.announce(ladder, "m1", [["ann"], ["bob"]], expires_in=100)
+    clock.move(seconds=101)
+    stop = threading.Event()
+    thread = threading.Thread(target=running.run, args=(stop,))
+    thread.start()
+    waited = threading.Event()
+    for _ in range(500):
+        if running.status(ladder, "m1").state == "expired":
+            break
+        waited.wait(0.01)
+    stop.set()
+    thread.join()
+    assert running.status(ladder, "m1").state == "expired"
 
 
 # openings
@@ -749,7 +767,7 @@ def test_a_player_who_returns_keeps_a_seat_elsewhere(service, running, ladder, c
 
 
 def test_the_loop_expires_by_itself(service, running, ladder, clock, monkeypatch):
-    monkeypatch.setattr(looping, "EVERY", 0.01)
+    monkeypatch.setattr(live_matches, "EXPIRE_EVERY", 0.01)
     running.announce(ladder, "m1", [["ann"], ["bob"]], expires_in=100)
     clock.move(seconds=101)
     stop = threading.Event()

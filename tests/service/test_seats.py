@@ -110,7 +110,7 @@ def test_a_key_of_one_ladder_cannot_stretch_the_match_of_a_queue(queue_service, 
     ((match_id,),) = select_rows(service, "SELECT match_id FROM live")
     teams = [[player.player for player in team] for team in running.status("duel", match_id).teams]
     clock.move(seconds=10)
-    with pytest.raises(InputError, match="would keep its players from all ladders until"):
+    with pytest.raises(InputError, match="would occupy its players on all ladders until"):
         running.announce("duel", match_id, teams, expires_in=7 * DAYS, everywhere=False)
     with pytest.raises(InputError, match="longest_match of queue 'ranked'"):
         running.announce("duel", match_id, teams, started_at=clock() + 3_000_000_000, everywhere=False)
@@ -122,7 +122,7 @@ def test_a_key_of_one_ladder_has_no_match_filled_that_outlasts_the_queue(queue_s
     """Whoever a queue brings into an announced match has a seat on all ladders, for as long as the match may last."""
     running.announce("duel", "m1", [["ann"], ["bob"]], expires_in=7 * DAYS, everywhere=False)
     running.leaves("duel", "m1", [Presence("bob")], everywhere=False)
-    with pytest.raises(InputError, match=r"match 'm1' would keep its players from all ladders until 2026-01-18"):
+    with pytest.raises(InputError, match=r"match 'm1' would occupy its players on all ladders until 2026-01-18"):
         running.openings("duel", "m1", "ranked", [0, 1], everywhere=False)
     assert running.openings("duel", "m1", seats=None, everywhere=False).openings is None
     clock.move(seconds=7 * DAYS - 3600)
@@ -142,8 +142,8 @@ def test_a_key_of_one_ladder_has_no_match_filled_that_outlasts_the_queue(queue_s
 
 
 @pytest.mark.parametrize("everywhere", [False, True])
-def test_who_joins_late_leaves_and_comes_back_has_a_seat_that_reaches_as_far(
-    queue_service, running, service, everywhere
+def test_a_late_joiner_who_leaves_and_returns_has_a_seat_of_the_same_reach(
+    queue_service, running, service, clock, everywhere
 ):
     running.announce("duel", "m1", [["ann"], ["bob"]], everywhere=everywhere)
     for presence in (Presence("cat", back=True, team=0), Presence("cat"), Presence("cat", back=True)):
@@ -156,7 +156,8 @@ def test_who_joins_late_leaves_and_comes_back_has_a_seat_that_reaches_as_far(
         else:
             join_one(queue_service, "arena", Leave(join_one(queue_service, "arena", party("cat")).ticket))
         check_everything(service)
-    running.expire("duel", now=running.status("duel", "m1").expires_at + 1)
+    clock.now = running.status("duel", "m1").expires_at + 1
+    running.expire("duel")
     assert queue_service.seat("duel", "cat") is None
     assert select_rows(service, "SELECT * FROM ladder_seat") == []
 

@@ -29,7 +29,7 @@ from evenmatch.http.readiness import Readiness
 from evenmatch.http.views import CachedResponses, SharedComputation, ViewCache
 from evenmatch.http.waiting_requests import TicketNotifications, WaitingRequests
 from evenmatch.jobs.jobs import Jobs
-from evenmatch.jobs.worker_process import LadderWork
+from evenmatch.jobs.worker import LadderWork
 from evenmatch.ladders.ladder_queries import LadderQueries
 from evenmatch.ladders.visibility import Visibility
 from evenmatch.live.live_matches import Running

@@ -1,26 +1,24 @@
-"""Background jobs for work that outlives a request: one process runs each, all processes see it.
+"""Background jobs for work that outlives a request. One process runs each job; all processes see it in the database.
 
-Equal requests share a job. Few jobs run at a time on a machine, and one per ladder; the others wait in line.
+Equal requests share a job. A few jobs run at a time in a process; the others wait in line. The process that runs or
+queues a job stores its progress every second. A job whose process is killed is therefore soon reported as failed.
 """
 
 from __future__ import annotations
 
-import fcntl
 import json
 import logging
-import os
 import secrets
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping
-from concurrent.futures import Future
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Mapping
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Literal, NamedTuple, cast
 
 from evenmatch.accounts.audit_entries import AuditEntry
 from evenmatch.corrections.replay import Progress
+from evenmatch.durations import DAY, SECOND
 from evenmatch.errors import (
     BadRowsError,
     BusyError,
@@ -31,145 +29,25 @@ from evenmatch.errors import (
     UnknownNameError,
 )
 from evenmatch.jobs import job_sql
-from evenmatch.jobs.job_sql import CANCELLING, LIVE, RUNNING, JobRow
+from evenmatch.jobs.job_sql import CANCELLING, RUNNING, UNFINISHED, JobRow
 from evenmatch.ledger.database import Database
 from evenmatch.ledger.store import Store
 from evenmatch.times import Time
 
-
-class JobRequest(NamedTuple):
-    """A requested job; one that does the same already is joined instead.
-
-    request  equal for equal requests of a kind on a ladder; empty: all requests of the kind are equal
-    as_of    what the result depends on: a finished job with the same value is reused; None: none is
-    """
-
-    kind: str
-    ladder: str
-    request: str = ""
-    as_of: str | None = None
-
-
-class JobSlots:
-    """Some files in a private folder; a job runs while its process has locked one, which the end of it releases.
-
-    sort     of jobs: each has files of its own
-    at_once  number of files
-    """
-
-    def __init__(self, folder: Path, sort: str, at_once: int) -> None:
-        self._paths = [folder / f"{sort}-{number}" for number in range(at_once)]
-
-    def take(self) -> int | None:
-        """Lock a free one and return its descriptor, which the caller closes; None: there is none now."""
-        for path in self._paths:
-            handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-            with suppress(BlockingIOError):
-                fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                return handle
-            os.close(handle)
-        return None
-
-
-LOOK = 0.2  # seconds between two checks of a waiting job whether it shall go on waiting
-RETRY = 30.0  # seconds after which a request that found the line full may be sent again
-
-
-class JobLine:
-    """The jobs of one sort, running or waiting. Safe to share between threads.
-
-    at_once  jobs that run at a time;  longest  jobs that may wait, of all ladders;  of_ladder  and of one ladder
-    slots    shared with the other serving processes of this machine; None: this is the only one
-    """
-
-    def __init__(self, at_once: int, longest: int, of_ladder: int, slots: JobSlots | None = None) -> None:
-        self._at_once, self._longest, self._of_ladder, self._slots = at_once, longest, of_ladder, slots
-        self._held: dict[str, int] = {}  # the slot of a running job
-        self._waiting: list[tuple[str, str]] = []  # (job, ladder) in order
-        self._running: dict[str, str] = {}  # ladder by job
-        self._changed = threading.Condition()
-
-    def check(self, ladder: str) -> None:
-        """Raise BusyError if no other job of this ladder may wait now."""
-        with self._changed:
-            own = sum(waiting == ladder for _, waiting in self._waiting)
-            if own >= self._of_ladder or len(self._waiting) >= self._longest:
-                whose = f"{own} jobs of ladder {ladder!r}" if own >= self._of_ladder else f"{len(self._waiting)} jobs"
-                raise BusyError(f"{whose} wait for their turn already; try again when some have ended", RETRY)
-
-    def join(self, job: str, ladder: str) -> None:
-        """Put a job at the end of the line."""
-        with self._changed:
-            self._waiting.append((job, ladder))
-
-    def ahead(self, job: str) -> int:
-        """How many jobs run or wait before a waiting job; 0 for one that runs or has ended."""
-        with self._changed:
-            names = [waiting for waiting, _ in self._waiting]
-            return len(self._running) + names.index(job) if job in names else 0
-
-    def has_begun(self, job: str) -> bool:
-        """Whether a job of this line waits no longer."""
-        with self._changed:
-            return all(waiting != job for waiting, _ in self._waiting)
-
-    @contextmanager
-    def turn(self, job: str, check: Callable[[], None]) -> Iterator[None]:
-        """Wait for the turn of a job that has joined, and hold it during the block. check: raises to stop waiting."""
-        try:
-            self._wait(job, check)
-            yield
-        finally:
-            with self._changed:
-                self._waiting = [entry for entry in self._waiting if entry[0] != job]
-                self._running.pop(job, None)
-                held = self._held.pop(job, None)
-                if held is not None:
-                    os.close(held)
-                self._changed.notify_all()
-
-    def _wait(self, job: str, check: Callable[[], None]) -> None:
-        while True:
-            check()
-            with self._changed:
-                entry = self._next()
-                if entry is not None and entry[0] == job and self._has_slot(job):
-                    self._waiting.remove(entry)
-                    self._running[job] = entry[1]
-                    self._changed.notify_all()
-                    return
-                self._changed.wait(LOOK)
-
-    def _has_slot(self, job: str) -> bool:
-        """Take a slot for a job that may run now, if one is free on this machine."""
-        held = None if self._slots is None else self._slots.take()
-        if held is not None:
-            self._held[job] = held
-        return self._slots is None or held is not None
-
-    def _next(self) -> tuple[str, str] | None:
-        """The first waiting job that may run now."""
-        if len(self._running) >= self._at_once:
-            return None
-        busy = set(self._running.values())
-        return next((entry for entry in self._waiting if entry[1] not in busy), None)
-
-
-SORTS = ("operators", "lab")  # each has a line of its own
-LONGEST, OF_LADDER = 64, 16  # jobs that may wait in a line, of all ladders and of one
-TICK = 0.5  # seconds between two writes of progress
-BEAT = 2.0  # seconds between two heartbeats of a job whose progress does not change
-JOINED = 5_000_000  # microseconds without a heartbeat after which another process's job is no longer joined
-SILENT = 60_000_000  # microseconds without a heartbeat after which the process counts as dead
-SHOWN = 100  # matches that are listed at most when some cannot be rated
+WAITING_LIMIT, LADDER_WAITING_LIMIT = 64, 16  # jobs that may wait in a line, of all ladders and of one
+RETRY_AFTER = 30.0  # seconds after which a request that found the line full may be sent again
+BEAT = 1.0  # seconds between two writes of progress
+LOST_AFTER = 15 * SECOND  # without a write of progress, after which a job counts as lost
+KEPT = DAY  # age at which reusable results are deleted
+PROBLEMS_LISTED = 100  # matches that are listed when some cannot be rated
+STORE_RETRIES = (0.5, 1.0, 2.0, 4.0, 8.0)  # seconds between attempts to store the end of a job
 STOPPED = "the process that ran this job was stopped; request the job again"
-ENDED = "the process that ran this job has ended; request it again"
+LOST = "the process that ran this job has ended; request it again"
 CANCELLED = "cancelled; nothing was changed"
-CALLED_OFF = "is being cancelled"
-REUSED = 20  # latest results among which a reusable one is looked for
-KEPT = 86_400_000_000  # microseconds for which reusable results are stored
+BEING_CANCELLED = "is being cancelled"
 
 Work = Callable[[Progress], Mapping[str, object]]
+log = logging.getLogger("evenmatch.jobs")
 
 
 JobState = Literal["running", "done", "failed", "cancelled"]
@@ -202,40 +80,36 @@ class Job(NamedTuple):
     ahead: int = 0
 
 
-@dataclass
+@dataclass(eq=False)
 class _Running:
     """A job that this process runs, or that waits here for its turn."""
 
     job: str
+    ladder: str
     total: int
     sort: str
-    about: Mapping[str, object]
     done: int = 0
+    has_begun: bool = False
     cancelled: threading.Event = field(default_factory=threading.Event)
-    ended: threading.Event = field(default_factory=threading.Event)
-    stored: Future[EvenmatchError | None] = field(default_factory=Future)
-    error: EvenmatchError | None = None
+    future: Future[EvenmatchError | None] | None = None
 
 
 class Jobs:
     """The jobs of a database. Threads may share one instance.
 
-    at_once  jobs of operators that run at a time; the lab has one at a time of its own
-    folder   private to the serving processes of this machine, which count their jobs together; None: this one is alone
+    at_once  jobs of operators that run at a time in this process; the lab has one of its own
     """
 
-    def __init__(
-        self, database: Database, clock: Callable[[], int], at_once: int = 1, folder: Path | None = None
-    ) -> None:
+    def __init__(self, database: Database, clock: Callable[[], int], at_once: int = 1) -> None:
         self._database, self._clock = database, clock
-        self._lines = {}
-        for sort in SORTS:
-            most = at_once if sort == "operators" else 1
-            slots = None if folder is None else JobSlots(folder, sort, most)
-            self._lines[sort] = JobLine(most, LONGEST, OF_LADDER, slots)
-        self._stopping = threading.Event()
-        self._threads: set[threading.Thread] = set()
+        self._lines = {
+            "operators": ThreadPoolExecutor(at_once, "evenmatch-job"),
+            "lab": ThreadPoolExecutor(1, "evenmatch-lab-job"),
+        }
         self._running: dict[str, _Running] = {}
+        self._stopping = threading.Event()
+        self._guard = threading.Lock()
+        self._is_beating = False
 
     def begin(
         self,
@@ -252,73 +126,61 @@ class Jobs:
         """Start a job on a ladder and return it with True, or return the job that does the same with False.
 
         work     called with a function that reports the position reached; returns the result as JSON values
-        sort     of SORTS: jobs of the lab do not delay those of operators
-        request, as_of  see JobRequest
+        sort     operators or lab; jobs of the lab do not delay those of operators
+        request  equal for equal requests of a kind on a ladder; empty: all requests of the kind are equal
+        as_of    what the result depends on: a finished job with the same value is reused; None: none is
         alone    raise ConflictError if the kind has another job on the ladder, with another request
         Raises UnknownNameError for an unknown ladder, BusyError if too many jobs wait.
         """
-        now, wanted = self._clock(), JobRequest(kind, ladder, request, as_of)
+        now = self._clock()
         with self._database.write() as store:
             head = store.lock(ladder)  # so that only one such job starts
-            same = self._same(store, wanted, alone=alone)
+            same = self._same(store, kind, ladder, request, as_of, alone=alone)
             if same is not None:
                 return same, False
-            self._lines[sort].check(ladder)
-            about = {"request": request, "as_of": as_of} if request else {}
-            row = JobRow(f"job_{secrets.token_hex(8)}", ladder, kind, RUNNING, 0, head.position, _text(about), now, now)
+            self._check_line(sort, ladder)
+            name, total = f"job_{secrets.token_hex(8)}", head.position
+            row = JobRow(name, ladder, kind, request, as_of, RUNNING, 0, total, "{}", now, now)
             if as_of is not None:
                 job_sql.delete_before(store, ladder, kind, now - KEPT)
             job_sql.insert(store, row)
             if audit_entry is not None:
-                audit_entry.note(store, now, row.job)
-        self._start(_Running(row.job, head.position, sort, about), ladder, work)
+                audit_entry.note(store, now, name)
+        self._start(_Running(name, ladder, total, sort), work)
         return self._job(row), True
 
-    def _same(self, store: Store, wanted: JobRequest, *, alone: bool) -> Job | None:
-        """The job that does what is wanted: one that runs, or one whose result still holds."""
-        for row in job_sql.read_running(store, wanted.ladder, wanted.kind):
-            content, job = json.loads(row.content), self._job(row)
+    def _same(
+        self, store: Store, kind: str, ladder: str, request: str, as_of: str | None, *, alone: bool
+    ) -> Job | None:
+        """The job that does the same: one that runs, or one whose result still holds."""
+        for row in job_sql.read_unfinished(store, ladder, kind):
+            job = self._job(row)
             if job.state != RUNNING:
-                ended = _text({**content, "told": ENDED})
-                job_sql.set_end(store, row.job, state="failed", done=row.done, content=ended, now=row.changed_at)
-                continue
-            is_same = content.get("request", "") == wanted.request
-            is_current = content.get("as_of") == wanted.as_of or not self._has_begun(job.job)
-            if row.state != CANCELLING and is_same and is_current and self.is_heard(job):
+                content = json.dumps({"told": job.told})
+                job_sql.set_end(store, row.job, state="failed", done=row.done, content=content, now=row.changed_at)
+            elif row.state != CANCELLING and (row.request, row.as_of) == (request, as_of):
                 return job
-            if alone and row.state != CANCELLING and not is_same:
-                what = f"the {wanted.kind} of ladder {wanted.ladder!r}"
-                raise ConflictError(f"{row.job} is changing {what}; try again when it has ended")
-        if wanted.as_of is not None:
-            for row in job_sql.read_done(store, wanted.ladder, wanted.kind, REUSED):
-                content = json.loads(row.content)
-                if (content.get("request"), content.get("as_of")) == (wanted.request, wanted.as_of):
-                    return self._job(row)
-        return None
+            elif row.state != CANCELLING and row.request != request and alone:
+                raise ConflictError(
+                    f"{row.job} is changing the {kind} of ladder {ladder!r}; try again when it has ended"
+                )
+        done = None if as_of is None else job_sql.read_done(store, ladder, kind, request, as_of)
+        return None if done is None else self._job(done)
 
-    def is_heard(self, job: Job) -> bool:
-        """Whether this process runs a job, or the one that does was heard of when the job was read."""
-        return job.job in self._running or self._clock() - job.changed_at <= JOINED
+    def _check_line(self, sort: str, ladder: str) -> None:
+        """Raise BusyError if no other job of this ladder may wait."""
+        waiting = [other.ladder for other in self._of_sort(sort) if not other.has_begun]
+        own = waiting.count(ladder)
+        if own >= LADDER_WAITING_LIMIT or len(waiting) >= WAITING_LIMIT:
+            jobs = f"{own} jobs of ladder {ladder!r}" if own >= LADDER_WAITING_LIMIT else f"{len(waiting)} jobs"
+            raise BusyError(f"{jobs} are waiting for their turn; try again when some have ended", RETRY_AFTER)
 
-    def _has_begun(self, job: str) -> bool:
-        """Whether a job has begun, as far as this process knows; one that waits will see the ladder as it is then."""
-        running = self._running.get(job)
-        return running is None or self._lines[running.sort].has_begun(job)
-
-    def find(self, job: str) -> Job:
-        """The job with this name. Raises UnknownNameError."""
+    def find(self, job: str, ladder: str | None = None) -> Job:
+        """The job with this name. Raises UnknownNameError, also for a job of another ladder if one is named."""
         with self._database.read() as store:
             row = job_sql.read(store, job)
-            if row is None:
-                raise UnknownNameError("job", job, job_sql.latest_names(store, 20))
-        return self._job(row)
-
-    def find_on(self, ladder: str, job: str) -> Job:
-        """The job with this name on a ladder. Raises UnknownNameError, also for a job of another ladder."""
-        with self._database.read() as store:
-            row = job_sql.read(store, job)
-        if row is None or row.ladder != ladder:
-            raise UnknownNameError(f"job of ladder {ladder!r}", job, ())
+        if row is None or ladder not in (None, row.ladder):
+            raise UnknownNameError("job" if ladder is None else f"job of ladder {ladder!r}", job, ())
         return self._job(row)
 
     def latest(self, ladder: str, kind: str) -> Job | None:
@@ -334,25 +196,22 @@ class Jobs:
         return [self._job(row) for row in rows]
 
     def ending(self, job: str) -> Future[EvenmatchError | None] | None:
-        """The error of a job of this process once its end is stored; None if another process runs it, or none does."""
+        """The error of a job of this process once its end is stored; None if it has ended, or runs elsewhere."""
         running = self._running.get(job)
-        return None if running is None else running.stored
+        return None if running is None else running.future
 
     def cancel(self, job: str, audit_entry: AuditEntry | None = None) -> Job:
         """Ask a job to end without a result, whichever process runs it, and return it; one that has ended stays so.
 
         A job that is done before it notices is done. Raises UnknownNameError.
         """
-        current = self.find(job)
-        if current.state != RUNNING:
-            return current
-        with self._database.write() as store:
-            job_sql.request_end(store, job)
-            if audit_entry is not None:
-                audit_entry.note(store, self._clock(), job)
-        running = self._running.get(job)
-        if running is not None:
-            running.cancelled.set()
+        if self.find(job).state == RUNNING:
+            with self._database.write() as store:
+                job_sql.request_end(store, job)
+                if audit_entry is not None:
+                    audit_entry.note(store, self._clock(), job)
+            if (running := self._running.get(job)) is not None:
+                self._cancel(running)
         return self.find(job)
 
     def ask_to_stop(self) -> None:
@@ -360,129 +219,125 @@ class Jobs:
         self._stopping.set()
 
     def stop(self, within: float) -> None:
-        """Ask the running jobs to stop, and wait at most `within` seconds; those that go on are stored as failed."""
+        """Ask the running jobs to stop, and wait at most `within` seconds; jobs that go on are stored as failed."""
         self.ask_to_stop()
-        until = time.monotonic() + within
-        for thread in list(self._threads):
-            thread.join(max(0.0, until - time.monotonic()))
+        futures = [running.future for running in list(self._running.values()) if running.future is not None]
+        wait([future for future in futures if not future.cancel()], within)  # those that wait never begin
         for running in list(self._running.values()):
-            running.ended.set()  # so that its heartbeat does not say that it is running
-            self._write(running, "failed", {"told": STOPPED})
+            self._store(running, "failed", {"told": STOPPED})
+            self._running.pop(running.job, None)
+
+    def _of_sort(self, sort: str) -> list[_Running]:
+        return [other for other in list(self._running.values()) if other.sort == sort]
+
+    def _ahead(self, running: _Running) -> int:
+        line = self._of_sort(running.sort)
+        return 0 if running.has_begun or running not in line else line.index(running)
 
     def _job(self, row: JobRow) -> Job:
-        job, ladder, kind, stored, done, total, text, begun_at, changed_at = row
-        content = json.loads(text)
-        reason, ahead = content.get("told"), content.get("ahead", 0)
-        state = cast("JobState", stored)
-        if stored in LIVE:
-            reason = CALLED_OFF if stored == CANCELLING else reason
-            state = "running"
-            running = self._running.get(job)
+        content = json.loads(row.content)
+        state, done, told, ahead = cast("JobState", row.state), row.done, content.get("told"), 0
+        if state in UNFINISHED:
+            told = BEING_CANCELLED if state == CANCELLING else None
+            state, ahead = "running", content.get("ahead", 0)
+            running = self._running.get(row.job)
             if running is not None:
-                done, ahead = running.done, self._lines[running.sort].ahead(job)
-            elif self._clock() - changed_at > SILENT:
-                state, reason = "failed", ENDED
-        else:
-            ahead = 0
+                done, ahead = running.done, self._ahead(running)
+            elif self._clock() - row.changed_at > LOST_AFTER:
+                state, told = "failed", LOST
         problems = tuple((match, reason) for match, reason in content.get("problems", ()))
-        result = content.get("result")
-        return Job(job, ladder, kind, state, done, total, begun_at, changed_at, reason, result, problems, ahead)
+        times = (row.begun_at, row.changed_at)
+        return Job(
+            *(row.job, row.ladder, row.kind, state, done, row.total, *times, told, content.get("result")),
+            *(problems, ahead),
+        )
 
     # running them
 
-    def _start(self, running: _Running, ladder: str, work: Work) -> None:
-        def run() -> None:
-            beat = threading.Thread(target=self._beat, args=(running,), name=f"beat-{running.job}", daemon=True)
-            beat.start()
-            try:
-                state, content = self._do(running, work)
-            finally:
-                running.ended.set()
-                beat.join()
-            self._end(running, state, content)
-            self._running.pop(running.job, None)
-            running.stored.set_result(running.error)
-            self._threads.discard(thread)
-
-        thread = threading.Thread(target=run, name=running.job, daemon=True)
-        self._lines[running.sort].join(running.job, ladder)
+    def _start(self, running: _Running, work: Work) -> None:
         self._running[running.job] = running
-        self._threads.add(thread)
-        thread.start()
+        running.future = self._lines[running.sort].submit(self._run, running, work)
+        with self._guard:
+            if not self._is_beating:
+                self._is_beating = True
+                threading.Thread(target=self._beat, name="evenmatch-job-progress", daemon=True).start()
 
-    def _do(self, running: _Running, work: Work) -> tuple[str, dict[str, object]]:
-        def progress(position: int) -> None:
-            running.done = min(position, running.total)
-            self._check(running)
-
+    def _run(self, running: _Running, work: Work) -> EvenmatchError | None:
+        """Do the work, store the end of the job, and return its error."""
+        running.has_begun = True
+        error: EvenmatchError | None = None
         try:
-            with self._lines[running.sort].turn(running.job, lambda: self._check(running)):
-                result = work(progress)
-            running.done = running.total
-            return "done", {"result": dict(result)}
-        except JobCancelledError as error:
-            running.error = error
-            return "cancelled", {"told": CANCELLED}
-        except BadRowsError as error:
-            running.error = error
-            listed = [(problem.match_id or "", problem.reason) for problem in error.problems[:SHOWN]]
-            return "failed", {"told": f"{error.source}: {error.count}; {error.outcome}", "problems": listed}
-        except EvenmatchError as error:
-            running.error = error
-            return "failed", {"told": str(error)}
+            self._report(running, 0)
+            content: dict[str, object] = {"result": dict(work(lambda position: self._report(running, position)))}
+            state, running.done = "done", running.total
+        except JobCancelledError as caught:
+            state, content, error = "cancelled", {"told": CANCELLED}, caught
+        except EvenmatchError as caught:
+            state, content, error = "failed", _failure(caught), caught
         except Exception:
-            logging.getLogger("evenmatch.jobs").exception("job %s failed by a bug", running.job)
-            running.error = StoreError(f"internal error; the server log describes it under {running.job}")
-            return "failed", {"told": str(running.error)}
+            log.exception("job %s failed by a bug", running.job)
+            error = StoreError(f"internal error; the server log describes it under {running.job}")
+            state, content = "failed", {"told": str(error)}
+        self._end(running, state, content)
+        return error
 
-    def _check(self, running: _Running) -> None:
-        """Raise JobCancelledError if the job was cancelled, ConflictError if the process stops."""
+    def _report(self, running: _Running, position: int) -> None:
+        """Note the position reached. Raises JobCancelledError if cancelled, ConflictError if the process stops."""
+        running.done = min(position, running.total)
         if running.cancelled.is_set():
             raise JobCancelledError(f"{running.job} was cancelled; nothing was changed")
         if self._stopping.is_set():
             raise ConflictError(STOPPED)
 
-    def _beat(self, running: _Running) -> None:
-        """Write the progress from a separate thread, since the work itself runs inside transactions."""
-        written, written_at = (0, 0), time.monotonic()
-        while not running.ended.wait(TICK):
-            self._look_for_end(running)
-            current = (running.done, self._lines[running.sort].ahead(running.job))
-            if current == written and time.monotonic() - written_at < BEAT:
-                continue
-            written, written_at = current, time.monotonic()
-            self._write(running, None, {"ahead": current[1]})
+    def _cancel(self, running: _Running) -> None:
+        running.cancelled.set()
+        if running.future is not None and running.future.cancel():  # it has not begun
+            self._end(running, "cancelled", {"told": CANCELLED})
 
-    def _look_for_end(self, running: _Running) -> None:
-        """Notice that another process has asked this job to end."""
-        try:
-            with self._database.read() as store:
-                if job_sql.read_state(store, running.job) == CANCELLING:
-                    running.cancelled.set()
-        except StoreError:
-            pass  # the next look comes soon
+    def _end(self, running: _Running, state: str, content: Mapping[str, object]) -> None:
+        for pause in (*STORE_RETRIES, None):
+            if self._store(running, state, content) or pause is None:
+                break
+            self._stopping.wait(pause)
+        self._running.pop(running.job, None)
 
-    def _end(self, running: _Running, state: str, content: dict[str, object]) -> None:
-        for wait in (0.5, 1.0, 2.0, 4.0, 8.0):
-            if self._write(running, state, content):
-                return
-            self._stopping.wait(wait)
+    def _beat(self) -> None:
+        """Write the progress of all jobs from a thread of its own, since the work itself runs inside transactions."""
+        while True:
+            time.sleep(BEAT)
+            for running in list(self._running.values()):
+                self._store_progress(running)
+            with self._guard:
+                if not self._running:
+                    self._is_beating = False
+                    return
 
-    def _write(self, running: _Running, state: str | None, content: dict[str, object]) -> bool:
-        """Store the progress (state: None) or the end of a job; False if the database fails."""
-        text = _text({**running.about, **content})
+    def _store_progress(self, running: _Running) -> None:
+        content = json.dumps({"ahead": self._ahead(running)})
         try:
             with self._database.write() as store:
                 now = self._clock()
-                if state is None:
-                    job_sql.set_progress(store, running.job, done=running.done, content=text, now=now)
-                else:
-                    job_sql.set_end(store, running.job, state=state, done=running.done, content=text, now=now)
+                state = job_sql.set_progress(store, running.job, done=running.done, content=content, now=now)
         except StoreError as error:
-            logging.getLogger("evenmatch.jobs").warning("job %s: cannot store its progress: %s", running.job, error)
+            log.warning("job %s: cannot store its progress: %s", running.job, error)
+        else:
+            if state == CANCELLING and not running.cancelled.is_set():
+                self._cancel(running)
+
+    def _store(self, running: _Running, state: str, content: Mapping[str, object]) -> bool:
+        """Store the end of a job; False if the database fails."""
+        text = json.dumps(content, ensure_ascii=False, sort_keys=True)
+        try:
+            with self._database.write() as store:
+                job_sql.set_end(store, running.job, state=state, done=running.done, content=text, now=self._clock())
+        except StoreError as error:
+            log.warning("job %s: cannot store its end: %s", running.job, error)
             return False
         return True
 
 
-def _text(content: Mapping[str, object]) -> str:
-    return json.dumps(content, ensure_ascii=False, sort_keys=True)
+def _failure(error: EvenmatchError) -> dict[str, object]:
+    if not isinstance(error, BadRowsError):
+        return {"told": str(error)}
+    listed = [(problem.match_id or "", problem.reason) for problem in error.problems[:PROBLEMS_LISTED]]
+    return {"told": f"{error.source}: {error.count}; {error.outcome}", "problems": listed}

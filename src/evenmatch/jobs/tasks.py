@@ -1,4 +1,4 @@
-"""Tasks on a ladder that may take long: values that can be sent to a worker process, which carries them out."""
+"""Tasks on a ladder that may take long. They are values, so they can be sent to a worker process."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def _move(move: RatingMove) -> dict[str, object]:
 
 
 def effect_of(result: Mapping[str, object]) -> Effect:
-    """The effect that `correction_result` was made of, with the moves that it lists."""
+    """The effect in a result of `correction_result`, with the moves that it lists."""
     told, document = str(result["told"]), result["effect"]
     if document is None:
         return Effect(told, [], 0, 0, 0, 0, done=True)
@@ -64,15 +64,14 @@ def effect_of(result: Mapping[str, object]) -> Effect:
     return Effect(told, moves, players, matches, left_out, position, unlisted=counts["moved"] - len(moves))
 
 
-SHOWN = 100  # differences listed in the result of a verification
+DIFFERENCES_LISTED = 100  # in the result of a verification
 
 
 class Outline(NamedTuple):
-    """The size of a task and the requests that equal it, known before it begins.
+    """What is known of a task before it begins.
 
     size     events to replay and states to write
-    request  equal for equal requests of a kind, whose running job is joined; empty: all of the kind are equal
-    as_of    the state of the ladder that the result depends on; None: the result is not for reuse
+    request, as_of  see Jobs.begin
     """
 
     size: int
@@ -91,7 +90,7 @@ class Task(Protocol):
         ...
 
     def outline(self, store: Store, head: Head) -> Outline:
-        """Check the request and say what it will do. Raises what `run` would raise for a wrong request."""
+        """Check the request and return its outline. Raises what `run` would raise for a wrong request."""
         ...
 
     def run(self, service: Service, progress: Progress) -> Mapping[str, object]:
@@ -103,7 +102,8 @@ class Task(Protocol):
 class CorrectionTask:
     """Apply a correction, or change the rules of a ladder.
 
-    event_id  chosen by the caller;  audit_entry  is noted in the transaction that adds the event
+    event_id     chosen by the caller, or by `named`
+    audit_entry  stored in the transaction that adds the event
     """
 
     ladder: str
@@ -114,7 +114,7 @@ class CorrectionTask:
     kind: ClassVar[str] = "correction"
 
     def outline(self, store: Store, head: Head) -> Outline:
-        """The events to replay; requests with the same id are equal."""
+        """The events to replay. Requests with the same id are equal."""
         size = _size(store, head, self.correction, self.event_id)
         return Outline(size, _digest(store, head, self.correction, self.event_id))
 
@@ -136,7 +136,7 @@ class PreviewTask:
     kind: ClassVar[str] = "preview"
 
     def outline(self, store: Store, head: Head) -> Outline:
-        """The events to replay; a result holds for the last event, the generation and the names that it was made of."""
+        """The events to replay. A result holds until an event, a correction or a rename changes the ladder."""
         size = _size(store, head, self.correction, self.event_id)
         as_of = f"{head.position}:{head.generation}:{head.names}"
         return Outline(size, _digest(store, head, self.correction, self.event_id), as_of)
@@ -161,7 +161,7 @@ class SeasonTask:
     kind: ClassVar[str] = "season"
 
     def outline(self, store: Store, head: Head) -> Outline:
-        """The standings to store, and the replay that is due; equal requests have the same id."""
+        """The standings to store, and the replay that is due. Equal requests have the same id and content."""
         replayed = (
             0
             if head.due is None
@@ -182,7 +182,7 @@ class SeasonTask:
 
 @dataclass(frozen=True)
 class DueTask:
-    """Rebuild a ladder's ratings as far as that is due, after players were merged."""
+    """Rebuild a ladder's ratings where that is due, after players were merged."""
 
     ladder: str
 
@@ -236,8 +236,8 @@ class VerifyTask:
             "events": verification.events,
             "matches": verification.matches,
             "players": verification.players,
-            "damage": list(verification.damage[:SHOWN]),
-            "differences": list(verification.differences[:SHOWN]),
+            "damage": list(verification.damage[:DIFFERENCES_LISTED]),
+            "differences": list(verification.differences[:DIFFERENCES_LISTED]),
             "rebuild_due_from": verification.due,
             "same_engine": verification.same_engine,
             "unchecked": list(verification.unchecked),
@@ -245,14 +245,14 @@ class VerifyTask:
 
 
 def named(task: Task) -> Task:
-    """The task with an id of its own for the event that it adds, if the caller chose none."""
+    """The task with a new id for the event that it adds, unless the caller chose one."""
     if isinstance(task, CorrectionTask | SeasonTask) and task.event_id is None:
         return replace(task, event_id=f"{task.kind}:{secrets.token_hex(8)}")
     return task
 
 
 def is_recorded(task: Task, store: Store, head: Head) -> bool:
-    """Whether the ledger has the event that the task adds."""
+    """True if the ledger has the event that the task adds."""
     if not isinstance(task, CorrectionTask | SeasonTask) or task.event_id is None:
         return False
     return task.event_id in event_rows.find_events(store, head, [task.event_id])
@@ -270,7 +270,7 @@ def _whole(store: Store, head: Head) -> Outline:
 
 
 def _size(store: Store, head: Head, correction: Correcting, event_id: str | None) -> int:
-    """The number of events that a correction replays and of states that it writes. Raises what planning it raises."""
+    """The events that a correction replays, plus the states that it writes. Raises what planning it raises."""
     if event_id is not None and is_done(store, head, correction, event_id):
         return 0
     planned = correction(store, head)
@@ -282,7 +282,7 @@ def _size(store: Store, head: Head, correction: Correcting, event_id: str | None
 
 
 def _digest(store: Store, head: Head, correction: Correcting, name: str | None) -> str:
-    """A digest of what was requested and of the name of its event; settings that apply meanwhile are left out."""
+    """A digest of the request and of the id of its event, without settings that may change meanwhile."""
     return _text_digest([digest_of_change(correction.change(store, head)).hex(), name])
 
 

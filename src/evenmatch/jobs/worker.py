@@ -1,108 +1,159 @@
-"""A worker process: it does one task for the service and ends. Run as a program by `worker_process`.
+"""Carry out tasks on ladders: small ones at once, others as jobs in worker processes.
 
-It reads one message from standard input: the URL of the database and the task. Then it sends messages: the positions
-that it reaches, a heartbeat each second, and at last the result or the error. Another message from the parent asks it
-to stop; the end of standard input ends it at once, so it never outlives its parent, even if that is killed.
+Each large task has a process of its own, with a lower priority, so it delays no request and leaves no memory behind. A
+task is cancelled by killing its process: the ledger then has the whole correction or nothing of it.
 """
 
 from __future__ import annotations
 
 import gc
+import multiprocessing
 import os
 import signal
-import sys
 import threading
-import time
 import traceback
-from collections.abc import Callable
+from collections.abc import Mapping
 from contextlib import suppress
 from multiprocessing.connection import Connection
-from typing import TYPE_CHECKING
 
-from evenmatch.errors import EvenmatchError, JobCancelledError
+from evenmatch.accounts.audit_entries import AuditEntry
+from evenmatch.corrections.replay import Progress
+from evenmatch.errors import EvenmatchError, JobCancelledError, StoreError
+from evenmatch.jobs.jobs import Job, Jobs
+from evenmatch.jobs.tasks import Outline, Task, is_recorded, named
+from evenmatch.ledger.database import Database
+from evenmatch.operations.clock import DatabaseClock
+from evenmatch.operations.service import Service
 
-if TYPE_CHECKING:
-    from evenmatch.jobs.tasks import Task
-
-
+PROCESSES = multiprocessing.get_context("spawn")
 NICE = 5  # requests that the service answers come first
-BEAT = 1.0  # seconds between two heartbeats
-ORPHANED = 3  # exit status after the end of standard input
-CANCELLED = "the job was cancelled; nothing was changed"
+LOOK = 0.1  # seconds between two checks whether the task was cancelled
+SMALL = 5000  # events to replay and states to write, for which a worker process is not worth its start
 
 
-def main() -> None:
-    """Do the task that the parent sends."""
+class WorkerLostError(StoreError):
+    """A worker process died; the ledger has the whole correction or nothing of it."""
+
+
+class LadderWork:
+    """The tasks of one process. Safe to share between threads.
+
+    small  the largest size of a task that a thread of this process does
+    """
+
+    def __init__(self, service: Service, jobs: Jobs, small: int = SMALL) -> None:
+        self._service, self._jobs, self.small = service, jobs, small
+
+    def do(self, task: Task) -> Mapping[str, object] | Job:
+        """Do a small task and return its result; start a job for another one, or find the job that does the same.
+
+        Raises what the task raises for a wrong request, BusyError if too many jobs wait.
+        """
+        task = named(task)
+        outline = self._outline(task)
+        if outline.size <= self.small:
+            return task.run(self._service, _no_progress)
+        return self._begin(task, outline)[0]
+
+    def begin(self, task: Task, audit_entry: AuditEntry | None = None, *, alone: bool = False) -> tuple[Job, bool]:
+        """Start a job for a task of any size and return it with True, or the job that does the same with False.
+
+        alone  see Jobs.begin
+        """
+        task = named(task)
+        return self._begin(task, self._outline(task), audit_entry, alone=alone)
+
+    def _outline(self, task: Task) -> Outline:
+        with self._service.reading(task.ladder) as (store, head):
+            return task.outline(store, head)
+
+    def _begin(
+        self, task: Task, outline: Outline, audit_entry: AuditEntry | None = None, *, alone: bool = False
+    ) -> tuple[Job, bool]:
+        def work(progress: Progress) -> Mapping[str, object]:
+            return task.run(self._service, progress) if outline.size <= self.small else self._elsewhere(task, progress)
+
+        return self._jobs.begin(
+            *(task.kind, task.ladder, work, audit_entry), request=outline.request, as_of=outline.as_of, alone=alone
+        )
+
+    def _elsewhere(self, task: Task, progress: Progress) -> Mapping[str, object]:
+        try:
+            return run_in_process(self._service.database.address, task, progress)
+        except (JobCancelledError, WorkerLostError):
+            if not self._is_recorded(task):
+                raise
+            return task.run(self._service, _no_progress)  # it was done just before; only the result is missing
+        finally:
+            self._service.forget(task.ladder)
+
+    def _is_recorded(self, task: Task) -> bool:
+        """Whether a task whose process has ended was done; waits for the end of what it was storing."""
+        with self._service.database.write() as store:
+            return is_recorded(task, store, store.lock(task.ladder))
+
+
+def run_in_process(url: str, task: Task, progress: Progress) -> Mapping[str, object]:
+    """Do a task in a process of its own and return its result.
+
+    url       of the database, with its password: it is sent through a pipe, so it appears in no list of processes
+    progress  called with the position reached, several times a second; if it raises, the process is killed
+    Raises what the task or `progress` raises, WorkerLostError if the process dies.
+    """
+    reports, sending = PROCESSES.Pipe(duplex=False)
+    process = PROCESSES.Process(target=_work, args=(url, task, sending), name="evenmatch-worker", daemon=True)
+    process.start()
+    sending.close()  # so that the end of the process ends the pipe
+    kind, content = "progress", 0
+    try:
+        while kind == "progress":
+            progress(content)
+            if reports.poll(LOOK):
+                kind, content = reports.recv()
+    except (EOFError, OSError):
+        process.join()
+        raise WorkerLostError(
+            f"the worker process was killed (status {process.exitcode}); request the job again"
+        ) from None
+    finally:
+        process.kill()
+        process.join()
+        reports.close()
+    return _result(kind, content)
+
+
+def _result(kind: str, content: object) -> Mapping[str, object]:
+    if isinstance(content, EvenmatchError):
+        raise content
+    if kind == "bug":
+        raise RuntimeError(f"a worker process failed:\n{content}")
+    assert isinstance(content, dict)
+    return content
+
+
+def _work(url: str, task: Task, reports: Connection) -> None:
+    """Do a task in this worker process and send its result, or the error, to the parent."""
     gc.disable()  # a task makes millions of rows and few cycles; the process ends with it
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches the whole terminal; the parent decides
     with suppress(OSError, AttributeError):
         os.nice(NICE)
-    reports = Connection(os.dup(sys.stdout.fileno()), readable=False)
-    os.dup2(sys.stderr.fileno(), sys.stdout.fileno())  # whatever prints must not disturb the messages
-    requests = Connection(os.dup(sys.stdin.fileno()), writable=False)
+    threading.Thread(target=_end_with_parent, daemon=True).start()
     try:
-        url, packed = requests.recv_bytes().decode(), requests.recv_bytes()
-    except (EOFError, OSError):
-        sys.exit(ORPHANED)
-    cancelled = threading.Event()
-    threading.Thread(target=_listen, args=(requests, cancelled), daemon=True).start()
-    sending = threading.Lock()
-
-    def send(kind: str, content: object) -> None:
-        with sending:
-            reports.send((kind, content))
-
-    threading.Thread(target=_beat, args=(send,), daemon=True).start()
-    kind, content = _outcome(url, packed, send, cancelled)
-    try:
-        send(kind, content)
-    except BrokenPipeError:  # the parent has just been killed
-        sys.exit(ORPHANED)
-
-
-def _listen(requests: Connection, cancelled: threading.Event) -> None:
-    """Wait for the request to stop, and for the end of the parent."""
-    while True:
-        try:
-            requests.recv_bytes()
-        except (EOFError, OSError):
-            os._exit(ORPHANED)
-        cancelled.set()
-
-
-def _beat(send: Callable[[str, object], None]) -> None:
-    """Tell the parent again and again that this process goes on."""
-    with suppress(OSError):  # the parent has ended
-        while True:
-            send("beat", None)
-            time.sleep(BEAT)
-
-
-def _outcome(
-    url: str, packed: bytes, send: Callable[[str, object], None], cancelled: threading.Event
-) -> tuple[str, object]:
-    """Do the task: ("done", result), ("failed", error) or ("bug", traceback)."""
-    import pickle  # noqa: PLC0415 - of the parent's own values
-
-    def progress(position: int) -> None:
-        if cancelled.is_set():
-            raise JobCancelledError(CANCELLED)
-        send("progress", position)
-
-    try:
-        from evenmatch.ledger.database import Database  # noqa: PLC0415 - after the watch over the parent has begun
-        from evenmatch.operations.clock import DatabaseClock  # noqa: PLC0415
-        from evenmatch.operations.service import Service  # noqa: PLC0415
-
-        task: Task = pickle.loads(packed)
         database = Database.open(url, yielding=True)
         with Service(database, DatabaseClock(database.time)) as service:
-            return "done", dict(task.run(service, progress))
+            reports.send(("done", dict(task.run(service, lambda position: reports.send(("progress", position))))))
     except EvenmatchError as error:
-        return "failed", error
+        reports.send(("failed", error))
     except Exception:
-        return "bug", traceback.format_exc()
+        reports.send(("bug", traceback.format_exc()))
 
 
-if __name__ == "__main__":
-    main()
+def _end_with_parent() -> None:
+    parent = multiprocessing.parent_process()
+    assert parent is not None
+    parent.join()
+    os._exit(1)
+
+
+def _no_progress(_: int) -> None:
+    """Ignore the position of a small task."""

@@ -139,7 +139,7 @@ live = table(
     column("body", TEXT),
     column("openings", TEXT, empty=True),
     sa.Index("ix_live_change", "ladder", "change"),
-    sa.Index("ix_live_open", "ladder", postgresql_where=sa.text(OPEN), sqlite_where=sa.text(OPEN)),
+    sa.Index("ix_live_open", "ladder", "expires_at", postgresql_where=sa.text(OPEN), sqlite_where=sa.text(OPEN)),
 )
 
 # The filters that players keep on a ladder.
@@ -203,12 +203,14 @@ delivery = table(
     sa.Index("ix_delivery_webhook", "webhook", "delivery"),
     sa.Index("ix_delivery_dead", "delivery", postgresql_where=sa.text(DEAD), sqlite_where=sa.text(DEAD)),
 )
-# Background jobs and their progress. state: running, done or failed.
+# Background jobs and their progress. state: running, cancelling, done, failed or cancelled. request, as_of: equal jobs.
 job = table(
     "job",
     key("job", TEXT),
     column("ladder_name", TEXT),
     column("kind", TEXT),
+    column("request", TEXT),
+    column("as_of", TEXT, empty=True),
     column("state", TEXT),
     column("done"),
     column("total"),

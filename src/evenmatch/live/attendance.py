@@ -8,15 +8,16 @@ from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import NamedTuple
 
+from evenmatch.durations import SECOND
 from evenmatch.errors import ConflictError, InputError, UnknownNameError
 from evenmatch.live.live_sql import LiveMatchRow, MatchSlot
 from evenmatch.match import Appearance, Match, Team
 from evenmatch.recording.ledger_append import AHEAD
 from evenmatch.times import EPOCH, iso_time
 
-SKEW = 300_000_000  # microseconds that a game server's clock may be behind ours when both give times for one player
+SKEW = 300 * SECOND  # how far a game server's clock may be behind ours, if both gave times for a player
 
-SPANS = 100  # attendance spans, and sides, of a player in a match
+SPANS_LIMIT = 100  # attendance spans, and changes of sides, of a player in a match
 
 
 class Presence(NamedTuple):
@@ -65,15 +66,15 @@ class Ending:
     rated: bool = True
 
     def fingerprint(self) -> str:
-        """A text that is equal for equal endings; it identifies retries."""
+        """A text that is equal for equal endings. It identifies retries."""
         players = sorted((name, *end) for name, end in self.players.items())
         return json.dumps([list(self.teams), players, self.ended_at, self.duration, self.rated], ensure_ascii=False)
 
 
 def note(match: LiveMatchRow, slot: MatchSlot, presence: Presence, now: int) -> bool:
-    """Record in a slot that its player joined or left; False: already recorded.
+    """Record in a slot that its player joined or left; False if it was recorded before.
 
-    Raises ConflictError if the player has been present or absent since another time, or has joined too often,
+    Raises ConflictError if the player is already present, or absent, since another time or has joined too often;
     InputError for a wrong time.
     """
     spells = slot["spells"]
@@ -97,7 +98,7 @@ def note(match: LiveMatchRow, slot: MatchSlot, presence: Presence, now: int) -> 
 
 
 def change_side(match: LiveMatchRow, slot: MatchSlot, presence: Presence, now: int) -> bool:
-    """Move the slot of a player who is in the match to another team; False: already recorded.
+    """Move the slot of a present player to another team; False if that was recorded before.
 
     Raises InputError for a wrong team or time, ConflictError for too many changes.
     """
@@ -121,8 +122,8 @@ def change_side(match: LiveMatchRow, slot: MatchSlot, presence: Presence, now: i
 
 
 def _check_number(number: int, done: str) -> None:
-    """Raise ConflictError if a player has reached the limit of attendance spans or sides. done: what they did."""
-    if number >= SPANS:
+    """Raise ConflictError if a player has reached the limit of attendance spans or sides. done: what the player did."""
+    if number >= SPANS_LIMIT:
         raise ConflictError(f"{done} {number} times, which is the limit; nothing was changed")
 
 
@@ -176,7 +177,7 @@ def _checked_time(presence: Presence, before: str, since: int, now: int) -> int:
 
 
 def _is_noted(slot: MatchSlot, back: bool, time: int) -> bool:
-    """Whether joining or leaving at this time is already recorded, possibly moved to a slightly later time (SKEW)."""
+    """True if joining or leaving at this time is recorded, possibly moved to a slightly later time (SKEW)."""
     before: int | None = None
     for came, left in slot["spells"]:
         noted, earliest = (came, before) if back else (left, came)
@@ -187,7 +188,7 @@ def _is_noted(slot: MatchSlot, back: bool, time: int) -> bool:
 
 
 def has_quit(slot: MatchSlot, ended_at: int) -> bool:
-    """Whether a player had joined before the match ended and was absent at its end."""
+    """True if a player joined before the match ended and was absent at its end."""
     begun = [left for came, left in slot["spells"] if came is not None and came <= ended_at]
     return bool(begun) and not any(left is None or left >= ended_at for left in begun)
 
@@ -202,10 +203,11 @@ def seconds_of(slot: MatchSlot, start: int, end: int) -> float:
 
 
 def match_of(
-    match: LiveMatchRow, ladder: str, names: Mapping[int, str], ending: Ending, ended_at: int, side_counts: str = "last"
+    match: LiveMatchRow, ladder: str, names: Mapping[int, str], ending: Ending, ended_at: int, side_counts: str
 ) -> Match:
-    """The finished match; `names`: present names by id. Raises InputError if the ending does not fit it.
+    """The finished match. Raises InputError if the ending does not fit it.
 
+    names        present names by id
     side_counts  which team counts for players who changed sides: see Settings
     """
     sides = match.body["teams"]
@@ -242,5 +244,5 @@ def match_of(
 
 
 def quitters(match: LiveMatchRow, ended_at: int) -> set[int]:
-    """The ids of the players who had joined and were absent when the match ended."""
+    """The ids of the players who joined and were absent when the match ended."""
     return {slot["id"] for slot in match.slots() if has_quit(slot, ended_at)}

@@ -8,18 +8,18 @@ from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+import time
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 
+from evenmatch.durations import DAY
 from evenmatch.errors import ConflictError, InputError, RateLimitError, StoreError, UnknownNameError
 from evenmatch.ladders.settings import Settings
 from evenmatch.ledger import event_rows, ladder_rows, player_rows
-from evenmatch.ledger.database import Database
-from evenmatch.ledger.ladder_rows import last_change, reserve_changes
+from evenmatch.ledger.ladder_rows import reserve_changes
 from evenmatch.ledger.store import Head, Store
 from evenmatch.ledger.text import check_text
 from evenmatch.live import live_sql, slots
-from evenmatch.live import slots as slots_rows
 from evenmatch.live.attendance import Ending, Presence, change_side, enter, late_switchers, match_of, note, quitters
 from evenmatch.live.live_sql import (
     CANCELLED,
@@ -33,7 +33,7 @@ from evenmatch.live.live_sql import (
     MatchStart,
     Openings,
 )
-from evenmatch.live.slots import begin, check_expiry, check_on, state_in_words
+from evenmatch.live.slots import check_expiry, check_on, state_in_words
 from evenmatch.live.status import MatchStatus, status_of, statuses_of
 from evenmatch.match import Match
 from evenmatch.operations.service import Service
@@ -46,9 +46,9 @@ from evenmatch.recording.ledger_append import AHEAD
 from evenmatch.recording.receipts import MatchReceipt, first_receipts
 from evenmatch.times import implausible, iso_time
 
-LONGEST = 7 * 86_400.0  # largest expires_in, in seconds
-AGAIN = 10.0  # seconds to wait before retrying on a ladder with too many live matches
-USUAL = 7_200.0  # default expires_in of a match without a queue, in seconds
+EXPIRES_IN_LIMIT = 7 * 86_400.0  # seconds
+EXPIRES_IN_DEFAULT = 7_200.0  # seconds, for a match without a queue
+RETRY_AFTER = 10.0  # seconds after which to announce again on a ladder with too many live matches
 
 
 def announce(
@@ -66,15 +66,15 @@ def announce(
 ) -> LiveMatchRow:
     """Begin a match, or confirm one; repeating the call changes nothing. Requires the ladder's change lock.
 
-    everywhere  whether the seats of its players apply to all ladders, see player_seats
-    most        the most live matches on the ladder; beyond it RateLimitError is raised
-    Raises ConflictError if the match was announced with other content or already reported, or if one of its players
-    is waiting or playing elsewhere.
+    everywhere  whether the seats of its players hold on all ladders: see `slots`
+    most        limit of live matches on the ladder
+    Raises RateLimitError at that limit; ConflictError if the match was announced with other content or was reported, or
+    if one of its players waits or plays elsewhere.
     """
     check_text("match id", match_id)
     _check_times(match_id, started_at, expires_in, now)
-    slots = _slots(store, head, match_id, teams)
-    ids = [sorted(slot["id"] for slot in side) for side in slots]
+    sides = _slots(store, head, match_id, teams)
+    ids = [sorted(slot["id"] for slot in side) for side in sides]
     start: MatchStart = {"teams": ids, "started_at": started_at, "expires_in": expires_in, "queue": queue}
     known = live_sql.read(store, head.ladder, [match_id]).get(match_id)
     if known is not None and known.body.get("start") is not None:
@@ -92,10 +92,10 @@ def announce(
         raise RateLimitError(
             f"ladder {head.name!r} has {most:,} running matches, which is the limit EVENMATCH_RUNNING_LIMIT; close or "
             "cancel those that are over, or report this match without an announcement",
-            AGAIN,
+            RETRY_AFTER,
         )
     began = now if started_at is None else started_at
-    longest = USUAL
+    longest = EXPIRES_IN_DEFAULT
     if queue is not None:
         longest = stored_queues.find(stored_queues.read(store, head.ladder), queue).rules.longest_match
     expires_at = began + round(1e6 * (longest if expires_in is None else expires_in))
@@ -104,17 +104,17 @@ def announce(
             f"match {match_id!r} would have expired at {iso_time(expires_at)}; the expiry must be in the future"
         )
     change = reserve_changes(store, head.ladder, 1)
-    body: LiveMatchBody = {"teams": slots, "announced": True, "start": start}
-    begin(store, head.ladder, match_id, change, queue, began, expires_at, body)
-    slots_rows.take(store, head, match_id, [slot for side in slots for slot in side], everywhere=everywhere)
-    return live_sql.read(store, head.ladder, [match_id])[match_id]
+    body: LiveMatchBody = {"teams": sides, "announced": True, "start": start}
+    match = slots.begin(store, head.ladder, match_id, change, queue, began, expires_at, body)
+    slots.take(store, head, match_id, match.slots(), everywhere=everywhere)
+    return match
 
 
 def _confirm(store: Store, head: Head, match: LiveMatchRow, start: MatchStart, limited_at: int | None) -> LiveMatchRow:
-    """Store the start of a match that a queue created; attendance then begins at the confirmed start.
+    """Store the start of a match that a queue created. Attendance then begins at the confirmed start.
 
-    limited_at  the time now, for a caller limited to some ladders: players hold seats on all ladders, so from now on
-                the match may last only as long as its queue allows; None: as long as it says
+    limited_at  now, for a caller who is limited to some ladders: the players hold seats on all ladders, so the match
+                may not last longer from now on than its queue allows; None: no limit
     """
     name = repr(match.match_id)
     check_on(match)
@@ -144,7 +144,7 @@ def _confirm(store: Store, head: Head, match: LiveMatchRow, start: MatchStart, l
 
 
 def _teams(match: LiveMatchRow, *, first: bool) -> list[list[int]]:
-    """The player ids of each team, ascending; `first`: only players who were there from the start."""
+    """The player ids of each team, ascending. first: only players who were present from the start."""
     return [
         sorted(slot["id"] for slot in side if not first or slot["spells"][0][0] == match.started_at)
         for side in match.body["teams"]
@@ -159,8 +159,10 @@ def _check_times(match_id: str, started_at: int | None, expires_in: float | None
         raise InputError(
             f"match {match_id!r}: started_at is {iso_time(started_at)}; at most a day from now is allowed, {limit}"
         )
-    if expires_in is not None and not 0 < expires_in <= LONGEST:
-        raise InputError(f"match {match_id!r}: expires_in is {expires_in}; expected seconds up to {LONGEST:.0f}")
+    if expires_in is not None and not 0 < expires_in <= EXPIRES_IN_LIMIT:
+        raise InputError(
+            f"match {match_id!r}: expires_in is {expires_in}; expected seconds up to {EXPIRES_IN_LIMIT:.0f}"
+        )
 
 
 def _slots(store: Store, head: Head, match_id: str, teams: Sequence[Sequence[str]]) -> list[list[MatchSlot]]:
@@ -181,38 +183,6 @@ def _slots(store: Store, head: Head, match_id: str, teams: Sequence[Sequence[str
     return [[{"player": name, "id": ids[name]} for name in team] for team in teams]
 
 
-class Expiries:
-    """Finds overdue matches of a ladder without reading all of them. Thread-safe."""
-
-    def __init__(self, database: Database) -> None:
-        self._database = database
-        self._guard = threading.Lock()
-        self._upto: dict[int, int] = {}
-        self._open: dict[int, dict[str, int]] = {}
-
-    def due(self, ladder: int, now: int) -> list[str]:
-        """The ids of a ladder's live matches whose expiry time has passed, ordered by that time."""
-        with self._guard:
-            self._catch_up(ladder)
-            overdue = [(time, match_id) for match_id, time in self._open[ladder].items() if time <= now]
-        return [match_id for _, match_id in sorted(overdue)]
-
-    def _catch_up(self, ladder: int) -> None:
-        known = self._upto.get(ladder)
-        with self._database.read() as store:
-            upto = last_change(store, ladder)
-            if known == upto:
-                return
-            changed = live_sql.read_expiries(store, ladder, known)
-        expires = self._open.setdefault(ladder, {})
-        for match_id, state, expires_at in changed:
-            if state == live_sql.OPEN:
-                expires[match_id] = expires_at
-            else:
-                expires.pop(match_id, None)
-        self._upto[ladder] = upto
-
-
 def request_backfill(
     store: Store,
     head: Head,
@@ -221,11 +191,11 @@ def request_backfill(
     seats: Sequence[int] | None,
     limited_at: int | None,
 ) -> Openings | None:
-    """The validated number of open slots for each team; None: none.
+    """Check the number of open slots of each team, and return them with their queue; None: none are open.
 
     queue       None: the queue that created the match
-    limited_at  the time now, for a caller limited to some ladders: the queue's players will hold seats on all ladders,
-                so from now on the match may last only as long as this queue allows; None: as long as it says
+    limited_at  now, for a caller who is limited to some ladders: the queue's players will hold seats on all ladders, so
+                the match may not last longer from now on than this queue allows; None: no limit
     Raises InputError or ConflictError for slots that do not fit the queue's policy.
     """
     name = repr(match.match_id)
@@ -254,12 +224,12 @@ def request_backfill(
     return {"queue": filling, "seats": list(seats)}
 
 
-def strike(store: Store, ladder: int, queue: str | None, slots: Sequence[MatchSlot], now: int) -> None:
-    """Give a strike to each of these players who has none in this match yet; record its effect in the slot.
+def strike(store: Store, ladder: int, queue: str | None, quitting: Sequence[MatchSlot], now: int) -> None:
+    """Give a strike to the players of these slots, once in a match, and record its effect in the slot.
 
     queue  the queue whose rules apply; None: no strikes, because no queued player was let down
     """
-    new = [slot for slot in slots if slot.get("struck") is None]
+    new = [slot for slot in quitting if slot.get("struck") is None]
     if queue is None or not new:
         return
     ids = [slot["id"] for slot in new]
@@ -270,12 +240,12 @@ def strike(store: Store, ladder: int, queue: str | None, slots: Sequence[MatchSl
         slot["struck"] = [None if former is None else list(former), list(after[slot["id"]])]
 
 
-def relent(store: Store, ladder: int, slots: Sequence[MatchSlot]) -> None:
+def relent(store: Store, ladder: int, staying: Sequence[MatchSlot]) -> None:
     """Remove the strikes that the players of these slots got in this match.
 
     A strike stays if the player's penalty has changed since, by another strike or by forgiveness.
     """
-    recorded = {slot["id"]: struck for slot in slots if (struck := slot.get("struck")) is not None}
+    recorded = {slot["id"]: struck for slot in staying if (struck := slot.get("struck")) is not None}
     if not recorded:
         return
     present = {
@@ -286,15 +256,15 @@ def relent(store: Store, ladder: int, slots: Sequence[MatchSlot]) -> None:
         queue_sql.delete_penalty(store, ladder, player)
     former = {player: StoredPenalty._make(before) for player, before in restored.items() if before is not None}
     queue_sql.put_penalties(store, ladder, former)
-    for slot in slots:
+    for slot in staying:
         slot.pop("struck", None)
 
 
 def begin_close(store: Store, head: Head, match: LiveMatchRow, ending: Ending, now: int) -> tuple[Match, MatchClosing]:
     """Store how the match is being closed; return the finished match and the note. Requires the ladder's change lock.
 
-    The note is stored before the match is recorded, so that a retry records the same match even if its end time came
-    from the clock. Raises ConflictError if the match is over, InputError if the ending does not fit it.
+    The note is stored before the match is recorded, so a retry records the same match even if its end time came from
+    the clock. Raises ConflictError if the match is over, InputError if the ending does not fit it.
     """
     if match.state != OPEN:
         raise ConflictError(f"match {match.match_id!r} is {state_in_words(match)}; only a live match can be closed")
@@ -305,14 +275,14 @@ def begin_close(store: Store, head: Head, match: LiveMatchRow, ending: Ending, n
         rule = Settings.read(head.settings).side_counts
         noted = {"told": fingerprint, "ended_at": ended_at, "side_counts": rule}
     names = player_rows.names_to_write(store, [slot["id"] for slot in match.slots()])
-    finished = match_of(match, head.name, names, ending, noted["ended_at"], noted.get("side_counts", "last"))
+    finished = match_of(match, head.name, names, ending, noted["ended_at"], noted["side_counts"])
     match.body["close"] = noted
     live_sql.put(store, head.ladder, match._replace(change=reserve_changes(store, head.ladder, 1)))
     return finished, noted
 
 
 def was_closed_so(match: LiveMatchRow, ending: Ending) -> bool:
-    """Whether a match was already closed with this ending."""
+    """True if a match was closed with this ending before."""
     noted = match.body.get("close")
     return match.state == CLOSED and noted is not None and noted["told"] == ending.fingerprint()
 
@@ -329,11 +299,11 @@ def reopen(store: Store, head: Head, match_id: str, ending: Ending) -> None:
 def settle(
     store: Store, head: Head, quitters: Mapping[str, set[int]], noted: Mapping[str, MatchClosing], now: int
 ) -> list[str]:
-    """Close the live matches among these recorded ones and give strikes to quitters; return the ids of the matches.
+    """Close recorded matches that are still live and give strikes to quitters; return the ids of the closed matches.
 
     Requires the ladder's change lock.
 
-    quitters  player ids by match;  noted  the notes of `begin_close`, for matches closed that way
+    quitters  player ids by recorded match;  noted  the notes of `begin_close`, for matches that have one
     """
     closed = []
     for match in live_sql.read(store, head.ladder, sorted(quitters)).values():
@@ -350,7 +320,7 @@ def settle(
 def cancel(store: Store, head: Head, match: LiveMatchRow, reason: str | None) -> LiveMatchRow:
     """End a match without rating it, and remove its strikes. Requires the ladder's change lock.
 
-    Raises ConflictError if it has ended another way, or is in the ledger.
+    Raises ConflictError if it has ended otherwise, or is in the ledger.
     """
     if match.state == CANCELLED:
         return match
@@ -375,10 +345,10 @@ def move(
 ) -> LiveMatchRow:
     """Record players who left or joined, in order; return the changed match. Requires the ladder's change lock.
 
-    A player who leaves loses the seat, and gets a strike if a queue created the match; returning undoes both, unless
+    A player who leaves loses the seat, and gets a strike if a queue created the match. Returning undoes both, unless
     the player has taken a seat elsewhere meanwhile. Raises ConflictError if a new player has a seat elsewhere.
 
-    everywhere  whether the seats of players who join apply to all ladders, see player_seats
+    everywhere  whether the seats of joining players hold on all ladders: see `slots`
     """
     ids = player_rows.ids_of(store, sorted({presence.player for presence in presences}))
     new: set[int] = set()
@@ -397,14 +367,14 @@ def move(
     if not moved:
         return match
     check_on(match)
-    slots = [slot for slot in match.slots() if slot["id"] in moved]
-    present = [slot for slot in slots if slot["spells"][-1][1] is None]
-    absent = [slot for slot in slots if slot["spells"][-1][1] is not None]
+    changed = [slot for slot in match.slots() if slot["id"] in moved]
+    present = [slot for slot in changed if slot["spells"][-1][1] is None]
+    absent = [slot for slot in changed if slot["spells"][-1][1] is not None]
     joining = [slot for slot in present if slot["id"] in new]
     returning = [slot for slot in present if slot["id"] not in new]
-    slots_rows.take(store, head, match.match_id, joining, everywhere=everywhere)
-    slots_rows.take_again(store, head, match.match_id, returning, everywhere=everywhere)
-    slots_rows.free(store, head, match.match_id, [slot["id"] for slot in absent])
+    slots.take(store, head, match.match_id, joining, everywhere=everywhere)
+    slots.take_again(store, head, match.match_id, returning, everywhere=everywhere)
+    slots.free(store, head, match.match_id, [slot["id"] for slot in absent])
     strike(store, head.ladder, match.queue, absent, now)
     relent(store, head.ladder, present)
     match = match._replace(change=reserve_changes(store, head.ladder, 1))
@@ -413,7 +383,7 @@ def move(
 
 
 def _note(match: LiveMatchRow, slot: MatchSlot, presence: Presence, now: int) -> bool:
-    """Record that a player joined, left or changed sides; False: already recorded."""
+    """Record that a player joined, left or changed sides; False if it was recorded before."""
     is_there = slot["spells"][-1][1] is None
     if not presence.back or presence.team is None:
         return note(match, slot, presence, now)
@@ -422,9 +392,9 @@ def _note(match: LiveMatchRow, slot: MatchSlot, presence: Presence, now: int) ->
 
 
 def _slot(match: LiveMatchRow, presence: Presence, ids: Mapping[str, int]) -> MatchSlot | None:
-    """The slot of a player who is or was in the match; None: the player joins for the first time.
+    """The slot of a player who is or was in the match; None if the player joins for the first time.
 
-    Raises UnknownNameError for an unknown player who leaves, or joins without a team.
+    Raises UnknownNameError if such a player leaves, or joins without a team.
     """
     by_name = {slot["player"]: slot for slot in match.slots()}
     by_id = {slot["id"]: slot for slot in match.slots()}
@@ -434,9 +404,8 @@ def _slot(match: LiveMatchRow, presence: Presence, ids: Mapping[str, int]) -> Ma
     return slot
 
 
-READABLE_FOR = 86_400_000_000  # microseconds that a finished match stays readable after its expiry time
-EXPIRE_EVERY = 2.0  # seconds between two searches for expired matches
-PRUNE_EVERY = 60.0  # seconds
+READABLE_FOR = DAY  # time that a finished match stays readable after its expiry time
+EXPIRE_EVERY, PRUNE_EVERY = 2.0, 60.0  # seconds
 
 log = logging.getLogger(__name__)
 
@@ -448,22 +417,18 @@ class Running:
     for a request that contradicts the match's state.
     """
 
-    def __init__(self, service: Service, clock: Callable[[], int] | None = None) -> None:
-        self._service = service
-        self._clock = service.clock if clock is None else clock
-        self._expiries = Expiries(service.database)
+    def __init__(self, service: Service) -> None:
+        self._service, self._clock = service, service.clock
 
     @contextmanager
     def _read(self, ladder: str) -> Iterator[tuple[Store, Head]]:
-        database = self._service.database
-        with database.read() as store:
+        with self._service.database.read() as store:
             yield store, store.head(ladder)
 
     @contextmanager
     def _write(self, ladder: str) -> Iterator[tuple[Store, Head]]:
         """A write transaction that holds the ladder's change lock."""
-        database = self._service.database
-        with database.write() as store:
+        with self._service.database.write() as store:
             head = store.head(ladder)
             ladder_rows.lock_changes(store, head.ladder)
             yield store, head
@@ -484,8 +449,8 @@ class Running:
         started_at  microseconds since the epoch; None: now, or the creation time of a match that a queue created
         expires_in  seconds from its start until it expires unless closed; None: the queue's longest_match
         queue       the queue whose rules penalize players who leave; None: no penalties
-        everywhere  False: the caller is limited to some ladders, so the players cannot queue on this ladder alone
-        Raises RateLimitError if the ladder has too many live matches for another one.
+        everywhere  False: the caller is limited to some ladders, so the players cannot queue on this ladder only
+        Raises RateLimitError if the ladder has too many live matches.
         """
         with self._write(ladder) as (store, head):
             limits = self._service.match_limits.on(ladder, Settings.read(head.settings))
@@ -538,8 +503,8 @@ class Running:
     def close(self, ladder: str, match_id: str, ending: Ending) -> MatchReceipt:
         """End a match and record it under its id; return its receipt. Repeating the call returns the first receipt.
 
-        Each player's seconds are their attendance; a player who had joined but was absent at the end counts as a
-        quitter. Raises what Service.record raises; after an InputError the match continues as before.
+        The seconds of a player are the attendance; a player who had joined but was absent at the end counts as a
+        quitter. Raises what Service.record raises; after an InputError the match stays open.
         """
         with self._write(ladder) as (store, head):
             match = _find(store, head, match_id)
@@ -562,9 +527,9 @@ class Running:
     def settle_reported(
         self, ladder: str, match_ids: Sequence[str], quitters: Mapping[str, Iterable[str]]
     ) -> list[str]:
-        """Close the live matches among these, which were reported as finished matches; return their ids.
+        """Close live matches that were reported as finished matches; return the ids of those that were live.
 
-        quitters  names, by match, of the players who quit and get a strike
+        quitters  names of the players who quit and get a strike, by match
         """
         with self._read(ladder) as (store, head):
             live = live_sql.ids_of_open(store, head.ladder, match_ids)
@@ -597,23 +562,19 @@ class Running:
         with self._read(ladder) as (store, head):
             return live_sql.count_open(store, head.ladder)
 
-    def expire(self, ladder: str, now: int | None = None) -> list[str]:
+    def expire(self, ladder: str) -> list[str]:
         """End overdue matches without rating them and free their players; return their ids."""
-        time = self._clock() if now is None else now
-        with self._read(ladder) as (_, head):
-            number = head.ladder
-        due = self._expiries.due(number, time)
-        if not due:
-            return []
+        now = self._clock()
+        with self._read(ladder) as (store, head):
+            if not live_sql.read_overdue(store, head.ladder, now):
+                return []
         expired = []
         with self._write(ladder) as (store, head):
-            recorded = event_rows.find_events(
-                store, head, due
-            )  # already in the ledger, although the live match was not closed
-            for match in live_sql.read(store, head.ladder, due).values():
-                if match.state == OPEN and match.expires_at <= time:
-                    end(store, head, match, CLOSED if match.match_id in recorded else EXPIRED)
-                    expired += [match.match_id] if match.match_id not in recorded else []
+            overdue = live_sql.read_overdue(store, head.ladder, now)
+            recorded = event_rows.find_events(store, head, overdue)  # reported, but not closed as live matches
+            for match in live_sql.read(store, head.ladder, overdue).values():
+                end(store, head, match, CLOSED if match.match_id in recorded else EXPIRED)
+                expired += [match.match_id] if match.match_id not in recorded else []
         return sorted(expired)
 
     def prune(self, ladder: str) -> int:
@@ -628,21 +589,20 @@ class Running:
 
     def run(self, stop: threading.Event) -> None:
         """Expire and prune matches of all ladders until `stop` is set. Safe to run in many processes."""
-        rounds = round(PRUNE_EVERY / EXPIRE_EVERY)
-        count = 0
+        prune_at = 0.0
         while not stop.wait(EXPIRE_EVERY):
+            prunes = time.monotonic() >= prune_at
             try:
                 for ladder in self._ladders():
                     self.expire(ladder)
-                    if count % rounds == 0:
+                    if prunes:
                         self.prune(ladder)
+                        prune_at = time.monotonic() + PRUNE_EVERY
             except StoreError as error:
-                log.warning("expiring live matches failed and will be retried: %s", error)
-            count += 1
+                log.warning("expiring live matches failed and will be tried again: %s", error)
 
     def _ladders(self) -> list[str]:
-        database = self._service.database
-        with database.read() as store:
+        with self._service.database.read() as store:
             return ladder_rows.read_changed_ladders(store)
 
 

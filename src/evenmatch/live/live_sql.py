@@ -25,7 +25,7 @@ class MatchSlot(TypedDict):
     player  name on joining;  id  player id;  ticket  the ticket they waited in; absent if the match was announced
     spells  attendance spans [joined, left]; the last `left` is null while the player is there
     sides   [since, team] of a player who changed sides, from the first team on
-    struck  the penalty before and after the strike for leaving: see strikes.py
+    struck  the penalty before and after the strike for leaving: see live_matches.strike
     """
 
     player: str
@@ -47,21 +47,21 @@ class MatchStart(TypedDict):
 
 
 class MatchClosing(TypedDict):
-    """How a match is being closed. told: text of the ending, which identifies a retry.
+    """How a match is being closed. told: Ending.fingerprint, by which a retry is recognized.
 
-    side_counts  the ladder's setting at that moment; missing if an older version began to close the match
+    side_counts  the ladder's setting at that moment
     """
 
     told: str
     ended_at: int
-    side_counts: NotRequired[str]
+    side_counts: str
 
 
 class LiveMatchBody(TypedDict):
     """The part of a live match that is stored as JSON.
 
-    attributes, map  what it is played with, if a queue created it; missing: none
-    announced  True: not created by a queue;  start  None or absent: the game server has not confirmed it yet
+    attributes, map  chosen by the queue that created the match; missing: none
+    announced  True if no queue created it;  start  None or absent until the game server confirms the match
     """
 
     teams: list[list[MatchSlot]]
@@ -143,14 +143,13 @@ def count_open(store: Store, ladder: int) -> int:
     return number
 
 
-def read_expiries(store: Store, ladder: int, after: int | None) -> list[tuple[str, str, int]]:
-    """(match id, state, expires_at) of matches with a later change number; None: of all live matches."""
-    sql = "SELECT match_id, state, expires_at FROM live WHERE ladder = ? AND"
-    if after is None:
-        rows = store.all(f"{sql} state = ?", ladder, OPEN)
-    else:
-        rows = store.all(f"{sql} change > ?", ladder, after)
-    return [(match_id, state, expires_at) for match_id, state, expires_at in rows]
+def read_overdue(store: Store, ladder: int, now: int) -> list[str]:
+    """The ids of live matches whose expiry time has passed, ordered by that time.
+
+    The state stands in the query, so that the index of live matches answers it.
+    """
+    sql = "SELECT match_id FROM live WHERE ladder = ? AND state = 'open' AND expires_at <= ? ORDER BY expires_at"
+    return [row[0] for row in store.all(sql, ladder, now)]
 
 
 def delete_older_than(store: Store, ladder: int, before: int) -> int:

@@ -1,8 +1,8 @@
 """Slots of a live match, and seats: a player with a seat can join neither a queue nor another match.
 
-How the player got the seat decides where it applies. Accepting a queue's offer, or being announced by a caller with
-access to all ladders, gives a seat on all ladders. A key limited to some ladders gives a seat only on the ladder of
-the match: it cannot keep a player from other ladders, and does not learn what the player does there.
+A player who accepts the offer of a queue, or is announced by a key for all ladders, gets a seat on all ladders. A key
+that is limited to some ladders gives a seat on the ladder of the match only: it cannot keep a player from other
+ladders, and does not learn what the player does there.
 """
 
 from __future__ import annotations
@@ -27,12 +27,13 @@ def begin(
     started_at: int,
     expires_at: int,
     body: LiveMatchBody,
-) -> None:
-    """Add a live match; players without attendance spans are there from its start."""
+) -> LiveMatchRow:
+    """Add a live match and return it. Players without attendance spans are present from its start."""
     for slot in (slot for team in body["teams"] for slot in team):
         slot.setdefault("spells", [[started_at, None]])
     match = LiveMatchRow(match_id, change, OPEN, queue, started_at, expires_at, body, None)
     live_sql.insert(store, ladder, match)
+    return match
 
 
 def fill_teams(
@@ -40,8 +41,8 @@ def fill_teams(
 ) -> bool:
     """Add players to the open slots of teams, present from now on.
 
-    Returns False and changes nothing if the match is over, has too few open slots, or already has one of the players,
-    who is present or has left another team. A player who left the same team gets a new attendance span.
+    Returns False and changes nothing if the match is over or has too few open slots, or if one of the players is
+    present or has left another team of it. A player who left the same team before gets a new attendance span.
     """
     match = live_sql.read(store, ladder, [match_id]).get(match_id)
     if match is None or not match.is_on or match.openings is None:
@@ -65,28 +66,28 @@ def fill_teams(
 
 
 def state_in_words(match: LiveMatchRow) -> str:
-    """The state of a match that is over, for messages; for an expired match with the limit that ended it."""
+    """The state of a match that is over, for messages. That of an expired one names the setting that limited it."""
     return "expired (longest_match of its queue, or expires_in)" if match.state == EXPIRED else match.state
 
 
 def check_on(match: LiveMatchRow) -> None:
-    """Raise ConflictError if a match is over or being closed."""
+    """Raise ConflictError if a match is over or is being closed."""
     if not match.is_on:
         state = "being closed" if match.state == OPEN else state_in_words(match)
         raise ConflictError(f"match {match.match_id!r} is {state}; it can no longer be changed")
 
 
 def check_expiry(match_id: str, queue: str | None, expires_at: int, limit: int) -> None:
-    """Raise InputError if a match would keep the players of a queue from all ladders for too long."""
+    """Raise InputError if a match would occupy the players of a queue on all ladders for too long."""
     if expires_at > limit:
         raise InputError(
-            f"match {match_id!r} would keep its players from all ladders until {iso_time(expires_at)}; at most "
-            f"{iso_time(limit)} is allowed for a key that is limited to some ladders (longest_match of queue {queue!r})"
+            f"match {match_id!r} would occupy its players on all ladders until {iso_time(expires_at)}; a key that is "
+            f"limited to some ladders may do so until {iso_time(limit)} (longest_match of queue {queue!r})"
         )
 
 
 def seat_on(store: Store, ladder: int, player: int) -> Seat | None:
-    """A player's seat on a ladder: their ticket there, even if its playlist's seat names another; None: none."""
+    """A player's seat on a ladder, which may be a ticket of a playlist; None if the player has none."""
     seat = queue_sql.read_seats(store, [player]).get(player)
     if seat is not None and seat.ladder == ladder:
         return seat
@@ -103,10 +104,10 @@ def seat_on(store: Store, ladder: int, player: int) -> Seat | None:
 
 
 def take(store: Store, head: Head, match_id: str, slots: Sequence[MatchSlot], *, everywhere: bool) -> None:
-    """Give the players of these slots seats in a match of this ladder. Requires the ladder's change lock.
+    """Give players seats in a match of this ladder. Requires the ladder's change lock.
 
-    everywhere  the seats apply to all ladders; False: to this ladder only
-    Raises ConflictError if a player has a seat that applies to this ladder.
+    everywhere  whether the seats hold on all ladders, or on this one only
+    Raises ConflictError if a player has a seat that reaches this ladder.
     """
     named = {slot["id"]: slot["player"] for slot in slots}
     for player, other in sorted(queue_sql.read_ladder_seats(store, head.ladder, list(named)).items()):
@@ -133,7 +134,7 @@ def _take_everywhere(store: Store, head: Head, match_id: str, named: dict[int, s
 def take_again(store: Store, head: Head, match_id: str, slots: Sequence[MatchSlot], *, everywhere: bool) -> None:
     """Give players who return to a match their seats back, unless they have taken others meanwhile.
 
-    Players who came through a queue have a seat on all ladders, as before.
+    A player whom a queue brought to the match gets a seat on all ladders, as before.
     """
     whole = {slot["id"] for slot in slots if everywhere or slot.get("ticket") is not None}
     busy = {slot["id"] for slot in slots if seat_on(store, head.ladder, slot["id"]) is not None}

@@ -79,7 +79,7 @@ def status_of(store: Store, ladder: str, match: LiveMatchRow) -> MatchStatus:
 
 
 def statuses_of(store: Store, ladder: str, matches: Sequence[LiveMatchRow]) -> list[MatchStatus]:
-    """The status of each of these stored matches, with the players' present names."""
+    """The status of each stored match, with the players' present names."""
     ids = {slot["id"] for match in matches for slot in match.slots()}
     names = player_rows.names_of(store, sorted(ids))
     return [_status(ladder, match, names) for match in matches]

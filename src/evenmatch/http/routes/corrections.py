@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Awaitable, Callable, Mapping
-from typing import Annotated, Any, TypeVar
+from collections.abc import Callable, Mapping
+from typing import Annotated, Any
 
 from fastapi import APIRouter, Query, Request
 from pydantic import BaseModel
@@ -34,7 +34,6 @@ from evenmatch.ladders import correction_log
 from evenmatch.ladders.correction_log import CorrectionEntry
 from evenmatch.recording.insertion import InsertMatches
 
-T = TypeVar("T")
 WAIT = 2.0  # seconds that a request waits for its job
 LOOK = 0.1  # seconds between two looks at a job of another process
 Result = Mapping[str, object]
@@ -48,25 +47,8 @@ IN_LINE: dict[int | str, dict[str, Any]] = {
 
 async def outcome(site: Site, task: Task, wait: float = WAIT) -> Result | Job:
     """The result of a task, or its job if that has not ended within some seconds. Raises the error of the task."""
-    begun = await alive(site, lambda: site.change(task.ladder, site.ladder_work.do, task))
+    begun = await site.change(task.ladder, site.ladder_work.do, task)
     return await ended(site, begun, wait) if isinstance(begun, Job) else begun
-
-
-async def alive(site: Site, begin: Callable[[], Awaitable[T | Job]]) -> T | Job:
-    """The result of `begin`; a job of another process only when that process was heard of since, or the job has ended.
-
-    If it is not heard of, the process is dead or frozen: `begin` is called again, and then starts a job here.
-    """
-    while isinstance(begun := await begin(), Job):
-        job: Job = begun
-        while job.state == "running" and job.changed_at == begun.changed_at and site.jobs.is_heard(job):
-            if site.jobs.ending(job.job) is not None or site.stopping.is_set():
-                return job
-            await asyncio.sleep(LOOK)
-            job = await site.work(site.jobs.find, job.job)
-        if job.state != "running" or job.changed_at != begun.changed_at:
-            return job
-    return begun
 
 
 async def ended(site: Site, job: Job, wait: float) -> Result | Job:
@@ -79,7 +61,7 @@ async def ended(site: Site, job: Job, wait: float) -> Result | Job:
             job = await site.work(site.jobs.find, job.job)
     else:
         await asyncio.wait({asyncio.wrap_future(ending)}, timeout=wait)
-        error = ending.result() if ending.done() else None
+        error = ending.result() if ending.done() and not ending.cancelled() else None
         if error is not None:
             raise error
         job = await site.work(site.jobs.find, job.job)

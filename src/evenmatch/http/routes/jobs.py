@@ -19,7 +19,7 @@ from evenmatch.http.models.records import page_of
 from evenmatch.http.problems import OTHERS, STARTING, make_problem, respond
 from evenmatch.http.request_context import context_of
 from evenmatch.http.responses import read, read_page
-from evenmatch.http.routes.corrections import accepted, alive, job_out
+from evenmatch.http.routes.corrections import accepted, job_out
 from evenmatch.http.site import Site, site_of
 from evenmatch.http.waiting_requests import until
 from evenmatch.jobs.jobs import Job
@@ -47,7 +47,7 @@ async def _begun(request: Request, task: Task, entry: AuditEntry) -> Response:
     def begin() -> Job:
         return site.ladder_work.begin(task, entry)[0]
 
-    return accepted(await alive(site, lambda: site.change(task.ladder, begin)))
+    return accepted(await site.change(task.ladder, begin))
 
 
 def _find(site: Site, caller: Caller, job: str) -> Job:

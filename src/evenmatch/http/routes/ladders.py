@@ -37,7 +37,7 @@ from evenmatch.http.models.ladders import (
 from evenmatch.http.models.records import model_of, page_of
 from evenmatch.http.request_bodies import body_schema, read_body
 from evenmatch.http.responses import encoded, read, read_page, written
-from evenmatch.http.routes.corrections import IN_LINE, accepted, alive, respond
+from evenmatch.http.routes.corrections import IN_LINE, accepted, respond
 from evenmatch.http.site import Site, site_of
 from evenmatch.jobs import tasks
 from evenmatch.jobs.jobs import Job
@@ -116,7 +116,7 @@ async def change_rules(ladder: str, asked: RulesChange, request: Request, caller
             return site.jobs.begin(CorrectionTask.kind, ladder, lambda _: SAME_RULES)[0]
         return site.ladder_work.begin(CorrectionTask(ladder, change, asked.id, entry), alone=True)[0]
 
-    return accepted(await alive(site, lambda: site.change(ladder, begin)))
+    return accepted(await site.change(ladder, begin))
 
 
 @changes_router.post(

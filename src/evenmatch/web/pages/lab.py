@@ -109,7 +109,7 @@ def _results(visit: PageRequest) -> Mapping[str, object]:
     shared = {"ladder": LadderShown.of(visit.reading.view(visit.ladder)), "kinds": KINDS}
     if not visit.asked("job"):
         return shared | {"job": None, "jobs": jobs_of(visit)}
-    job = visit.site.jobs.find_on(visit.ladder, visit.asked("job"))
+    job = visit.site.jobs.find(visit.asked("job"), visit.ladder)
     if job.kind not in KINDS:
         raise UnknownNameError("result of the lab", job.job, [known.job for known in jobs_of(visit)])
     figures: Mapping[str, object] = {}

@@ -410,7 +410,7 @@ async def cancel_job(visit: PageRequest) -> Response:
     name = form.get("job", "")
 
     def cancel() -> None:
-        job = visit.site.jobs.find_on(visit.ladder, name)
+        job = visit.site.jobs.find(name, visit.ladder)
         visit.site.jobs.cancel(job.job, visit.audit_entry("job.cancelled", visit.ladder, name))
 
     await visit.site.work(cancel)
