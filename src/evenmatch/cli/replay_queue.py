@@ -50,7 +50,7 @@ def command(
     others = policies.policies_of(policy or [], None, None)
     with working(f"reading {journal.name}"):
         from evenmatch.lab.queue.journal import load_journal
-        from evenmatch.lab.queue.replay import first_difference, replay
+        from evenmatch.lab.queue.simulation import first_difference, replay
 
         recorded = load_journal(journal)
     name = recorded.name[:LONGEST] if recorded.name.strip() else "recorded"
