@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from evenmatch.lab.queue.ticket_columns import append, pick
+from evenmatch.lab.queue.ticket_source import append, pick
 from evenmatch.matchmaking.tickets import Member, Met, Ticket, TicketChoice, Tickets
 
 

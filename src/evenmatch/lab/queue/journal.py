@@ -7,8 +7,7 @@ are one list per ticket, with null for an unavailable region, or null for a tick
 from __future__ import annotations
 
 import json
-import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
@@ -20,14 +19,18 @@ from evenmatch import __version__
 from evenmatch.errors import EvenmatchError, InputError, UsageError
 from evenmatch.history import Floats
 from evenmatch.lab.queue.scenario import Scenario
-from evenmatch.lab.queue.ticket_columns import MEMBERS
 from evenmatch.matchmaking.proposal import Proposals
-from evenmatch.matchmaking.tickets import LARGEST_NUMBER, TicketChoice, Tickets, Whole
+from evenmatch.matchmaking.tickets import TicketChoice, Tickets, Whole
 from evenmatch.policy import Policy
 
 KIND, FORMAT = "evenmatch queue journal", 1
 Teams = tuple[tuple[int, ...], ...]  # ticket numbers of each team of a match
-COLUMNS = ("id", "queued", "start", *MEMBERS, "named_start", "named", "met")
+COLUMNS = {  # of tickets, with their types
+    **dict.fromkeys(("id", "queued", "start", "player", "named_start", "named", "met"), "i8"),
+    **dict.fromkeys(("percentile", "rating", "within", "deviation"), "f8"),
+    **dict.fromkeys(("loose", "newcomer"), "?"),
+    "roles": "u8",
+}
 
 
 class JournalWriter:
@@ -93,9 +96,6 @@ def _columns(tickets: Tickets, skill: Floats) -> dict[str, object]:
     return columns
 
 
-WHOLE = ("id", "queued", "start", "player", "roles", "named_start", "named", "met")
-REAL = ("percentile", "rating", "within", "deviation")
-FLAGS = ("loose", "newcomer")
 TICK = {"now", "join", "cancel", "expired", "matches"}
 
 
@@ -152,7 +152,7 @@ def load_journal(path: Path) -> QueueJournal:
 
 def read_journal(lines: Iterable[str], source: str = "journal") -> QueueJournal:
     """Parse a journal. Raises InputError, naming the line, if one is damaged or the end marker is missing."""
-    header: Mapping[str, object] | None = None
+    header: Mapping[str, Any] | None = None
     ticks: list[JournalTick] = []
     ended, number = False, 0
     for number, text in enumerate(lines, 1):
@@ -161,8 +161,8 @@ def read_journal(lines: Iterable[str], source: str = "journal") -> QueueJournal:
             raise InputError(f"{where}: follows the end of the journal")
         line = _parsed(text, where)
         if header is None:
-            header = _header(line, where)
-            policy, scenario = _settings(header, where)
+            header = line
+            policy, scenario = _settings(line, where)
         elif "end" in line:
             if line["end"] != len(ticks):
                 raise InputError(f"{where}: the end states {line['end']!r} ticks, but the journal has {len(ticks)}")
@@ -178,7 +178,7 @@ def read_journal(lines: Iterable[str], source: str = "journal") -> QueueJournal:
     return QueueJournal(source, str(header["name"]), str(header["version"]), policy, scenario, tuple(ticks))
 
 
-def _parsed(text: str, where: str) -> dict[str, object]:
+def _parsed(text: str, where: str) -> dict[str, Any]:
     try:
         line = json.loads(text)
     except ValueError as error:
@@ -188,148 +188,110 @@ def _parsed(text: str, where: str) -> dict[str, object]:
     return line
 
 
-def _header(line: dict[str, object], where: str) -> dict[str, object]:
-    if line.get("journal") != KIND or line.get("format") != FORMAT:
+def _settings(header: Mapping[str, Any], where: str) -> tuple[Policy, Scenario | None]:
+    if header.get("journal") != KIND or header.get("format") != FORMAT:
         raise InputError(
             f"{where}: is not the header of a queue journal; expected journal={KIND!r} and format={FORMAT}"
         )
-    if missing := {"name", "version", "policy", "scenario"} - line.keys():
+    if missing := {"name", "version", "policy", "scenario"} - header.keys():
         raise InputError(f"{where}: the header lacks {', '.join(sorted(missing))}")
-    return line
-
-
-def _settings(header: Mapping[str, object], where: str) -> tuple[Policy, Scenario | None]:
     policy, scenario = header["policy"], header["scenario"]
-    if not isinstance(policy, dict) or not (scenario is None or isinstance(scenario, dict)):
-        raise InputError(f"{where}: policy and scenario must be tables")
     try:
-        return Policy.from_data(policy), None if scenario is None else Scenario.from_data(scenario)
-    except EvenmatchError as error:
+        return Policy.from_data({**policy}), None if scenario is None else Scenario.from_data({**scenario})
+    except (EvenmatchError, TypeError) as error:
         raise InputError(f"{where}: {error}") from None
 
 
-def _tick(line: dict[str, object], where: str, before: int) -> JournalTick:
+def _tick(line: Mapping[str, Any], where: str, before: int) -> JournalTick:
     if unknown := line.keys() - TICK:
         raise InputError(f"{where}: has {min(unknown)!r}; expected {', '.join(sorted(TICK))}")
-    now = _numbers([line.get("now")], f"{where}: now")[0]
+    try:
+        now = int(_column([line["now"]], "i8")[0])
+        tick = JournalTick(
+            now,
+            *_joined(line.get("join", NOBODY)),
+            tuple(_column(line.get("cancel", []), "i8").tolist()),
+            tuple(_column(line.get("expired", []), "i8").tolist()),
+            tuple(tuple(tuple(_column(team, "i8").tolist()) for team in teams) for teams in line.get("matches", [])),
+        )
+    except (InputError, ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
+        raise InputError(f"{where}: is damaged ({error}); expected a line as evenmatch writes it") from None
     if now <= before:
         raise InputError(f"{where}: now is {now}; expected a time after {before}, the previous tick")
-    joined, skill = _joined(line.get("join"), f"{where}: join")
-    matches = line.get("matches", [])
-    if not isinstance(matches, list) or not all(isinstance(teams, list) and teams for teams in matches):
-        raise InputError(f"{where}: matches must be lists of teams")
-    return JournalTick(
-        now,
-        joined,
-        skill,
-        tuple(_numbers(line.get("cancel", []), f"{where}: cancel")),
-        tuple(_numbers(line.get("expired", []), f"{where}: expired")),
-        tuple(tuple(tuple(_numbers(team, f"{where}: a team")) for team in teams) for teams in matches),
+    return tick
+
+
+NOBODY: dict[str, Any] = {**dict.fromkeys(COLUMNS, ()), "start": (0,), "named_start": (0,)}
+
+
+def _column(values: Sequence[object], kind: str) -> np.ndarray:
+    """The values as one dimension of this type: finite, and whole numbers from 0. Raises ValueError."""
+    wanted = np.dtype(kind)
+    if not len(values):
+        return np.empty(0, wanted)
+    column = np.array(values)
+    allowed = {"f": "fi", "u": "i"}.get(wanted.kind, wanted.kind)
+    if column.ndim != 1 or column.dtype.kind not in allowed:
+        raise ValueError(f"{values!r:.60} are not of type {wanted}")
+    if (wanted.kind == "f" and not np.isfinite(column).all()) or (wanted.kind in "iu" and column.min() < 0):
+        raise ValueError(f"{values!r:.60} are out of range")
+    return column.astype(wanted)
+
+
+def _joined(columns: Mapping[str, Any]) -> tuple[Tickets, Floats]:
+    """The tickets that joined, and the skills of their players. Raises InputError and ValueError."""
+    parsed: dict[str, Any] = {name: _column(columns[name], kind) for name, kind in COLUMNS.items()}
+    regions, roles = (_names(columns.get(name, ())) for name in ("regions", "role_names"))
+    tickets = Tickets(
+        **parsed,
+        ping=_pings(columns.get("ping", [()] * len(parsed["id"])), regions),
+        region_names=regions,
+        role_names=roles,
+        choice=_column(columns.get("choice", ()), "i8"),
+        choices=tuple(
+            TicketChoice(
+                tuple(sorted((name, tuple(sorted(_names(values)))) for name, values in choice["attributes"].items())),
+                tuple(sorted(_names(choice["vetoes"]))),
+            )
+            for choice in columns.get("choices", ())
+        ),
     )
-
-
-def _joined(columns: object, where: str) -> tuple[Tickets, Floats]:
-    none = np.empty(0, np.int64)
-    if columns is None:
-        empty = np.empty(0)
-        return Tickets.plain(none, none, np.zeros(1, np.int64), none, empty, empty, empty, np.empty(0, np.bool_)), empty
-    if not isinstance(columns, dict):
-        raise InputError(f"{where}: expected columns of tickets")
-    if missing := {"id", "queued", "start", *MEMBERS, "named_start", "named", "met"} - columns.keys():
-        raise InputError(f"{where}: lacks {', '.join(sorted(missing))}")
-    parsed: dict[str, Any] = {}
-    for name in WHOLE:
-        parsed[name] = np.array(_numbers(columns[name], f"{where}: {name}", above=name in {"met", "roles"}), np.int64)
-    parsed["roles"] = parsed["roles"].astype(np.uint64)
-    for name in REAL:
-        parsed[name] = np.array(_reals(columns[name], f"{where}: {name}"), np.float64)
-    for name in FLAGS:
-        if not isinstance(columns[name], list) or not all(isinstance(flag, bool) for flag in columns[name]):
-            raise InputError(f"{where}: {name} must be true or false")
-        parsed[name] = np.array(columns[name], np.bool_)
-    regions, roles = (_names(columns.get(name, []), f"{where}: {name}") for name in ("regions", "role_names"))
-    ping = _pings(columns.get("ping", [[]] * len(parsed["id"])), regions, f"{where}: ping")
-    choices = _choices(columns.get("choices", []), f"{where}: choices")
-    choice = np.array(_numbers(columns.get("choice", []), f"{where}: choice"), np.int64)
-    tickets = Tickets(**parsed, ping=ping, region_names=regions, role_names=roles, choice=choice, choices=choices)
-    _fit(tickets, where)
-    skill = np.array(_reals(columns.get("skill", []), f"{where}: skill"), np.float64)
-    if "skill" not in columns:
-        skill = np.full(len(tickets.player), np.nan)
+    _check_rows(tickets)
+    tickets.check()
+    skill = _column(columns["skill"], "f8") if "skill" in columns else np.full(len(tickets.player), np.nan)
     if len(skill) != len(tickets.player):
-        raise InputError(f"{where}: {len(skill)} skills for {len(tickets.player)} players; expected one for each")
+        raise ValueError(f"{len(skill)} skills for {len(tickets.player)} players")
     return tickets, skill
 
 
-def _fit(tickets: Tickets, where: str) -> None:
-    """Raise InputError if columns differ in length or a ticket or player joins twice in a tick."""
+def _check_rows(tickets: Tickets) -> None:
+    """Raise ValueError if columns differ in length, or a ticket or player joins twice in a tick."""
     for starts, rows in ((tickets.start, len(tickets.player)), (tickets.named_start, len(tickets.named))):
         if len(starts) != len(tickets) + 1 or starts[0] != 0 or starts[-1] != rows or (np.diff(starts) < 0).any():
-            raise InputError(
-                f"{where}: starts must rise from 0 to the number of rows, one for each ticket and one for the end"
-            )
+            raise ValueError("starts do not rise from 0 to the number of rows")
     if len(tickets.ping) != len(tickets) or len(tickets.met) != len(tickets.named):
-        raise InputError(f"{where}: columns differ in length")
-    for what, numbers in (("ticket", tickets.id), ("player", tickets.player)):
-        distinct, counts = np.unique(numbers, return_counts=True)
-        if (counts > 1).any():
-            raise InputError(f"{where}: {what} {distinct[counts > 1][0]} joins twice in one tick")
+        raise ValueError("columns differ in length")
+    for numbers in (tickets.id, tickets.player):
+        if len(np.unique(numbers)) < len(numbers):
+            raise ValueError("a ticket or player joins twice in one tick")
     if int(tickets.roles.max(initial=0)) >> len(tickets.role_names):
-        raise InputError(f"{where}: roles has a bit without a name in role_names")
-    try:
-        tickets.check()
-    except InputError as error:
-        raise InputError(f"{where}: {error}") from None
+        raise ValueError("roles has a bit without a name in role_names")
 
 
-def _pings(rows: object, regions: tuple[str, ...], where: str) -> Floats:
-    if not isinstance(rows, list):
-        raise InputError(f"{where}: expected a list for each ticket")
+def _pings(rows: Sequence[Sequence[float | None] | None], regions: tuple[str, ...]) -> Floats:
+    """Pings by ticket and region; inf: not there;  a row of NaN: anywhere. Raises ValueError."""
     pings = np.full((len(rows), len(regions)), np.nan)
     for index, row in enumerate(rows):
-        if row is None:
-            continue
-        if not isinstance(row, list) or len(row) != len(regions) or (regions and all(ping is None for ping in row)):
-            raise InputError(f"{where}: {row!r}; expected null, or {len(regions)} pings with at least one number")
-        if min(_reals([ping for ping in row if ping is not None], where), default=0.0) < 0:
-            raise InputError(f"{where}: {row!r}; expected milliseconds from 0")
-        pings[index] = [np.inf if ping is None else ping for ping in row]
+        if row is not None:
+            known = _column([ping for ping in row if ping is not None], "f8")
+            if len(row) != len(regions) or (regions and not len(known)) or (known < 0).any():
+                raise ValueError(f"{row!r} are not pings to {len(regions)} regions")
+            pings[index] = [np.inf if ping is None else ping for ping in row]
     return pings
 
 
-def _choices(choices: object, where: str) -> tuple[TicketChoice, ...]:
-    if not isinstance(choices, list):
-        raise InputError(f"{where}: expected a list")
-    parsed = []
-    for choice in choices:
-        if not isinstance(choice, dict) or not isinstance(attributes := choice.get("attributes"), dict):
-            raise InputError(f"{where}: {choice!r}; expected a table of attributes, and vetoes")
-        accepted = sorted((name, tuple(sorted(_names(values, where)))) for name, values in attributes.items())
-        parsed.append(TicketChoice(tuple(accepted), tuple(sorted(_names(choice.get("vetoes", []), where)))))
-    return tuple(parsed)
-
-
-def _names(names: object, where: str) -> tuple[str, ...]:
-    if not isinstance(names, list) or not all(isinstance(name, str) for name in names) or len(set(names)) < len(names):
-        raise InputError(f"{where}: expected different names")
-    return tuple(names)
-
-
-def _numbers(values: object, where: str, *, above: bool = False) -> list[int]:
-    """Check integers from 0 to 2^62 - 1; `above`: to 2^63 - 1."""
-    most = 2**63 if above else LARGEST_NUMBER
-    if not isinstance(values, list):
-        raise InputError(f"{where}: is {values!r}; expected a list of whole numbers")
-    for value in values:
-        if type(value) is not int or not 0 <= value < most:
-            raise InputError(f"{where}: has {value!r}; expected whole numbers from 0")
-    return values
-
-
-def _reals(values: object, where: str) -> list[float]:
-    if not isinstance(values, list):
-        raise InputError(f"{where}: is {values!r}; expected a list of numbers")
-    for value in values:
-        if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
-            raise InputError(f"{where}: has {value!r}; expected finite numbers")
-    return values
+def _names(names: Sequence[object]) -> tuple[str, ...]:
+    texts = tuple(name for name in names if isinstance(name, str))
+    if len(set(texts)) < len(names):
+        raise ValueError(f"{names!r:.60} are not different names")
+    return texts
