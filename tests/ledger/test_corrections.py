@@ -68,6 +68,12 @@ def test_a_refund_spares_those_behind_the_banned_and_nobody_else(service, ladder
     }
 
 
+def test_a_refund_from_a_time_on_gives_back_losses_from_that_very_moment(played_service):
+    before = ratings(played_service)
+    played_service.correct("default", Ban("eve", "refund", since=micros(after(4))))  # m4 ended at that very moment
+    assert ratings(played_service) == before | {"cat": 1516.0}
+
+
 def test_a_ban_from_a_time_on_leaves_earlier_refunds_of_the_banned_player_alone(played_service):
     played_service.correct("default", Ban("eve", "refund"))
     before = ratings(played_service)
