@@ -99,7 +99,7 @@ def test_only_a_hash_of_the_signing_key_is_kept_in_clear_and_nothing_tells_the_s
     assert signs not in bytes(row["signing_key"])
     trail = Audit(service.database).page()
     told = [repr(row), repr(key), repr(keys), repr(keys.__dict__), repr(trail), repr(keys.list()), caplog.text]
-    for asked in (keys.authenticate, keys.recall, keys.revoke, keys.check_good):
+    for asked in (keys.authenticate, keys.recall, keys.revoke, keys.caller):
         for wrong in (other_secret(text), f"{text} ", text[3:], text[14:]):
             try:
                 asked(wrong)
