@@ -43,7 +43,7 @@ from evenmatch.ledger.store import Head, Store
 from evenmatch.recording.insertion import FIRST_PENDING, PendingMatches, ids_created
 from evenmatch.systems.system import Rules
 
-Systems = Mapping[int, str]  # see Plan.systems, of all corrections
+Systems = Mapping[int, str]  # as Plan.systems, but for all corrections
 
 
 def is_repairable(head: Head, systems: Systems) -> bool:

@@ -126,7 +126,7 @@ FEWEST_COMBINATIONS = 256  # each search that is cut off halves the limit for th
 class NameCheck:
     """Collects, event by event, what is wrong with the names of a ladder's players.
 
-    merged       the present player of each merged one, according to the ladder's corrections; None: unknown
+    merged       the current player of each merged one, according to the ladder's corrections; None: unknown
     corrections  all of the ladder's corrections; an event that renames a player does not contain the new name
     """
 
@@ -136,7 +136,7 @@ class NameCheck:
         self._renames_of = Counter(self._renames.values())  # by player
         self._renames_left = self._renames_of.copy()  # by player: renames still to come
         self._erased = {*_players_by_position(corrections, Kind.ERASED).values()}
-        self._own: dict[int, str] = {}  # the players' present names
+        self._own: dict[int, str] = {}  # the players' current names
         self._known: dict[int, Identity] = {}
         self._names: dict[int, list[str]] = {}  # by id: the names that lead to the player, most likely first
         self._reported: set[int] = set()  # players whose most likely name appeared in a match since their last rename
@@ -178,7 +178,7 @@ class NameCheck:
                 self._sort(player)
 
     def _sort(self, player: int) -> None:
-        """Move a player's present name to the front, or to the end while renames are still to come.
+        """Move a player's current name to the front, or to the end while renames are still to come.
 
         Former names go to the end; all others keep their order.
         """
@@ -187,9 +187,9 @@ class NameCheck:
         self._names[player].sort(key=lambda name: ((name == own) == is_renamed, name in former))
 
     def _likely(self, player: int) -> list[str]:
-        """The likely names: without former ones, and without the present name if it came later.
+        """The likely names: without former ones, and without the current name if it came later.
 
-        With fewer names than renames, the player was renamed back, so the present name may also be an early one.
+        With fewer names than renames, the player was renamed back, so the current name may also be an early one.
         """
         own, former, names = self._own.get(player), self._former.get(player, ()), self._names[player]
         is_later = self._renames_left[player] > 0 and len(names) > self._renames_of[player]

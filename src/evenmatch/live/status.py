@@ -12,7 +12,7 @@ from evenmatch.live.live_sql import OPEN, LiveMatchRow
 
 
 class MatchPlayer(NamedTuple):
-    """A player of a live match, under the present name.
+    """A player of a live match, under the current name.
 
     spells  attendance spans (joined, left), microseconds since the epoch; left is None while the player is there
     """

@@ -178,7 +178,7 @@ def _since(text: str) -> int | None:
 
 JOBS = 6  # latest jobs listed
 RULINGS = 25  # latest voids, bans and other corrections listed
-MOST_DAYS = 366  # how far ahead a preview of falls by inactivity can look
+MOST_DAYS = 366  # how far ahead the preview of inactivity can look
 LEADERS = 3  # players named on the page that ends a season
 
 
