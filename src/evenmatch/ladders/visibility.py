@@ -114,7 +114,7 @@ class Visibility:
     def final(self, standing: FinalStanding, rules: StandingsRules) -> FinalStanding:
         """A final standing of a season. rules: the ladder's present rules.
 
-        If placement ends by itself, players who were listed at the end count as placed.
+        If placement is automatic, players who were listed at the end count as placed.
         """
         placed = standing.rank is not None or (rules.placement != AUTO and standing.completed >= rules.fewest_matches)
         if self.is_all or (self.ratings and placed):

@@ -127,7 +127,7 @@ def update(
     factors: Records,
     scratch: Floats,
 ) -> None:
-    """Update every expert by itself, then the weights of the mixture."""
+    """Update each expert separately, then the weights of the mixture."""
     if h.team_start[m + 1] - h.team_start[m] == 2:
         update_two_teams(h, m, state, ladder, params, expected, factors, scratch)
     else:

@@ -120,7 +120,7 @@ def waits_figure(recent: Sequence[RecentOffer]) -> str:
 
 
 def backtest_work(service: Service, ladder: str, systems: Sequence[str], warm_up: float, say: Say) -> Work:
-    """Return a job that backtests these systems on the ladder's history, its own system with its present rules."""
+    """Return a job that backtests these systems on the ladder's history, its own system with its current rules."""
 
     def work(progress: Progress) -> Mapping[str, object]:
         history, report = _read(service, ladder, progress, say)

@@ -131,7 +131,7 @@ def _applied(effect: Effect, form: Mapping[str, str]) -> str:
 
 
 def _check_known(visit: PageRequest, request: Correcting | None) -> None:
-    """Raise UnknownNameError for a player whom a visitor with access to this ladder only may not know."""
+    """Raise UnknownNameError for a player whom a visitor with access to this ladder only must not see."""
     if isinstance(request, Ban | Reinstate):
         visit.reading.check_known(visit.ladder, request.player)
 
