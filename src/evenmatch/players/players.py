@@ -119,7 +119,7 @@ def _refuse_merge(store: Store, old: int, new: int, name: str, into: str) -> Non
         if met:
             match_id = event_rows.read_event_id(store, head.ladder, met[0])
             raise ConflictError(
-                f"{name!r} and {into!r} both played in match {match_id!r} of ladder {ladder!r}, so they are different people"
+                f"{name!r} and {into!r} both played in match {match_id!r} of ladder {ladder!r}, so they are two players"
             )
 
 
