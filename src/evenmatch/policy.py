@@ -259,7 +259,8 @@ def _check_steps(steps: object) -> None:
     for (earlier, narrow), (later, wide) in pairwise(steps):
         if later <= earlier or wide < narrow:
             raise BadParameterError(
-                f"steps has [{later:g}, {wide:g}] after [{earlier:g}, {narrow:g}]; expected a later, not narrower step"
+                f"steps has [{later:g}, {wide:g}] after [{earlier:g}, {narrow:g}]; "
+                "expected a later step that is at least as wide"
             )
 
 

@@ -18,7 +18,7 @@ class StakeAssumptions(Checked):
         600.0,
         1,
         1e6,
-        "Length of the match, all of which every player plays, in seconds; none: times are not recorded.",
+        "Length of the match in seconds; everyone plays all of it; none: times are not recorded.",
         optional=True,
     )
     win_score: float = number(2.0, 0, 1e6, "Score of the winning team and each of its players; in a draw, of everyone.")

@@ -149,7 +149,7 @@ def test_a_player_who_changes_sides_all_the_time_is_refused_in_the_end(admin, la
     assert admin.post(f"{ON}/m-0/presence", json={"players": changes}).status_code == 200
     refused = admin.post(f"{ON}/m-0/presence", json={"players": [{"player": "a0", "back": True, "team": 0}]})
     assert refused.status_code == 409
-    assert "'a0' has had a side in match 'm-0' 100 times" in refused.text
+    assert "'a0' has been put on a team in match 'm-0' 100 times" in refused.text
 
 
 def test_players_who_join_late_do_not_make_a_match_too_large_to_report(admin, ladder):

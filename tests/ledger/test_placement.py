@@ -1,4 +1,4 @@
-"""Placement that ends by itself, in the ledger: the same by play, batches, import, restart, rebuild and correction."""
+"""Automatic placement, in the ledger: the same by play, batches, import, restart, rebuild and correction."""
 
 from itertools import pairwise
 from random import Random

@@ -1,4 +1,4 @@
-"""Placement that ends by itself, in plain Python, from its definition: one match after another, nothing packed.
+"""Automatic placement, in plain Python, from its definition: one match after another, nothing packed.
 
 After every completed match a player has a mean rating change: of the first eight, then moving by an eighth. Half of the
 percentiles between the rating less that change and the rating plus it are the expected move, by a sample of ratings:

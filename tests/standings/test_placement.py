@@ -1,4 +1,4 @@
-"""Placement that ends by itself: expected moves by hand and by a slow twin, and who is placed by them."""
+"""Automatic placement: expected moves by hand and by a slow twin, and who is placed by them."""
 
 import numpy as np
 import pytest

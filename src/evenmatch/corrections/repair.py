@@ -49,7 +49,7 @@ from evenmatch.ledger.store import Head, Row, Store
 from evenmatch.recording.insertion import FIRST_PENDING, PendingMatches, ids_created
 from evenmatch.systems.system import Rules
 
-Systems = Mapping[int, str]  # see Plan.systems, of all corrections
+Systems = Mapping[int, str]  # as Plan.systems, but for all corrections
 
 
 def is_repairable(head: Head, systems: Systems) -> bool:
@@ -182,7 +182,7 @@ def _repair_appearances(store: Store, head: Head) -> None:
 
 
 AT_ONCE = 4000  # rows per transaction, so that others can write in between
-COPIED = 10_000  # positions per transaction when the database copies lines by itself
+COPIED = 10_000  # positions per transaction when the database itself copies the lines
 LEFT_FOR_SWAP = 2000  # the most new events left for the swap, unless they arrive faster than they are rated
 ROUNDS = 10  # attempts to catch up before the swap
 APART = 200_000  # the fewest events between two checkpoints of a replay

@@ -127,7 +127,7 @@ class NameCheck:
 
     The digest of a match covers the names under which it was reported, which may be former names of its players.
 
-    merged       the present player of each merged one, according to the ladder's corrections; None: unknown
+    merged       the current player of each merged one, according to the ladder's corrections; None: unknown
     corrections  all of the ladder's; an event that renames a player does not contain the new name
     """
 

@@ -50,8 +50,8 @@ class ServiceActivity:
     seats      (ladder, waiting players, playing players, open matches with players), one entry per ladder
     waiting, dead  number of webhook deliveries;  failing  number of webhooks whose last attempt failed
     queues  counts of waiting players, by ladder and queue
-    audits     (ladder, queue, audit of the latest AUDITED matches), some minutes old
-    experiments  (ladder, queue, comparison of the latest COMPARED matches) of running experiments, some minutes old
+    audits     (ladder, queue, audit of the latest AUDITED matches), a few minutes old
+    experiments  (ladder, queue, comparison of the latest COMPARED matches) of running experiments, a few minutes old
     """
 
     positions: dict[str, int] = field(default_factory=dict)

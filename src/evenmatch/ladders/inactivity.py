@@ -119,7 +119,7 @@ def _counted(store: Store, head: Head, system: str) -> tuple[int, int] | None:
 
 
 def find_due(store: Store, head: Head, settings: Settings, bound: float | None, now: int) -> DueDecay | None:
-    """The decay that is due at the start of the present day (UTC); None: no rating falls."""
+    """The decay that is due at the start of the current day (UTC); None: no rating falls."""
     rules = event_rows.read_plan(store, head, head.planned).last_rules
     decay = next_decay(store, head, rules, settings, bound, now // DAY * DAY)
     if decay is None or decay.until <= decay.after:
@@ -168,7 +168,7 @@ log = logging.getLogger(__name__)
 class DailyDecay:
     """Lowers the ratings of inactive players by each ladder's rule. Safe to run in many processes.
 
-    Weeks that ended before the present day (UTC) count once each, however often the decay is applied.
+    Weeks that ended before the current day (UTC) count once each, however often the decay is applied.
 
     every  seconds between two checks of the date
     """

@@ -85,7 +85,7 @@ class PlayerLadders(NamedTuple):
 
 
 class LadderQueries(Transacting):
-    """Queries on a database of ladders. On very large ladders, standings may be some seconds old.
+    """Queries on a database of ladders. On very large ladders, standings may be a few seconds old.
 
     view    returns the standings of a ladder; None: the service's cached view
     caller  results contain only what this caller may see of each ladder

@@ -237,7 +237,7 @@ class ChangeRules:
         return RulesChanged(lasting(self.system), self.rules.preset, self.rules.values(), self.start, settings)
 
     def __call__(self, store: Store, head: Head) -> PlannedCorrection:
-        """Plan the event. Raises InputError if new rules from now on cannot continue the present ratings."""
+        """Plan the event. Raises InputError if new rules from now on cannot continue the current ratings."""
         if not self.start:
             self._check_continues(event_rows.read_plan(store, head, head.corrected).last_rules)
         when = "from the start" if self.start else "from now on"
@@ -248,12 +248,12 @@ class ChangeRules:
     def _check_continues(self, before: Rules) -> None:
         system = self.rules.system
         if system.name != before.system.name:
-            raise InputError("a new system must rate from the start, because it cannot continue the present ratings")
+            raise InputError("a new system must rate from the start, because it cannot continue the current ratings")
         ours, theirs = self.rules.values(), before.values()
         for name in system.from_start:
             if ours[name] != theirs[name]:
                 raise InputError(
-                    f"{name}={ours[name]} must rate from the start, because it cannot continue the present ratings; "
+                    f"{name}={ours[name]} must rate from the start, because it cannot continue the current ratings; "
                     f"expected {name}={theirs[name]} as before"
                 )
 

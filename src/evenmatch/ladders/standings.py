@@ -143,7 +143,7 @@ class StandingsCache:
         self._paid_at = 0.0  # when the views computed so far have taken their share of time; on the monotonic clock
 
     def view(self, ladder: str, now: int, *, fresh: bool = True) -> View:
-        """The ladder's view as of now (microseconds); fresh=False: the cached view, which may be some seconds old.
+        """The ladder's view as of now (microseconds); fresh=False: the cached view, which may be a few seconds old.
 
         Raises UnknownNameError.
         """

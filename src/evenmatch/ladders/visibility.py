@@ -114,7 +114,7 @@ class Visibility:
     def final(self, standing: StandingRow, rules: StandingsRules) -> StandingRow:
         """A final standing of a season. rules: the present ones of the ladder.
 
-        If placement ends by itself, players who were listed at the end count as placed.
+        If placement is automatic, players who were listed at the end count as placed.
         """
         placed = standing.rank is not None or (rules.placement != AUTO and standing.completed >= rules.fewest_matches)
         if self.is_all or (self.ratings and placed):

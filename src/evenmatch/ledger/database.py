@@ -48,7 +48,7 @@ DURABLE = ("journal_mode=WAL", "synchronous=FULL", "wal_autocheckpoint=8192", "c
 ALIVE = {"connect_timeout": 10, "tcp_user_timeout": 30_000}
 ALIVE |= {"keepalives_idle": 10, "keepalives_interval": 5, "keepalives_count": 3}
 # Seconds for which a write transaction on PostgreSQL may be idle, so that a frozen or vanished process does not block
-# others. The first limit is half of the 3 s after which game servers ask another process.
+# others. The first limit is half of the 3 s after which game servers turn to another process.
 IDLE_LIMIT = 1.5  # for a normal process
 YIELDING_IDLE_LIMIT = 3.0  # for a process of lower priority
 PATIENT_IDLE_LIMIT = 120.0  # for a `patient` transaction

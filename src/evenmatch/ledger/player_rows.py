@@ -145,7 +145,7 @@ def hold_names(store: Store) -> None:
 def admit(store: Store, names: Iterable[str], *, present: bool = False) -> tuple[dict[str, int], dict[int, str]]:
     """Get or create the player of each name: (id by name, displayed name by id).
 
-    present  True: the displayed names are the present names; False: the given ones, which is faster
+    present  True: the displayed names are the current names; False: the given ones, which is faster
     Raises InputError for an invalid name.
     """
     wanted = sorted(set(names))
@@ -219,7 +219,7 @@ def _beginning_with(store: Store, text: str, ladder: int | None) -> list[str]:
 def search(
     store: Store, text: str, limit: int, ladder: int | None = None, *, few: bool = False, inside: bool = True
 ) -> list[tuple[str, int]]:
-    """(name, id) of players whose present name contains this text, ignoring case and diacritics.
+    """(name, id) of players whose current name contains this text, ignoring case and diacritics.
 
     Names that begin with it come first.
     ladder  only players with a rating on the ladder with this id;  few: it has few players, so scan all of them
@@ -261,13 +261,13 @@ def _short_first(player: tuple[str, int]) -> tuple[int, str]:
 
 
 def names_of(store: Store, ids: Sequence[int]) -> dict[int, str]:
-    """The present name of each of these players; "#" and the id for a player who is not in the table."""
+    """The current name of each of these players; "#" and the id for a player who is not in the table."""
     present: dict[int, str] = dict(store.among("SELECT player, name FROM player WHERE player IN ({})", (), ids))
     return {player: present.get(player, f"#{player}") for player in ids}
 
 
 def names_to_write(store: Store, ids: Sequence[int]) -> dict[int, str]:
-    """The present name of each of these players. Raises DamageError if one is not in the table."""
+    """The current name of each of these players. Raises DamageError if one is not in the table."""
     known = read_identities(store, ids)
     for player in ids:
         if player not in known:
@@ -279,12 +279,12 @@ def names_to_write(store: Store, ids: Sequence[int]) -> dict[int, str]:
 
 
 def aliases(store: Store, player: int) -> list[str]:
-    """All names of a player, including the present one."""
+    """All names of a player, including the current one."""
     return [row[0] for row in store.all("SELECT name FROM name WHERE player = ? ORDER BY name", player)]
 
 
 def read_aliases(store: Store, players: Sequence[int]) -> dict[int, list[str]]:
-    """All names of each of these players, including the present one."""
+    """All names of each of these players, including the current one."""
     names: dict[int, list[str]] = {}
     for player, name in store.among("SELECT player, name FROM name WHERE player IN ({})", (), players):
         names.setdefault(player, []).append(name)
@@ -306,7 +306,7 @@ def _note_change(store: Store) -> None:
 
 
 def rename(store: Store, player: int, name: str) -> None:
-    """Change the present name of a player; former names still work in reports. Requires the exclusive lock on names.
+    """Change the current name of a player; former names still work in reports. Requires the exclusive lock on names.
 
     Raises ConflictError if another player has the name.
     """

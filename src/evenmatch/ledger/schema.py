@@ -58,7 +58,7 @@ MATCH = sa.text("played_at IS NOT NULL")
 INSERTED = sa.text("counts_before IS NOT NULL")  # few compared with all events
 
 # One identity across ladders. merged_into: the player this one was merged into; its names refer to that player.
-# folded: the present name without case and diacritics, for searching; see text.fold.
+# folded: the current name without case and diacritics, for searching; see text.fold.
 player = table(
     "player",
     sa.Column("player", WHOLE, sa.Identity(), primary_key=True),
@@ -99,7 +99,7 @@ ladder = table(
     sa.UniqueConstraint("name", name="uq_ladder_name"),
 )
 # planned: the last correction included in its ratings; time: the effective time of its last match;
-# engine: fingerprint of the kernels that started it; ready: whether it has been in use; sample: of the ratings of the
+# engine: fingerprint of the kernels that started it; ready: whether it has been in use; sample: some ratings of the
 # season's players, see standings.placement; learned: what the system has learned about the ladder, packed.
 generation = table(
     "generation",
@@ -185,7 +185,7 @@ checkpoint = table(
 division = table(
     "division", key("ladder"), key("player"), column("division"), column("checksum", empty=True), clustered=True
 )
-# Seasons, and the final standings of the seasons before the present one.
+# Seasons, and the final standings of the seasons before the current one.
 season = table(
     "season",
     key("ladder"),

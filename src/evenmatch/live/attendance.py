@@ -113,8 +113,8 @@ def change_side(match: LiveMatchRow, slot: MatchSlot, presence: Presence, now: i
     if not 0 <= team < len(teams):
         raise InputError(f"match {match.match_id!r} has no team {team}; its teams are 0 to {len(teams) - 1}")
     dated = presence._replace(at=now if presence.at is None else presence.at)
-    time = _checked_time(dated, "joined their present team", sides[-1][0], now)
-    _check_number(len(sides), f"{presence.player!r} has had a side in match {match.match_id!r}")
+    time = _checked_time(dated, "joined their current team", sides[-1][0], now)
+    _check_number(len(sides), f"{presence.player!r} has been put on a team in match {match.match_id!r}")
     slot["sides"] = [*sides, [time, team]]
     teams[old].remove(slot)
     teams[team].append(slot)

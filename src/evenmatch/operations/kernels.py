@@ -84,7 +84,7 @@ def load_matchmaker() -> None:
 
 
 def _parties() -> list[Ticket]:
-    """Parties of one and two players, some of whom have waited for long."""
+    """Parties of one and two players, some of whom have waited long."""
     parties = []
     for number in range(24):
         members = tuple(_member(2 * number + place) for place in range(1 + number % 2))

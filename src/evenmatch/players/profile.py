@@ -68,7 +68,7 @@ def dossier(
 def _views(
     database: Database, name: str, now: int, ladder: str | None, boards: StandingsCache | None
 ) -> Mapping[str, View]:
-    """The cached views of a player's ladders, which may be some seconds old.
+    """The cached views of a player's ladders, which may be a few seconds old.
 
     Call this before opening a transaction. The cache refreshes a view in its own transaction, and waiting for a second
     connection while holding one can deadlock.

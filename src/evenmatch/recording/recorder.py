@@ -284,7 +284,7 @@ class Recorder:
         now = self._clock()
         view = self._boards.for_receipts(ladder, now)
         refused = _too_large(reports, self._limits().on(ladder, view.settings))
-        if refused:  # by settings that may be some seconds old
+        if refused:  # by settings that may be a few seconds old
             view = self._boards.view(ladder, now)
             refused = _too_large(reports, self._limits().on(ladder, view.settings))
         spans = list(_spans(reports, refused))

@@ -1,4 +1,4 @@
-"""Placement that ends by itself: the expected move of a player's percentile by the next match.
+"""Automatic placement: the expected move of a player's percentile by the next match.
 
 After each completed match a player's recent rating change is known: the mean of the first WINDOW changes without their
 signs, and from then on a moving one. Placed among a sample of the ladder's ratings, it is an expected move of the

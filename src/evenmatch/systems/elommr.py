@@ -54,7 +54,7 @@ class ElommrParameters(Parameters):
     deviation: float = number(350.0, 1, 10_000, "deviation of a newcomer", search=(10, 1000))
     beta: float = number(200.0, 1, 10_000, "deviation of a performance around the skill", search=(50, 2000))
     limit: float = number(80.0, 0.1, 10_000, "deviation that a player approaches over many matches", search=(1, 400))
-    rho: float = number(1.0, 0, 100, "how fast performances lose their robust influence", search=(0.01, 10))
+    rho: float = number(1.0, 0, 100, "how fast performances lose their robustness to outliers", search=(0.01, 10))
     drift: float = number(0.0, 0, 1e6, "variance that each day adds, in points squared", search=(0, 100))
     split_ties: bool = flag(False, "a tie counts as half a win and half a loss, not as a win and a loss", search=True)
     advantage: float = number(0.0, -1e5, 1e5, "points added to the team that is listed first", search=(-100, 200))

@@ -127,7 +127,7 @@ def update(
     factors: Records,
     scratch: Floats,
 ) -> None:
-    """Update every expert by itself, then the weights of the mixture."""
+    """Update each expert separately, then the weights of the mixture."""
     if h.team_start[m + 1] - h.team_start[m] == 2:
         update_two_teams(h, m, state, ladder, params, expected, factors, scratch)
     else:
@@ -137,7 +137,7 @@ def update(
 FACTORS = (
     Factor("by_result", "points by the result alone"),
     Factor("by_margin", "points by the margin of the scores, beyond the result"),
-    Factor("by_scores", "points by the player's own score, compared with the others'"),
+    Factor("by_scores", "points for the player's own score, compared with the others'"),
     Factor("by_entry", "points by the usual strength of newcomers to this ladder, in the first match"),
     Factor("by_pause", "points by the time without a match, after which two experts rely less on what they knew"),
     Factor("by_weights", "points because the ladder's trust in its experts has changed since the last match"),
@@ -146,7 +146,7 @@ FACTORS = (
     Factor("from_wide", "points of the change from the expert that gives newcomers much room"),
     Factor("from_results", "points of the change from the expert that counts only results"),
     Factor("from_scores", "points of the change from the expert that reads players' scores"),
-    Factor("side", "points that its side was expected to be worth to the team"),
+    Factor("side", "points that playing on its side was expected to be worth to the team"),
     Factor("line_up", "points that its number of players was expected to be worth to the team"),
     Factor("deviation_before", "deviation before the match"),
     Factor("deviation_after", "deviation after it"),

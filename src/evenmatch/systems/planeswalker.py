@@ -38,7 +38,7 @@ class PlaneswalkerParameters(Parameters):
     start: float = number(0.0, 0, 1e6, "points of a newcomer")
     multiplier: float = number(1.0, 0, 1000, "factor for the event's points")
     sharpness: float = number(1.0, 0, 100, "how strongly points affect the odds; 0: all odds are even", search=(0, 10))
-    prior: float = number(1.0, 1e-3, 1e6, "points added to everybody's when odds are computed", search=(1, 1000))
+    prior: float = number(1.0, 1e-3, 1e6, "points added to each player's own when odds are computed", search=(1, 1000))
 
 
 class Planeswalker(NamedTuple):

@@ -104,7 +104,7 @@ FACTORS = (
     Factor("outcome", "S: what the match counted as, from 0 to 1, including the player's performance"),
     Factor("window", "games in the window"),
     Factor("window_outcome", "mean S of the window"),
-    Factor("window_expected", "mean Y of the window: the same games, predicted with the present R and V"),
+    Factor("window_expected", "mean Y of the window: the same games, predicted with the current R and V"),
     Factor("gain", "change of R per unit of surprise, including √V"),
     Factor("mean_before", "R before"),
     Factor("volatility_before", "V before"),
@@ -160,7 +160,7 @@ def outcome_of(h: Columns, team: int, rival: int, performance: float, params: Pr
 
 @kernel
 def judge(state: Records, player: int, window: int) -> tuple[float, float, float]:
-    """Mean outcome of the window, its population variance, and the mean forecast with the present R and V."""
+    """Mean outcome of the window, its population variance, and the mean forecast with the current R and V."""
     record = state[player]
     games = min(record.games, window)
     total, forecast = 0.0, 0.0

@@ -62,7 +62,7 @@ class WagerParameters(Parameters):
     quitter_time: str = choice(
         "stayed",
         ("stayed", "actual"),
-        "how long a quitter's team-mates count them for the quitter's own loss: to the end, or while they were there",
+        "how long team-mates count when a quitter's own loss is computed: to the end, or while they were there",
         search=True,
     )
     modifier_limit: float | None = number(None, 1, 1000, "keep each modifier from 1/limit to limit", optional=True)

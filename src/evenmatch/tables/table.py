@@ -104,7 +104,7 @@ class MatchTable:
     def pooled(self) -> MatchTable:
         """Return all matches on one ladder named "default".
 
-        The history still has the ladder of each match: a system may learn of a map or a mode what differs there.
+        The history still has the ladder of each match: a system may learn how a map or mode differs.
         """
         encoded = self.player.dictionary_encode()
         code = encoded.indices.to_numpy(zero_copy_only=False).astype(np.int32)

@@ -122,7 +122,7 @@ def rules_form(chosen: Rules, sent: Mapping[str, str] = MappingProxyType({})) ->
 
 
 def base_rules(sent: Mapping[str, str], present: Rules) -> Rules:
-    """Return the default rules of the form's system and preset; `present` if they are the present ones.
+    """Return the default rules of the form's system and preset; `present` if they are the current ones.
 
     Raises UnknownNameError for a system that is not installed.
     """
@@ -172,7 +172,7 @@ class SettingField(NamedTuple):
 
 
 def settings_fields(present: Settings) -> list[SettingField]:
-    """The fields, filled with the present settings; an empty field stands for none."""
+    """The fields, filled with the current settings; an empty field stands for none."""
     values = present.plain()
     return [
         SettingField(

@@ -120,7 +120,7 @@ def waits_figure(recent: Sequence[RecentOffer]) -> str:
 
 
 def backtest_work(service: Service, ladder: str, systems: Sequence[str], warm_up: float, say: Say) -> Work:
-    """Return a job that backtests these systems on the ladder's history, its own system with its present rules."""
+    """Return a job that backtests these systems on the ladder's history, its own system with its current rules."""
 
     def work(progress: Progress) -> Mapping[str, object]:
         history, report = _read(service, ladder, progress, say)
@@ -158,7 +158,7 @@ def what_if_work(service: Service, ladder: str, then: Rules, say: Say) -> Work:
 def _read(
     service: Service, ladder: str, progress: Progress, say: Say
 ) -> tuple[LadderHistory, Callable[[str, float], None]]:
-    """A ladder's history, and a function that reports the present step and the share done, 0..1."""
+    """A ladder's history, and a function that reports the current step and the share done, 0..1."""
     say("reading the matches")
     history = read_history(service.database, ladder, progress=lambda position: progress(int(READING * position)))
 

@@ -80,7 +80,7 @@ class Cookies:
         self.write(response, name, quote(text, safe=""))
 
     def delete(self, response: Response, name: str) -> None:
-        """Delete a cookie, if the request has it."""
+        """Delete a cookie, if the browser sent it."""
         if self.read(name) is not None:
             self._write(response, name, "", 0)
 

@@ -160,7 +160,7 @@ def update_two_teams(
     factors: Records,
     scratch: Floats,
 ) -> None:
-    """Update every expert by itself, then the weights of the mixture, then the shown ratings."""
+    """Update each expert separately, then the weights of the mixture, then the shown ratings."""
     first = h.team_start[m]
     low, middle, high = h.slot_start[first], h.slot_start[first + 1], h.slot_start[first + 2]
     ahead = h.place[first + 1] - h.place[first]

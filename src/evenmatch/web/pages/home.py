@@ -158,7 +158,7 @@ async def login_form(visit: PageRequest) -> Response:
 
 async def login(visit: PageRequest) -> Response:
     """Log in with a key; an invalid key shows the form again, with status 403."""
-    form = dict(await visit.fields(proved=False))  # the new session replaces the present one
+    form = dict(await visit.fields(proved=False))  # the new session replaces the current one
     to = _local(form.get("to", ""))
     try:
         session = await visit.site.work(visit.site.sessions.begin, form.get("key", ""))

@@ -195,7 +195,7 @@ async def what_if_form(visit: PageRequest) -> Response:
 
 
 async def what_if(visit: PageRequest) -> Response:
-    """Start a comparison of the present standings with those under other rules."""
+    """Start a comparison of the current standings with those under other rules."""
     form = await visit.form()
     if form.get("look"):  # the button of browsers without JavaScript: show the parameters of the selected system
         return visit.go(f"{visit.here}?{urlencode({name: form.get(name, '') for name in ('system', 'preset')})}")

@@ -131,7 +131,7 @@ def _applied(effect: Effect, form: Mapping[str, str]) -> str:
 
 
 def _check_known(visit: PageRequest, request: Correcting | None) -> None:
-    """Raise UnknownNameError for a player whom a visitor with access to this ladder only may not know."""
+    """Raise UnknownNameError for a player whom a visitor with access to this ladder only must not see."""
     if isinstance(request, Ban | Reinstate):
         visit.reading.check_known(visit.ladder, request.player)
 
@@ -178,7 +178,7 @@ def _since(text: str) -> int | None:
 
 JOBS = 6  # latest jobs listed
 RULINGS = 25  # latest voids, bans and other corrections listed
-MOST_DAYS = 366  # how far ahead a preview of falls by inactivity can look
+MOST_DAYS = 366  # how far ahead the preview of inactivity can look
 LEADERS = 3  # players named on the page that ends a season
 
 

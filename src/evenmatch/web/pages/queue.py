@@ -357,9 +357,10 @@ def _is_asked(visit: PageRequest, offer: OfferStatus) -> bool:
 
 
 def announced(left: float, allowed: float) -> str:
-    """Return the time left to answer in words that change only a few times, to spare users of screen readers.
+    """Return the time left to answer, in words that change only a few times, for the sake of screen readers.
 
-    left, allowed  seconds to the end of the offer, from now and from its beginning
+    left     seconds until the offer ends
+    allowed  seconds that it lasts in all
     """
     step = min((step for step in ANNOUNCED if left <= step < allowed), default=allowed)
     return count(step, "second") if step < 2 * MINUTE else count(step / MINUTE, "minute")
@@ -371,7 +372,7 @@ async def answer(visit: PageRequest) -> Response:
     status = await _own_status(visit)
     player = visit.me if visit.is_player else None  # a token speaks only for its own player
     number = form.get("offer", "")
-    offer = int(number) if number.isdecimal() and len(number) <= 18 else None  # None: the present one
+    offer = int(number) if number.isdecimal() and len(number) <= 18 else None  # None: the current one
     request: requests.QueueRequest
     match form.get("say"):
         case "accept":

@@ -276,7 +276,7 @@ function listen(wait = AGAIN[0], lost = false) {
   stream.addEventListener("error", () => {
     lost = true;
     document.documentElement.dataset.stream = "lost";
-    if (stream.readyState !== EventSource.CLOSED) return; // the browser reconnects by itself
+    if (stream.readyState !== EventSource.CLOSED) return; // the browser reconnects on its own
     const longest = document.querySelector("[data-background]") ? SOON : AGAIN[1];
     retry = setTimeout(() => listen(Math.min(2 * wait, longest), true), wait * (0.5 + Math.random()));
   });
