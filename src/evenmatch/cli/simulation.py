@@ -271,7 +271,7 @@ def replay_queue(
     others = policies.policies_of(policy or [], None, None)
     with working(f"reading {journal.name}"):
         from evenmatch.lab.queue.journal import load_journal
-        from evenmatch.lab.queue.replay import first_difference, replay
+        from evenmatch.lab.queue.simulation import first_difference, replay
 
         recorded = load_journal(journal)
     name = recorded.name[:LONGEST_NAME] if recorded.name.strip() else "recorded"

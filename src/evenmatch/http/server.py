@@ -422,7 +422,9 @@ def serve_with_workers(make: Callable[[], Application], options: Options, listen
 
 def _kill(manager: Multiprocess, folder: str) -> None:
     """Kill the processes that have not ended in time."""
-    log.error("killed", processes=[process.pid for process in manager.processes if process.exitcode is None])
-    for process in manager.processes:
+    late = [process for process in manager.processes if process.exitcode is None]
+    if late:
+        log.error("killed", processes=[process.pid for process in late])
+    for process in late:
         process.kill()
     shutil.rmtree(folder, ignore_errors=True)
