@@ -44,8 +44,8 @@ def caddy(folder: Path, upstream: str) -> Iterator[str]:
     file = folder / "Caddyfile"
     file.write_text((DEPLOY / "Caddyfile").read_text().replace("{\n", "{\n\tadmin off\n", 1))
     environment = {
-        "EVENMATCH_SITE": f"http://:{port}",
-        "EVENMATCH_PROCESSES": upstream,
+        "SITE": f"http://:{port}",
+        "PROCESSES": upstream,
         "HOME": str(folder),
         "XDG_CONFIG_HOME": str(folder),
         "XDG_DATA_HOME": str(folder),

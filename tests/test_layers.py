@@ -75,7 +75,7 @@ BELOW = {
         *("errors", "match", "history", "tables", "systems", "standings", "rating", "online", "matchmaking"),
         *("compile_notice", "partitioned", "__version__"),
     ],
-    "ledger": ["durations", "errors", "match", "history", "systems", "standings", "rating", "whole_file"],
+    "ledger": ["durations", "errors", "times", "match", "history", "systems", "standings", "rating", "whole_file"],
     "cluster": [
         *("errors", "options", "whole_file", "tables", "systems", "rating", "partitioned", "lab", "ledger", *SUBJECTS),
         "__version__",
@@ -90,6 +90,7 @@ BELOW = {
         "policy",
         "times",
         "match",
+        "history",
         "systems",
         "standings",
         "rating",

@@ -13,6 +13,8 @@ from evenmatch.ledger.store import Head, Store
 from evenmatch.operations.transactions import Transacting
 from evenmatch.queues import queue_sql
 
+__all__ = ["NameRule", "OddName", "check_names", "odd_names"]
+
 REASONS = {
     INVISIBLE: "has invisible characters; expected a name without control and zero-width characters",
     MIXED_SCRIPTS: "mixes letters of several scripts; expected a name in one script",
