@@ -8,7 +8,8 @@ from evenmatch.errors import UnknownNameError
 from evenmatch.ladders import standings
 from evenmatch.ladders.standings import StandingsCache
 from evenmatch.ledger import player_rows, rating_rows
-from evenmatch.ledger.store import Store
+from evenmatch.ledger.postgres_store import PostgresStore
+from evenmatch.ledger.sqlite_store import SqliteStore
 from evenmatch.players import players, profile
 from ledger.sample_matches import duel, team_match
 
@@ -47,14 +48,15 @@ def test_the_seasons_of_accounts_that_were_merged_are_told_too(service, ladder):
 @pytest.fixture
 def read_whole(monkeypatch):
     """How often every player of a ladder was read."""
-    asked, read = [], Store.all
+    asked = []
 
-    def spied(store, sql, *values):
+    def spied(read, store, sql, *values):
         if sql.startswith(rating_rows._STANDINGS):
             asked.append(values)
         return read(store, sql, *values)
 
-    monkeypatch.setattr(Store, "all", spied)
+    for kind in (SqliteStore, PostgresStore):
+        monkeypatch.setattr(kind, "all", lambda *asked, read=kind.all: spied(read, *asked))
     return asked
 
 

@@ -3,7 +3,8 @@
 import pytest
 
 from evenmatch.errors import UnknownNameError
-from evenmatch.ledger.store import Store
+from evenmatch.ledger.postgres_store import PostgresStore
+from evenmatch.ledger.sqlite_store import SqliteStore
 from evenmatch.queues import queue_sql
 from evenmatch.queues.matchmaker import Matchmaker
 from evenmatch.queues.queue_service import QueueService
@@ -81,13 +82,14 @@ STORED = {  # change, state and time by number
 
 
 def test_a_process_that_takes_a_queue_over_reads_few_offers_at_a_time(service, queue_service, ladder, monkeypatch):
-    body, counts, all_rows = {"teams": [], "match": None, "map": None}, [], Store.all
+    body, counts = {"teams": [], "match": None, "map": None}, []
     listed = [OfferRow(n, change, "duels", state, at, 0, f"m{n}", body) for n, (change, state, at) in STORED.items()]
     with service.database.write() as store:
         number = store.head(ladder).ladder
         queue_sql.insert_offers(store, number, listed)
     monkeypatch.setattr(queue_sql, "AT_ONCE", 2)
-    monkeypatch.setattr(Store, "all", lambda *asked: counts.append(rows := all_rows(*asked)) or rows)
+    for kind in (SqliteStore, PostgresStore):
+        monkeypatch.setattr(kind, "all", lambda *asked, read=kind.all: counts.append(rows := read(*asked)) or rows)
     with service.database.read() as store:
         assert [row.offer for row in queue_sql.read_recent_offers(store, number, 20)] == [5, 2, 3, 7, 8]
     assert max(map(len, counts)) == 2
