@@ -51,7 +51,7 @@ def read_whole(monkeypatch):
     asked = []
 
     def spied(read, store, sql, *values):
-        if sql.startswith(rating_rows._STANDINGS):
+        if sql == f"{rating_rows._STANDINGS} ORDER BY player":
             asked.append(values)
         return read(store, sql, *values)
 
