@@ -84,7 +84,7 @@ class Options(BaseSettings):
         1,
         ge=1,
         le=64,
-        description="Jobs on large ladders (corrections, previews, rebuilds) that a process runs at once; others wait.",
+        description="Corrections, previews and rebuilds of large ladders that a process runs at a time; others wait.",
     )
     log_format: Literal["json", "text"] = Field("json", description="How log lines are written to standard error.")
     log_level: Literal["debug", "info", "warning", "error"] = Field("info", description="Lowest level that is logged.")
