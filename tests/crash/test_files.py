@@ -194,7 +194,7 @@ SEEN = "(player, position) IN (SELECT player, position FROM appearance ORDER BY 
 CHANGES = [
     ("event", "told", MATCH_9, "match 'm9'"),
     ("event", "players", MATCH_9, "match 'm9' at position 11 was altered"),
-    ("event", "played_at", "kind = 'match-recorded' AND id = 'm40'", "match 'm40' at position 42 is not as it was"),
+    ("event", "played_at", "kind = 'match-recorded' AND id = 'm40'", "match 'm40' at position 42 was altered"),
     ("event", "rated", MATCH_9, "match 'm9'"),
     ("event", "position", "position = 55", "positions 55 to 55 have no event"),
     (

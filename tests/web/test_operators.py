@@ -84,7 +84,7 @@ def test_a_banned_player_is_out_of_the_standings_until_reinstated(operator, leag
 
 def test_the_form_of_a_ban_says_who_will_read_its_reason(operator, anyone, league):
     at = f"/ladders/{league}/operate/correct"
-    assert "Everybody who may read this ladder can read it" in words(operator.page(f"{at}?what=ban"))
+    assert "Everybody who may read this ladder can read this" in words(operator.page(f"{at}?what=ban"))
     assert "Stored in the ledger, for operators" in words(operator.page(f"{at}?what=reinstate"))
     operator.submit(at, on=at, what="ban", player="ann", rule="void", reason="boosting since May")
     assert "boosting since May" in words(anyone.page(f"/ladders/{league}/matches/m1"))
