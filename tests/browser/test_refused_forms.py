@@ -30,7 +30,7 @@ REFUSED = {
         "type duels to confirm",
     ),
     "an archive": (f"{AT}/archive", "Archive it", {"Type the name": "duel"}, "type duels to confirm"),
-    "a queue": (address("ladders", DUELS, "queue"), "Find me a match", {"Your name": "x", "How near": "7"}, "choose"),
+    "a queue": (address("ladders", DUELS, "queue"), "Find me a match", {"Your name": "x", "How close": "7"}, "choose"),
 }
 
 

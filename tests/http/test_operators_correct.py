@@ -110,7 +110,7 @@ def test_players_are_renamed_merged_and_erased(admin, service, played_ratings):
     assert admin.post("/v1/players/anna/rename", json={"to": "bob"}).status_code == 409
     assert admin.post("/v1/players/bob/merge", json={"into": "ann"}).status_code == 409  # they met
     merged = admin.post("/v1/players/bob/merge", json={"into": "eve"}).json()
-    assert merged.pop("note").startswith("a match that is reported with two of the player's names")
+    assert merged.pop("note").startswith("from now on, a match reported with two of the player's names")
     assert merged == {"player": "eve", "ladders": ["duel"]}
     pseudonym = admin.post("/v1/players/anna/erase").json()["pseudonym"]
     assert admin.post("/v1/players/anna/erase").status_code == 404

@@ -43,7 +43,7 @@ def test_a_correction_that_is_sent_again_changes_nothing(played_service, what):
     rows = dump(played_service)
     assert played_service.correct("default", wish, event_id="c1").done
     assert played_service.preview("default", wish, event_id="c1").done
-    with pytest.raises(ConflictError, match="'c1' is on ladder 'default' already"):
+    with pytest.raises(ConflictError, match="'c1' is already on ladder 'default'"):
         played_service.correct("default", other, event_id="c1")
     assert dump(played_service) == rows
     assert played_service.verify("default").is_equal
@@ -66,9 +66,9 @@ def test_a_season_is_opened_again_whatever_was_set_on_the_ladder_since(played_se
     played_service.change_settings("default", {"reset": "soft", "factor": 0.25, "archived": True})
     assert played_service.open_season("default", title="Winter", event_id="winter") == first
     assert played_service.open_season("default", event_id="winter") == first
-    with pytest.raises(ConflictError, match="'winter' is on ladder 'default' already"):
+    with pytest.raises(ConflictError, match="'winter' is already on ladder 'default'"):
         played_service.open_season("default", title="Spring", event_id="winter")
-    with pytest.raises(ConflictError, match="'m1' is on ladder 'default' already"):
+    with pytest.raises(ConflictError, match="'m1' is already on ladder 'default'"):
         played_service.open_season("default", event_id="m1")
 
 
@@ -78,7 +78,7 @@ def test_a_correction_is_done_already_after_a_name_in_its_reason_was_erased(play
     played_service.erase("c")
     assert played_service.correct("default", wish, event_id="c1").done
     for reason in ("c and b agreed on it", "c and a agreed on it, says c", " and b agreed on it, says c", None):
-        with pytest.raises(ConflictError, match="'c1' is on ladder 'default' already"):
+        with pytest.raises(ConflictError, match="'c1' is already on ladder 'default'"):
             played_service.correct("default", Void("m2", reason), event_id="c1")
 
 
@@ -89,7 +89,7 @@ def test_a_ban_is_done_already_after_it_was_lifted_and_the_player_merged(played_
     played_service.merge("d", "b")
     assert played_service.correct("default", Ban("d", reason="two accounts"), event_id="c1").done
     assert played_service.correct("default", Reinstate("d"), event_id="c2").done
-    with pytest.raises(ConflictError, match="'c1' is on ladder 'default' already"):
+    with pytest.raises(ConflictError, match="'c1' is already on ladder 'default'"):
         played_service.correct("default", Ban("a", reason="two accounts"), event_id="c1")
 
 

@@ -124,7 +124,7 @@ BAD_ROLES = [
     ({"tank": 0}, "'tank': 0"),
     ({"tank": 1.0}, "'tank': 1.0"),
     ({"tank": "1"}, "'tank': '1'"),
-    ({"tank": 2, "healer": 3}, "5 players of each team.*at most 4"),
+    ({"tank": 2, "healer": 3}, "5 players per team.*at most 4"),
     ({f"role {at}": 1 for at in range(9)}, "9"),
     (["tank"], r"\['tank'\]"),
     ("tank", "'tank'"),
@@ -141,7 +141,7 @@ def test_roles_are_counts_that_a_team_has_players_for(make, roles, named):
 
 def test_roles_fit_the_smallest_team_too():
     assert Policy(team_size=4, min_team_size=2, roles={"tank": 1, "healer": 1}).roles == {"healer": 1, "tank": 1}
-    with pytest.raises(BadParameterError, match=r"2 players of each team.*at most 1, the smallest team"):
+    with pytest.raises(BadParameterError, match=r"2 players per team.*at most 1, the smallest team size"):
         Policy(team_size=4, min_team_size=1, roles={"tank": 1, "healer": 1})
 
 

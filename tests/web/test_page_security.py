@@ -137,7 +137,7 @@ def test_a_form_without_the_proof_of_its_session_changes_nothing(operator, leagu
 def test_a_form_of_another_site_is_refused(anyone, admin_key, headers):
     answer = anyone.post("/login", data={"key": admin_key}, headers=headers)
     assert answer.status_code == 403
-    assert "sent by another site" in words(answer.text)
+    assert "sent from another site" in words(answer.text)
 
 
 @pytest.mark.parametrize("fields", ["&", "a=1&"])

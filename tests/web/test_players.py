@@ -37,7 +37,7 @@ def test_the_standings_list_players_by_rating(anyone, league):
 
 def test_players_are_found_by_a_part_of_their_name_and_around_one(anyone, league):
     assert [name for name, _ in standings_rows(anyone.page(f"/ladders/{league}/standings?search=AN"))] == ["ann"]
-    assert "No player of this ladder has a name like that" in anyone.page(f"/ladders/{league}/standings?search=zzz")
+    assert "No player on this ladder has a name like that" in anyone.page(f"/ladders/{league}/standings?search=zzz")
     around = words(anyone.page(f"/ladders/{league}/standings?around=joe"))
     assert "joe stands at #4 of 4 with a rating of" in around
 
