@@ -288,7 +288,7 @@ def test_every_call_is_an_operation_of_the_service_with_its_parameters(function,
 
 
 SENT_AS = {
-    "Receipt": "ReceiptOut",
+    "Receipt": "Receipt",
     "Outcome": "Outcome",
     "PlayerChange": "PlayerChange",
     "BatchOutcome": "BatchOutcome",

@@ -7,7 +7,7 @@ import pytest
 from asgi_client import Asking, check_alike
 from evenmatch import rules
 from evenmatch.errors import RateLimitError, UnknownNameError
-from evenmatch.http import middleware
+from evenmatch.http import hot_routes
 from evenmatch.http.app import application
 from evenmatch.ladders.ladder_queries import LadderQueries
 from evenmatch.match import Match, Team
@@ -47,8 +47,8 @@ def either(asking, monkeypatch):
     def noting(endpoint):
         return lambda *arguments: called.append(arguments) or endpoint(*arguments)
 
-    monkeypatch.setattr(middleware, "get_player", noting(middleware.get_player))
-    monkeypatch.setattr(middleware, "ticket", noting(middleware.ticket))
+    monkeypatch.setattr(hot_routes, "get_player", noting(hot_routes.get_player))
+    monkeypatch.setattr(hot_routes, "ticket", noting(hot_routes.ticket))
 
     def read(path, headers):
         asking.get(f"{DUEL}/players/{ANN}", headers=headers)  # a key that is seen first is looked up by the endpoint
@@ -168,7 +168,7 @@ def test_each_read_is_counted_once_under_its_route(asking, keys, ticket, site, m
 @pytest.mark.usefixtures("ladder")
 def test_a_read_with_a_body_is_routed(keys, asking, monkeypatch):
     asking.get(f"{DUEL}/players/{ANN}", headers=keys["read"])
-    monkeypatch.setattr(middleware, "get_player", None)
+    monkeypatch.setattr(hot_routes, "get_player", None)
     told = asking.request("GET", f"{DUEL}/players/{ANN}", headers=keys["read"], content=b"{}")
     assert (told.status_code, told.json()["player"]) == (200, ANN)
 

@@ -10,9 +10,9 @@ import pytest
 
 from evenmatch import Match, Team, rules
 from evenmatch.errors import BadRowsError
-from evenmatch.http.models.matches import BatchReport
+from evenmatch.http import report_recording
 from evenmatch.http.options import Options
-from evenmatch.http.request_bodies import EXPLAINED
+from evenmatch.http.request_bodies import QUOTED
 from evenmatch.players import matches as matches_rows
 from evenmatch.tables import from_matches
 from loop_lag import BUSY, LoopLag
@@ -173,12 +173,12 @@ def test_a_page_of_matches_ends_before_it_has_very_many_players(admin, ladder, m
     assert len(admin.get("/v1/ladders/duel/players/p1/matches").json()["items"]) == 2
 
 
-def test_a_batch_of_too_many_players_is_refused_before_its_models_are_made(admin, ladder, monkeypatch):
-    """A name twice in each match: the fast path leaves the batch to the endpoint."""
+def test_a_batch_of_too_many_players_is_refused_before_its_matches_are_made(admin, ladder, monkeypatch):
+    """A name twice in each match, which only `Match` explains."""
     batch = {"matches": [wide(1010, f"m-{at}") for at in range(100)]}
     for match in batch["matches"]:
         match["teams"][0]["players"] = [{"player": "p1"}]
-    monkeypatch.setattr(BatchReport, "model_validate_json", None)
+    monkeypatch.setattr(report_recording, "match_of", None)
     told = admin.post(f"{MATCHES}/batch", json=batch)
     check_refused(told, "101,000 players", "100,000")
 
@@ -194,7 +194,7 @@ def test_the_large_bodies_of_one_ladder_let_those_of_others_pass(asking, admin, 
     assert ended.index("other") <= 1
 
 
-LARGE = EXPLAINED + 1
+LARGE = QUOTED + 1
 FAULTY = {
     "a million numbers for matches": b'{"matches": [' + b"1," * 1_000_000 + b"1]}",
     "a million members": b'{"matches": [{' + b",".join(b'"a%d":1' % at for at in range(500_000)) + b"}]}",
@@ -216,7 +216,7 @@ def test_a_large_body_with_very_many_faults_is_refused_by_the_first(asking, admi
     assert lag.worst < BUSY
 
 
-def test_a_large_body_with_a_fault_that_only_the_model_finds_is_explained(admin, ladder):
+def test_a_large_body_with_a_time_that_is_none_is_explained(admin, ladder):
     batch = {"matches": [free_for_all(3, f"m-{at}") for at in range(900)]}
     batch["matches"][700]["played_at"] = "yesterday"
     body = json.dumps(batch)

@@ -15,7 +15,7 @@ from schemathesis.specs.openapi.checks import (
 )
 
 from evenmatch.http.app import application
-from evenmatch.http.models.matches import MatchReport
+from evenmatch.http.models.reports import MatchReport
 from evenmatch.http.options import Options
 from evenmatch.http.server import site_over
 from evenmatch.ledger.database import Database
@@ -43,7 +43,7 @@ def asked(tmp_path_factory):
         schema = schemathesis.openapi.from_asgi("/v1/openapi.json", application(site))
         for method, address, body in (
             ("POST", "/v1/ladders", {"name": "duel", "system": "elo", "settings": {"placement": 0}}),
-            ("POST", "/v1/ladders/duel/matches", MatchReport.model_config["json_schema_extra"]["examples"][0]),
+            ("POST", "/v1/ladders/duel/matches", MatchReport.EXAMPLE),
             ("PUT", "/v1/ladders/duel/queues/main", {"policy": {"team_size": 1}}),
             ("POST", "/v1/ladders/duel/tickets", {"members": [{"player": "zoe"}], "queues": ["main"]}),
         ):

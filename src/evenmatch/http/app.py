@@ -9,6 +9,7 @@ from functools import cache
 from threading import Lock
 from typing import Any
 
+import msgspec
 from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
@@ -21,23 +22,23 @@ from evenmatch.accounts.access import ANYONE
 from evenmatch.errors import EvenmatchError, RateLimitError
 from evenmatch.http.access import allow, count, recalled
 from evenmatch.http.hosts import is_api
+from evenmatch.http.hot_routes import HotRoutes
 from evenmatch.http.middleware import (
     HEADER,
     LONGEST,
     REPEATED,
     ErrorBoundary,
-    FastPath,
-    FastReads,
     Follower,
     Idempotency,
     RequestLifecycle,
     ResponseCache,
     takes_key,
 )
-from evenmatch.http.models.base import Fault, Problem
-from evenmatch.http.models.ladders import StartingRatings
-from evenmatch.http.models.matches import BatchReport, MatchReport
-from evenmatch.http.problems import MEDIA_TYPE, OTHERS, ProblemKind, make_problem, refusal, respond
+from evenmatch.http.models.base import Problem
+from evenmatch.http.models.ladders import StartingRatings, StartingRatingsSet
+from evenmatch.http.models.reports import BatchOutcome, BatchReport, LateMatches, MatchReport, Receipt
+from evenmatch.http.models.tickets import JoinRequest, OfferAnswer, TicketChange
+from evenmatch.http.problems import MEDIA_TYPE, OTHERS, ProblemKind, invalid, make_problem, refusal, respond
 from evenmatch.http.request_context import BodyRefusedError, context_of
 from evenmatch.http.routes import ROUTERS
 from evenmatch.http.site import Site, site_of
@@ -49,7 +50,10 @@ TOLD = """Ratings, standings and even matches for competitive games.
 Send your key as `Authorization: Bearer em_…`. Times are ISO 8601 in UTC. Lists come in pages: send `next` back as
 `cursor`. Errors are `application/problem+json`. Reads have an `ETag`, writes take an `Idempotency-Key`. Names in an
 address are percent-encoded."""
-READ_BY_ENDPOINTS = (MatchReport, BatchReport, StartingRatings)  # bodies, which FastAPI does not know
+STRUCTS = (
+    *(Problem, MatchReport, BatchReport, LateMatches, Receipt, BatchOutcome, StartingRatings, StartingRatingsSet),
+    *(JoinRequest, OfferAnswer, TicketChange),
+)  # bodies and answers that FastAPI does not know
 ANSWERS: dict[int | str, dict[str, Any]] = {
     status: {"description": title, "content": {MEDIA_TYPE: {"schema": {"$ref": "#/components/schemas/Problem"}}}}
     for status, title in (
@@ -78,13 +82,13 @@ IDEMPOTENCY_KEY = {
 
 def application(site: Site, lifespan: Lifespan | None = None, pages: Pages | None = None) -> ASGIApp:
     """Create the application with its middleware; `lifespan` runs the background workers."""
-    api: ASGIApp = FastReads(endpoints(site, lifespan), site)
+    api: ASGIApp = ErrorBoundary(HotRoutes(endpoints(site, lifespan), site))
     whole = api if pages is None else _with_pages(api, pages(site))
     app: ASGIApp
     if site.options.follower:
         app = ResponseCache(Follower(whole, site), site)
     else:
-        app = ResponseCache(Idempotency(FastPath(whole, site), site), site)
+        app = ResponseCache(Idempotency(whole, site), site)
     if site.options.cors_origins:
         app = CORSMiddleware(
             app,
@@ -139,17 +143,17 @@ def endpoints(site: Site, lifespan: Lifespan | None = None) -> FastAPI:
 def _describe(app: FastAPI, site: Site) -> None:
     """Serve the OpenAPI document, made once by a worker thread: it takes a second.
 
-    It has what FastAPI does not know: schemas of problems and of bodies that endpoints read, and Idempotency-Key.
+    It has what FastAPI does not know: the schemas of structs, and Idempotency-Key.
     """
     generate, making = app.openapi, Lock()
 
     def document() -> dict[str, Any]:
         generated = generate()
         schemas = generated.setdefault("components", {}).setdefault("schemas", {})
-        for model in (Problem, *READ_BY_ENDPOINTS):
-            schema = model.model_json_schema(ref_template="#/components/schemas/{model}")
-            schemas.update(schema.pop("$defs", {}))
-            schemas[model.__name__] = schema
+        schemas.update(msgspec.json.schema_components(STRUCTS, ref_template="#/components/schemas/{name}")[1])
+        for struct in STRUCTS:
+            if hasattr(struct, "EXAMPLE"):
+                schemas[struct.__name__]["examples"] = [struct.EXAMPLE]
         for unused in ("HTTPValidationError", "ValidationError"):
             schemas.pop(unused, None)
         for path, methods in generated["paths"].items():
@@ -181,27 +185,7 @@ async def _evenmatch_error(request: Request, error: Exception) -> Response:
 
 async def _validation_error(request: Request, error: Exception) -> Response:
     assert isinstance(error, RequestValidationError)
-    errors = error.errors()
-    if any(fault["type"] == "json_invalid" for fault in errors):
-        detail = f"the body is not valid JSON: {errors[0].get('ctx', {}).get('error', errors[0]['msg'])}"
-        return _respond(request, OTHERS[400], detail)
-    faults = [Fault(where=_where(fault["loc"]), reason=_reason(fault)) for fault in errors[:100]]
-    first = f"{faults[0].where}: {faults[0].reason}"
-    more = f" (and {len(errors) - 1} more)" if len(errors) > 1 else ""
-    return _respond(request, OTHERS[422], first + more, faults)
-
-
-def _where(location: tuple[str | int, ...]) -> str:
-    """The dotted path of a value in the body, as `teams.0.place`, or the name of a parameter."""
-    parts = location[1:] if location and location[0] in {"body", "query", "path", "header"} else location
-    return ".".join(map(str, parts)) or str(location[0] if location else "")
-
-
-def _reason(error: dict[str, Any]) -> str:
-    value = error.get("input")
-    is_shown = error["type"] != "missing" and not isinstance(value, dict | list | bytes)
-    shown = f" (sent: {str(value)[:80]!r})" if is_shown else ""
-    return f"{error['msg'].removeprefix('Value error, ')}{shown}"
+    return invalid(error, context_of(request.scope))
 
 
 async def _http_error(request: Request, error: Exception) -> Response:
@@ -218,15 +202,10 @@ async def _http_error(request: Request, error: Exception) -> Response:
     detail = f"{request.method} {request.url.path[:200]}: {error.detail}"
     if error.status_code == 404 and not is_api(request.url.path) and not site_of(request).options.pages:
         detail += "; EVENMATCH_PAGES is false, so there is no web site"
-    response = _respond(request, kind, detail)
+    response = respond(make_problem(kind, detail, context.id))
     response.headers.update(error.headers or {})
     return response
 
 
 async def _nested_too_deep(request: Request, _: Exception) -> Response:
-    return _respond(request, OTHERS[400], "the body is nested too deeply")
-
-
-def _respond(request: Request, kind: ProblemKind, detail: str, faults: list[Fault] | None = None) -> Response:
-    clean = detail.encode(errors="backslashreplace").decode()
-    return respond(make_problem(kind, clean, context_of(request.scope).id, problems=faults))
+    return respond(make_problem(OTHERS[400], "the body is nested too deeply", context_of(request.scope).id))

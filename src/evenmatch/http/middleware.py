@@ -1,10 +1,4 @@
-"""ASGI middleware: errors, followers, Idempotency-Key, the request log, and fast answers.
-
-FastPath (reports, joins, accepted offers) and FastReads (a ticket, a player) answer the most frequent requests without
-the framework's routing, which takes up to ten times as long as the rest. ResponseCache answers reads of standings. All
-three give the same answer as the endpoint. They pass on a request that may be invalid, or whose caller is unknown or
-not allowed.
-"""
+"""ASGI middleware: errors, followers, Idempotency-Key, the request log, and cached reads of standings."""
 
 from __future__ import annotations
 
@@ -13,33 +7,24 @@ import hashlib
 import re
 import secrets
 import time
-from collections.abc import Awaitable, Callable
 from contextlib import suppress
-from dataclasses import dataclass
 from typing import NamedTuple
 
-from fastapi import FastAPI
-from starlette.requests import ClientDisconnect, Request
-from starlette.responses import Response
+from starlette.requests import ClientDisconnect
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from evenmatch.accounts.access import ANYONE, Caller
+from evenmatch.accounts.access import ANYONE
 from evenmatch.accounts.idempotent_requests import LEASE, Answer, Attempt
 from evenmatch.durations import SECOND
-from evenmatch.errors import EvenmatchError, FollowerError, ForbiddenError, StoreError, UsageError
-from evenmatch.http import fast_json, report_recording
-from evenmatch.http.access import READS, authenticated, header, identified, is_allowed, read_before, recalled
-from evenmatch.http.hosts import as_meant, is_api, is_text
+from evenmatch.errors import EvenmatchError, FollowerError, StoreError, UsageError
+from evenmatch.http.access import READS, authenticated, header, is_allowed, read_before, recalled
+from evenmatch.http.hosts import is_api
 from evenmatch.http.logs import log, repeated
 from evenmatch.http.problems import OTHERS, make_problem, refusal, respond
-from evenmatch.http.request_bodies import QUICK
 from evenmatch.http.request_context import BodyRefusedError, RequestContext, context_of, logged_path
-from evenmatch.http.responses import PRIVATE, encoded, holds, send_at_once
-from evenmatch.http.routes.players import PLAYER, get_player
-from evenmatch.http.routes.tickets import LONGEST_WAIT, done, permitted, player_of, ticket
+from evenmatch.http.responses import PRIVATE, holds, send_at_once
 from evenmatch.http.site import Site
 from evenmatch.http.views import CachedResponse
-from evenmatch.queues.requests import Accept, QueueRequest
 
 
 class ErrorBoundary:
@@ -405,206 +390,3 @@ class ResponseCache:
             return None
         cached = answers.find(scope, self._site.service.young_view, whole=caller.may("ratings", ladder))
         return cached if cached is not None and is_allowed(self._site, scope, caller) else None
-
-
-FAST_READS_ADDRESS = re.compile(r"/v1/ladders/([^/]+)/(tickets|players)/([^/]+)")
-NUMBER = re.compile(r"[1-9][0-9]{0,17}")
-QUERY = re.compile(rb"(?:after=([0-9]{1,18})&)?wait=([0-9]{1,2}(?:\.[0-9]{1,17})?)")  # other valid queries are routed
-FastReadsAnswer = Callable[[Request], Awaitable[Response]]
-
-
-@dataclass(frozen=True)
-class FastRead:
-    """An endpoint that is called here.
-
-    path_format  route label in the metrics
-    needed       scope that the caller must have
-    read         (ladder, last part of the path as sent, query string, caller) -> a function that answers;
-                 None: route it
-    """
-
-    path_format: str
-    needed: str
-    read: Callable[[str, str, bytes, Caller], FastReadsAnswer | None]
-
-
-def _ticket(ladder: str, number: str, query: bytes, caller: Caller) -> FastReadsAnswer | None:
-    asked = QUERY.fullmatch(query)
-    if NUMBER.fullmatch(number) is None or (query and asked is None):
-        return None
-    after = None if asked is None or asked[1] is None else int(asked[1])
-    wait = 0.0 if asked is None else float(asked[2])
-    return None if wait > LONGEST_WAIT else lambda request: ticket(ladder, int(number), request, caller, after, wait)
-
-
-def _player(ladder: str, part: str, query: bytes, caller: Caller) -> FastReadsAnswer | None:
-    player = as_meant(part)
-    return None if query or not is_text(player) else lambda request: get_player(ladder, player, request, caller)
-
-
-FAST_READS = {
-    "tickets": FastRead("/v1/ladders/{ladder}/tickets/{ticket}", "queue", _ticket),
-    "players": FastRead(f"/v1{PLAYER.replace(':text', '')}", "read", _player),
-}
-
-
-class FastReads:
-    """Call the endpoints of the most frequent reads directly."""
-
-    def __init__(self, api: FastAPI, site: Site) -> None:
-        self._api, self._site = api, site
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer the request here, or pass it on to the API."""
-        address = (
-            FAST_READS_ADDRESS.fullmatch(scope["path"])
-            if scope["type"] == "http" and scope["method"] == "GET"
-            else None
-        )
-        answer = (
-            None if address is None else self._answer(scope, FAST_READS[address[2]], as_meant(address[1]), address[3])
-        )
-        if answer is None:
-            await self._api(scope, receive, send)
-            return
-        scope["app"] = self._api
-        try:
-            response = await answer(Request(scope, receive))
-        except EvenmatchError as error:
-            response = refusal(error, context_of(scope))
-        await response(scope, receive, send)
-
-    def _answer(self, scope: Scope, route: FastRead, ladder: str, part: str) -> FastReadsAnswer | None:
-        """A function that answers the request, which is counted for its caller; None if it must be routed."""
-        caller = recalled(self._site, scope) if is_text(ladder) and not _has_body(scope) else None
-        if caller is None or caller is ANYONE or not caller.may(route.needed, ladder):
-            return None
-        answer = route.read(ladder, part, scope["query_string"], caller)
-        if answer is None or not is_allowed(self._site, scope, caller):
-            return None
-        scope["route"] = route
-        return answer
-
-
-def _has_body(scope: Scope) -> bool:
-    return header(scope, b"content-length") not in (None, "0") or header(scope, b"transfer-encoding") is not None
-
-
-FAST_PATH_ADDRESS = re.compile(
-    r"/v1/ladders/([^/]+)/(matches|matches/batch|tickets|tickets/([1-9][0-9]{0,17})/(accept))"
-)
-FastPathAnswer = Callable[[], Awaitable[bytes]]
-NOT_KEPT = [(b"cache-control", b"no-store")]
-
-
-@dataclass(frozen=True)
-class FastRoute:
-    """An endpoint that the fast path can answer.
-
-    path_format  route label in the metrics
-    needed       scope that the caller must have
-    status       HTTP status of a successful response
-    read         (site, ladder, number of the ticket in the path, caller, body) -> a function that answers;
-                 None: leave it to the endpoint
-    """
-
-    path_format: str
-    needed: str
-    status: int
-    read: Callable[[Site, str, int, Caller, bytes], FastPathAnswer | None]
-
-
-def _match(site: Site, ladder: str, _: int, __: Caller, body: bytes) -> FastPathAnswer | None:
-    batch = fast_json.read_match(body)
-    return None if batch is None else lambda: report_recording.report(site, ladder, batch)
-
-
-def _batch(site: Site, ladder: str, _: int, __: Caller, body: bytes) -> FastPathAnswer | None:
-    batch = fast_json.read_batch(body)
-    return None if batch is None else lambda: report_recording.report_all(site, ladder, batch)
-
-
-def _party(site: Site, ladder: str, _: int, caller: Caller, body: bytes) -> FastPathAnswer | None:
-    read = fast_json.read_party(body)
-    if read is None:
-        return None
-    try:
-        join = permitted(caller, read)
-    except ForbiddenError:
-        return None
-    return _requested(site, ladder, join)
-
-
-def _accept(site: Site, ladder: str, ticket: int, caller: Caller, body: bytes) -> FastPathAnswer | None:
-    said = fast_json.read_offer_answer(body)
-    if said is None:
-        return None
-    try:
-        player = player_of(caller, said.player)
-    except ForbiddenError:
-        return None
-    return _requested(site, ladder, Accept(ticket, player, said.offer, caller.player is not None))
-
-
-def _requested(site: Site, ladder: str, request: QueueRequest) -> FastPathAnswer:
-    async def answer() -> bytes:
-        return encoded(done(ladder, await site.wishes.one(ladder, request)))
-
-    return answer
-
-
-ROUTES = {
-    "matches": FastRoute("/v1/ladders/{ladder}/matches", "report", 200, _match),
-    "matches/batch": FastRoute("/v1/ladders/{ladder}/matches/batch", "report", 200, _batch),
-    "accept": FastRoute("/v1/ladders/{ladder}/tickets/{ticket}/accept", "queue", 200, _accept),
-    "tickets": FastRoute("/v1/ladders/{ladder}/tickets", "queue", 201, _party),
-}
-
-
-class FastPath:
-    """Answer the most frequent writes without routing them."""
-
-    def __init__(self, app: ASGIApp, site: Site) -> None:
-        self._app, self._site = app, site
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer the request here, or pass it on to the application."""
-        address = (
-            FAST_PATH_ADDRESS.fullmatch(scope["path"])
-            if scope["type"] == "http" and scope["method"] == "POST"
-            else None
-        )
-        if address is None or scope["query_string"]:
-            await self._app(scope, receive, send)
-            return
-        ladder, route, ticket = as_meant(address[1]), ROUTES[address[4] or address[2]], int(address[3] or 0)
-        body = ReplayableBody(receive)
-        try:
-            answer = await self._read(scope, route, ladder, ticket, await body.whole())
-            payload = None if answer is None else await answer()
-        except EvenmatchError as error:
-            scope["route"] = route
-            await refusal(error, context_of(scope))(scope, receive, send)
-            return
-        if payload is None:
-            await self._app(scope, body, send)
-            return
-        scope["route"] = route
-        await send_at_once(send, route.status, NOT_KEPT, payload)
-
-    async def _read(
-        self, scope: Scope, route: FastRoute, ladder: str, ticket: int, body: bytes | None
-    ) -> FastPathAnswer | None:
-        """A function that answers the request, which is counted for its caller; None if the endpoint must answer.
-
-        The caller is authenticated when the whole body has arrived, since a key may be revoked during a slow upload.
-        Raises AccessError or StoreError for a refused signed request.
-        """
-        caller = None if body is None or not is_text(ladder) else await identified(self._site, scope, body)
-        if body is None or caller is None or not caller.may(route.needed, ladder):
-            return None
-        if len(body) <= QUICK:
-            answer = route.read(self._site, ladder, ticket, caller, body)
-        else:
-            answer = await self._site.convert(ladder, route.read, self._site, ladder, ticket, caller, body)
-        return answer if answer is not None and is_allowed(self._site, scope, caller) else None

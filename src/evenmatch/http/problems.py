@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
-from pydantic_core import to_json
+import msgspec
+from fastapi.exceptions import RequestValidationError
 from starlette.responses import Response
 
 from evenmatch.errors import (
@@ -133,7 +134,7 @@ def make_problem(
         type=f"urn:evenmatch:problem:{kind.slug}",
         title=kind.title,
         status=kind.status,
-        detail=detail,
+        detail=detail.encode(errors="backslashreplace").decode(),  # it may quote text that JSON cannot hold
         request_id=request_id,
         problems=problems,
         retry_after=retry_after,
@@ -156,6 +157,31 @@ def refused_problem(error: EvenmatchError, context: RequestContext) -> Problem:
     return problem_of(within(context.ladders, error), context.id)
 
 
+def invalid(error: RequestValidationError, context: RequestContext) -> Response:
+    """The response to a request whose body or parameters are not valid."""
+    errors = error.errors()
+    if any(fault["type"] == "json_invalid" for fault in errors):
+        detail = f"the body is not valid JSON: {errors[0].get('ctx', {}).get('error', errors[0]['msg'])}"
+        return respond(make_problem(OTHERS[400], detail, context.id))
+    faults = [Fault(_where(fault["loc"]), _reason(fault)) for fault in errors[:100]]
+    more = f" (and {len(errors) - 1} more)" if len(errors) > 1 else ""
+    detail = f"{faults[0].where}: {faults[0].reason}{more}"
+    return respond(make_problem(OTHERS[422], detail, context.id, problems=faults))
+
+
+def _where(location: tuple[str | int, ...]) -> str:
+    """The dotted path of a value in the body, such as `teams.0.place`, or the name of a parameter."""
+    parts = location[1:] if location and location[0] in {"body", "query", "path", "header"} else location
+    return ".".join(map(str, parts)) or str(location[0] if location else "")
+
+
+def _reason(error: dict[str, Any]) -> str:
+    value = error.get("input")
+    is_shown = error["type"] != "missing" and not isinstance(value, dict | list | bytes)
+    shown = f" (sent: {str(value)[:80]!r})" if is_shown else ""
+    return f"{error['msg'].removeprefix('Value error, ')}{shown}"
+
+
 def respond(problem: Problem) -> Response:
     """The response for a problem."""
     headers = {}
@@ -163,5 +189,4 @@ def respond(problem: Problem) -> Response:
         headers["Retry-After"] = str(math.ceil(problem.retry_after))
     if problem.status == 401:
         headers["WWW-Authenticate"] = 'Bearer realm="evenmatch"'
-    body = to_json(problem, exclude_none=True)
-    return Response(body, problem.status, headers, MEDIA_TYPE)
+    return Response(msgspec.json.encode(problem), problem.status, headers, MEDIA_TYPE)

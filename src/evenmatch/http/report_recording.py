@@ -1,19 +1,38 @@
-"""Record reported matches, from the fast path or the endpoints, and encode their receipts."""
+"""Match reports on their way from the body to the ledger, and their receipts on the way back.
+
+Matches arrive by the thousand, so valid ones become plain lists at once, and receipts are encoded column by column.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from datetime import timedelta
+from functools import cache, lru_cache
+from itertools import pairwise
+from threading import Lock
+from typing import Any
+from weakref import WeakKeyDictionary
 
 import msgspec
+import numpy as np
+from msgspec import Struct
+from msgspec.json import encode
+from numpy.typing import NDArray
 
 from evenmatch.errors import EvenmatchError, UsageError
-from evenmatch.http.fast_json import BatchLine, Outcomes, encoded, rendered
-from evenmatch.http.models.matches import Outcome
+from evenmatch.http.models.base import micros, time_of
+from evenmatch.http.models.reports import BatchOutcome, BatchReport, MatchReport, Outcome, PlayerChange, Receipt
 from evenmatch.http.problems import problem_of
+from evenmatch.http.request_bodies import refused
 from evenmatch.http.site import Site
-from evenmatch.recording.receipts import MatchReceipt
+from evenmatch.match import Appearance, Match, Team, places_by_score
+from evenmatch.players.explanations import RATING_DECIMALS, shown_numbers
+from evenmatch.recording.receipts import MatchReceipt, RatedBlock
 from evenmatch.recording.report_batch import ReportBatch
+from evenmatch.systems.system import Factor, FactorValue, System
+from evenmatch.times import EPOCH, is_plausible
 
+Refused = Mapping[int, tuple[str, EvenmatchError]]  # invalid matches by their index in the batch: id and error
 PLAYERS = 100_000  # in the matches of one batch: each has a line in the response
 AT_ONCE = 500  # players whose lines are encoded in the event loop, within a few milliseconds
 
@@ -23,37 +42,104 @@ async def report(site: Site, ladder: str, reports: ReportBatch) -> bytes:
     (outcome,) = await site.reports.one(ladder, reports)
     if isinstance(outcome, EvenmatchError):
         raise outcome
-    return await _rendered(site, ladder, len(reports.player), lambda: encoded(rendered(outcome)))
+    return await _rendered(site, ladder, len(reports.player), lambda: encode(rendered(outcome)))
 
 
-async def report_all(
-    site: Site, ladder: str, reports: ReportBatch, refused: Mapping[int, tuple[str, EvenmatchError]] | None = None
-) -> bytes:
-    """Record the matches of a batch and return the outcome of each as JSON.
-
-    refused  invalid matches by their index in the batch: id and error
-    Raises UsageError if the batch has more matches or players than allowed.
-    """
-    count, players = len(reports) + len(refused or ()), len(reports.player)
-    check_size(site, count, players)
+async def report_all(site: Site, ladder: str, reports: ReportBatch, invalid: Refused) -> bytes:
+    """Record the matches of a batch and return the outcome of each as JSON."""
     outcomes = await site.reports.one(ladder, reports) if len(reports) else []
     pairs: list[tuple[str, MatchReceipt | EvenmatchError]] = list(zip(reports.ids, outcomes, strict=True))
-    for index, pair in sorted((refused or {}).items()):
+    for index, pair in sorted(invalid.items()):
         pairs.insert(index, pair)
     failed = sum(isinstance(outcome, EvenmatchError) for _, outcome in pairs)
 
     def render() -> bytes:
-        lines = [msgspec.Raw(encoded(_line(*pair))) for pair in pairs]  # one by one, so that other threads get a turn
-        return encoded(Outcomes(count - failed, failed, lines))
+        lines: list[Any] = [msgspec.Raw(encode(_line(*pair))) for pair in pairs]  # other threads get a turn in between
+        return encode(BatchOutcome(len(pairs) - failed, failed, lines))
 
-    return await _rendered(site, ladder, players, render)
+    return await _rendered(site, ladder, len(reports.player), render)
 
 
-def check_size(site: Site, matches: int, players: int) -> None:
+def one_match(site: Site, ladder: str, match: MatchReport) -> ReportBatch:
+    """A reported match as a batch. Raises RequestValidationError for a wrong time, InputError for a wrong match."""
+    _check_size(site, [match])
+    times = times_of([match])
+    return _columns([match], times) or ReportBatch.of([match_of(ladder, match, times[0])], [match.rated])
+
+
+def all_matches(site: Site, ladder: str, batch: BatchReport) -> tuple[ReportBatch, Refused]:
+    """The valid matches of a batch, and those that are refused. Raises RequestValidationError, UsageError."""
+    matches = batch.matches
+    _check_size(site, matches)
+    times = times_of(matches, "matches")
+    reports = _columns(matches, times)
+    if reports is not None:
+        return reports, {}
+    valid: list[Match] = []
+    invalid: dict[int, tuple[str, EvenmatchError]] = {}
+    for index, (match, time) in enumerate(zip(matches, times, strict=True)):
+        try:
+            valid.append(match_of(ladder, match, time))
+        except EvenmatchError as error:
+            invalid[index] = match.id, error
+    return ReportBatch.of(valid, [match.rated for index, match in enumerate(matches) if index not in invalid]), invalid
+
+
+def match_of(ladder: str, report: MatchReport, time: int) -> Match:
+    """A reported match that ended at a time, in microseconds. Raises InputError if it is not valid."""
+    teams = tuple(
+        Team(tuple(Appearance(**msgspec.structs.asdict(entry)) for entry in team.players), team.place, team.score)
+        for team in report.teams
+    )
+    return Match(report.id, EPOCH + timedelta(microseconds=time), teams, ladder, report.duration)
+
+
+def times_of(matches: Sequence[MatchReport], *place: str) -> list[int]:
+    """When these matches ended, in microseconds. Raises RequestValidationError. place: of the list in the body."""
+    times = []
+    for index, match in enumerate(matches):
+        try:
+            times.append(_microseconds(match.played_at))
+        except ValueError as error:
+            at: tuple[str | int, ...] = (*place, index, "played_at") if place else ("played_at",)
+            raise refused(at, str(error), match.played_at) from None
+    return times
+
+
+@lru_cache(4096)  # many matches end at the same time, so their texts repeat
+def _microseconds(text: str) -> int:
+    return micros(time_of(text))
+
+
+def _columns(matches: Sequence[MatchReport], times: list[int]) -> ReportBatch | None:
+    """Matches as columns, if all of them are certainly valid; for others, `Match` says what is wrong."""
+    places = [_places(match) for match in matches]
+    is_valid = all(map(is_plausible, times)) and not any(
+        len(places[index]) < len(match.teams) or _has_duplicates(match) for index, match in enumerate(matches)
+    )
+    return ReportBatch.of_fields(matches, times, places, [match.rated for match in matches]) if is_valid else None
+
+
+def _places(match: MatchReport) -> Sequence[int]:
+    """The reported places, or places by score; fewer than there are teams if some team has neither."""
+    places = [team.place for team in match.teams if team.place is not None]
+    if places:
+        return places
+    scores = [team.score for team in match.teams if team.score is not None]
+    return places_by_score(scores) if len(scores) == len(match.teams) else ()
+
+
+def _has_duplicates(match: MatchReport) -> bool:
+    """Whether a player is in the match more than once."""
+    names = [appearance.player for team in match.teams for appearance in team.players]
+    return len(set(names)) < len(names)
+
+
+def _check_size(site: Site, matches: Sequence[MatchReport]) -> None:
     """Raise UsageError for a batch with more matches, or more players in them, than allowed."""
-    limit = site.options.batch_limit
-    if matches > limit:
-        raise UsageError(f"{matches:,} matches in one batch; the limit EVENMATCH_BATCH_LIMIT is {limit:,}")
+    limit, players = site.options.batch_limit, sum(len(team.players) for match in matches for team in match.teams)
+    if len(matches) > limit:
+        raise UsageError(f"{len(matches):,} matches in one batch; the limit EVENMATCH_BATCH_LIMIT is {limit:,}")
     if players > PLAYERS:
         raise UsageError(f"{players:,} players in the matches of one batch; the limit is {PLAYERS:,}")
 
@@ -65,5 +151,62 @@ async def _rendered(site: Site, ladder: str, players: int, render: Callable[[], 
 
 def _line(match_id: str, outcome: MatchReceipt | EvenmatchError) -> Outcome:
     if isinstance(outcome, EvenmatchError):
-        return BatchLine(match_id, problem=problem_of(outcome).model_dump(exclude_none=True))
-    return BatchLine(match_id, receipt=rendered(outcome))
+        return Outcome(match_id, problem=problem_of(outcome))
+    return Outcome(match_id, receipt=rendered(outcome))
+
+
+_LINES: WeakKeyDictionary[RatedBlock, list[PlayerChange]] = (
+    WeakKeyDictionary()
+)  # shared by the receipts of a block while they are encoded
+_BUILDING = Lock()  # threads that encode receipts of the same block build its lines once
+
+
+def rendered(receipt: MatchReceipt) -> Receipt:
+    """A receipt as a struct."""
+    with _BUILDING:
+        lines = _LINES.get(receipt.source)
+        if lines is None:
+            lines = _LINES[receipt.source] = _lines(receipt.source)
+    teams = [lines[begin:end] for begin, end in pairwise(receipt.starts)]
+    return Receipt(receipt.match_id, receipt.ladder, receipt.position, receipt.rated, teams, receipt.warnings)
+
+
+def _lines(source: RatedBlock) -> list[PlayerChange]:
+    records, system = source.records, source.system
+    named = [(factor, records["factors"][factor.name]) for factor in system.factors]
+    numbers = [records["expected"], source.result, *(values for factor, values in named if _is_number(factor))]
+    shown = iter(shown_numbers(np.concatenate(numbers)).reshape(len(numbers), -1).tolist())  # at once: it is slow
+    expected, result = next(shown), next(shown)
+    factors = [next(shown) if _is_number(factor) else _labels(factor, values) for factor, values in named]
+    before, after = (np.round(records[name], RATING_DECIMALS) for name in ("before", "after"))
+    return list(
+        map(
+            PlayerChange,
+            source.player,
+            source.team.tolist(),
+            before.tolist(),
+            after.tolist(),
+            np.round(after - before, RATING_DECIMALS).tolist(),
+            expected,
+            result,
+            map(_factors_of(system), *factors) if factors else [Struct()] * len(records),
+            source.percentile,
+            source.division,
+        )
+    )
+
+
+@cache
+def _factors_of(system: System) -> Callable[..., Struct]:
+    """A Struct class with one field for each factor of a rating system."""
+    return msgspec.defstruct("Factors", [(factor.name, FactorValue) for factor in system.factors], gc=False)
+
+
+def _is_number(factor: Factor) -> bool:
+    return not (factor.labels or factor.flag)
+
+
+def _labels(factor: Factor, values: NDArray[Any]) -> Sequence[FactorValue]:
+    """The values of a factor that is no number: names, or whether it holds."""
+    plain: list[int] = values.tolist()
+    return [factor.labels[int(value)] for value in plain] if factor.labels else plain

@@ -1,74 +1,114 @@
-"""Read and validate large request bodies in a worker thread, which keeps the event loop free.
+"""Bodies of the most frequent requests, read into structs. A worker thread reads large ones.
 
-FastAPI validates other bodies in the event loop. The middleware keeps those small.
+The structs define which bodies are valid. A refusal names the first value that is not, and its place in the body.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import re
+from collections.abc import Callable, Iterator
 from functools import cache
-from typing import TypeVar, cast
+from typing import Any, TypeVar
 
 import msgspec
 from fastapi import Request
 from fastapi.exceptions import RequestValidationError
-from pydantic import BaseModel, ValidationError
 
-from evenmatch.http.fast_json import struct_of
+from evenmatch.http.models.base import why_no_time
 from evenmatch.http.site import site_of
 
-Model = TypeVar("Model", bound=BaseModel)
+Body = TypeVar("Body", bound=msgspec.Struct)
 Result = TypeVar("Result")
-QUICK = 16 * 1024  # bytes; smaller bodies are read in the event loop, within two milliseconds
-EXPLAINED = 32 * 1024  # bytes; of larger bodies only the first fault is named, since there may be a million
+QUICK = 16 * 1024  # bytes that are read in the event loop, within a millisecond or two
+QUOTED = 32 * 1024  # bytes up to which a refusal quotes the refused value
+NUL = rb"\u0000"  # the only way to write NUL in JSON; databases cannot store it
+_PLACE = re.compile(r"(?s)(.*?)(?: - at `(?:key in )?\$(.*)`)?")
+_STEP = re.compile(r"\.([^.\[]+)|\[(\d+|\.\.\.)\]")
+_FIELD = re.compile(r"(Object (?:contains unknown|missing required) field) `(.+)`")
+_TYPES = {"str": "text", "int": "a whole number", "float": "a number", "bool": "true or false", "array": "a list"}
 
 
-def _accept(_: object) -> None:
-    """Accept a body of any size."""
+async def read_body(request: Request, struct: type[Body], convert: Callable[[Body], Result]) -> Result:
+    """The body of a request for a ladder as a struct, converted.
 
-
-async def read_body(
-    request: Request, model: type[Model], convert: Callable[[Model], Result], check: Callable[[Model], None] = _accept
-) -> Result:
-    """Read the body of a request for a ladder as a model, and convert it.
-
-    check  called with a struct of a large body before the slower model is made
-    Raises RequestValidationError, and what `check` and `convert` raise.
+    Raises RequestValidationError, and what `convert` raises.
     """
     body = await request.body()
     if len(body) <= QUICK:
-        return convert(validated(model, body))
-    ladder = request.path_params["ladder"]
-    return await site_of(request).convert(ladder, lambda: convert(validated(model, body, check)))
+        return convert(decoded(struct, body))
+    return await site_of(request).convert(request.path_params["ladder"], lambda: convert(decoded(struct, body)))
 
 
-def validated(model: type[Model], body: bytes, check: Callable[[Model], None] = _accept) -> Model:
-    """Parse a JSON text as a model. Raises RequestValidationError, and what `check` raises."""
-    if len(body) > EXPLAINED:
-        check(_struct(model, body))
+def decoded(struct: type[Body], body: bytes) -> Body:
+    """The struct in a JSON text. Raises RequestValidationError, which names the first value that is not valid."""
     try:
-        return model.model_validate_json(body)
-    except ValidationError as error:
-        faults = [{**fault, "loc": ("body", *fault["loc"])} for fault in error.errors(include_url=False)]
-        raise RequestValidationError(faults) from None
-
-
-def body_schema(model: type[BaseModel]) -> dict[str, object]:
-    """The part of the OpenAPI document that describes the body of an endpoint that calls `read_body`."""
-    schema = {"$ref": f"#/components/schemas/{model.__name__}"}
-    return {"requestBody": {"required": True, "content": {"application/json": {"schema": schema}}}}
-
-
-def _struct(model: type[Model], body: bytes) -> Model:
-    """Parse a body as a struct. Raises RequestValidationError with the first fault."""
-    try:
-        return cast("Model", _decoder(model).decode(body))  # the cache loses the type
+        value: Body = _decoder(struct).decode(body)
     except msgspec.ValidationError as error:
-        raise RequestValidationError([{"type": "shape", "loc": ("body",), "msg": str(error), "input": b""}]) from None
+        raise _invalid(str(error), body) from None
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise RequestValidationError([{"type": "json_invalid", "loc": ("body",), "msg": str(error)}]) from None
+    if NUL in body:
+        for place in _places_of_nul(msgspec.to_builtins(value)):
+            raise refused(place, "must be valid UTF-8 text without NUL")
+    return value
+
+
+def refused(place: tuple[str | int, ...], reason: str, value: object = None) -> RequestValidationError:
+    """The error for a body whose value at a place is refused. value: quoted in the message; None: not quoted."""
+    fault = {"type": "missing" if value is None else "value", "loc": ("body", *place), "msg": reason, "input": value}
+    return RequestValidationError([fault])
+
+
+def _invalid(message: str, body: bytes) -> RequestValidationError:
+    found = _PLACE.fullmatch(message)
+    assert found is not None
+    steps = [name or index for name, index in _STEP.findall(found[2] or "")]
+    place = tuple(int(step) if step.isdigit() else step for step in steps)
+    value = _value_at(body, place) if len(body) <= QUOTED else None
+    if place[-1:] == ("played_at",) and value is not None:
+        return refused(place, why_no_time(value), value)
+    if (field := _FIELD.fullmatch(found[1])) is not None:
+        return refused(
+            (*place, field[2]), "this field is unknown" if "unknown" in field[1] else "this field is missing"
+        )
+    words = re.sub(r"\w+", lambda word: _TYPES.get(word[0], word[0]), found[1].replace("`", ""))
+    return refused(place, f"{words[0].lower()}{words[1:]}", value)
+
+
+def _value_at(body: bytes, place: tuple[str | int, ...]) -> Any:  # noqa: ANN401 - whatever JSON holds
+    """The value at a place in a JSON text; None: there is none."""
+    try:
+        value = msgspec.json.decode(body)
+        for step in place:
+            value = value[step]
+    except (LookupError, TypeError, msgspec.DecodeError):
+        return None
+    return value
+
+
+def _places_of_nul(value: object, place: tuple[str | int, ...] = ()) -> Iterator[tuple[str | int, ...]]:
+    """Where text with NUL stands in JSON values."""
+    if isinstance(value, str) and "\0" in value:
+        yield place
+    elif isinstance(value, dict):
+        for key, inner in value.items():
+            yield from _places_of_nul(key, place)
+            yield from _places_of_nul(inner, (*place, key))
+    elif isinstance(value, list | tuple):
+        for index, inner in enumerate(value):
+            yield from _places_of_nul(inner, (*place, index))
 
 
 @cache
-def _decoder(model: type[Model]) -> msgspec.json.Decoder[Model]:
-    return msgspec.json.Decoder(struct_of(model))
+def _decoder(struct: type[Body]) -> msgspec.json.Decoder[Body]:
+    return msgspec.json.Decoder(struct)
+
+
+def described(answer: type, body: type | None = None, status: int = 200) -> dict[str, Any]:
+    """The part of the OpenAPI document that describes an endpoint whose answer and body are structs."""
+    operation: dict[str, Any] = {"responses": {str(status): {"content": _content(answer)}}}
+    return operation if body is None else {**operation, "requestBody": {"required": True, "content": _content(body)}}
+
+
+def _content(struct: type) -> dict[str, Any]:
+    return {"application/json": {"schema": {"$ref": f"#/components/schemas/{struct.__name__}"}}}

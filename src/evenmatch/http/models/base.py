@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from math import isnan
 from typing import TYPE_CHECKING, Annotated, Self, cast
 
+from msgspec import Struct
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, PlainSerializer, WithJsonSchema
 
 from evenmatch.times import EPOCH, likeness
@@ -53,10 +55,11 @@ def time_of(text: str) -> datetime:
         moment = datetime.fromisoformat(text)
         return moment.astimezone(UTC) if moment.tzinfo else moment.replace(tzinfo=UTC)
     except (ValueError, OverflowError):  # OverflowError: years 1 and 9999 in other zones
-        raise ValueError(_refusal(text)) from None
+        raise ValueError(why_no_time(text)) from None
 
 
-def _refusal(value: object) -> str:
+def why_no_time(value: object) -> str:
+    """Why a value is refused that should be a time."""
     what = likeness(value).what
     guess = f", but this looks like {what}" if what else ""
     return f"expected an ISO 8601 time as text, for example 2026-11-21T18:30:00Z{guess}"
@@ -67,7 +70,7 @@ def _parsed(value: object) -> object:
         return time_of(value)
     if isinstance(value, datetime):
         return value
-    raise ValueError(_refusal(value))
+    raise ValueError(why_no_time(value))
 
 
 def _shown(value: object) -> object:
@@ -114,19 +117,16 @@ def moment(time: int) -> datetime:
     return EPOCH + timedelta(microseconds=time)
 
 
-class Fault(BaseModel):
+@dataclass(frozen=True)
+class Fault:
     """One error and its location: a path in the body such as `teams.0.place`, or the id of a match."""
-
-    model_config = ConfigDict(frozen=True)
 
     where: str
     reason: str
 
 
-class Problem(BaseModel):
+class Problem(Struct, frozen=True, omit_defaults=True):
     """An error as defined by RFC 9457: `type` for programs, `title` and `detail` for people."""
-
-    model_config = ConfigDict(frozen=True)
 
     type: str
     title: str

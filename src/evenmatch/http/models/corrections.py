@@ -8,10 +8,8 @@ from pydantic import Field
 
 from evenmatch.http.models.base import Moment, Name, RequestModel, ResponseModel, Text, examples
 from evenmatch.http.models.ladders import EventId
-from evenmatch.http.models.matches import TEAMS, MatchReport
 
 Reason = Annotated[Text, Field(max_length=2000)]
-LATE_MATCH: dict[str, object] = {"id": "m-0", "played_at": "2026-05-21T18:00:00Z", "teams": TEAMS}
 
 
 class VoidRequest(RequestModel):
@@ -37,16 +35,6 @@ class BanRequest(RequestModel):
     since: Moment | None = Field(
         default=None, description="Matches that ended before this time still count; null: none."
     )
-    reason: Reason | None = None
-    id: EventId = None
-
-
-class LateMatches(RequestModel):
-    """Matches that ended before the ladder's newest match, to be rated at the time they were played."""
-
-    model_config = examples({"matches": [LATE_MATCH], "reason": "the server was offline"})
-
-    matches: list[MatchReport] = Field(min_length=1, max_length=1000)
     reason: Reason | None = None
     id: EventId = None
 

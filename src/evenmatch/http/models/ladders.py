@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Annotated, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
+from msgspec import Meta, Struct
 from pydantic import ConfigDict, Field
 
+from evenmatch.http.models import reports
 from evenmatch.http.models.base import Name, Page, RequestModel, ResponseModel, ShownTime, examples
 from evenmatch.http.models.options import OptionsRequest, OptionsResponse, checked_fields, response_fields
 from evenmatch.http.models.records import Shown
@@ -20,7 +22,6 @@ Parameter = Annotated[
     float | bool | str | list[float] | None, Field(description="Value of a parameter that `evenmatch systems` lists.")
 ]
 Parameters = Annotated[dict[Name, Parameter], Field(max_length=256)]
-Rating = Annotated[float, Field(description="A rating on the scale that the ladder shows.")]
 EventId = Annotated[
     Name | None,
     Field(
@@ -121,16 +122,19 @@ class SeasonCreate(RequestModel):
     id: EventId = None
 
 
-class StartingRatings(RequestModel):
+class StartingRatings(Struct, frozen=True, forbid_unknown_fields=True):
     """Starting ratings from elsewhere, for players who have not played on the ladder."""
 
-    model_config = examples({"ratings": {"ann": 1710, "bob": 1480}, "id": "old-site"})
+    ratings: Annotated[
+        dict[reports.Name, float],
+        Meta(min_length=1, max_length=100_000, description="Ratings by player, on the scale that the ladder shows."),
+    ]
+    id: reports.EventId = None
 
-    ratings: dict[Name, Rating] = Field(min_length=1, max_length=100_000)
-    id: EventId = None
+    EXAMPLE: ClassVar[dict[str, Any]] = {"ratings": {"ann": 1710, "bob": 1480}, "id": "old-site"}
 
 
-class StartingRatingsSet(ResponseModel):
+class StartingRatingsSet(Struct, frozen=True):
     """The number of players who got a starting rating; 0 if the request was already done."""
 
     players: int

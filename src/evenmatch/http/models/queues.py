@@ -25,7 +25,6 @@ from evenmatch.queues.audit import QueueAudit
 from evenmatch.queues.experiment_audit import ComparedFigure
 from evenmatch.queues.parties import QueueFilter
 from evenmatch.queues.policy_fits import LastFit
-from evenmatch.queues.requests import RequestResult
 from evenmatch.queues.stored_queues import QueueExperiment, QueueRules
 from evenmatch.queues.ticket_status import LinkedTicket, OfferStatus, Status
 
@@ -75,82 +74,6 @@ class QueuePolicy(OptionsResponse):
 
 
 Names = Annotated[list[Name], Field(max_length=64)]
-Ping = Annotated[float, Field(ge=0, le=1e9, description="Milliseconds.")]
-
-
-class PartyMember(RequestModel):
-    """A player of a party and their requirements for a match."""
-
-    player: Name
-    within: Annotated[float, Field(ge=0, le=100)] | None = Field(
-        default=None,
-        description="Largest difference in percentiles to the other players; default: as in the filter that the player "
-        "keeps on the ladder, else 2.",
-    )
-    loose: bool | None = Field(
-        default=None,
-        description="True: `within` grows with waiting time; false: it stays as given; default: as the player keeps "
-        "it, else true.",
-    )
-    roles: list[Name] = Field(default_factory=list, max_length=64, description="Roles the player plays; empty: any.")
-    ping: dict[Name, Ping] = Field(
-        default_factory=dict, max_length=64, description="Ping by region; empty: any region."
-    )
-    max_ping: Ping | None = Field(
-        default=None, description="Highest ping that the player accepts; default: as the player keeps it, else any."
-    )
-    regions: Annotated[list[Name], Field(max_length=64)] | None = Field(
-        default=None,
-        description="Regions where the player plays, empty: any; default: as the player keeps it, else any.",
-    )
-    attributes: Annotated[dict[Name, Annotated[list[Name], Field(max_length=64)]], Field(max_length=64)] | None = Field(
-        default=None,
-        description="Values that the player accepts, by attribute that the queue's policy declares (`map`: maps), "
-        "not named: all; default: as the player keeps it, else all.",
-    )
-    vetoes: Annotated[list[Name], Field(max_length=64)] | None = Field(
-        default=None, description="Maps that the player does not play; default: as the player keeps it, else none."
-    )
-    avoid: list[Name] = Field(
-        default_factory=list, max_length=256, description="Players who must not be in the same match."
-    )
-
-
-class JoinRequest(RequestModel):
-    """A party that joins one or more queues."""
-
-    model_config = examples(
-        {
-            "queues": ["main"],
-            "members": [
-                {"player": "ann", "within": 5, "loose": False, "ping": {"eu": 20, "us": 110}},
-                {"player": "bob", "ping": {"eu": 35}, "avoid": ["joe"]},
-            ],
-        }
-    )
-
-    members: list[PartyMember] = Field(min_length=1, max_length=50)
-    queues: list[Name] = Field(min_length=1, max_length=64, description="The ticket waits in all of these queues.")
-    request_id: Name | None = Field(
-        default=None, description="Chosen by you: repeating the request returns the same ticket."
-    )
-    playlist: dict[Name, list[Name]] = Field(
-        default={},
-        description="Queues of other ladders in which the party waits too, by ladder; the first match ends it all.",
-    )
-
-
-class OfferAnswer(RequestModel):
-    """An accept or decline of an offer."""
-
-    model_config = examples({"player": "ann"})
-
-    player: Name | None = Field(
-        default=None, description="The player of the party who answers; default: the whole party."
-    )
-    offer: Annotated[int, Field(ge=1)] | None = Field(
-        default=None, description="The offer that is answered; default: the current one."
-    )
 
 
 @fields_of(Waiting, "ticket", "waited", "hindrances", "others")
@@ -184,13 +107,6 @@ class TicketOut(ResponseModel):
         description="The ticket of the playlist to follow instead: it has an offer or a match, or waits while this one "
         "is gone."
     )
-
-
-@fields_of(RequestResult)
-class TicketChange(ResponseModel):
-    """The result of a queue request: the new state of the ticket."""
-
-    ladder: str
 
 
 @passed_fields(options_of(QueueRules))

@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Query, Request
@@ -21,18 +22,20 @@ from evenmatch.errors import ConflictError, UsageError
 from evenmatch.http.access import Admin
 from evenmatch.http.cursors import Cursor, Limit, read_cursor, write_cursor
 from evenmatch.http.models.base import LONGEST, Fault, micros
-from evenmatch.http.models.corrections import BanRequest, CorrectionResult, LateMatches, VoidRequest
+from evenmatch.http.models.corrections import BanRequest, CorrectionResult, VoidRequest
 from evenmatch.http.models.jobs import JobOut
 from evenmatch.http.models.records import page_of
+from evenmatch.http.models.reports import LateMatches
+from evenmatch.http.report_recording import match_of, times_of
+from evenmatch.http.request_bodies import described, read_body
 from evenmatch.http.request_context import context_of
 from evenmatch.http.responses import read_page, written
-from evenmatch.http.routes.matches import match_of
 from evenmatch.http.site import Site, site_of
 from evenmatch.jobs.jobs import Job
 from evenmatch.jobs.tasks import CorrectionTask, PreviewTask, Task
 from evenmatch.ladders import correction_log
 from evenmatch.ladders.correction_log import CorrectionEntry
-from evenmatch.recording.insertion import InsertMatches
+from evenmatch.match import Match
 
 WAIT = 2.0  # seconds that a request waits for its job
 LOOK = 0.1  # seconds between two looks at a job of another process
@@ -153,24 +156,30 @@ async def reinstate_player(
     return await _correct(request, caller, ladder, Reinstate(player, reason), id, preview)
 
 
-@router.post("/late-matches", response_model=CorrectionResult, responses=IN_LINE, operation_id="insert_late_matches")
-async def insert_late_matches(
-    ladder: str, asked: LateMatches, request: Request, caller: Admin, preview: Seen = False
-) -> Response:
+@router.post(
+    "/late-matches",
+    response_model=CorrectionResult,
+    responses=IN_LINE,
+    operation_id="insert_late_matches",
+    openapi_extra=described(CorrectionResult, LateMatches),
+)
+async def insert_late_matches(ladder: str, request: Request, caller: Admin, preview: Seen = False) -> Response:
     """Record matches that ended before the ladder's newest match, and rate them at the time they were played.
 
     All later matches are rated again. A match reported as usual counts as the newest, however long ago it ended.
     """
     site = site_of(request)
+    asked, matches = await read_body(request, LateMatches, lambda asked: (asked, _late_matches(ladder, asked)))
+    insertion = partial(site.service.insertion, ladder, matches, rated=asked.matches[0].rated, reason=asked.reason)
+    return await _correct(request, caller, ladder, (await site.work(insertion))[0], asked.id, preview)
+
+
+def _late_matches(ladder: str, asked: LateMatches) -> list[Match]:
     rated = asked.matches[0].rated
     if any(match.rated != rated for match in asked.matches):
         raise UsageError("some of the matches are rated and some are not; send them in two requests")
-
-    def insertion() -> InsertMatches:
-        matches = [match_of(ladder, match) for match in asked.matches]
-        return site.service.insertion(ladder, matches, rated=rated, reason=asked.reason)[0]
-
-    return await _correct(request, caller, ladder, await site.work(insertion), asked.id, preview)
+    times = times_of(asked.matches, "matches")
+    return [match_of(ladder, match, time) for match, time in zip(asked.matches, times, strict=True)]
 
 
 @router.get("/voids", response_model=page_of(CorrectionEntry), operation_id="list_voids")

@@ -7,6 +7,7 @@ from functools import cache
 from typing import Annotated
 
 from fastapi import APIRouter, Query, Request
+from msgspec.json import encode
 from starlette.responses import Response
 
 from evenmatch import systems
@@ -35,7 +36,7 @@ from evenmatch.http.models.ladders import (
     StartingRatingsSet,
 )
 from evenmatch.http.models.records import model_of, page_of
-from evenmatch.http.request_bodies import body_schema, read_body
+from evenmatch.http.request_bodies import described, read_body
 from evenmatch.http.responses import encoded, read, read_page, written
 from evenmatch.http.routes.corrections import IN_LINE, accepted, respond
 from evenmatch.http.site import Site, site_of
@@ -160,9 +161,9 @@ async def open_season(ladder: str, asked: SeasonCreate, request: Request, caller
 
 @changes_router.post(
     f"{BY_NAME}/start-ratings",
-    response_model=StartingRatingsSet,
+    response_model=None,
     operation_id="start_ratings",
-    openapi_extra=body_schema(StartingRatings),
+    openapi_extra=described(StartingRatingsSet, StartingRatings),
 )
 async def start_ratings(ladder: str, request: Request, caller: Admin) -> Response:
     """Set starting ratings from elsewhere, for players who have not played on the ladder."""
@@ -170,7 +171,7 @@ async def start_ratings(ladder: str, request: Request, caller: Admin) -> Respons
     body = {"players": len(asked.ratings), "id": asked.id}
     entry = audit_entry(request, caller, "ratings.started", ladder, body=body)
     count = await site.change(ladder, site.service.noting(entry).start_ratings, ladder, asked.ratings, asked.id)
-    return written(StartingRatingsSet(players=count))
+    return written(encode(StartingRatingsSet(count)))
 
 
 @changes_router.post(f"{BY_NAME}/decay", response_model=DecayOut, operation_id="decay_ratings")

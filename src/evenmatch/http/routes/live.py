@@ -7,15 +7,17 @@ from functools import partial
 from typing import Annotated
 
 from fastapi import APIRouter, Query, Request
+from msgspec.json import encode
 from pydantic_core import to_json
 from starlette.responses import Response
 
 from evenmatch.http.access import Reader, Reporter
-from evenmatch.http.fast_json import encoded, rendered
 from evenmatch.http.models.base import micros
 from evenmatch.http.models.live import Announce, AttendanceReport, Backfill, Cancel, Close, LiveMatches
-from evenmatch.http.models.matches import ReceiptOut
 from evenmatch.http.models.records import model_of
+from evenmatch.http.models.reports import Receipt
+from evenmatch.http.report_recording import rendered
+from evenmatch.http.request_bodies import described
 from evenmatch.http.request_context import context_of
 from evenmatch.http.responses import read, written
 from evenmatch.http.site import ListedMatch, Site, site_of
@@ -124,7 +126,7 @@ async def request_backfill(ladder: str, match_id: str, body: Backfill, request: 
     return await _changed(site, ladder, fill)
 
 
-@router.post(f"{MATCH}/close", response_model=ReceiptOut, operation_id="close_match")
+@router.post(f"{MATCH}/close", response_model=None, operation_id="close_match", openapi_extra=described(Receipt))
 async def close_match(ladder: str, match_id: str, body: Close, request: Request, _: Reporter) -> Response:
     """Close a match and record it under its id; playing times and quits follow from attendance.
 
@@ -140,7 +142,7 @@ async def close_match(ladder: str, match_id: str, body: Close, request: Request,
     site = site_of(request)
 
     def close() -> bytes:
-        return encoded(rendered(site.running.close(ladder, match_id, ending)))
+        return encode(rendered(site.running.close(ladder, match_id, ending)))
 
     return written(await site.change(ladder, close))
 

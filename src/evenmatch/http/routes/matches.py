@@ -1,18 +1,13 @@
-"""Endpoints to report finished matches, to read them with their reasons, and for the odds of a line-up.
-
-`http.middleware.FastPath` answers reports that are certainly valid before they reach these endpoints.
-"""
+"""Endpoints to report finished matches, to read them with their reasons, and for the odds of a line-up."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from functools import partial
 from typing import Annotated
 
 from fastapi import APIRouter, Query, Request
 from starlette.responses import Response
 
-from evenmatch.errors import EvenmatchError
 from evenmatch.http import report_recording
 from evenmatch.http.access import Reader, Reporter, check_own
 from evenmatch.http.cursors import Cursor, Limit, list_key, write_cursor
@@ -20,36 +15,31 @@ from evenmatch.http.models.base import Moment, Name, micros
 from evenmatch.http.models.matches import (
     AppearanceOut,
     AssumptionsOut,
-    BatchOutcome,
-    BatchReport,
     LineUp,
     MatchesPage,
     MatchOut,
-    MatchReport,
     OddsOut,
     PlayerOdds,
     PlayerStakesOut,
-    ReceiptOut,
     StakesRequest,
     TeamOdds,
     TeamOut,
 )
-from evenmatch.http.request_bodies import body_schema, read_body
+from evenmatch.http.models.reports import BatchOutcome, BatchReport, MatchReport, Receipt
+from evenmatch.http.request_bodies import described, read_body
 from evenmatch.http.responses import encoded, read, written
 from evenmatch.http.site import site_of
-from evenmatch.match import Appearance, Match, Team
 from evenmatch.options import options_of
 from evenmatch.players.explanations import ShownRatingChange, shown, shown_number
 from evenmatch.players.matches import MatchProfile, Part, TeamProfile, sentences_of
 from evenmatch.players.odds import LineupMember, LineUpOdds, StakesQuery
-from evenmatch.recording.report_batch import ReportBatch
 from evenmatch.stake_assumptions import StakeAssumptions
 from evenmatch.stakes import OutcomeNumbers, PlayerStakes, Stakes
 
 report_router = APIRouter(prefix="/v1/ladders/{ladder:text}/matches", tags=["matches"])
 
 
-@report_router.post("", response_model=ReceiptOut, operation_id="report_match", openapi_extra=body_schema(MatchReport))
+@report_router.post("", response_model=None, operation_id="report_match", openapi_extra=described(Receipt, MatchReport))
 async def report_match(ladder: str, request: Request, _: Reporter) -> Response:
     """Report a finished match; returns each player's rating change with factors, percentile and division.
 
@@ -57,60 +47,18 @@ async def report_match(ladder: str, request: Request, _: Reporter) -> Response:
     receipt; the same id with other content is a conflict.
     """
     site = site_of(request)
-    reports = await read_body(
-        request,
-        MatchReport,
-        lambda match: ReportBatch.of([match_of(ladder, match)], [match.rated]),
-        lambda match: report_recording.check_size(site, 1, _players([match])),
-    )
+    reports = await read_body(request, MatchReport, partial(report_recording.one_match, site, ladder))
     return written(await report_recording.report(site, ladder, reports))
 
 
 @report_router.post(
-    "/batch", response_model=BatchOutcome, operation_id="report_matches", openapi_extra=body_schema(BatchReport)
+    "/batch", response_model=None, operation_id="report_matches", openapi_extra=described(BatchOutcome, BatchReport)
 )
 async def report_matches(ladder: str, request: Request, _: Reporter) -> Response:
     """Report several finished matches, up to 1,000, in the order in which they ended; each is accepted separately."""
     site = site_of(request)
-    reports, refused = await read_body(
-        request,
-        BatchReport,
-        lambda batch: _sorted_out(ladder, batch),
-        lambda batch: report_recording.check_size(site, len(batch.matches), _players(batch.matches)),
-    )
-    return written(await report_recording.report_all(site, ladder, reports, refused))
-
-
-def _players(matches: Sequence[MatchReport]) -> int:
-    return sum(len(team.players) for match in matches for team in match.teams)
-
-
-def _sorted_out(ladder: str, batch: BatchReport) -> tuple[ReportBatch, dict[int, tuple[str, EvenmatchError]]]:
-    """The valid matches of a batch, and id and error of the others by index."""
-    valid: list[tuple[Match, bool]] = []
-    refused: dict[int, tuple[str, EvenmatchError]] = {}
-    for index, match in enumerate(batch.matches):
-        try:
-            valid.append((match_of(ladder, match), match.rated))
-        except EvenmatchError as error:
-            refused[index] = match.id, error
-    return ReportBatch.of([match for match, _ in valid], [rated for _, rated in valid]), refused
-
-
-def match_of(ladder: str, report: MatchReport) -> Match:
-    """Convert a report to a match. Raises InputError if it is not valid."""
-    teams = tuple(
-        Team(
-            tuple(
-                Appearance(entry.player, entry.score, entry.seconds, entry.quit, entry.performance, entry.keep)
-                for entry in team.players
-            ),
-            team.place,
-            team.score,
-        )
-        for team in report.teams
-    )
-    return Match(report.id, report.played_at, teams, ladder, report.duration)
+    reports, invalid = await read_body(request, BatchReport, partial(report_recording.all_matches, site, ladder))
+    return written(await report_recording.report_all(site, ladder, reports, invalid))
 
 
 def player_stakes_out(stakes: PlayerStakes) -> PlayerStakesOut:

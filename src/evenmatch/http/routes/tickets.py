@@ -4,18 +4,21 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator
 from contextlib import ExitStack
-from dataclasses import replace
+from dataclasses import fields, replace
 from functools import partial
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Path, Query, Request
+from msgspec.json import encode
+from msgspec.structs import asdict
 from pydantic_core import to_json
 from starlette.responses import Response, StreamingResponse
 
 from evenmatch.accounts.access import Caller
 from evenmatch.http.access import Queuer
-from evenmatch.http.fast_json import join_of
-from evenmatch.http.models.queues import JoinRequest, OfferAnswer, OfferOut, TicketChange, TicketOut
+from evenmatch.http.models.queues import OfferOut, TicketOut
+from evenmatch.http.models.tickets import JoinRequest, OfferAnswer, PartyMember, TicketChange
+from evenmatch.http.request_bodies import described, read_body
 from evenmatch.http.request_context import context_of
 from evenmatch.http.responses import read, written
 from evenmatch.http.routes.matches import player_stakes_out
@@ -30,21 +33,28 @@ Number = Annotated[int, Path(ge=1, le=2**62)]
 LONGEST_WAIT = 60.0  # seconds of a long poll
 Wait = Annotated[float, Query(ge=0, le=LONGEST_WAIT, description="Seconds to wait for a change after `after`.")]
 After = Annotated[int | None, Query(ge=0, le=2**62, description="The latest change that the client knows.")]
+RESULT = tuple(field.name for field in fields(requests.RequestResult))
 FRESH = 5.0  # seconds after which a stream repeats the state of a ticket
 EVENTS: dict[int | str, dict[str, Any]] = {
     200: {"content": {"text/event-stream": {"schema": {"type": "string"}}}, "description": "Events `ticket`."}
 }
 
 
-@router.post("", response_model=TicketChange, status_code=201, operation_id="join_queue")
-async def join_queue(ladder: str, party: JoinRequest, request: Request, caller: Queuer) -> Response:
+@router.post(
+    "",
+    response_model=None,
+    status_code=201,
+    operation_id="join_queue",
+    openapi_extra=described(TicketChange, JoinRequest, 201),
+)
+async def join_queue(ladder: str, request: Request, caller: Queuer) -> Response:
     """Join one or more queues as a party; the first match removes the ticket from all of them.
 
     A playlist waits in queues of other ladders, too, with a ticket on each: see `playlist` of a ticket. With a
     player's token: only that player. Read the ticket again within the queue's heartbeat, or it is removed.
     """
-    join = permitted(caller, join_of(party))
-    return written(done(ladder, await site_of(request).wishes.one(ladder, join)), 201)
+    join = _permitted(caller, await read_body(request, JoinRequest, _join_of))
+    return await _answered(request, ladder, join, 201)
 
 
 @router.get("/{ticket}", response_model=TicketOut, operation_id="ticket")
@@ -87,27 +97,36 @@ async def ticket_events(ladder: str, ticket: Number, request: Request, caller: Q
         return EventStream(events(await _status(site, caller, ladder, ticket)), held.pop_all())
 
 
-@router.post("/{ticket}/accept", response_model=TicketChange, operation_id="accept_offer")
-async def accept_offer(ladder: str, ticket: Number, say: OfferAnswer, request: Request, caller: Queuer) -> Response:
+@router.post(
+    "/{ticket}/accept",
+    response_model=None,
+    operation_id="accept_offer",
+    openapi_extra=described(TicketChange, OfferAnswer),
+)
+async def accept_offer(ladder: str, ticket: Number, request: Request, caller: Queuer) -> Response:
     """Accept the offered match, for one player of the ticket or all of them. Repeating it changes nothing."""
-    player = player_of(caller, say.player)
-    accept = requests.Accept(ticket, player, say.offer, caller.player is not None)
-    return written(done(ladder, await site_of(request).wishes.one(ladder, accept)))
+    say = await read_body(request, OfferAnswer, lambda say: say)
+    player = _player_of(caller, say.player)
+    return await _answered(request, ladder, requests.Accept(ticket, player, say.offer, caller.player is not None))
 
 
-@router.post("/{ticket}/decline", response_model=TicketChange, operation_id="decline_offer")
-async def decline_offer(ladder: str, ticket: Number, say: OfferAnswer, request: Request, caller: Queuer) -> Response:
+@router.post(
+    "/{ticket}/decline",
+    response_model=None,
+    operation_id="decline_offer",
+    openapi_extra=described(TicketChange, OfferAnswer),
+)
+async def decline_offer(ladder: str, ticket: Number, request: Request, caller: Queuer) -> Response:
     """Decline the offered match: the ticket is removed and the player penalized; the other parties wait on."""
-    player = player_of(caller, say.player)
-    decline = requests.Decline(ticket, player, say.offer, caller.player is not None)
-    return written(done(ladder, await site_of(request).wishes.one(ladder, decline)))
+    say = await read_body(request, OfferAnswer, lambda say: say)
+    player = _player_of(caller, say.player)
+    return await _answered(request, ladder, requests.Decline(ticket, player, say.offer, caller.player is not None))
 
 
-@router.delete("/{ticket}", response_model=TicketChange, operation_id="leave_queue")
+@router.delete("/{ticket}", response_model=None, operation_id="leave_queue", openapi_extra=described(TicketChange))
 async def leave_queue(ladder: str, ticket: Number, request: Request, caller: Queuer) -> Response:
     """Leave the queues. While a match is offered, this declines it."""
-    leave = requests.Leave(ticket, caller.player, caller.player is not None)
-    return written(done(ladder, await site_of(request).wishes.one(ladder, leave)))
+    return await _answered(request, ladder, requests.Leave(ticket, caller.player, caller.player is not None))
 
 
 @router.post("/{ticket}/heartbeat", status_code=204, operation_id="heartbeat")
@@ -117,7 +136,7 @@ async def heartbeat(ladder: str, ticket: Number, request: Request, caller: Queue
     return Response(status_code=204)
 
 
-def permitted(caller: Caller, join: requests.Join) -> requests.Join:
+def _permitted(caller: Caller, join: requests.Join) -> requests.Join:
     """The join as this caller sends it.
 
     Raises ForbiddenError unless the caller may queue these players, and on the other ladders of the playlist.
@@ -129,7 +148,7 @@ def permitted(caller: Caller, join: requests.Join) -> requests.Join:
     return join if caller.ladders is None else replace(join, readable=caller.ladders)
 
 
-def player_of(caller: Caller, player: str | None) -> str | None:
+def _player_of(caller: Caller, player: str | None) -> str | None:
     """The player a request is for; a player's token always acts for its own player."""
     if caller.player is None:
         return player
@@ -166,9 +185,21 @@ async def _status(site: Site, caller: Caller, ladder: str, ticket: int, since: i
     return status.seen_by(caller)
 
 
-def done(ladder: str, outcome: requests.RequestResult) -> TicketChange:
-    """The response model of the result of a queue request."""
-    return TicketChange.from_record(outcome, ladder=ladder)
+async def _answered(request: Request, ladder: str, queue_request: requests.QueueRequest, status: int = 200) -> Response:
+    """Carry out a request to the queues of a ladder, and respond with its result."""
+    result = await site_of(request).wishes.one(ladder, queue_request)
+    change = TicketChange(ladder=ladder, **{name: getattr(result, name) for name in RESULT})
+    return written(encode(change), status)
+
+
+def _join_of(party: JoinRequest) -> requests.Join:
+    members = tuple(_queued(member) for member in party.members)
+    return requests.Join(members=members, queues=party.queues, request=party.request_id, playlist=party.playlist)
+
+
+def _queued(member: PartyMember) -> requests.QueuedPlayer:
+    values = asdict(member)
+    return requests.QueuedPlayer(name=values.pop("player"), **values)
 
 
 def ticket_out(ladder: str, status: Status) -> TicketOut:
