@@ -49,9 +49,6 @@ class Policy(Checked):
         ((0.0, 4.5), (60.0, 10.0), (90.0, 20.0), (120.0, 40.0), (240.0, 100.0)),
         "The width of a loose filter by time waited: pairs of seconds and percentiles.",
     )
-    uncertainty: float = number(
-        0.0, 0, 10, "Treat a player as a band of this many deviations to both sides; 0: as a point."
-    )
     max_odds: float | None = number(
         0.6,
         0.5,

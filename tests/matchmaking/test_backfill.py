@@ -3,7 +3,7 @@
 import pytest
 
 from evenmatch.errors import InputError
-from evenmatch.matchmaking import Met, Opening, Ticket, backfill
+from evenmatch.matchmaking import Met, Opening, backfill
 from matchmaking.sample_tickets import NOW, SECOND, party, plain_policy, queue_of, solo
 
 STRICT = {"within": 5.0, "loose": False}
@@ -42,16 +42,6 @@ WINDOWS = [
 def test_windows_of_those_inside_are_as_of_the_moment_their_match_was_formed(wish, expected):
     one = opening((inside(10, 50, **wish),), (inside(11, 50, **STRICT),), seats=(1, 0))
     assert filled(one, solo(1, 55, **STRICT)) == (((1,), ()) if expected else None)
-
-
-# Filter and waiting time of one who comes, now; whether they reach the player at 55
-COMING = [({"within": 5.0, "loose": False}, True), ({"within": 2.0}, False), ({"within": 2.0, "waited": 15.0}, True)]
-
-
-@pytest.mark.parametrize(("wish", "expected"), COMING)
-def test_the_window_of_who_comes_is_that_of_now(wish, expected):
-    one = opening((inside(10, 55, **STRICT),), (inside(11, 53, **STRICT),), seats=(0, 1))
-    assert filled(one, solo(1, 50, **wish)) == (((), (1,)) if expected else None)
 
 
 @pytest.mark.parametrize(("older", "younger"), [(5.0, 5.0), (5.0, 20.0), (20.0, 5.0)])
@@ -126,18 +116,6 @@ def test_odds_beyond_the_limit_already_may_become_better_but_not_worse():
     )
     assert filled(one, solo(1, 50, rating=1600.0), max_odds=0.6) == ((), (1,))  # 1550: 0.70, before 0.76
     assert filled(one, solo(1, 50, rating=1499.0), max_odds=0.6) is None
-
-
-# Ratings of those inside and of who comes, the cap; whether they may
-CAPS = [(1400, 1600, 1500, 200, True), (1400, 1600, 1601, 200, False), (1400, 1600, 1399, 200, False)]
-
-
-@pytest.mark.parametrize(("low", "high", "rating", "most", "expected"), CAPS)
-def test_the_cap_on_ratings_holds_with_who_comes(low, high, rating, most, expected):
-    one = opening(
-        (inside(10, 50, rating=float(low), **STRICT),), (inside(11, 50, rating=float(high), **STRICT),), seats=(1, 0)
-    )
-    assert (filled(one, solo(1, 50, rating=float(rating)), max_rating_spread=most) is not None) == expected
 
 
 def test_avoid_lists_hold_in_both_directions_and_between_those_who_come():
@@ -219,28 +197,6 @@ def test_openings_are_served_by_number_and_nobody_comes_twice():
     assert queue.ids == [1, 2]
     assert backfill(openings, queue_of(), NOW, plain_policy(team_size=2)) == []
     assert backfill([], queue, NOW, plain_policy(team_size=2)) == []
-
-
-def test_who_plays_already_or_is_given_up_does_not_come():
-    one = opening((inside(10, 50, **STRICT),), (inside(11, 50, **STRICT),), seats=(1, 1))
-    assert filled(one, party(1, [50], players=[10])) is None
-    assert filled(one, solo(1, 50, waited=100), max_wait=100) is None
-    assert filled(one, solo(1, 50, waited=99), max_wait=100) is not None
-
-
-def test_a_ticket_may_bear_the_number_of_one_who_plays():
-    """Numbers are free again once a match has begun."""
-    one = opening((inside(10, 50, **STRICT),), (inside(11, 50, **STRICT),), seats=(1, 1))
-    queued = party(10, [50], players=[77])
-    assert isinstance(queued, Ticket)
-    assert filled(one, queued) is not None
-
-
-def test_uncertain_players_are_bands_here_too():
-    one = opening((inside(10, 50, deviation=2.0, **STRICT),), (inside(11, 50, **STRICT),), seats=(1, 1))
-    assert filled(one, solo(1, 54, **STRICT)) is not None
-    assert filled(one, solo(1, 54, **STRICT), uncertainty=1) is None  # 48..52 is not inside 49..59
-    assert filled(one, solo(1, 53, **STRICT), uncertainty=1) is not None
 
 
 def test_an_opening_is_refused_where_it_cannot_be_one():

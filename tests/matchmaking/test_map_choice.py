@@ -58,19 +58,6 @@ def test_a_map_that_half_of_the_matches_veto_is_played_more_often_when_it_can_be
     assert max(counts[name] for name in MAPS[1:]) - min(counts[name] for name in MAPS[1:]) < 80
 
 
-def test_the_only_map_is_played_and_seeds_give_other_courses():
-    assert course(20, 1, lambda _: ["train"]) == ["train"] * 20
-    assert course(40, 1) != course(40, 2)
-    assert course(40, 1) == course(40, 1)
-
-
-def test_only_the_latest_matches_count():
-    old = ["nuke"] * 50
-    recent = ["dust", "mirage"] * 50
-    for number in range(50):
-        assert choose_map(MAPS, old + recent, 1, number) == choose_map(MAPS, recent, 1, number)
-
-
 def test_another_process_chooses_the_same():
     program = (
         "from evenmatch.matchmaking import choose_map\n"

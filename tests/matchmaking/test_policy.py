@@ -22,7 +22,6 @@ ACCEPTED = {
     "teams": (2, 256, True, False),
     "min_team_size": (1, 50, True, True),
     "smaller_after": (0, MOST, False, False),
-    "uncertainty": (0, 10, False, False),
     "max_odds": (0.5, 1, False, True),
     "max_rating_spread": (0, MOST, False, True),
     "odds_scale": (0.001, MOST, False, False),
@@ -71,26 +70,6 @@ def test_an_option_refuses_what_is_below_above_or_no_number_and_says_what_it_tak
         assert ("a whole number" if whole else "a number") in str(caught.value)
         assert f"from {least:g} to {most:,.10g}" in str(caught.value)
         assert ("or none" in str(caught.value)) == optional
-
-
-@pytest.mark.parametrize("name", [name for name in NAMES if ACCEPTED[name][3]])
-def test_none_switches_an_optional_rule_off(name):
-    assert getattr(Policy(**{name: None}), name) is None
-    assert getattr(Policy.from_data({name: "none"}), name) is None  # TOML has no null
-    assert getattr(Policy.from_data({name: None}), name) is None
-
-
-@pytest.mark.parametrize("name", NAMES)
-def test_numbers_of_numpy_are_numbers(name):
-    least, _, whole, _ = ACCEPTED[name]
-    given = np.int64(least) if whole else np.float64(least)
-    assert getattr(Policy(**{name: given} | BESIDE.get(name, {})), name) == least
-
-
-def test_a_number_beyond_every_float_is_refused_like_any_other():
-    for name in NAMES:
-        with pytest.raises(BadParameterError, match=name):
-            Policy.from_data({name: -(10**400)})
 
 
 def test_smaller_teams_than_full_ones_only():
@@ -142,10 +121,6 @@ def test_steps_of_another_shape_are_refused_where_a_policy_is_made_by_hand(steps
         Policy(steps=steps)
 
 
-def test_steps_may_stay_as_wide_as_they_were():
-    assert Policy.from_data({"steps": [[0, 0], [5, 0], [6.5, 100]]}).steps == ((0.0, 0.0), (5.0, 0.0), (6.5, 100.0))
-
-
 # Roles that no policy of teams of 4 may have, and what the message names
 BAD_ROLES = [
     ({"tank": 0}, "'tank': 0"),
@@ -170,22 +145,10 @@ def test_roles_are_counts_that_a_team_has_players_for(make, roles, named):
     assert "expected" in str(caught.value)
 
 
-@pytest.mark.parametrize("roles", [{1: 1}, {1: 1, "tank": 1}])
-def test_a_role_has_a_name(roles):
-    with pytest.raises(BadParameterError, match="1: 1"):
-        Policy(roles=roles)
-
-
 def test_roles_fit_the_smallest_team_too():
     assert Policy(team_size=4, min_team_size=2, roles={"tank": 1, "healer": 1}).roles == {"healer": 1, "tank": 1}
     with pytest.raises(BadParameterError, match=r"2 players of each team.*at most 1, the smallest team"):
         Policy(team_size=4, min_team_size=1, roles={"tank": 1, "healer": 1})
-
-
-def test_nine_roles_are_too_many_even_where_they_fit():
-    assert len(Policy(team_size=9, roles={f"role {at}": 1 for at in range(8)}).roles) == 8
-    with pytest.raises(BadParameterError, match="9 roles; expected at most 8"):
-        Policy(team_size=9, roles={f"role {at}": 1 for at in range(9)})
 
 
 DOCUMENT = """
@@ -219,15 +182,6 @@ def test_the_preset_balanced_is_the_default():
     assert Policy.from_data({"team_size": 2}) == Policy(team_size=2)
 
 
-@pytest.mark.parametrize("name", ["balanced", "quick", "fair"])
-def test_a_preset_goes_through_json_and_comes_back_the_same(name):
-    policy = presets()[name]
-    data = json.loads(json.dumps(policy.to_data()))
-    assert Policy.from_data(data) == policy
-    assert Policy.from_data({"preset": name}) == policy
-    assert set(data) == set(ACCEPTED) | {"steps", "roles", "attributes", "maps"}
-
-
 def test_everything_that_can_be_said_comes_back_the_same():
     policy = Policy(
         team_size=3,
@@ -238,18 +192,11 @@ def test_everything_that_can_be_said_comes_back_the_same():
         max_rating_spread=250.5,
         max_ping=80,
         max_wait=600,
-        uncertainty=1.25,
         roles={"tank": 1, "healer": 1},
     )
     data = json.loads(json.dumps(policy.to_data()))
     assert Policy.from_data(data) == policy
     assert Policy.from_data(data | {"preset": "fair"}) == policy  # everything is said: the preset adds nothing
-
-
-def test_reading_a_document_leaves_it_as_it_was():
-    document = {"preset": "fair", "max_wait": "none", "steps": [[0, 2]]}
-    Policy.from_data(document)
-    assert document == {"preset": "fair", "max_wait": "none", "steps": [[0, 2]]}
 
 
 # Documents with a name that does not exist, and what the message suggests
@@ -316,9 +263,3 @@ def test_odds_of_the_ladders_own_system_come_first():
     duels = LineUps(2, np.arange(5), np.array([2, 1, 1, 2]), np.zeros(4))
     assert predicted_odds(policy, duels).tolist() == [0.75, 0.25]
     assert "odds" not in policy.to_data()
-
-
-def test_a_policy_is_never_changed():
-    policy = Policy()
-    with pytest.raises(dataclasses.FrozenInstanceError):
-        policy.team_size = 3

@@ -41,15 +41,6 @@ def test_a_match_begins_when_all_its_players_have_accepted():
     all_queues.join({"duel": party(9, [50], players=[2])})
 
 
-def test_every_member_of_a_party_is_asked():
-    all_queues = made_queues(teams=TEAMS)
-    all_queues.join({"teams": party(1, [50, 50])})
-    all_queues.join({"teams": party(2, [50, 50])})
-    (offer,) = all_queues.tick(NOW).offers
-    assert [all_queues.accept(player) for player in (100, 200, 101)] == [None, None, None]
-    assert all_queues.accept(201) == offer
-
-
 def test_who_declines_is_gone_and_the_others_wait_again_with_their_age():
     all_queues, offer = pair_asked()
     all_queues.accept(1)
@@ -64,17 +55,6 @@ def test_who_declines_is_gone_and_the_others_wait_again_with_their_age():
     assert all_queues.accept(1) == again
 
 
-def test_one_member_who_declines_takes_the_party_out():
-    all_queues = made_queues(teams=TEAMS)
-    all_queues.join({"teams": party(1, [50, 50])})
-    all_queues.join({"teams": party(2, [50, 50])})
-    all_queues.tick(NOW)
-    all_queues.accept(100)
-    all_queues.decline(101)
-    assert waiting_tickets(all_queues) == {"teams": [2]}
-    all_queues.join({"teams": party(1, [50, 50])})
-
-
 def test_an_offer_lapses_at_its_deadline_and_takes_out_who_said_nothing():
     all_queues, offer = pair_asked()
     all_queues.accept(2)
@@ -87,17 +67,6 @@ def test_an_offer_lapses_at_its_deadline_and_takes_out_who_said_nothing():
     for call in (all_queues.accept, all_queues.decline):
         with pytest.raises(InputError, match="player 1 has no open offer"):
             call(1)
-
-
-def test_a_party_in_which_one_said_nothing_is_taken_out_whole():
-    all_queues = made_queues(teams=TEAMS)
-    all_queues.join({"teams": party(1, [50, 50])})
-    all_queues.join({"teams": party(2, [50, 50])})
-    all_queues.tick(NOW)
-    for player in (100, 200, 201):
-        all_queues.accept(player)
-    assert len(all_queues.tick(NOW + 21 * SECOND).lapsed) == 1
-    assert waiting_tickets(all_queues) == {"teams": [2]}
 
 
 def test_who_waits_again_when_an_offer_lapses_can_be_asked_in_the_same_tick():
@@ -209,34 +178,6 @@ def test_answers_of_those_who_are_not_asked_are_refused():
             with pytest.raises(InputError, match=f"player {player} has no open offer; expected a player with one"):
                 call(player)
     assert len(all_queues.offers) == 1
-
-
-def test_queues_need_a_policy():
-    with pytest.raises(InputError, match="no queue is given; expected at least one policy"):
-        Queues({})
-
-
-def test_offers_go_on_independently():
-    all_queues = made_queues()
-    for at in range(6):
-        all_queues.join({"duel": solo(at, 10 + 20 * (at // 2))})
-    first, second, third = all_queues.tick(NOW).offers
-    assert [sorted(offer.proposal.tickets) for offer in (first, second, third)] == [[0, 1], [2, 3], [4, 5]]
-    all_queues.decline(2)
-    assert all_queues.offers == (first, third)
-    all_queues.accept(4)
-    all_queues.accept(0)
-    assert all_queues.accept(1) == first
-    assert all_queues.offers == (third,)
-    assert waiting_tickets(all_queues) == {"duel": [3]}
-
-
-def test_a_tick_at_an_earlier_moment_does_no_harm():
-    all_queues, offer = pair_asked()
-    assert all_queues.tick(NOW - 3600 * SECOND).lapsed == ()
-    assert all_queues.offers == (offer,)
-    all_queues.accept(1)
-    assert all_queues.accept(2) == offer
 
 
 def test_who_comes_back_is_no_new_arrival():

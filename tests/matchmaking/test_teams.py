@@ -141,37 +141,6 @@ def test_three_teams_of_any_parties_are_seldom_missed():
     assert missed < 0.08 * possible
 
 
-# Teams, size, parties by size from 1, the party that must be in, mixed; whether that goes
-FILLS = [
-    (2, 2, (4, 0), 1, False, True),
-    (2, 2, (4, 0), 1, True, True),
-    (2, 2, (3, 0), 1, True, False),
-    (2, 2, (2, 1), 2, True, True),
-    (2, 2, (2, 1), 2, False, False),  # a party of two against two single players
-    (2, 2, (4, 1), 1, True, True),
-    (2, 2, (4, 1), 1, False, False),  # the party must be in it
-    (2, 3, (3, 0, 1), 1, True, True),
-    (2, 3, (2, 1, 1), 1, True, True),
-    (2, 2, (0, 2), 2, False, True),
-    (2, 6, (0, 0, 4, 0, 0, 0), 3, False, True),
-    (2, 6, (0, 3, 2, 0, 0, 0), 2, True, True),  # 2 2 2 against 3 3
-    (2, 6, (0, 3, 2, 0, 0, 0), 2, False, False),
-    (2, 5, (0, 2, 2, 0, 0), 3, False, True),  # 3 2 against 3 2
-    (2, 5, (0, 0, 2, 1, 0), 4, True, False),  # 10 players, but no team has 5
-    (2, 6, (0, 0, 0, 3, 0, 0), 4, True, False),  # 12 players, but no team has 6
-    (3, 6, (0, 9, 0, 0, 0, 0), 2, False, True),
-    (3, 6, (0, 3, 2, 1, 0, 0), 3, True, False),  # 16 players
-    (3, 6, (0, 4, 2, 1, 0, 0), 3, True, True),  # 4 2, 3 3, 2 2 2
-    (3, 2, (2, 2), 1, True, True),
-]
-
-
-@pytest.mark.parametrize(("teams", "size", "counts", "one", "mixed", "expected"), FILLS)
-def test_fills_worked_by_hand(teams, size, counts, one, mixed, expected):
-    assert said_to_fill(counts, teams, size, one, mixed) == expected
-    assert can_fill_with(counts, teams, size, one, mixed) == expected
-
-
 @pytest.mark.parametrize(("teams", "size"), [(2, 3), (2, 6), (3, 4)])
 def test_there_is_room_only_where_all_go_in(teams, size):
     draw, scratch = np.random.default_rng(size), np.zeros(max(teams, size + 1), np.int64)
@@ -404,18 +373,6 @@ def test_of_equal_divisions_the_same_is_taken_whoever_joined_first():
     policy = plain_policy(team_size=3)
     taken = [divided([tickets[at] for at in order], policy) for order in permutations(range(6), 6)][::37]
     assert all(one == taken[0] for one in taken)
-
-
-def test_a_strong_pair_plays_with_the_weaker_single_player():
-    """1 and 3 against 2 and 4 are means of 1766.7 and 1633.3; 1 and 4 against 2 and 3 would be 1900 and 1500."""
-    tickets = [
-        party(1, [50, 50], ratings=[1900.0, 1900.0]),
-        party(2, [50, 50], ratings=[1500.0, 1500.0]),
-        solo(3, 50, rating=1500.0),
-        solo(4, 50, rating=1900.0),
-    ]
-    teams = divided(tickets, plain_policy(team_size=3, party_wait=10.0))
-    assert teams[1] == teams[3] != teams[2] == teams[4]
 
 
 # What a point between the means costs, and whether two pairs play with each other against single players

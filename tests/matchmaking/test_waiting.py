@@ -38,41 +38,11 @@ def test_a_loose_ticket_is_told_when_its_window_widens(waited, window, widens_in
     assert not one.strict
 
 
-def test_steps_that_change_nothing_for_a_wide_filter_are_passed_over():
-    one = explain_waiting(solo(1, 50, within=15.0))
-    assert (one.window, one.widens_in, one.widens_to) == ((35, 65), 60, (30, 70))
-
-
-def test_a_party_widens_where_one_member_does():
-    """Hull of 40 +- 12 and 60 +- 12; the step of 20 is the first that reaches beyond."""
-    one = explain_waiting(party(1, [40, 60], within=12.0, waited=20), policy=plain_policy(team_size=2))
-    assert (one.window, one.widens_in, one.widens_to) == ((28, 72), 40, (20, 80))
-
-
 def test_a_strict_ticket_is_told_that_it_never_widens():
     one = explain_waiting(solo(1, 50, waited=100, **FILTER))
     assert one.strict
     assert (one.window, one.widens_in, one.widens_to) == ((45, 55), None, None)
     assert "strict" in " ".join(one.sentences)
-
-
-def test_an_uncertain_player_widens_from_where_they_are_and_not_from_the_band():
-    one = explain_waiting(solo(1, 50, deviation=1.0), policy=plain_policy(uncertainty=1))
-    assert (one.window, one.widens_to) == ((48, 52), (45, 55))
-
-
-# Own party, policy, and how many more players a match needs
-NEEDED = [
-    ([50], {"team_size": 1}, 1),
-    ([50], {"team_size": 6}, 11),
-    ([50, 51, 52], {"team_size": 6}, 9),
-    ([50, 51], {"team_size": 2, "teams": 3}, 4),
-]
-
-
-@pytest.mark.parametrize(("own", "options", "expected"), NEEDED)
-def test_needed_are_all_players_of_a_match_but_the_party(own, options, expected):
-    assert explain_waiting(party(1, own), policy=plain_policy(**options)).needed == expected
 
 
 def test_within_counts_players_who_could_be_in_a_match_with_it_now():
@@ -135,17 +105,6 @@ def test_where_nobody_came_near_there_is_no_estimate():
 def test_a_ticket_that_does_not_wait_is_refused():
     with pytest.raises(InputError, match="ticket 7 is not waiting here"):
         why(7, queue_of(solo(1, 50)), NOW, plain_policy())
-
-
-def test_asking_changes_nothing():
-    queue = queue_of(solo(1, 50), solo(2, 51))
-    before = [column.copy() for column in vars(queue.tickets_of(queue.ids)).values() if isinstance(column, np.ndarray)]
-    asked = [why(1, queue, NOW, plain_policy()) for _ in range(2)]
-    assert asked[0] == asked[1]
-    after = [column for column in vars(queue.tickets_of(queue.ids)).values() if isinstance(column, np.ndarray)]
-    assert all(
-        np.array_equal(one, other, equal_nan=one.dtype.kind == "f") for one, other in zip(before, after, strict=True)
-    )
 
 
 # The rival's rating, waits of the two, options of the policy, and seconds until the policy lets them meet (None: never)
