@@ -64,10 +64,7 @@ PARTS: dict[str, Part] = {
     "whole": Part(),
     "closer matches are worth more": Part({"spread_cost": 0.0}),
     "wide matches are of neighbours": Part({"even_spread": 100.0}),
-    "best disjoint matches": Part(
-        edits=(Edit(PASSES, "picked = pick(last, value)", "picked = np.flatnonzero(last >= 0)"),)
-    ),
-    "second sweep": Part(edits=(Edit(PASSES, "range(2 if len(picked) else 0)", "range(1)"),)),
+    "best disjoint matches": Part(edits=(Edit(PASSES, "in pick(last, value)", "in np.flatnonzero(last >= 0)"),)),
     "oldest of the collected": Part(edits=(Edit(PASSES, "    _oldest_first(v, active, count)\n", ""),)),
     "eviction": Part(edits=(Edit(PASSES, "count, s = _evict(v, hi, t.low, rules, work, count)", "break"),)),
     "chosen filters first": Part(
@@ -107,7 +104,6 @@ PARTS: dict[str, Part] = {
     "others excluded for overdue tickets": Part(
         edits=(Edit(OVERDUE, "OTHERS = 8 ", "OTHERS = 1 "), Edit(OVERDUE, "REFUSED = 64 ", "REFUSED = 1 "))
     ),
-    "bands of uncertainty": Part({"uncertainty": 0.0}),
 }
 
 PARTIES, REGIONS = {"parties": party_mix("some", 3)}, {"regions": REGION_MIXES["four"]}
@@ -144,9 +140,6 @@ POPULATIONS: dict[str, Population] = {
     "6v6 4/s bursts": Population({"arrivals": 4.0, "kind": "bursts", **PARTIES}, shape(6)),
     "3v3 60 return": Population(
         {"arrivals": 0.2, "players": 60, "return_share": 1.0, "share_strict": 0.0, "minutes": 60.0}, shape(3)
-    ),
-    "4v4 1/s uncertain": Population(
-        {"arrivals": 1.0, "tell_deviation": True, "share_newcomers": 0.3}, {**shape(4), "uncertainty": 1.0}
     ),
 }
 

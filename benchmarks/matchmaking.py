@@ -336,7 +336,6 @@ def parties(players: int, *, plain: bool = False) -> Tickets:
         rating=rating,
         within=np.full(members, 5.0) if plain else within.astype(np.float64),
         loose=np.zeros(members, np.bool_) if plain else ~strict,
-        deviation=np.zeros(members),
         newcomer=np.zeros(members, np.bool_),
         roles=np.zeros(members, np.uint64),
         ping=np.empty((count, 0)) if plain else np.where(ping > 100, np.inf, ping),

@@ -49,9 +49,6 @@ class Policy(Checked):
         ((0.0, 4.5), (60.0, 10.0), (90.0, 20.0), (120.0, 40.0), (240.0, 100.0)),
         "How a loose filter widens with waiting: pairs of seconds waited and width in percentiles.",
     )
-    uncertainty: float = number(
-        0.0, 0, 10, "Treat a player as a band of this many deviations on either side of the rating; 0: as a point."
-    )
     max_odds: float | None = number(
         0.6,
         0.5,

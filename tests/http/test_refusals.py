@@ -263,7 +263,7 @@ NOTHING = {
         *("penalty_most", "penalty_fades"),  # they shorten what `penalty` begins
     },
     "policy": {  # they decide who plays whom, and when
-        *("min_team_size", "smaller_after", "steps", "uncertainty", "max_odds", "max_rating_spread", "odds_scale"),
+        *("min_team_size", "smaller_after", "steps", "max_odds", "max_rating_spread", "odds_scale"),
         *("max_ping", "max_wait", "overdue_after", "party_wait", "newcomer_wait", "rematch_wait", "rematch_fade"),
         *("even_spread", "spread_cost", "odds_cost", "map_seed"),
     },

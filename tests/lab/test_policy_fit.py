@@ -6,11 +6,9 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from evenmatch.errors import BadParameterError
 from evenmatch.lab.queue.policy_fit import (
     PolicyFit,
     QueuePrediction,
-    SimulatedLength,
     explain,
     fit_policy,
     policy_with_spread,
@@ -70,14 +68,6 @@ def test_only_widths_and_times_of_the_policy_change(fitted):
     assert after["steps"][0] == [0.0, after["even_spread"]]
 
 
-def test_the_same_arrivals_give_the_same_fit(fitted):
-    shares = []
-    again = fit_policy(TRIOS, scenario_arrivals(SOME, fitted.target), fitted.target, shares.append)
-    assert again.to_data() == fitted.to_data()
-    assert shares == sorted(shares)
-    assert shares[-1] == 1.0
-
-
 def test_the_fit_is_explained(fitted):
     crowd, waits, spreads, *more = explain(fitted)
     assert crowd.startswith("Players join at 1")
@@ -119,29 +109,6 @@ def test_a_fit_is_better_only_by_more_than_a_tenth(wait, spread, new_wait, new_s
         WaitTarget(), prediction(TRIOS, wait, spread), prediction(TRIOS, new_wait, new_spread), new_wait <= 90
     )
     assert made.is_better is better
-
-
-# players a second, target in seconds, and the simulated seconds: 1,500 players or more, 15 minutes to 2 hours
-LENGTHS = [(1.0, 90, 1500), (5.0, 90, 900), (0.01, 90, 7200), (100.0, 30, 900), (5.0, 1200, 9600)]
-
-
-@pytest.mark.parametrize(("arrivals", "within", "seconds"), LENGTHS)
-def test_slow_queues_are_simulated_for_longer(arrivals, within, seconds):
-    length = SimulatedLength.of(arrivals, WaitTarget(within=within))
-    assert length.seconds == seconds
-    assert 1.0 <= length.tick <= within / 10
-
-
-@pytest.mark.parametrize(
-    ("values", "expected"),
-    [
-        ({"within": 1}, "within=1: expected a number from 5 to 3,600"),
-        ({"share": 1.0}, "share=1: expected a number from 0.5 to 0.99"),
-    ],
-)
-def test_a_target_out_of_range_is_refused(values, expected):
-    with pytest.raises(BadParameterError, match=expected):
-        WaitTarget(**values)
 
 
 def test_arrivals_are_drawn_from_the_tickets_of_a_queue():

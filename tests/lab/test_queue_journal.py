@@ -31,7 +31,6 @@ EVERYTHING = Scenario(
     match_seconds=20.0,
     match_seconds_sd=5.0,
     share_newcomers=0.1,
-    tell_deviation=True,
     roles={"tank": 0.6, "healer": 0.6},
     share_avoiding=0.2,
     attributes={"platform": {"pc": 2, "console": 1, "any": 1}},
@@ -39,7 +38,6 @@ EVERYTHING = Scenario(
 )
 POLICY = Policy(
     team_size=3,
-    uncertainty=0.2,
     roles={"tank": 1},
     max_wait=60.0,
     attributes={"platform": {"values": ["pc", "console"], "worth": 20}},
@@ -86,7 +84,6 @@ def test_every_column_of_a_ticket_comes_back():
         "rating",
         "within",
         "loose",
-        "deviation",
         "newcomer",
     ):
         assert (getattr(again, column) == getattr(run.tickets, column)).all(), column

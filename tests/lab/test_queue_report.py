@@ -1,7 +1,6 @@
 """The report of simulated queues, its figures, pictures and words: everything told, nothing fetched, no name obeyed."""
 
 import dataclasses
-import json
 import re
 
 import numpy as np
@@ -17,7 +16,6 @@ from benchmarks.rivals import others
 
 from evenmatch.errors import UsageError
 from evenmatch.lab.queue import queue_charts, report
-from evenmatch.lab.queue.queue_charts import marks
 from evenmatch.lab.queue.scenario import Scenario
 from evenmatch.lab.queue.simulation import simulate
 from evenmatch.matchmaking.propose import propose
@@ -86,12 +84,6 @@ def test_a_report_is_built_of_landmarks_headings_captions_and_named_charts(repor
     drawn = {attributes["data-figure"] for attributes in shown}
     assert drawn - {"paths"} == set(page_figures(page)) - {"decile-95", "decile-50"}
     assert {"decile-95", "decile-50"} == {attributes["value"] for attributes in page.all("option")}
-
-
-def test_a_report_without_parties_has_no_waits_by_party(solo, tmp_path):
-    page = ReportPage(written_report([solo], tmp_path))
-    assert "By size of party" not in page.headings
-    assert "party" not in page_figures(page)
 
 
 def test_a_report_needs_no_network(report_text):
@@ -176,20 +168,6 @@ def test_a_mark_is_open_where_rules_were_broken_and_its_lines_end_at_95_of_100(r
     assert line.y[0] + line.error_y.array[0] == pytest.approx(found["spread_p95"])
 
 
-def test_names_of_near_marks_go_to_different_sides(runs):
-    """The first two runs are the same one; of marks at one place the later has its name on the right."""
-    sides = [mark.side for mark in marks(runs)]
-    assert sides[:2] == ["left", "right"]
-    assert [mark.at for mark in marks(runs)] == [0, 1, 2]
-
-
-def test_the_queue_is_drawn_as_long_as_it_was(runs):
-    line = queue_charts.queue_length(runs).data[0]
-    assert len(line.x) == queue_charts.PERIODS
-    assert np.mean(line.y) == pytest.approx(runs[0].waiting.mean())  # 120 ticks in 120 periods
-    assert line.y[0] == runs[0].waiting[0]
-
-
 def test_true_odds_are_those_of_the_stronger_team(runs):
     line = queue_charts.true_odds(runs).data[2]
     odds = runs[2].worth.true_odds
@@ -240,15 +218,6 @@ def test_shares_are_never_rounded_to_all_or_nothing():
     assert told == ["–", "0%", "0.1%", "0.4%", "50%", "99.4%", "99.9%", "100%"]
 
 
-def test_seconds_have_a_digit_where_they_are_few():
-    told = [verdict.seconds(value) for value in (None, 0.04, 9.94, 9.96, 1234.5)]
-    assert told == ["–", "0.0 s", "9.9 s", "10 s", "1,234 s"]
-
-
-def test_tenths_are_counted_as_people_do():
-    assert [verdict.ordinal(at) for at in (1, 2, 3, 4, 10)] == ["1st", "2nd", "3rd", "4th", "10th"]
-
-
 @pytest.mark.parametrize(("scheme", "width"), [("light", 1200), ("dark", 360)])
 def test_a_browser_draws_every_chart_and_asks_for_nothing(browser, report_text, tmp_path, scheme, width):
     (tmp_path / "report.html").write_text(report_text, "utf-8")
@@ -271,21 +240,6 @@ def test_a_browser_draws_every_chart_and_asks_for_nothing(browser, report_text, 
     ink, ground = (red(page.evaluate(f"getComputedStyle(document.body).{of}")) for of in ("color", "backgroundColor"))
     assert (ink > ground) == (scheme == "dark")
     page.close()
-
-
-def test_a_page_without_a_match_starts_without_an_error(browser, tmp_path):
-    written_report([simulate(Scenario(minutes=0.1, arrivals=1.0), propose, Policy(), name="balanced")], tmp_path)
-    page, told = browser.new_page(), []
-    page.on("pageerror", lambda error: told.append(str(error)))
-    page.goto((tmp_path / "report.html").as_uri())
-    page.wait_for_function("document.querySelector('.chart .main-svg')")
-    page.close()
-    assert told == []
-
-
-def test_figures_can_be_told_as_json(runs):
-    for figure in (queue_charts.odds_chart(runs), queue_charts.true_odds(runs)):
-        assert figure is None or json.loads(figure.to_json())["data"]
 
 
 def test_a_report_tells_the_attributes_of_policy_and_players(tmp_path):

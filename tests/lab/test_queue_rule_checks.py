@@ -62,17 +62,6 @@ def test_a_filter_widens_at_its_step_and_bounds_are_included():
         assert found.players == bad, (gap, waited)
 
 
-def test_a_strict_filter_never_widens_and_only_its_owner_is_wronged():
-    found = broken(*played_matches(500, [[solo(1, 30.0, loose=False)], [solo(2, 33.0)]]), DUEL)
-    assert found.window.tolist() == [True, False]
-    assert found.players == 1
-
-
-def test_a_wide_chosen_filter_stays_wide():
-    found = broken(*played_matches(0, [[solo(1, 30.0, within=50.0)], [solo(2, 70.0, within=39.0)]]), DUEL)
-    assert found.window.tolist() == [False, True]
-
-
 def test_a_party_has_the_hull_of_its_filters_and_its_own_members_are_exempt():
     # hull at 5 s, all loose: [8, 62]; with a strict member at 60 it is [8, 61] for ever
     friends = party(1, 0, (10.0, 2.0, True), (60.0, 1.0, True))
@@ -85,22 +74,6 @@ def test_a_party_has_the_hull_of_its_filters_and_its_own_members_are_exempt():
     ]:
         other = party(2, 0, (8.0, 99.0, True), (top, 99.0, True))
         assert broken(*played_matches(waited, [[one], [other]]), PAIRS).players == bad
-
-
-def test_who_waits_in_a_party_is_wronged_by_each_member_of_another():
-    wide = party(1, 0, (50.0, 2.0, True), (51.0, 2.0, True))
-    found = broken(*played_matches(0, [[wide], [solo(2, 50.0, within=9.0), solo(3, 56.0, within=9.0)]]), PAIRS)
-    assert found.window.tolist() == [True, False, False]
-    assert found.players == 2
-
-
-def test_uncertain_players_are_bands_where_the_policy_says_so():
-    unsure = solo(2, 31.5, deviation=1.0)
-    policy = replace(DUEL, uncertainty=1.0)
-    match = [[solo(1, 30.0)], [unsure]]
-    assert broken(*played_matches(0, match), DUEL).players == 0
-    assert broken(*played_matches(0, match), policy).window.tolist() == [True, False]  # the band ends at 32.5
-    assert broken(*played_matches(0, [[solo(1, 30.5)], [unsure]]), policy).players == 0
 
 
 def test_a_region_has_to_be_one_where_all_can_play():

@@ -88,13 +88,6 @@ def test_waiting_players_are_arrivals_times_waiting_time():
     assert run.waiting[120:].mean() == pytest.approx(20 * (waits - 0.5), rel=0.05)
 
 
-def test_a_queue_without_matches_holds_arrivals_times_patience():
-    # M/M/∞: Poisson arrivals, exponential patience
-    run = simulate(Scenario(arrivals=60, minutes=7, patience=20.0), nobody, Policy())
-    assert run.waiting[120:].mean() == pytest.approx(60 * 19.5, rel=0.05)
-    assert run.waits[run.fate == CANCELLED].mean() == pytest.approx(20.5, rel=0.05)
-
-
 def test_fixed_bins_obey_their_law():
     # (k - 1)^2 / (2 (k + 1)) for k players a match; the tick adds half of itself to each wait
     run = simulate(Scenario(arrivals=30, minutes=5, tick=0.5), OTHERS["bins"], Policy())
@@ -162,20 +155,6 @@ def test_parties_larger_than_a_team_are_refused():
         simulate(Scenario(parties=PARTY_MIXES["some"]), nobody, Policy(team_size=3))
 
 
-def test_progress_is_told_and_other_ticks_are_possible():
-    told = []
-    run = simulate(
-        Scenario(minutes=0.5, tick=2.5),
-        nobody,
-        Policy(),
-        name="slow",
-        progress=lambda name, share: told.append((name, share)),
-    )
-    assert run.ticks.tolist() == [2_500_000 * at for at in range(1, 13)]
-    assert told[0] == ("slow", pytest.approx(1 / 12))
-    assert told[-1] == ("slow", 1.0)
-
-
 def test_what_a_matchmaker_does_at_first_is_not_counted_as_its_speed():
     calls = []
 
@@ -191,9 +170,3 @@ def test_what_a_matchmaker_does_at_first_is_not_counted_as_its_speed():
     assert [waiting > 50 for _, waiting in calls[:3]] == [True, True, False]
     assert [now for now, _ in calls[2:]] == run.ticks.tolist()
     assert 0 < run.cpu_seconds < 0.2
-
-
-def test_nobody_comes_and_nothing_happens():
-    run = simulate(Scenario(kind="recorded", times=(100.0,), minutes=1), OTHERS["fifo"], Policy())
-    assert summary_of(run)["arrived"] == 0
-    assert summary_of(run)["wait_p50"] is None

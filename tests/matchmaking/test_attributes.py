@@ -7,9 +7,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from evenmatch.errors import BadParameterError, InputError, UnknownNameError
+from evenmatch.errors import BadParameterError, InputError
 from evenmatch.matchmaking import (
-    Attribute,
     Member,
     Opening,
     Policy,
@@ -22,8 +21,7 @@ from evenmatch.matchmaking import (
     why,
 )
 from matchmaking.sample_tickets import NOW, SECOND, matched_tickets, party, plain_policy, proposed, queue_of, solo
-from matchmaking.test_determinism import joined_among_others, joined_one_by_one, proposal_values
-from matchmaking.test_laws import EXACT, HASTY, POLICIES
+from matchmaking.test_laws import HASTY, POLICIES
 from reference import matchmaking as slow
 
 PLATFORM = {"values": ["pc", "console"]}
@@ -74,90 +72,7 @@ def test_no_proposal_breaks_a_rule_with_attributes(name, declared):
     assert made > 0  # the rules were looked at
 
 
-# single players of one field, or of several that each name one value or none: no match is overlooked
-EXACTLY = {
-    "two sets": {"platform": {"values": ["pc", "console", "phone"]}},
-    "one value": {"mode": MODE},
-    "sets and values": {"mode": MODE, "platform": PLATFORM},
-    "waived": {"input": {"values": ["pad", "keys"], "worth": 30.0}},
-}
 places = st.integers(0, 8)
-wishes = st.tuples(
-    places,
-    st.sampled_from([0, 2, 5, 10]),
-    st.sampled_from([0, 15, 30, 120, 240]),
-    st.sets(st.integers(0, 2)),
-    st.integers(0, 3),
-)
-
-
-@pytest.mark.parametrize("declared", EXACTLY)
-@pytest.mark.parametrize("name", ["duels", "pairs", "trios", "filters alone", "smaller"])
-def test_where_single_players_can_be_matched_some_are(name, declared):
-    policy, outcomes = replace(EXACT[name], attributes=EXACTLY[declared], even_spread=100.0), set()
-
-    @settings(fuzz, max_examples=100, derandomize=True)  # both outcomes must come up
-    @given(st.lists(wishes, min_size=policy.teams, max_size=8))
-    def check(drawn):
-        tickets = [
-            Ticket(
-                id=number,
-                queued=NOW - waited * SECOND,
-                members=(
-                    Member(
-                        player=number,
-                        percentile=place,
-                        rating=1500.0,
-                        within=within,
-                        attributes=_named(policy, several, single),
-                    ),
-                ),
-            )
-            for number, (place, within, waited, several, single) in enumerate(drawn)
-        ]
-        possible = slow.can_match_evenly(tickets, NOW, policy)
-        assert bool(propose(joined(tickets), NOW, policy)) == possible
-        outcomes.add(possible)
-
-    check()
-    assert outcomes == {False, True}
-
-
-def _named(policy, several, single):
-    named = {}
-    for name, attribute in policy.attributes.items():
-        if attribute.kind == "meet":
-            named[name] = tuple(attribute.values[place] for place in sorted(several) if place < len(attribute.values))
-        elif single < len(attribute.values):
-            named[name] = (attribute.values[single],)
-    return named
-
-
-@pytest.mark.parametrize("name", POLICIES)
-def test_attributes_that_a_policy_does_not_declare_change_nothing(name):
-    policy = POLICIES[name]
-    for seed in range(5):
-        tickets = slow.made_up(seed, 100, NOW, largest=3)
-        asking = slow.with_choices(tickets, replace(policy, **DECLARED["all"]), seed)
-        assert proposal_values(propose(joined(asking), NOW, policy)) == proposal_values(
-            propose(joined(tickets), NOW, policy)
-        )
-
-
-@pytest.mark.parametrize("name", ["pairs", "three teams", "sixes"])
-def test_the_way_into_the_queue_changes_nothing_with_attributes(name):
-    policy = replace(POLICIES[name], **DECLARED["all"])
-    made = 0
-    for seed in range(8):
-        tickets = slow.with_choices(slow.made_up(seed, 100, NOW, largest=3), policy, seed)
-        found = propose(joined(tickets), NOW, policy)
-        for queue in (joined_one_by_one(tickets, seed), joined_among_others(tickets, seed)):
-            assert proposal_values(propose(queue, NOW, policy)) == proposal_values(found)
-            again = queue.take(queue.ids)
-            queue.join_all(again)
-            assert proposal_values(propose(queue, NOW, policy)) == proposal_values(found)
-        made += len(found)
-    assert made > 3
 
 
 def test_two_meet_if_they_accept_one_value_of_each_attribute():
@@ -392,14 +307,6 @@ WRONG = [
 def test_a_policy_refuses_attributes_that_cannot_be(options, message):
     with pytest.raises(BadParameterError, match=message):
         Policy(**options)
-
-
-def test_attributes_go_into_a_document_and_back():
-    policy = Policy(**DECLARED["all"])
-    assert Policy.from_data(policy.to_data()) == policy
-    assert policy.attributes["input"] == Attribute(values=("pad", "keys"), worth=30.0)
-    with pytest.raises(UnknownNameError, match="valeus"):
-        Policy(attributes={"mode": {"valeus": ["a"]}})
 
 
 def test_choices_of_tickets_that_left_are_forgotten():

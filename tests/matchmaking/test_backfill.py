@@ -3,7 +3,7 @@
 import pytest
 
 from evenmatch.errors import InputError
-from evenmatch.matchmaking import Met, Opening, Ticket, backfill
+from evenmatch.matchmaking import Met, Opening, backfill
 from matchmaking.sample_tickets import NOW, SECOND, party, plain_policy, queue_of, solo
 
 STRICT = {"within": 5.0, "loose": False}
@@ -230,13 +230,6 @@ def test_a_ticket_may_have_the_number_of_a_playing_ticket():
     queued = party(10, [50], players=[77])
     assert isinstance(queued, Ticket)
     assert filled(one, queued) is not None
-
-
-def test_uncertain_players_are_bands_here_too():
-    one = opening((inside(10, 50, deviation=2.0, **STRICT),), (inside(11, 50, **STRICT),), seats=(1, 1))
-    assert filled(one, solo(1, 54, **STRICT)) is not None
-    assert filled(one, solo(1, 54, **STRICT), uncertainty=1) is None  # 48..52 is not inside 49..59
-    assert filled(one, solo(1, 53, **STRICT), uncertainty=1) is not None
 
 
 def test_an_opening_is_refused_where_it_cannot_be_one():

@@ -25,7 +25,7 @@ SECOND = 1_000_000
 NOW = 1_700_000_000 * SECOND
 POLICIES = {
     "pairs": Policy(team_size=2, overdue_after=100.0),
-    "bands and roles": Policy(team_size=3, uncertainty=1.0, roles={"healer": 1}, max_odds=None),
+    "roles": Policy(team_size=3, roles={"healer": 1}, max_odds=None),
     "three teams": Policy(team_size=2, teams=3, max_ping=90.0, max_odds=None),
     "smaller teams": Policy(team_size=4, min_team_size=2, smaller_after=30.0, max_wait=400.0),
     "sixes": presets()["balanced"],

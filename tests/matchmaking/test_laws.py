@@ -37,7 +37,6 @@ POLICIES = {
     "pairs": Policy(team_size=2, steps=HASTY, overdue_after=60.0),
     "pairs without caps": Policy(team_size=2, max_odds=None, even_spread=100.0, **AT_ONCE),
     "near": Policy(team_size=2, max_ping=60.0, steps=HASTY),
-    "threes in bands": Policy(team_size=3, uncertainty=1.5),
     "threes with roles": Policy(team_size=3, roles={"guard": 1, "healer": 1}, steps=HASTY, **AT_ONCE),
     "all roles": Policy(team_size=4, roles={"guard": 2, "healer": 1, "scout": 1}, max_odds=None),
     "close ratings": Policy(team_size=3, max_rating_spread=120.0, max_odds=0.52),
@@ -196,7 +195,6 @@ KINDS = (
     {"roles": ("guard",)},
     {"roles": ("healer", "guard")},
     {"roles": ("scout",)},
-    {"deviation": 3.0},
     {"newcomer": True},
     {"avoid": 1},
     {"avoid": 7, "loose": False},
@@ -437,7 +435,7 @@ COURSES = {
         "roles": Policy(team_size=2, roles={"guard": 1, "healer": 1}, steps=HASTY, max_wait=300.0),
     },
     "free for all and smaller teams": {
-        "all": Policy(team_size=1, teams=4, uncertainty=1.0, max_odds=None, steps=HASTY),
+        "all": Policy(team_size=1, teams=4, max_odds=None, steps=HASTY),
         "smaller": Policy(team_size=3, min_team_size=1, smaller_after=30.0, max_rating_spread=150.0, steps=HASTY),
     },
 }

@@ -27,7 +27,6 @@ def ticket_values(told: Tickets) -> dict[int, tuple]:
             told.rating[own].tolist(),
             told.within[own].tolist(),
             told.loose[own].tolist(),
-            told.deviation[own].tolist(),
             told.newcomer[own].tolist(),
             [
                 {name for bit, name in enumerate(told.role_names) if mask >> bit & 1}
@@ -52,7 +51,6 @@ def row(ticket: Ticket) -> tuple:
         [one.rating for one in members],
         [one.within for one in members],
         [one.loose for one in members],
-        [one.deviation for one in members],
         [one.newcomer for one in members],
         [set(one.roles) for one in members],
         pings,
@@ -87,7 +85,6 @@ def drawn(draw: np.random.Generator, number: int) -> Ticket:
             rating=float(draw.normal(1500, 300)),
             within=float(draw.uniform(0, 20)),
             loose=bool(draw.random() < 0.7),
-            deviation=float(draw.uniform(0, 3)),
             newcomer=bool(draw.random() < 0.2),
             roles=tuple(name for name in ("tank", "healer", "damage") if draw.random() < 0.3),
             ping={name: float(draw.integers(5, 200)) for name in regions},
@@ -212,7 +209,7 @@ def test_too_many_names_are_refused_and_nothing_changes():
 
 
 def pings_in(queue, ticket):
-    return ticket_values(queue.tickets_of((ticket,)))[ticket][9]
+    return ticket_values(queue.tickets_of((ticket,)))[ticket][8]
 
 
 @pytest.mark.parametrize("settles", [False, True])

@@ -398,18 +398,6 @@ def test_of_equal_divisions_the_same_is_taken_whoever_joined_first():
     assert all(one == taken[0] for one in taken)
 
 
-def test_a_strong_pair_plays_with_the_weaker_single_player():
-    """1 and 3 against 2 and 4 are means of 1766.7 and 1633.3; 1 and 4 against 2 and 3 would be 1900 and 1500."""
-    tickets = [
-        party(1, [50, 50], ratings=[1900.0, 1900.0]),
-        party(2, [50, 50], ratings=[1500.0, 1500.0]),
-        solo(3, 50, rating=1500.0),
-        solo(4, 50, rating=1900.0),
-    ]
-    teams = divided(tickets, plain_policy(team_size=3, party_wait=10.0))
-    assert teams[1] == teams[3] != teams[2] == teams[4]
-
-
 # What a point between the means costs, and whether two pairs play with each other against single players
 WEIGHED = [(0.09, False), (0.11, True)]
 

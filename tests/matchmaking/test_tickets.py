@@ -117,7 +117,7 @@ def test_columns_hold_what_the_tickets_say():
             member(2, rating=-3.5, within=7.0, loose=False, ping={"us": 70.0, "eu": 40.0}, avoid=(8, 9)),
         ),
     )
-    second = Ticket(id=10, queued=4, members=(member(3, newcomer=True, deviation=2.5, met=(Met(1, 99),)),))
+    second = Ticket(id=10, queued=4, members=(member(3, newcomer=True, met=(Met(1, 99),)),))
     third = Ticket(id=20, queued=6, members=(member(4, roles=("damage",), ping={"asia": 1.0, "us": 9.0}, max_ping=5),))
     told = Tickets.of((first, second, third))
     assert len(told) == 3
@@ -129,7 +129,6 @@ def test_columns_hold_what_the_tickets_say():
     assert told.rating.tolist() == [1500, -3.5, 1500, 1500]
     assert told.within.tolist() == [2, 7, 2, 2]
     assert told.loose.tolist() == [True, False, True, True]
-    assert told.deviation.tolist() == [0, 0, 2.5, 0]
     assert told.newcomer.tolist() == [False, False, True, False]
     assert told.region_names == ("asia", "eu", "us")
     assert told.role_names == ("damage", "healer", "tank")

@@ -50,25 +50,6 @@ def test_a_strict_ticket_is_told_that_it_never_widens():
     assert "strict" in " ".join(one.sentences)
 
 
-def test_an_uncertain_player_widens_from_where_they_are_and_not_from_the_band():
-    one = explain_waiting(solo(1, 50, deviation=1.0), policy=plain_policy(uncertainty=1))
-    assert (one.window, one.widens_to) == ((48, 52), (45, 55))
-
-
-# Own party, policy, and how many more players a match needs
-NEEDED = [
-    ([50], {"team_size": 1}, 1),
-    ([50], {"team_size": 6}, 11),
-    ([50, 51, 52], {"team_size": 6}, 9),
-    ([50, 51], {"team_size": 2, "teams": 3}, 4),
-]
-
-
-@pytest.mark.parametrize(("own", "options", "expected"), NEEDED)
-def test_needed_are_all_players_of_a_match_but_the_party(own, options, expected):
-    assert explain_waiting(party(1, own), policy=plain_policy(**options)).needed == expected
-
-
 def test_within_counts_players_who_could_be_in_a_match_with_it_now():
     """By hand, for a strict player at 50 +- 5."""
     others = [

@@ -160,12 +160,6 @@ def window(ticket: Ticket, now: int, policy: Policy) -> tuple[float, float]:
     return min(at - width for at, width in own), max(at + width for at, width in own)
 
 
-def stretch(member: Member, step: float, policy: Policy) -> tuple[float, float]:
-    """Where a player counts as being: a point, or a band no wider than their own filter."""
-    band = min(policy.uncertainty * member.deviation, max(member.within, step))
-    return member.percentile - band, member.percentile + band
-
-
 def playable(match: Sequence[Ticket], policy: Policy) -> list[tuple[float, str]] | None:
     """Worst ping and name of each region where all can play; None: anywhere."""
     members = [member for ticket in match for member in ticket.members if member.ping]
@@ -196,20 +190,16 @@ def is_narrow_enough(match: Sequence[Ticket], now: int, policy: Policy, waiting:
     Between its lowest and its highest player may be even_spread, and as much more as there is between the members of
     one of its tickets; any spread if no other of the waiting tickets that could be in it stands between them.
     """
-    stretches = [stretch(member, reached(ticket, now, policy), policy) for ticket in match for member in ticket.members]
+    everybody = [member.percentile for ticket in match for member in ticket.members]
     apart = [
         max(one.percentile for one in ticket.members) - min(one.percentile for one in ticket.members)
         for ticket in match
     ]
-    if max(high for _, high in stretches) - min(low for low, _ in stretches) <= policy.even_spread + max(apart):
+    if max(everybody) - min(everybody) <= policy.even_spread + max(apart):
         return True
     places = sorted(
         waiting,
-        key=lambda ticket: (
-            min(stretch(member, reached(ticket, now, policy), policy)[0] for member in ticket.members),
-            ticket.queued,
-            ticket.id,
-        ),
+        key=lambda ticket: (min(member.percentile for member in ticket.members), ticket.queued, ticket.id),
     )
     chosen = [place for place, ticket in enumerate(places) if any(ticket is one for one in match)]
     return chosen[-1] - chosen[0] == len(match) - 1
@@ -277,15 +267,13 @@ def _sizes(teams: Teams, now: int, policy: Policy) -> list[str]:
 
 def _outside(ticket: Ticket, match: Sequence[Ticket], now: int, policy: Policy) -> list[str]:
     low, high = window(ticket, now, policy)
-    found = []
-    for other in match:
-        if other.id == ticket.id:
-            continue
-        for member in other.members:
-            bottom, top = stretch(member, reached(other, now, policy), policy)
-            if not low <= bottom <= top <= high:
-                found.append(f"player {member.player} [{bottom}, {top}] is outside {ticket.id}'s [{low}, {high}]")
-    return found
+    return [
+        f"player {member.player} at {member.percentile} is outside {ticket.id}'s [{low}, {high}]"
+        for other in match
+        if other.id != ticket.id
+        for member in other.members
+        if not low <= member.percentile <= high
+    ]
 
 
 def _unwelcome(ticket: Ticket, match: Sequence[Ticket]) -> list[str]:
@@ -381,7 +369,6 @@ def made_up(seed: int, count: int, now: int, largest: int = 4) -> list[Ticket]:
                 rating=float(1500 + 8 * (at[i] - 50) + rng.normal(0, 40)),
                 within=float(rng.choice([0, 1, 2, 5, 12, 30])),
                 loose=loose or plays[i] < 0.5,
-                deviation=float(rng.choice([0, 1, 4])) if told[3] else 0.0,
                 newcomer=told[4] and bool(rng.random() < 0.1),
                 roles=tuple(role for role in (*ROLES, "bard") if rng.random() < 0.6) if told[1] else (),
                 ping={region: ping + 5 * min(i, 4) for region, ping in home.items()}

@@ -12,7 +12,7 @@ def member(player, percentile, *, loose):
     return {
         **{"name": f"p{player}", "id": player, "rating": 1500.0 + 10 * percentile, "percentile": percentile},
         **{"newcomer": False, "within": 2.0, "loose": loose, "roles": [], "ping": {}, "max_ping": None, "avoid": []},
-        **{"deviation": 0.0, "regions": [], "attributes": {}, "vetoes": [], "avoid_unknown": []},
+        **{"regions": [], "attributes": {}, "vetoes": [], "avoid_unknown": []},
     }
 
 

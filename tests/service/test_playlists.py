@@ -1,6 +1,5 @@
 """One party in the queues of several ladders: the first match ends the waiting on all of them."""
 
-import json
 import threading
 
 import pytest
@@ -14,7 +13,6 @@ from evenmatch.queues.matchmaker import Matchmaker
 from evenmatch.queues.parties import QueueFilter
 from evenmatch.queues.queue_service import QueueService
 from evenmatch.queues.stored_queues import QueueRules
-from ledger.sample_matches import duel
 from service.sample_queues import (
     DUEL,
     PAIRS,
@@ -257,18 +255,6 @@ def test_a_queue_that_goes_leaves_the_rest_of_the_playlist(queue_service, servic
     check_everything(service)
 
 
-@pytest.mark.parametrize("removed", [DUELS, ARENA])
-def test_a_queue_that_goes_while_a_match_is_offered(queue_service, service, maker, removed):
-    """The offer of a removed queue is cancelled; one of another ladder stays."""
-    joined = join_one(queue_service, DUELS, party("ann", playlist=BOTH))
-    join_queue(queue_service, DUELS, party("bob"))
-    maker.step(DUELS)
-    queue_service.remove_queue(removed, {DUELS: "ranked", ARENA: "pairs"}[removed], force=True)
-    expected = {DUELS: {DUELS: "gone", ARENA: "waiting"}, ARENA: {DUELS: "offered", ARENA: "gone"}}[removed]
-    assert states(queue_service, joined) == expected
-    check_everything(service)
-
-
 def test_the_longest_wait_of_one_queue_does_not_end_the_others(queue_service, service, clock):
     maker = Matchmaker(queue_service)
     queue_service.set_queue(DUELS, "ranked", {**DUEL, "max_wait": 10.0})
@@ -299,23 +285,6 @@ def test_a_repeated_request_that_names_no_other_ladder_returns_the_ticket(queue_
     joined = join_one(queue_service, DUELS, party("ann", request="r", playlist=BOTH))
     again = join_one(queue_service, DUELS, party("ann", request="r"))
     assert (again.ticket, dict(again.playlist)) == (joined.ticket, {})
-
-
-def test_a_filter_is_kept_and_changed_on_each_ladder(queue_service, service):
-    service.record(duel(1, "ann", "bob", ARENA))
-    queue_service.set_filter(ARENA, "ann", QueueFilter(within=3.0, loose=False))
-    joined = join_one(queue_service, DUELS, party("ann", playlist=BOTH))
-
-    def within(ladder, ticket):
-        sql = "SELECT body FROM ticket JOIN ladder USING (ladder) WHERE name = :name AND ticket = :ticket"
-        ((body,),) = select_rows(service, sql, name=ladder, ticket=ticket)
-        return json.loads(body)["members"][0]["within"]
-
-    assert within(ARENA, joined.playlist[ARENA]) == 3.0
-    assert within(DUELS, joined.ticket) != 3.0
-    queue_service.set_filter(ARENA, "ann", QueueFilter(within=7.0))
-    assert within(ARENA, joined.playlist[ARENA]) == 7.0
-    assert within(DUELS, joined.ticket) != 7.0
 
 
 def test_an_attribute_counts_on_the_ladders_that_declare_it(queue_service, service, maker):

@@ -118,18 +118,6 @@ def test_friends_who_do_not_agree_are_both_named(queue_service, ladder):
     assert "player 'ann', player 'bob': every map is vetoed in queue 'pairs'" in str(refused)
 
 
-def test_a_ticket_in_several_queues_may_ask_for_what_one_of_them_declares(queue_service, ladder, maker):
-    queue_service.set_queue(ladder, "plain", DUEL, NEVER)
-    both = ("ranked", "plain")
-    tickets = join_queue(
-        queue_service, ladder, asking("ann", queues=both, mode=("ctf",)), asking("bob", queues=both, mode=("dm",))
-    )
-    assert len(maker.step(ladder).offers) == 1
-    assert queue_service.status(ladder, tickets[0]).offer.queue == "plain"  # where modes do not matter
-    (refused,) = queue_service.apply(ladder, [asking("cat", queues=("plain",), mode=("ctf",))])
-    assert "attribute 'mode' is not declared; no attributes are declared here" in str(refused)
-
-
 def test_a_kept_filter_gives_attributes_and_vetoes(queue_service, ladder, service):
     kept = QueueFilter(attributes={"platform": ("pc",), "mode": ("dm",)}, vetoes=("dust",))
     service.record(duel(1, "ann", "dan", ladder))  # a filter is kept for players whom the ladder knows
@@ -187,13 +175,6 @@ def test_a_queue_that_declares_something_else_keeps_the_places(queue_service, la
     join_queue(queue_service, ladder, party("bob"))
     assert len(maker.step(ladder).offers) == 1
     check_everything(queue_service.service)
-
-
-def test_attributes_are_restored_when_a_process_starts(queue_service, other_service, ladder, service):
-    tickets = join_queue(queue_service, ladder, asking("ann", mode=("ctf",), vetoes=("dust",)), asking("bob"))
-    state = QueueService(other_service).queue_state(ladder)
-    state.catch_up(service.clock())
-    assert [_choice(state, ticket) for ticket in tickets] == [((("mode", ("ctf",)),), ("dust",)), ((), ())]
 
 
 def test_offer_match_and_forecast_say_with_what_it_is_played(queue_service, ladder, service, maker):

@@ -149,17 +149,6 @@ def test_what_cannot_be_compared_is_refused(ladder, queue_service):
     assert queue_service.queue(ladder, "ranked").experiment is None
 
 
-def test_while_it_runs_the_queue_keeps_its_own_policy(ladder, queue_service):
-    own = {**DUEL, "rematch_fade": 1.0}
-    started = queue_service.start_experiment(ladder, "ranked", APART, DESIGN)
-    with pytest.raises(ConflictError, match="stop the experiment before you change the policy"):
-        queue_service.set_queue(ladder, "ranked", DUEL)
-    changed = queue_service.set_queue(ladder, "ranked", own, QueueRules(accept_within=9))
-    assert (changed.rules.accept_within, changed.experiment) == (9, started)
-    queue_service.stop_experiment(ladder, "ranked")
-    assert queue_service.set_queue(ladder, "ranked", PAIRS).policy.team_size == 2
-
-
 def test_with_its_queue_an_experiment_ends(service, ladder, queue_service, clock):
     queue_service.start_experiment(ladder, "ranked", APART, DESIGN)
     clock.move(seconds=50)

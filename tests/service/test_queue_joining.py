@@ -52,12 +52,6 @@ def test_a_ticket_that_has_not_changed_is_read_without_what_it_waits_for(queue_s
     assert (told[second].change, told[second].waiting["ranked"].needed) == (second, 3)
 
 
-def test_time_passes_in_a_status(queue_service, ladder, clock):
-    (ticket,) = join_queue(queue_service, ladder, party("ann"))
-    clock.move(seconds=12.5)
-    assert queue_service.status(ladder, ticket).waited == 12.5
-
-
 def test_a_player_stands_where_they_stand_on_the_ladder(queue_service, ladder, service):
     """Elo 1500 and k = 32: ann beats bob, so 1516 and 1484; each stands in the middle of a half."""
     service.record(duel(1, "ann", "bob", ladder))
@@ -261,12 +255,6 @@ def test_a_queue_is_replaced_and_removed(queue_service, ladder, service):
     with pytest.raises(UnknownNameError, match="unknown queue 'ranked'"):
         join_one(queue_service, ladder, party("ann"))
     check_everything(service)
-
-
-def test_a_queue_has_teams_of_the_ladders_size_unless_it_says_otherwise(queue_service, ladder, service):
-    service.change_settings(ladder, {"team_size": 3})
-    assert queue_service.set_queue(ladder, "threes", {}).policy.team_size == 3
-    assert queue_service.set_queue(ladder, "twos", {"team_size": 2}).policy.team_size == 2
 
 
 def test_who_waits_is_counted_by_queue_band_and_region(queue_service, ladder, clock):

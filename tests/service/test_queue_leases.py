@@ -53,16 +53,6 @@ def test_who_stopped_is_followed_after_the_patience_and_within_five_seconds(proc
     assert two.hold("a")
 
 
-def test_a_holder_that_beats_once_in_the_patience_keeps_it(processes):
-    one, two, pass_time = processes
-    one.hold("a")
-    for _ in range(10):
-        for _ in range(5):
-            pass_time(0.5)
-            assert not two.hold("a")
-        assert one.hold("a")
-
-
 def test_what_is_let_go_is_taken_at_once(processes):
     one, two, pass_time = processes
     assert one.hold("a")
@@ -90,13 +80,3 @@ def test_who_watched_before_it_was_ready_takes_over_as_soon_as_it_is(processes):
         two.watch("a")
         pass_time(0.5)
     assert two.hold("a")
-
-
-def test_watching_takes_nothing_and_who_lives_keeps_the_lease(processes):
-    one, two, pass_time = processes
-    two.watch("a")
-    for _ in range(10):
-        pass_time(0.5)
-        assert one.hold("a")
-        two.watch("a")
-    assert not two.hold("a")

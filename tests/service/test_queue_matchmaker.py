@@ -149,23 +149,6 @@ def test_a_pause_of_the_matchmaker_does_not_count_and_earlier_waiting_does(
     check_everything(service)
 
 
-def test_a_takeover_within_seconds_changes_no_waiting_time(queue_service, ladder, other_service, clock):
-    Matchmaker(queue_service).step(ladder)
-    (ticket,) = join_queue(queue_service, ladder, party("ann"))
-    clock.move(seconds=4)
-    queue_service.leases.release(lease_of(queue_service.queue_state(ladder).ladder))
-    Matchmaker(QueueService(other_service)).step(ladder)
-    assert queue_service.status(ladder, ticket).waited == 4.0
-
-
-def test_where_one_of_its_queues_asks_for_no_sign_a_ticket_stays(queue_service, ladder, clock, maker):
-    queue_service.set_queue(ladder, "slow", PAIRS, QueueRules(heartbeat=None))
-    join_queue(queue_service, ladder, party("ann", queues=("slow",)), party("bob", queues=("slow", "ranked")))
-    maker.step(ladder)
-    clock.move(seconds=1000)
-    assert maker.step(ladder).dropped == ()
-
-
 def test_who_has_waited_as_long_as_anybody_may_is_given_up(queue_service, ladder, service, clock, maker):
     queue_service.set_queue(ladder, "ranked", {**PAIRS, "max_wait": 20.0})
     maker.step(ladder)

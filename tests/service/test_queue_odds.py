@@ -148,23 +148,6 @@ def test_a_change_of_system_changes_the_odds_and_keeps_everybodys_place(service,
     assert [statuses[ticket].waited for ticket in tickets] == [60.0] * 3
 
 
-def test_deviations_reach_the_queue(service, queue_service):
-    """A newcomer to glicko2 is uncertain by 350 points, which holds 40 of these 42 players: all but ann and bob."""
-    service.create_ladder("own", "glicko2", rules("glicko2"))
-    for number in range(40):
-        service.record(team_match(number, (1, "ann"), (2, "bob"), ladder="own"))
-    for number in range(40, 60):
-        service.record(team_match(number, (1, f"p{number}"), (2, f"q{number}"), ladder="own"))
-    service.view("own")
-    queue_service.set_queue("own", "ranked", {**ANYBODY, "team_size": 6})
-    tickets = join_queue(queue_service, "own", *solos("ann", "new"))
-    queue_service.queue_state("own").catch_up(service.clock())
-    members = queue_service.queue_state("own").queues["ranked"].tickets_of(tickets)
-    ann, new = members.deviation[members.player.argsort()].tolist()
-    assert new == pytest.approx(100 * 40 / 42 / 2)
-    assert 0 < ann < 5
-
-
 @pytest.mark.parametrize("system", sorted(names()))
 def test_teams_that_are_even_by_strength_are_even_by_odds(system):
     """The stand-in by which teams are divided, against the best of all 35 divisions of 4v4 by the system's own odds.

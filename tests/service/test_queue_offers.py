@@ -125,14 +125,6 @@ def test_leaving_while_asked_is_declining(queue_service, ladder, service, four):
     check_everything(service)
 
 
-def test_who_speaks_for_a_party_declines_for_those_who_have_not_accepted(queue_service, ladder, service, four):
-    join_one(queue_service, ladder, Accept(four[2], "cat"))
-    join_one(queue_service, ladder, Decline(four[2]))
-    assert queue_service.status(ladder, four[2]).ended == "dan declined an offered match"
-    assert [queue_service.penalties(ladder, name) is None for name in ("cat", "dan")] == [True, False]
-    check_everything(service)
-
-
 def test_an_answer_must_be_to_the_present_offer(queue_service, ladder, service, maker, four):
     number = queue_service.status(ladder, four[0]).offer.offer
     with pytest.raises(ConflictError, match=f"has the offer {number}, not {number + 7}"):

@@ -58,20 +58,14 @@ def by_team(start: Whole, ticket: Whole, team: Whole) -> None:
 
 
 @lean
-def measure(v: QueueView, points: Any, start: Whole, ticket: Whole, team: Whole, out: Any) -> None:  # noqa: ANN401
-    """Compute the measures of each match: `out`, MEASURES (M,). Tickets must be sorted by team.
-
-    points  TICKET  the queue's tickets by slot, with percentiles as points if the view has bands; else empty
-    """
+def measure(v: QueueView, start: Whole, ticket: Whole, team: Whole, out: Any) -> None:  # noqa: ANN401
+    """Compute the measures of each match: `out`, MEASURES (M,). Tickets must be sorted by team."""
     for match in range(len(start) - 1):
         low, high, rating_low, rating_high, waited = np.inf, -np.inf, np.inf, -np.inf, 0.0
         largest, smallest, own, fresh, placed = 0, 1 << 30, 0, False, False
         for i in range(start[match], start[match + 1]):
             t = v.t[ticket[i]]
-            if len(points):
-                low, high = min(low, points[t.slot].low), max(high, points[t.slot].high)
-            else:
-                low, high = min(low, t.low), max(high, t.high)
+            low, high = min(low, t.low), max(high, t.high)
             rating_low, rating_high = min(rating_low, t.rating_low), max(rating_high, t.rating_high)
             waited = max(waited, t.waited)
             fresh, placed = fresh or t.newcomers > 0, placed or t.newcomers == 0
@@ -148,7 +142,7 @@ def tell(queue: Queue, v: QueueView, policy: Policy, now: int, made: Made, expir
         return no_matches(queue, policy, expired)
     by_team(start, ticket, team)
     measures = np.zeros(len(start) - 1, MEASURES)
-    measure(v, queue.tickets if policy.uncertainty > 0 else queue.tickets[:0], start, ticket, team, measures)
+    measure(v, start, ticket, team, measures)
     first, size = v.t["first"][ticket], v.t["size"][ticket]
     region, ping = _regions(queue, v, start, ticket)
     fields = fields_of(policy)

@@ -368,8 +368,7 @@ def find(
 
     made    the number of matches so far;  start, ticket  first ticket of each match and all tickets, appended to
     A match begins with its lowest ticket. The match with the least spread is found for each ticket, and the disjoint
-    ones with the largest total value are created. A second sweep creates further matches from the remaining tickets,
-    upwards; tickets that were taken separate neighbours no more.
+    ones with the largest total value are created.
     """
     at, ahead, second = search.at, -1, -1  # the next two parties of size `largest`: a match needs one, or one per team
     last, value = np.full(len(at), -1, np.int64), np.zeros(len(at))
@@ -382,21 +381,18 @@ def find(
             count, end, _, sums = collect(v, search, k, rules, aim, work)
             if count:
                 last[k], value[k] = end, _value(v, sums, rules, work)
-    picked = pick(last, value)
     wanted = np.empty(rules.size + 1, np.int64)
-    for sweep in range(2 if len(picked) else 0):
-        for i in range(len(at) if sweep else len(picked)):
-            k = i if sweep else picked[i]
-            if search.taken[at[k]]:
-                continue
-            count, _, neighbours, sums = collect(v, search, k, rules, aim, work)
-            own = ticket[start[made] :]
-            size = _choose(v, sums.seats, rules, aim, work, count, neighbours, wanted, own) if count else 0
-            if size:
-                made += 1
-                start[made] = start[made - 1] + size
-                for n in range(size):
-                    search.taken[own[n]] = True
+    for k in pick(last, value):
+        if search.taken[at[k]]:
+            continue
+        count, _, neighbours, sums = collect(v, search, k, rules, aim, work)
+        own = ticket[start[made] :]
+        size = _choose(v, sums.seats, rules, aim, work, count, neighbours, wanted, own) if count else 0
+        if size:
+            made += 1
+            start[made] = start[made - 1] + size
+            for n in range(size):
+                search.taken[own[n]] = True
     return made
 
 

@@ -148,7 +148,6 @@ class Joining(NamedTuple):
     rating: Floats
     within: Floats
     loose: Flags
-    deviation: Floats
     newcomer: Flags
     roles: Masks
     able: Masks
@@ -181,7 +180,7 @@ def join(tickets: Any, members: Any, named: Any, j: Joining, slots: Whole, membe
             newcomers += j.newcomer[m]
             players |= bit_of(j.player[m])
             own.player, own.percentile, own.rating, own.within = j.player[m], p, r, w
-            own.deviation, own.roles, own.loose, own.newcomer = j.deviation[m], j.roles[m], j.loose[m], j.newcomer[m]
+            own.roles, own.loose, own.newcomer = j.roles[m], j.loose[m], j.newcomer[m]
             member += 1
         t.low, t.high, t.chosen_lo, t.chosen_hi, t.loose = low, high, chosen_lo, chosen_hi, loose
         t.rating_low, t.rating_high, t.rating_sum, t.newcomers = rating_low, rating_high, total, newcomers
@@ -554,7 +553,6 @@ class Queue:
             rating=m["rating"].copy(),
             within=m["within"].copy(),
             loose=m["loose"].copy(),
-            deviation=m["deviation"].copy(),
             newcomer=m["newcomer"].copy(),
             roles=m["roles"].copy(),
             ping=ping,
@@ -628,7 +626,7 @@ class Queue:
             roles = _moved(roles, bit)
         joining = Joining(
             *(tickets.id, tickets.queued, tickets.start, tickets.player, tickets.percentile, tickets.rating),
-            *(tickets.within, tickets.loose, tickets.deviation, tickets.newcomer, roles, able),
+            *(tickets.within, tickets.loose, tickets.newcomer, roles, able),
             *(tickets.named_start, tickets.named, tickets.met),
         )
         return joining, pings

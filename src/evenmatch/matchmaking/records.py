@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 Records = NDArray[np.void]
 
 _PARTY = [
-    ("low", "f8"),  # the members' lowest and highest percentile; with uncertainty, the ends of their bands
+    ("low", "f8"),  # the members' lowest and highest percentile
     ("high", "f8"),
     ("rating_low", "f8"),
     ("rating_high", "f8"),
@@ -58,7 +58,6 @@ MEMBER = np.dtype(
         ("percentile", "f8"),
         ("rating", "f8"),
         ("within", "f8"),
-        ("deviation", "f8"),
         ("roles", "u8"),
         ("loose", "?"),
         ("newcomer", "?"),

@@ -96,7 +96,6 @@ class Member:
     rating      the rating from which the policy predicts odds, in points of the ladder
     within      the rank filter: the largest distance to other players, in percentiles
     loose       whether the filter widens with waiting; False: strict, always `within`
-    deviation   the uncertainty of the percentile, in percentiles
     newcomer    not placed yet
     roles       the roles that this player offers; empty: any role
     ping        milliseconds by region; empty: any region
@@ -112,7 +111,6 @@ class Member:
     rating: float
     within: float = 2.0
     loose: bool = True
-    deviation: float = 0.0
     newcomer: bool = False
     roles: tuple[str, ...] = ()
     ping: Mapping[str, float] = field(default_factory=dict)
@@ -132,7 +130,6 @@ class Member:
         _check_range(self.player, "percentile", self.percentile, 0, 100)
         _check_range(self.player, "rating", self.rating, -1e300, 1e300)
         _check_range(self.player, "within", self.within, 0, 100)
-        _check_range(self.player, "deviation", self.deviation, 0, 100)
         _check_range(self.player, "max_ping", self.max_ping, 0, math.inf)
         for region, ping in self.ping.items():
             _check_range(self.player, f"ping to {region!r}", ping, 0, 1e9)
@@ -229,7 +226,7 @@ class Tickets:
 
     id, queued  int64 (T,)    number and microseconds since the epoch
     start       int64 (T+1,)  first member of each ticket
-    player      int64 (S,)    percentile, rating, within, deviation float64 (S,)  loose, newcomer bool (S,)
+    player      int64 (S,)    percentile, rating, within float64 (S,)  loose, newcomer bool (S,)
     roles       uint64 (S,)   bit r: offers role_names[r]; 0: any role
     ping        float64 (T, R)  the members' worst ping to region_names[r]; inf if a member cannot play there;
                               a row of nan: any region
@@ -248,7 +245,6 @@ class Tickets:
     rating: Floats
     within: Floats
     loose: Flags
-    deviation: Floats
     newcomer: Flags
     roles: Masks
     ping: Floats
@@ -288,7 +284,6 @@ class Tickets:
             rating=np.array([member.rating for member in members], np.float64),
             within=np.array([member.within for member in members], np.float64),
             loose=np.array([member.loose for member in members], np.bool_),
-            deviation=np.array([member.deviation for member in members], np.float64),
             newcomer=np.array([member.newcomer for member in members], np.bool_),
             roles=np.array([sum(bit[role] for role in set(member.roles)) for member in members], np.uint64),
             ping=np.array([_pings(ticket, regions) for ticket in tickets], np.float64).reshape(
@@ -314,7 +309,7 @@ class Tickets:
         within: Floats,
         loose: Flags,
     ) -> Tickets:
-        """Tickets with one placed player each, without uncertainty, region, role or avoid list."""
+        """Tickets with one placed player each, without region, role or avoid list."""
         count = len(id)
         return cls.plain(id, queued, np.arange(count + 1), player, percentile, rating, within, loose)
 
@@ -334,7 +329,6 @@ class Tickets:
         members, none = len(player), np.empty(0, np.int64)
         return cls(
             *(id, queued, start, player, percentile, rating, within, loose),
-            deviation=np.zeros(members),
             newcomer=np.zeros(members, np.bool_),
             roles=np.zeros(members, np.uint64),
             ping=np.empty((len(id), 0)),
@@ -391,8 +385,8 @@ class Tickets:
             raise InputError(f"ticket {self.id[bad]} has {sizes[bad]} members; expected 1 to {LARGEST_TEAM}")
 
 
-_RANGES = (("percentile", 0, 100), ("within", 0, 100), ("deviation", 0, 100), ("rating", -1e300, 1e300))
-_OF_MEMBERS = ("percentile", "rating", "within", "loose", "deviation", "newcomer", "roles")
+_RANGES = (("percentile", 0, 100), ("within", 0, 100), ("rating", -1e300, 1e300))
+_OF_MEMBERS = ("percentile", "rating", "within", "loose", "newcomer", "roles")
 
 
 def starts(counts: Sequence[int] | Whole) -> Whole:

@@ -10,7 +10,7 @@ from evenmatch.matchmaking.attributes import fields_of, mask_of, waived_bits
 from evenmatch.matchmaking.conflict import keep_apart
 from evenmatch.matchmaking.queue import Queue, fill_waiting
 from evenmatch.matchmaking.records import WAITING, KernelRules, QueueView, Records
-from evenmatch.matchmaking.tickets import ANYWHERE, Masks, Whole, check_number, rows_of, starts
+from evenmatch.matchmaking.tickets import ANYWHERE, Masks, Whole, check_number
 from evenmatch.options import options_of
 from evenmatch.policy import INFINITE, Policy
 
@@ -58,8 +58,6 @@ def view_of(queue: Queue, now: int, policy: Policy) -> tuple[QueueView, Whole]:
         )
     if policy.max_ping is not None and queue.region_names:
         t["able"] = _within_ping(queue, t, policy.max_ping)
-    if policy.uncertainty > 0:
-        t = _with_bands(t, queue, policy)
     apart = keep_apart(t, queue.members, queue.named, now, float(policy.rematch_wait), float(policy.rematch_fade))
     accepts = _accepts(queue, t, policy)
     view = QueueView(t, queue.members, queue.named, _offers(queue, policy), apart[0], apart[1], accepts)
@@ -87,20 +85,6 @@ def check_policy(policy: object, where: str) -> None:
     """Raise InputError unless the value is a Policy."""
     if not isinstance(policy, Policy):
         raise InputError(f"{where}: the policy is {policy!r}; expected a Policy, such as presets()['balanced']")
-
-
-def _with_bands(t: Records, queue: Queue, policy: Policy) -> Records:
-    """Replace players by bands of `uncertainty` deviations to both sides, no wider than their own filter."""
-    members = queue.members[rows_of(t["first"], t["size"])]
-    width = np.where(t["loose"], [policy.width(waited) for waited in t["waited"].tolist()], 0.0)
-    own = np.maximum(members["within"], np.repeat(width, t["size"]))
-    band = np.minimum(policy.uncertainty * members["deviation"], own)
-    if not band.any():
-        return t
-    start = starts(t["size"])[:-1]
-    t["low"] = np.minimum.reduceat(members["percentile"] - band, start)
-    t["high"] = np.maximum.reduceat(members["percentile"] + band, start)
-    return t[np.lexsort((t["id"], -t["waited"], t["low"]))]
 
 
 def _within_ping(queue: Queue, t: Records, most: float) -> Masks:

@@ -66,8 +66,8 @@ def compile_matchmaker(part: str) -> None:
 
 
 def load_matchmaker() -> None:
-    """Load all kernels of the matchmaker, by matching invented parties that use every option and filling a slot."""
-    policy = Policy(team_size=3, min_team_size=2, smaller_after=0.0, roles={"guard": 1}, max_odds=None, uncertainty=1.0)
+    """Load all kernels of the matchmaker: match invented parties that use every option, and fill an open slot."""
+    policy = Policy(team_size=3, min_team_size=2, smaller_after=0.0, roles={"guard": 1}, max_odds=None)
     queue = Queue()
     for ticket in _parties():
         queue.join(ticket)
@@ -98,7 +98,6 @@ def _member(player: int) -> Member:
         percentile=50.0 + player % 5,
         rating=1500.0 + player,
         within=20.0,
-        deviation=1.0,
         newcomer=player % 2 == 0,
         roles=("guard",) if player % 3 == 0 else (),
         ping={"here": 20.0},

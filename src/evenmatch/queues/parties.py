@@ -101,13 +101,12 @@ class Level(NamedTuple):
     """A player's level when they join.
 
     rating      the strength by which the ladder's system predicts (see System.strength), in points
-    percentile  of the shown rating, 0..100;  deviation: its uncertainty, in percentiles
+    percentile  of the shown rating, 0..100
     newcomer    placement matches not completed;  banned: may not queue
     """
 
     rating: float
     percentile: float
-    deviation: float
     newcomer: bool
     banned: bool
 
@@ -131,7 +130,6 @@ def party_of(
                 id=player,
                 rating=level.rating,
                 percentile=level.percentile,
-                deviation=level.deviation,
                 newcomer=level.newcomer,
                 within=DEFAULT.within if member.within is None else member.within,
                 loose=DEFAULT.loose if member.loose is None else member.loose,
@@ -155,7 +153,7 @@ def with_levels(party: Party, levels: Mapping[int, Level]) -> Party:
         level = levels[member["id"]]
         present = member.copy()
         present["rating"], present["percentile"] = level.rating, level.percentile
-        present["deviation"], present["newcomer"] = level.deviation, level.newcomer
+        present["newcomer"] = level.newcomer
         members.append(present)
     return replace(party, members=tuple(members))
 
@@ -163,9 +161,7 @@ def with_levels(party: Party, levels: Mapping[int, Level]) -> Party:
 def with_levels_of(party: Party, other: Party) -> Party:
     """The party with the levels that its members have in another copy of it."""
     known = {
-        member["id"]: Level(
-            member["rating"], member["percentile"], member["deviation"], member["newcomer"], banned=False
-        )
+        member["id"]: Level(member["rating"], member["percentile"], member["newcomer"], banned=False)
         for member in other.members
     }
     return with_levels(party, known)
@@ -196,7 +192,6 @@ def ticket_of(
                 rating=member["rating"],
                 within=member["within"],
                 loose=member["loose"],
-                deviation=member["deviation"],
                 newcomer=member["newcomer"],
                 roles=tuple(role for role in member["roles"] if role in roles),
                 ping=pings_in(member["ping"], member["regions"]),
@@ -363,15 +358,10 @@ class JoinProfiles:
 
     def _levels(self, shown: Floats, state: Records | None, time: int) -> list[Level]:
         """The levels of newcomers with these shown ratings and states; None: strengths are the shown ratings."""
-        rules, percentile = self.plan.last_rules, self.view.snapshot.against.queue_percentiles
-        strength, deviation = shown, np.zeros(len(shown))
+        rules, strength = self.plan.last_rules, shown
         if state is not None:
-            state = rules.system.as_of(state, time, rules.parameters)
-            strength = rules.system.strength(state, rules.parameters)
-            if "deviation" in (state.dtype.names or ()):
-                deviation = state["deviation"].copy()
-        deviation = (percentile(shown + deviation) - percentile(shown - deviation)) / 2
-        columns = (strength.tolist(), percentile(shown).tolist(), deviation.tolist())
+            strength = rules.system.strength(rules.system.as_of(state, time, rules.parameters), rules.parameters)
+        columns = (strength.tolist(), self.view.snapshot.against.queue_percentiles(shown).tolist())
         return [Level(*level, newcomer=True, banned=False) for level in zip(*columns, strict=True)]
 
 

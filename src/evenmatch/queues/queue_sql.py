@@ -23,7 +23,7 @@ TICKETS_OPEN = (WAITING, OFFERED, ELSEWHERE)
 
 
 class StoredMember(TypedDict):
-    """A waiting player: the name as it was sent, rating, percentile and its deviation at the time of joining.
+    """A waiting player: the name as it was sent, rating and percentile at the time of joining.
 
     avoid: player ids; avoid_unknown: names to avoid that no player had; max_ping None: no limit; regions: those
     chosen, empty: any. For the other fields see matchmaking.Member.
@@ -33,7 +33,6 @@ class StoredMember(TypedDict):
     id: int
     rating: float
     percentile: float
-    deviation: float
     newcomer: bool
     within: float
     loose: bool

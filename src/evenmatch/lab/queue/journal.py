@@ -27,7 +27,7 @@ KIND, FORMAT = "evenmatch queue journal", 1
 Teams = tuple[tuple[int, ...], ...]  # ticket numbers of each team of a match
 COLUMNS = {  # of tickets, with their types
     **dict.fromkeys(("id", "queued", "start", "player", "named_start", "named", "met"), "i8"),
-    **dict.fromkeys(("percentile", "rating", "within", "deviation"), "f8"),
+    **dict.fromkeys(("percentile", "rating", "within"), "f8"),
     **dict.fromkeys(("loose", "newcomer"), "?"),
     "roles": "u8",
 }

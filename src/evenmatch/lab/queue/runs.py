@@ -163,9 +163,6 @@ def _width(values: Floats, first: Whole) -> Floats:
     return width
 
 
-HAIR = 1e-9  # percentiles: tolerance for rounding in the bands of uncertainty
-
-
 @dataclass(frozen=True, eq=False)
 class BrokenRules:
     """For each of the K tickets in a match, whether a rule was broken for it; bool (K,) unless noted.
@@ -230,14 +227,12 @@ def _windows(matches: RunMatches, tickets: Tickets, policy: Policy) -> Flags:
     first = starts(sizes[matches.ticket])[:-1]
     within = np.maximum(tickets.within[member], np.repeat(widened, sizes[matches.ticket]))
     percentile = tickets.percentile[member]
-    band = np.minimum(policy.uncertainty * tickets.deviation[member], within)  # no wider than the own filter
     bottom, top = np.minimum.reduceat(percentile - within, first), np.maximum.reduceat(percentile + within, first)
-    low, high = np.minimum.reduceat(percentile - band, first), np.maximum.reduceat(percentile + band, first)
+    low, high = np.minimum.reduceat(percentile, first), np.maximum.reduceat(percentile, first)
     # A ticket always satisfies its own filter, so it need not be excluded from the check.
-    starting, hair = matches.start[:-1], HAIR if policy.uncertainty else 0.0
-    lowest = np.minimum.reduceat(low, starting)[matches.match]
-    highest = np.maximum.reduceat(high, starting)[matches.match]
-    return np.asarray((lowest < bottom - hair) | (highest > top + hair))
+    lowest = np.minimum.reduceat(low, matches.start[:-1])[matches.match]
+    highest = np.maximum.reduceat(high, matches.start[:-1])[matches.match]
+    return np.asarray((lowest < bottom) | (highest > top))
 
 
 def _regions(matches: RunMatches, tickets: Tickets, policy: Policy) -> Flags:

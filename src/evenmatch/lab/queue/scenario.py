@@ -15,7 +15,7 @@ from evenmatch.durations import SECOND
 from evenmatch.errors import BadParameterError, UnknownNameError
 from evenmatch.history import Floats
 from evenmatch.matchmaking.tickets import FOREVER, Masks, TicketChoice, Tickets, Whole, starts
-from evenmatch.options import Checked, choice, flag, known_values, number, structure, whole
+from evenmatch.options import Checked, choice, known_values, number, structure, whole
 from evenmatch.policy import LARGEST_TEAM
 from evenmatch.standings.distribution import queue_percentiles
 
@@ -103,7 +103,6 @@ class Scenario(Checked):
     )
     share_newcomers: float = number(0.0, 0, 1, "Share of the players still in placement matches.")
     newcomer_error: float = number(200.0, 0, 1e9, "Rating error of players in placement matches.")
-    tell_deviation: bool = flag(False, "Whether tickets state the uncertainty of the percentile.")
     roles: Mapping[str, float] = structure(
         {}, "Share of the players who offer each role; players with none offer the most common one. Empty: no roles."
     )
@@ -260,8 +259,6 @@ def populate(scenario: Scenario, arriving: int = 0) -> ScenarioPopulation:
     tickets = replace(tickets, newcomer=newcomer[player], roles=_roles(rng, scenario, count)[player])
     tickets = replace(tickets, role_names=tuple(scenario.roles), region_names=tuple(scenario.regions))
     tickets = replace(tickets, ping=_pings(rng, scenario, tickets.start))
-    if scenario.tell_deviation:
-        tickets = replace(tickets, deviation=_deviations(rating, error)[player])
     tickets = _choosing(scenario, _avoiding(rng, scenario, tickets, percentile))
     return ScenarioPopulation(skill, rating, tickets)
 
@@ -283,14 +280,6 @@ def _parties(rng: np.random.Generator, scenario: Scenario, percentile: Floats) -
     player = np.empty(count, np.int64)
     player[np.argsort(target, kind="stable")] = np.argsort(percentile, kind="stable")
     return sizes, player
-
-
-def _deviations(rating: Floats, error: Floats) -> Floats:
-    """The rating error converted to percentiles at the player's position."""
-    ordered = np.sort(rating)
-    reach = np.searchsorted(ordered, rating + error) - np.searchsorted(ordered, rating - error)
-    deviation: Floats = np.minimum(reach * 50.0 / len(rating), 100.0)
-    return deviation
 
 
 def _roles(rng: np.random.Generator, scenario: Scenario, count: int) -> Masks:

@@ -16,7 +16,7 @@ from evenmatch.matchmaking.proposal import Proposals
 from evenmatch.matchmaking.tickets import Masks, TicketChoice, Tickets, Whole, rows_of, starts
 from evenmatch.policy import Policy
 
-MEMBERS = ("player", "percentile", "rating", "within", "loose", "deviation", "newcomer", "roles")
+MEMBERS = ("player", "percentile", "rating", "within", "loose", "newcomer", "roles")
 
 
 def pick(tickets: Tickets, rows: Whole) -> Tickets:
@@ -74,7 +74,7 @@ def _choice(tickets: Tickets, rows: Mapping[TicketChoice, int]) -> Whole:
 
 _KINDS = {
     **dict.fromkeys(("id", "queued", "player", "named", "met"), np.int64),
-    **dict.fromkeys(("percentile", "rating", "within", "deviation"), np.float64),
+    **dict.fromkeys(("percentile", "rating", "within"), np.float64),
     **dict.fromkeys(("loose", "newcomer"), np.bool_),
 }
 
