@@ -72,8 +72,7 @@ def run() -> Section:
         f"`evenmatch rate FOLDER --system elo --out FOLDER` in a process of its own, {FILE // MILLION} million duels a "
         "file, row groups of a million rows, ids and names as text. What else runs on the machine changes wall time; "
         "seconds of all cores are what the work itself takes.",
-        "Ten billion: computed from the slope between the smallest and the largest size; memory grows with players, "
-        "and by 8 kB for each million matches.",
+        "Ten billion: computed from the slope between the smallest and the largest size; memory grows with players.",
     ]
     return Section("Histories larger than memory", figures, notes)
 

@@ -149,7 +149,7 @@ def test_who_is_left_out_is_told_with_the_reason(run, tmp_path):
     assert document["verdict"][-2].startswith("trophies was left out: cannot rate 240 of 240 matches: ")
     ended = run("backtest", tmp_path / "threes.csv", "-s", "wager,trophies", "--out", tmp_path / "x.csv")
     assert (ended.code, ended.out) == (1, "")
-    assert "no system that was named can rate these matches" in ended.err
+    assert "none of the systems named can rate these matches" in ended.err
     assert files_in(tmp_path) == ["threes.csv"]
 
 

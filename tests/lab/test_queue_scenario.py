@@ -8,14 +8,8 @@ import numpy as np
 import pytest
 
 from evenmatch.errors import BadParameterError, UnknownNameError
-from evenmatch.lab.queue.scenario import (
-    PARTY_MIXES,
-    REGION_MIXES,
-    Scenario,
-    arrival_times,
-    party_mix,
-    populate,
-)
+from evenmatch.lab.queue.population import arrival_times, populate
+from evenmatch.lab.queue.scenario import PARTY_MIXES, REGION_MIXES, Scenario, party_mix
 from evenmatch.matchmaking.tickets import FOREVER
 from evenmatch.options import options_of
 

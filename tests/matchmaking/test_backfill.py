@@ -3,7 +3,7 @@
 import pytest
 
 from evenmatch.errors import InputError
-from evenmatch.matchmaking import Met, Opening, backfill
+from evenmatch.matchmaking import Met, Opening, Ticket, backfill
 from matchmaking.sample_tickets import NOW, SECOND, party, plain_policy, queue_of, solo
 
 STRICT = {"within": 5.0, "loose": False}

@@ -168,7 +168,7 @@ def test_a_missing_column(tmp_path):
 
 def test_files_that_are_not_in_order_of_time(tmp_path):
     address = written(tmp_path / "in", duels(20, 20), duels(0, 20))
-    refused(address, tmp_path, InputError, "1.parquet, row 1: played_at is 1970-01-01T00:00:00Z", "in order of time")
+    refused(address, tmp_path, InputError, "1.parquet, row 1: played_at is 1970-01-01T00:00:00Z", "in time order")
 
 
 def test_matches_that_are_not_in_order_of_time(tmp_path):

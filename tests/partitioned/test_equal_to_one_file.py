@@ -10,8 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from evenmatch import from_frame, rate, rules
-from evenmatch.partitioned import rate_partitions
-from evenmatch.partitioned.chunk import ChunkBuilder
+from evenmatch.partitioned import chunk, rate_partitions
 from evenmatch.partitioned.stream import Selection
 from evenmatch.tables.partitions import find_partitions
 from partitioned_history import read_rows, write_partitions
@@ -44,14 +43,14 @@ def ladders_of(system, seed, matches=150, ladders=3):
     piece=st.sampled_from([1, 5, 64, 100_000]),
     dictionaries=st.booleans(),
     ladders=st.integers(1, 3),
-    kernels=st.booleans(),
+    plain=st.booleans(),
 )
-def test_chunks_of_any_size_rate_as_one_file(system, seed, files, row_group, piece, dictionaries, ladders, kernels):
+def test_chunks_of_any_size_rate_as_one_file(system, seed, files, row_group, piece, dictionaries, ladders, plain):
     table, by = ladders_of(system, seed, 60, ladders), rules(system)
     whole = rate(table, by, journal=True)
     with tempfile.TemporaryDirectory() as name, pytest.MonkeyPatch.context() as patch:
-        if not kernels:  # rows that are not plain go through `tables`: here all of them
-            patch.setattr(ChunkBuilder, "_plain", lambda self, rows: None)
+        if not plain:
+            patch.setattr(chunk, "plain_table", lambda *_: None)
         folder = Path(name)
         write_partitions(table, folder / "in", files, row_group, dictionaries=dictionaries)
         rated = rate_partitions(
@@ -93,14 +92,11 @@ def test_ladders_in_folders_of_their_own_rate_as_each_alone(system, seed, files,
             assert read_rows(folder / "journal" / own).equals(alone.journal_table())
 
 
-@pytest.mark.parametrize("system", SYSTEMS)
-def test_most_histories_go_through_the_kernels(tmp_path, system, monkeypatch):
-    table = random_table(system, 1, 60)
-    rows = table.to_arrow()
-    monkeypatch.setattr(ChunkBuilder, "_general", None)  # a call would fail
-    write_partitions(table, tmp_path / "in", 2, 50, dictionaries=True)
-    rated = rate_partitions(find_partitions(str(tmp_path / "in")), rules(system))
-    assert (rated.matches, len(rows)) == (60, len(table.history.columns.player))
+def test_a_usual_history_takes_the_fast_way(tmp_path, monkeypatch):
+    monkeypatch.setattr(chunk, "assemble", None)  # a call would fail
+    for system in ("even", "wager"):
+        write_partitions(random_table(system, 1, 60), tmp_path / system, 2, 50, dictionaries=True)
+        assert rate_partitions(find_partitions(str(tmp_path / system)), rules("elo")).matches == 60
 
 
 def test_an_object_store_gives_and_takes_the_same(tmp_path):

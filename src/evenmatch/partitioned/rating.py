@@ -1,4 +1,4 @@
-"""Rate partitions: stream them through the loop, and write ratings and journals, partitioned in the same way.
+"""Rate partitions and write ratings and journals, partitioned in the same way.
 
 Each file is written completely or not at all, to a folder or an object store.
 """
@@ -10,7 +10,6 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import IO, Any
 from urllib.parse import quote
 
@@ -18,11 +17,11 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from evenmatch.compile_notice import compile_notice, is_cached, load_kernels
+from evenmatch.compile_notice import load_kernels
 from evenmatch.errors import RatingRangeError, RowProblem, UsageError
-from evenmatch.history import Flags
-from evenmatch.partitioned.chunk import Chunk, ChunkBuilder, MatchRows, count_activity, has_player_twice
-from evenmatch.partitioned.names import MatchIds
+from evenmatch.history import Flags, Integers, Times
+from evenmatch.partitioned.chunk import Chunk
+from evenmatch.partitioned.names import compiled
 from evenmatch.partitioned.stream import Selection, Stream, chosen_partitions, stream, streams_of
 from evenmatch.rating import RatedPlayers, journal_rows
 from evenmatch.standings.activity import NEVER, Activity
@@ -40,11 +39,28 @@ SEEN = np.dtype(  # 32 bytes, half a line of the cache
 _ROOM = 1 << 12  # players
 
 
+@compiled
+def count_activity(
+    match_slots: Integers, time: Times, player: Integers, quit_: Flags, keep: Flags, seen: Records
+) -> None:
+    """Add the matches to the SEEN records of their players."""
+    for m in range(len(time)):
+        for slot in range(match_slots[m], match_slots[m + 1]):
+            own = seen[player[slot]]
+            own.appearances += 1
+            if keep[slot]:
+                own.matches += 1
+                own.last_played = time[m]
+                if not quit_[slot]:
+                    own.completed += 1
+                    own.last_completed = time[m]
+
+
 class PlayerRecords:
     """The states of the players of one stream, and the records of its ladders; rates chunk by chunk."""
 
     def __init__(self, by: Rules) -> None:
-        """Begin with newcomers."""
+        """Start with newcomers."""
         self.by = by
         self._state, self._seen = by.newcomers(_ROOM), _unseen(_ROOM)
         self._learned = by.ladders()
@@ -92,12 +108,12 @@ class PlayerRecords:
         )
 
     def matches_of(self) -> list[int]:
-        """The number of matches rated on each ladder."""
+        """The number of rated matches on each ladder."""
         counts: list[int] = self._matches.tolist()
         return counts
 
-    def rated(self, names: pa.ChunkedArray, ladder: np.ndarray) -> RatedPlayers:
-        """All who played, with these names and ladders (of all players by number)."""
+    def rated(self, names: pa.Array, ladder: np.ndarray) -> RatedPlayers:
+        """Every player who played. `names` and `ladder` are those of all players, by number."""
         played = self._played(len(names))
         kept = np.flatnonzero(played)
         is_whole = len(kept) == len(names)
@@ -127,15 +143,15 @@ MANIFEST = "manifest.json"
 
 
 class Results:
-    """The files of one result. Without a manifest a folder is no whole result."""
+    """The files of one result. The result is complete only once it has a manifest."""
 
     def __init__(self, address: str) -> None:
-        """Name the place; nothing is created yet."""
+        """Set the folder or URL; nothing is created yet."""
         self.address = address.rstrip("/")
         self.written: list[dict[str, object]] = []
 
     def check_new(self) -> None:
-        """Raise UsageError if something is there already, or nothing can be written there."""
+        """Raise UsageError if the place is not empty."""
         if is_url(self.address):
             system, path = file_system(self.address)
             is_taken = _asked(self.address, lambda: system.exists(path) and bool(system.ls(path)))
@@ -147,7 +163,7 @@ class Results:
 
     @contextmanager
     def file(self, name: str) -> Iterator[IO[bytes]]:
-        """A file or an object to write, which appears when the block ends without an error."""
+        """Open a file or an object to write. It appears when the block ends without an error."""
         if is_url(self.address):
             system, path = file_system(f"{self.address}/{name}")
             with self._object(system, path) as target:
@@ -172,7 +188,7 @@ class Results:
 
     @contextmanager
     def table(self, name: str) -> Iterator[TableFile]:
-        """A Parquet file to write table by table."""
+        """Open a Parquet file to write table by table."""
         with self.file(name) as target:
             tables = TableFile(target)
             try:
@@ -194,22 +210,22 @@ class Results:
             Path(self.address, name).unlink(missing_ok=True)
 
     def remove_written(self) -> None:
-        """Remove the files of a run that failed, as far as that is possible."""
+        """Remove the files of a failed run, ignoring errors."""
         for entry in self.written:
             with suppress(OSError, UsageError):
                 self.remove(str(entry["name"]))
 
     def write_manifest(self, document: Mapping[str, object]) -> None:
-        """Say that the result is whole."""
+        """Mark the result as complete."""
         with self.file(MANIFEST) as target:
             target.write(json.dumps(document, ensure_ascii=False, indent=2).encode() + b"\n")
 
 
 class TableFile:
-    """A Parquet file that grows by tables of one schema."""
+    """A Parquet file written table by table, all with one schema."""
 
     def __init__(self, target: IO[bytes]) -> None:
-        """Begin; the schema is that of the first table."""
+        """Start an empty file; the first table sets the schema."""
         self._target = target
         self._writer: Any = None
         self.rows = 0
@@ -229,7 +245,7 @@ class TableFile:
             self._writer.close()
 
     def abandon(self) -> None:
-        """Let go of the file, which will be removed."""
+        """Close a file that will be removed."""
         if self._writer is not None:
             with suppress(OSError, pa.ArrowException):
                 self._writer.close()
@@ -255,10 +271,10 @@ TOP = 20
 
 @dataclass(frozen=True)
 class RatedLadder:
-    """One ladder that was rated.
+    """A rated ladder.
 
-    players, placed  how many played, and how many of them have completed their placement matches
-    top              the best of the placed players (of all, if none is placed): rows of the standings by column
+    players, placed  number of players, and of those who completed their placement matches
+    top              standings rows of the best placed players, or of the best players if none is placed
     """
 
     name: str
@@ -269,7 +285,7 @@ class RatedLadder:
 
 
 def summaries(standings: pa.Table, matches: Mapping[str, int]) -> Iterator[RatedLadder]:
-    """The ladders of standings by name, with their best players; those without `matches` are left out."""
+    """Yield the ladders by name, with their best players, omitting ladders without matches."""
     for name in sorted(ladder for ladder, count in matches.items() if count):
         here = standings.filter(pc.equal(standings["ladder"], name)) if len(matches) > 1 else standings
         placed = here.filter(here["placed"])
@@ -278,28 +294,13 @@ def summaries(standings: pa.Table, matches: Mapping[str, int]) -> Iterator[Rated
         yield RatedLadder(name, matches[name], here.num_rows, placed.num_rows, top)
 
 
-def prepare() -> None:
-    """Compile what is not cached on disk yet, by reading one small match; does nothing otherwise."""
-    if is_cached(has_player_twice):
-        return
-    columns = {"match_id": ["m", "m"], "team": ["a", "b"], "player": ["a", "b"], "place": [1, 2]}
-    rows = pa.table(columns).append_column("played_at", pa.array([0, 0], pa.timestamp("us", "UTC")))
-    with compile_notice("the reading of partitions"), TemporaryDirectory(prefix="evenmatch-") as folder:
-        builder = ChunkBuilder(Path(folder, "players"))
-        chunk = builder.build(MatchRows(rows, Partition("a match", "", 1), 0, 1.0))
-        ids = MatchIds(Path(folder, "ids"), builder.names)
-        ids.add(chunk.match_id)
-        ids.repeated()
-        builder.names.close()
-
-
 Progress = Callable[[int, int], None]
 RATINGS = "ratings.parquet"
 
 
 @dataclass(frozen=True)
 class StandingsOptions:
-    """How standings are made of ratings, as in `Ratings.standings`."""
+    """Options of the standings, as in `Ratings.standings`."""
 
     placement: int = 10
     active_days: float = 30
@@ -308,11 +309,11 @@ class StandingsOptions:
 
 @dataclass(frozen=True)
 class RatedLadders:
-    """The ladders that were rated and written; small, whatever the number of matches.
+    """The rated ladders. Its size does not depend on the number of matches.
 
     ratings, journal  the files written, as `name` (within the folder) and `rows`
-    skipped           why matches were left out, the first of them; skipped_matches: how many
-    later             whether there are matches later than `as_of`, which were left out
+    skipped           why matches were skipped, the first reasons only; skipped_matches: number of them
+    later             whether matches later than `as_of` were left out
     """
 
     system: str
@@ -325,12 +326,12 @@ class RatedLadders:
 
     @property
     def matches(self) -> int:
-        """How many matches were rated."""
+        """The number of rated matches."""
         return sum(ladder.matches for ladder in self.ladders)
 
     @property
     def players(self) -> int:
-        """How many players were rated; who played on two ladders counts twice."""
+        """The number of rated players. A player on two ladders counts twice."""
         return sum(ladder.players for ladder in self.ladders)
 
     @staticmethod
@@ -351,7 +352,7 @@ class RatedLadders:
 
 @dataclass
 class _Run:
-    """One call: what was asked for, and the places that are written to."""
+    """The arguments of one run and its progress so far."""
 
     by: Rules
     selection: Selection
@@ -393,7 +394,6 @@ def rate_partitions(
     chosen = chosen_partitions(partitions, run.selection)
     places = [place for place in (ratings, changes) if place is not None]
     load_kernels(by)
-    prepare()
     try:
         if manifest:
             for place in places:
@@ -410,7 +410,7 @@ def rate_partitions(
 
 
 def write_manifests(rated: RatedLadders, by: Rules, out: str | None, journal: str | None) -> None:
-    """Write `manifest.json` to both places, which says that all of their files are there."""
+    """Write `manifest.json` to both places, which marks them as complete."""
     document: dict[str, object] = {
         "system": by.system.name,
         "preset": by.preset,
@@ -448,10 +448,10 @@ def _rate_stream(partitions: Sequence[Partition], run: _Run) -> RatedLadders:
 
 
 def _finished(source: Stream, records: PlayerRecords, run: _Run) -> RatedLadders:
-    """The standings of a stream, written and summed up."""
+    """Write the standings of a stream and summarize them."""
     options, names = run.options, source.names
     ladder = np.zeros(names.count, np.int32) if run.selection.pool else names.ladder
-    rated = records.rated(names.read(), ladder)
+    rated = records.rated(names.texts(), ladder)
     standings = rated.standings(
         as_of=run.selection.as_of,
         placement=options.placement,
@@ -474,7 +474,7 @@ def _finished(source: Stream, records: PlayerRecords, run: _Run) -> RatedLadders
 
 
 class _Journal:
-    """Writes the journal of one partition after the other."""
+    """Writes the journal, one file per partition."""
 
     def __init__(self, place: Results | None, by: Rules, names: dict[str, str]) -> None:
         self._place, self._by, self._names = place, by, names
@@ -488,7 +488,7 @@ class _Journal:
         self._stack.__exit__(*error)  # type: ignore[arg-type]
 
     def write(self, chunk: Chunk, result: Replay) -> None:
-        """Add the changes of a chunk."""
+        """Write the rating changes of a chunk."""
         if self._place is None or result.journal is None:
             return
         name = self._names[chunk.rows.partition.address]
@@ -501,7 +501,7 @@ class _Journal:
 
 
 def _relative_names(partitions: Sequence[Partition]) -> dict[str, str]:
-    """The name of each partition in a folder of results: `ladder=NAME`, then what stands below it in the address."""
+    """Each partition's path in the results: `ladder=NAME`, then its path below that folder."""
     ladder = partitions[0].ladder
     paths = {partition.address: partition.address.split("/") for partition in partitions}
     if ladder:

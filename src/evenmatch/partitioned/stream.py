@@ -1,11 +1,10 @@
-"""A stream of chunks from the partitions of one ladder, or of ladders that share files, with a thread per step."""
+"""A stream of chunks from the partitions of one ladder, or of ladders that share files."""
 
 from __future__ import annotations
 
-import queue
-import threading
-from collections.abc import Generator, Iterable, Iterator, Sequence
-from contextlib import closing, contextmanager, suppress
+from collections.abc import Generator, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing, contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -15,74 +14,36 @@ import numpy as np
 import pyarrow as pa
 
 from evenmatch.errors import BadRowsError, InputError, RowProblem, UnknownNameError, UsageError
-from evenmatch.partitioned.chunk import PIECE, Chunk, ChunkBuilder, MatchRows, PartitionReader
+from evenmatch.partitioned.chunk import PIECE, Chunk, ChunkBuilder, read_rows
 from evenmatch.partitioned.names import MatchIds, Names
 from evenmatch.systems.system import Rules
 from evenmatch.tables.partitions import Partition, opened
 from evenmatch.times import format_named
 
 T = TypeVar("T")
-_END = object()
 
 
-@contextmanager
-def ahead(items: Iterable[T], name: str, depth: int = 1) -> Iterator[Iterator[T]]:
-    """Yield the items, produced by a thread that is at most `depth` items ahead; its errors are raised here.
-
-    When the block ends, the thread is stopped after the item that it is working at.
-    """
-    waiting: queue.Queue[object] = queue.Queue(depth)
-    stopped = threading.Event()
-
-    def put(item: object) -> None:
-        while not stopped.is_set():
-            with suppress(queue.Full):
-                waiting.put(item, timeout=0.1)
-                return
-
-    def produce() -> None:
-        try:
-            for item in items:
-                put(item)
-                if stopped.is_set():
-                    return
-            put(_END)
-        except BaseException as error:
-            put(_Failure(error))
-
-    def received() -> Generator[T]:
-        while (item := waiting.get()) is not _END:
-            if isinstance(item, _Failure):
-                raise item.error
-            yield item  # type: ignore[misc]
-
-    thread = threading.Thread(target=produce, name=f"evenmatch-{name}", daemon=True)
-    thread.start()
-    try:
-        with closing(received()) as given:
-            yield given
-    finally:
-        stopped.set()
-        thread.join()
+def ahead(items: Iterator[T]) -> Generator[T]:
+    """Yield the items; a thread produces each while the one before is in use. Close the generator to stop it."""
+    with ThreadPoolExecutor(1, "evenmatch-ahead") as thread:
+        following = thread.submit(next, items, None)
+        while (item := following.result()) is not None:
+            following = thread.submit(next, items, None)
+            yield item
 
 
-class _Failure:
-    def __init__(self, error: BaseException) -> None:
-        self.error = error
-
-
-KEPT = 10_000  # problems of skipped matches that are kept, with their reasons
+LISTED_AT_MOST = 10_000  # reasons why matches were skipped
 
 
 @dataclass(frozen=True)
 class Selection:
-    """Which matches of a stream are wanted.
+    """Which matches to read.
 
-    ladder       of this one alone; None: of all
-    pool         all ladders are rated as one
-    as_of        microseconds since the epoch; later matches are left out
-    skip_bad     leave out bad matches instead of stopping
-    piece        rows that are read together
+    ladder       the name of one ladder; None: all ladders
+    pool         rate all ladders as one
+    as_of        microseconds since the epoch; later matches are ignored
+    skip_bad     skip bad matches instead of stopping
+    piece        number of rows to read at a time
     time_format  what numbers in `played_at` mean, see times.TIME_FORMATS
     """
 
@@ -95,19 +56,18 @@ class Selection:
 
 
 class Stream:
-    """The chunks of some partitions, read and built in threads ahead of who uses them."""
+    """The chunks of some partitions. One thread reads ahead, another builds the next chunk."""
 
     def __init__(self, partitions: Sequence[Partition], selection: Selection, folder: Path) -> None:
-        """Begin. folder: for temporary files."""
+        """Start at the first partition. folder: for temporary files."""
         self.partitions, self.selection = partitions, selection
         self.builder = ChunkBuilder(
-            folder / "players.arrow",
             partitions[0].ladder,
             pool=selection.pool,
             skip_bad=selection.skip_bad,
             form=format_named(selection.time_format),
         )
-        self._ids = MatchIds(folder / "ids", self.names)
+        self._ids = MatchIds(folder)
         self.skipped: list[RowProblem] = []
         self.skipped_matches = 0
         self.later = False
@@ -120,22 +80,21 @@ class Stream:
 
     @contextmanager
     def chunks(self, by: Rules | None = None) -> Iterator[Iterator[Chunk]]:
-        """The wanted matches, chunk by chunk; those that `by` cannot rate are left out, or a BadRowsError.
+        """Yield the selected matches chunk by chunk.
 
-        After the last one all ids have been compared: InputError if one is used twice.
+        Matches that `by` cannot rate are skipped or raise BadRowsError. After the last chunk, raises InputError if a
+        match id is used twice.
         """
-        with ahead(self._rows(), "read") as rows, ahead(map(self.builder.build, rows), "build") as built:
-            yield self._wanted(built, by)
+        pieces = (piece for partition in self.partitions for piece in read_rows(partition, self.selection.piece))
+        with (
+            closing(ahead(pieces)) as rows,
+            closing(ahead(self.builder.build(self.builder.assemble(piece)) for piece in rows)) as chunks,
+        ):
+            yield self._wanted(chunks, by)
 
     def close(self) -> None:
-        """Let go of the temporary files."""
-        self.names.close()
+        """Close the temporary files."""
         self._ids.close()
-
-    def _rows(self) -> Iterator[MatchRows]:
-        reader = PartitionReader(self.selection.piece)
-        for partition in self.partitions:
-            yield from reader.read(partition)
 
     def _wanted(self, built: Iterator[Chunk], by: Rules | None) -> Iterator[Chunk]:
         ladders: tuple[str, ...] = ()
@@ -188,21 +147,20 @@ class Stream:
             for number, reason in refused
         ]
         if not self.selection.skip_bad:
-            first, end = chunk.rows.first + 1, chunk.rows.first + len(chunk.rows.rows)
-            raise BadRowsError(f"{source.name} (rows {first:,} to {end:,}; what follows was not checked)", problems)
+            raise BadRowsError(chunk.rows.place, problems)
         good = np.ones(len(chunk), bool)
         good[[number for number, _ in refused]] = False
         self._skip(problems, int((~good).sum()))
         return chunk.take(good)
 
     def _skip(self, problems: Sequence[RowProblem], matches: int) -> None:
-        self.skipped += problems[: max(0, KEPT - len(self.skipped))]
+        self.skipped += problems[: max(0, LISTED_AT_MOST - len(self.skipped))]
         self.skipped_matches += matches
 
 
 @contextmanager
 def stream(partitions: Sequence[Partition], selection: Selection) -> Iterator[Stream]:
-    """A stream with its temporary files, which are removed when the block ends.
+    """Open a stream. Its temporary files are removed when the block ends.
 
     Raises InputError where the temporary files cannot be written.
     """
@@ -215,20 +173,20 @@ def stream(partitions: Sequence[Partition], selection: Selection) -> Iterator[St
 
 
 def streams_of(partitions: Sequence[Partition]) -> list[list[Partition]]:
-    """The partitions of each ladder; all together where rows say the ladder."""
+    """Group partitions by ladder; one group if the rows name the ladder."""
     if not partitions:
-        raise InputError("no partitions were given; expected one or more")
+        raise InputError("no partitions given; expected one or more")
     ladders = dict.fromkeys(partition.ladder for partition in partitions)
     return [[partition for partition in partitions if partition.ladder == ladder] for ladder in ladders]
 
 
 def chosen_partitions(partitions: Sequence[Partition], selection: Selection) -> list[Partition]:
-    """The partitions to read. Raises UnknownNameError or UsageError if the selection does not fit them."""
+    """The partitions to read. Raises UnknownNameError or UsageError if the selection does not match them."""
     ladders = list(dict.fromkeys(partition.ladder for partition in partitions if partition.ladder))
     if ladders and selection.pool:
         raise UsageError(
-            "--pool-ladders: ladders in folders of their own cannot be rated as one, their matches are not in one "
-            "order of time; expected files with a column ladder"
+            "--pool-ladders: ladders in folders of their own cannot be rated as one, because their matches are not in "
+            "one time order; expected files with a column ladder"
         )
     if not ladders or selection.ladder is None:
         return list(partitions)

@@ -145,6 +145,10 @@ def numbers(
 
 def places(column: pa.ChunkedArray, faults: Faults) -> NDArray[np.int32]:
     """Finishing places, 0 for an empty cell."""
+    if column.type == pa.int32() and len(column) and not column.null_count:
+        found = pc.min_max(column).as_py()
+        if found["min"] >= 1 and found["max"] <= LARGEST_PLACE:
+            return np.array(column.to_numpy())
     accepted = "a whole number from 1 (the best) upwards"
     values = numbers(column, "place", 1, LARGEST_PLACE, faults, accepted=accepted, per="team")
     broken = (values % 1 != 0) & ~np.isnan(values)

@@ -1,4 +1,4 @@
-"""Partitioned Parquet: the files of a history in a folder, under a pattern or in an object store, ladder by ladder."""
+"""Partitioned Parquet: find and open the files of a history in a folder, under a pattern or in an object store."""
 
 from __future__ import annotations
 
@@ -111,7 +111,7 @@ def opened(partition: Partition) -> Iterator[Any]:
         else:
             source = Path(partition.address).open("rb")  # noqa: SIM115 - closed below
     except FileNotFoundError as error:
-        raise UsageError(f"{partition.address}: is missing; the history is not whole without it") from error
+        raise UsageError(f"{partition.address}: is missing; the history is incomplete without it") from error
     except OSError as error:
         raise UsageError(f"{partition.address}: cannot be opened: {error.strerror or error}") from error
     with source, reading(partition.address):

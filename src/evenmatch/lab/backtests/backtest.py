@@ -296,7 +296,7 @@ def _able(matches: MatchTable, named: Sequence[System]) -> tuple[list[System], l
             able.append(system)
     if not able:
         reasons = "; ".join(f"{name} {reason}" for name, reason in left_out)
-        raise InputError(f"{matches.source.name}: no system that was named can rate these matches: {reasons}")
+        raise InputError(f"{matches.source.name}: none of the systems named can rate these matches: {reasons}")
     return able, left_out
 
 

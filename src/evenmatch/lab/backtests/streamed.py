@@ -1,7 +1,7 @@
-"""Backtest of partitioned Parquet: the same numbers as of one file, from sums, in bounded memory.
+"""Backtest partitioned Parquet in bounded memory, with the same results as for one file.
 
-The files are read twice or more: once for what must be known beforehand (how many matches, when, which systems can rate
-them), then to predict and learn, with as many variants at a time as their players' records fit into memory.
+The files are read at least twice: first to count matches, players and periods and to find which systems can rate them,
+then to predict and learn, with as many variants at a time as fit into memory.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import NamedTuple, TypeVar
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -37,22 +37,20 @@ from evenmatch.lab.backtests.evaluation import judge, rateable_history, refused_
 from evenmatch.lab.backtests.findings import Resamples, ScoredVariant, Variant
 from evenmatch.lab.backtests.match_cells import CellDivision, days_of
 from evenmatch.lab.backtests.team_order import TELLING, order_counts, order_note, scrambled, share_of
-from evenmatch.partitioned.chunk import Chunk, count_before
-from evenmatch.partitioned.rating import prepare
+from evenmatch.partitioned.chunk import Chunk
+from evenmatch.partitioned.names import compiled, with_room
 from evenmatch.partitioned.stream import Selection, stream, streams_of
 from evenmatch.systems import loop
 from evenmatch.systems.system import Records
 from evenmatch.tables.partitions import Partition
 
-Number = TypeVar("Number", bound=np.generic)
-
 
 class Reading(NamedTuple):
-    """The matches to read, and what had to be known of all of them beforehand.
+    """The matches to read, and what the first reading found.
 
     name      of the matches, for people
-    players   how many play
-    scramble  whether teams are put into a neutral order
+    players   number of players
+    scramble  whether to put teams into a neutral order
     """
 
     name: str
@@ -88,16 +86,16 @@ class _JudgedVariant:
 
     @classmethod
     def begin(cls, variant: Variant, players: int, ladders: int) -> _JudgedVariant:
-        """Begin with newcomers."""
+        """Start with newcomers."""
         rules = variant.rules
         records = (rules.newcomers(players), rules.ladders(max(1, ladders)))
         return cls(variant, *records, np.zeros((0, 7)), np.zeros((0, BINS, 3)))
 
     def judge(self, history: History, cell: Integers, cells: int) -> None:
-        """Predict and learn the matches of a chunk. cells: how many there are so far."""
+        """Predict and learn the matches of a chunk. cells: number of cells so far."""
         begin = time.perf_counter()
-        self.sums = _with_room(self.sums, cells)
-        self.bins = _with_room(self.bins, cells)
+        self.sums = with_room(self.sums, cells)
+        self.bins = with_room(self.bins, cells)
         rated = rateable_history(history, self.variant.rules)
         c = rated.columns
 
@@ -114,12 +112,11 @@ def score(
     report: Callable[[str, float], None] | None = None,
     workers: int | None = None,
 ) -> StreamedScores:
-    """Read all matches once, and have these variants predict and learn them.
+    """Read all matches once; each variant predicts and learns them.
 
     workers  threads; None: one per core
-    Raises InputError if the matches are not those that were counted before.
+    Raises InputError if the matches differ from those counted before.
     """
-    prepare()
     for rules in {variant.system: variant.rules for variant in variants}.values():
         load_kernels(rules)
     division = replace(reading.division, kinds={})
@@ -157,7 +154,7 @@ def _judge(
             if not _is_known(chunk, reading, division, first):
                 raise changed(reading.name)
             history = scrambled(chunk.history, first)[0] if reading.scramble else chunk.history
-            played = _with_room(played, chunk.players)
+            played = with_room(played, chunk.players)
             fewest = np.empty(len(chunk), np.int64)
             count_before(chunk.history.match_slots, chunk.history.columns.player, played, fewest)
             cell = division.number(first, chunk.history, chunk.ladder, fewest)
@@ -170,7 +167,7 @@ def _judge(
 
 
 def _is_known(chunk: Chunk, reading: Reading, division: CellDivision, first: int) -> bool:
-    """Whether this chunk can belong to the matches that were counted."""
+    """Whether this chunk fits the matches counted before."""
     ladders = 1 if reading.selection.pool else len(chunk.ladders)
     return (
         first + len(chunk) <= division.matches
@@ -183,28 +180,33 @@ def _is_known(chunk: Chunk, reading: Reading, division: CellDivision, first: int
 
 
 def changed(name: str) -> InputError:
-    """The error of a reading that found other matches than those that were counted."""
+    """The error for files that changed between two readings."""
     return InputError(
         f"{name}: the matches are not those that were counted before; files must stay as they are during the run, and "
         "be the same on all machines"
     )
 
 
-def _with_room(array: NDArray[Number], length: int) -> NDArray[Number]:
-    """The array with zeros at its end, so that it has at least this length; twice as long if it must grow."""
-    if len(array) >= length:
-        return array
-    room = np.zeros((max(length, 2 * len(array)), *array.shape[1:]), array.dtype)
-    room[: len(array)] = array
-    return room
+@compiled
+def count_before(match_slots: Integers, player: Integers, played: NDArray[np.int64], fewest: NDArray[np.int64]) -> None:
+    """Write the number of earlier matches of the least experienced player of each match.
+
+    played  int64 (P,)  matches of each player so far; counted on
+    """
+    for m in range(len(fewest)):
+        least = played[player[match_slots[m]]]
+        for slot in range(match_slots[m], match_slots[m + 1]):
+            least = min(least, played[player[slot]])
+            played[player[slot]] += 1
+        fewest[m] = least
 
 
-MEMORY = 1 << 30  # bytes for the records of players, of all variants that are judged in one reading
+MEMORY = 1 << 30  # bytes for the player records of all variants judged in one reading
 
 
 @dataclass
 class _Survey:
-    """The findings of one reading of all matches."""
+    """What the first reading found."""
 
     matches: int = 0
     players: int = 0
@@ -230,9 +232,9 @@ class _Survey:
 
 @dataclass(frozen=True)
 class BacktestPlan:
-    """The variants to judge, and the matches as they were counted beforehand.
+    """The variants to judge, and the matches as the first reading counted them.
 
-    variants  that can rate the matches;  left_out: others, with the reason
+    variants  those that can rate the matches;  left_out: the others, with reasons
     """
 
     source: StreamedMatches
@@ -243,12 +245,12 @@ class BacktestPlan:
     notes: tuple[str, ...]
 
     def groups(self, least: int = 1) -> list[list[Variant]]:
-        """The variants that are judged in one reading each; at least this number of groups if there are as many."""
+        """The groups of variants that share a reading, at least this many if there are enough variants."""
         most = -(-len(self.variants) // least)
         return list(_groups(self.variants, self.reading.players, most))
 
     def conclude(self, scores: Sequence[StreamedScores], *, seed: int = SEED, notes: Sequence[str] = ()) -> Backtest:
-        """The result, from the scores of all groups in their order. Raises InputError if they read other matches."""
+        """Build the result from the scores of all groups, in order. Raises InputError if they read other matches."""
         kinds = scores[0].kinds
         if any(other.kinds != kinds for other in scores):
             raise changed(self.source.name)
@@ -281,7 +283,7 @@ def backtest_partitions(
 
     partitions  of one ladder, or of ladders that share their files
     name        of the matches, for people
-    Other arguments and errors as of `backtest` and `rate_partitions`; nothing is tuned, and there is no report.
+    Other arguments and errors as for `backtest` and `rate_partitions`, without tuning and without a report.
     """
     report = progress or (lambda _what, _share: None)
     plan = plan_backtest(partitions, by, name=name, warm_up=warm_up, selection=selection, progress=report)
@@ -302,16 +304,15 @@ def plan_backtest(
     selection: Selection | None,
     progress: Progress,
 ) -> BacktestPlan:
-    """Read all matches once, and find what can be judged on them. Arguments as of `backtest_partitions`."""
+    """Read all matches once and find which variants can rate them. Arguments as for `backtest_partitions`."""
     chosen = selection or Selection()
     streams = streams_of(partitions)
     if len(streams) > 1:
         raise UsageError(
-            f"{name} has {len(streams)} ladders in folders of their own, whose matches are not in one order of time; "
+            f"{name} has {len(streams)} ladders in folders of their own, whose matches are not in one time order; "
             "choose one by --ladder"
         )
     variants = variants_of(named_systems(by), by)
-    prepare()
     survey, source = _survey(partitions, chosen, variants, progress, name)
     early = warm_up_of(survey.matches, warm_up)
     able, left_out = _able(survey, variants, name)
@@ -341,7 +342,7 @@ def _survey(
 
 
 def _able(survey: _Survey, variants: Sequence[Variant], name: str) -> tuple[list[Variant], list[tuple[str, str]]]:
-    """Variants that can rate (nearly) all of the matches; a system that cannot with its defaults is left out."""
+    """Variants that can rate nearly all matches. A system whose default variant cannot is left out."""
     able, left_out = [], []
     out: set[str] = set()
     for number, variant in enumerate(variants):
@@ -355,12 +356,12 @@ def _able(survey: _Survey, variants: Sequence[Variant], name: str) -> tuple[list
             able.append(variant)
     if not able:
         reasons = "; ".join(f"{system} {reason}" for system, reason in left_out)
-        raise InputError(f"{name}: no system that was named can rate these matches: {reasons}")
+        raise InputError(f"{name}: none of the systems named can rate these matches: {reasons}")
     return able, left_out
 
 
 def _groups(variants: Sequence[Variant], players: int, most: int) -> Iterator[list[Variant]]:
-    """The variants that are judged in each reading: as fit into memory, and this number at most."""
+    """Split the variants into groups of at most `most` that fit into memory together."""
     group: list[Variant] = []
     held = 0
     for variant in variants:

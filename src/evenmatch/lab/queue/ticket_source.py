@@ -11,7 +11,8 @@ import numpy as np
 from evenmatch.durations import SECOND
 from evenmatch.errors import BadParameterError
 from evenmatch.history import Floats
-from evenmatch.lab.queue.scenario import Scenario, arrival_times, populate
+from evenmatch.lab.queue.population import arrival_times, populate
+from evenmatch.lab.queue.scenario import Scenario
 from evenmatch.matchmaking.proposal import Proposals
 from evenmatch.matchmaking.tickets import Masks, TicketChoice, Tickets, Whole, rows_of, starts
 from evenmatch.policy import Policy
