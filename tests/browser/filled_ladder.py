@@ -11,9 +11,9 @@ from evenmatch.live.live_matches import Running
 from evenmatch.match import Match, Team
 from evenmatch.operations.service import Service
 from evenmatch.queues.matchmaker import Matchmaker
+from evenmatch.queues.queue_rules import QueueRules
 from evenmatch.queues.queue_service import QueueService
 from evenmatch.queues.requests import Accept, Decline, Join, Leave, QueuedPlayer
-from evenmatch.queues.stored_queues import QueueRules
 from evenmatch.standings.rules import StandingsRules
 from evenmatch.webhooks.subscriptions import Webhooks
 from ledger.sample_matches import ManualClock, micros

@@ -12,9 +12,9 @@ from evenmatch.corrections.corrections import Ban, Void
 from evenmatch.lab.sample import season
 from evenmatch.ladders.settings import Settings
 from evenmatch.operations.service import Service
+from evenmatch.queues.queue_rules import QueueRules
 from evenmatch.queues.queue_service import QueueService
 from evenmatch.queues.requests import Join, QueuedPlayer
-from evenmatch.queues.stored_queues import QueueRules
 from evenmatch.standings.rules import StandingsRules
 from evenmatch.webhooks.subscriptions import Webhooks
 from ledger.sample_matches import ManualClock

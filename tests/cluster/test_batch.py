@@ -30,8 +30,8 @@ from evenmatch.lab.backtests.streamed import backtest_partitions
 from evenmatch.lab.backtests.tune import tune
 from evenmatch.operations.service import Service
 from evenmatch.partitioned import rate_partitions
+from evenmatch.queues.queue_rules import QueueRules
 from evenmatch.queues.queue_service import QueueService
-from evenmatch.queues.stored_queues import QueueRules
 from evenmatch.tables.partitions import find_partitions
 from partitioned_history import write_partitions
 from run_command import run_command

@@ -9,8 +9,8 @@ from crash.matchmaker_child import run_matchmaker
 from evenmatch import rules
 from evenmatch.operations.service import Service
 from evenmatch.queues import queue_sql
+from evenmatch.queues.queue_rules import QueueRules
 from evenmatch.queues.queue_service import QueueService
-from evenmatch.queues.stored_queues import QueueRules
 from postgres import Postgres
 
 LADDERS = 20

@@ -20,9 +20,9 @@ from evenmatch.live.live_matches import Running
 from evenmatch.options import options_of
 from evenmatch.policy import Policy
 from evenmatch.queues.matchmaker import Matchmaker
+from evenmatch.queues.queue_rules import QueueRules
 from evenmatch.queues.queue_service import QueueService
 from evenmatch.queues.requests import Accept, Decline
-from evenmatch.queues.stored_queues import QueueRules
 from evenmatch.recording.recorder import LARGEST
 from evenmatch.web.app import pages
 from ledger.sample_matches import duel

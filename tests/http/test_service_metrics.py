@@ -11,10 +11,10 @@ from evenmatch.http.service_metrics import Figures, TimedMatchmaker
 from evenmatch.ladders.activity import ActivityReader
 from evenmatch.queues import queue_sql
 from evenmatch.queues.leases import Leases
+from evenmatch.queues.queue_rules import QueueRules
 from evenmatch.queues.queue_service import QueueService
 from evenmatch.queues.queue_sql import FormedMatch
 from evenmatch.queues.requests import Accept, Decline, Join, QueuedPlayer
-from evenmatch.queues.stored_queues import QueueRules
 from evenmatch.webhooks import webhook_sql
 from service.sample_queues import forecast
 

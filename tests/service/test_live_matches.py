@@ -19,8 +19,9 @@ from evenmatch.live.live_matches import Running
 from evenmatch.match import Appearance, Match, Team
 from evenmatch.matchmaking import Policy
 from evenmatch.queues import stored_queues
+from evenmatch.queues.queue_rules import QueueRules
 from evenmatch.queues.queue_sql import Seat, insert_missing_seats
-from evenmatch.queues.stored_queues import QueueRules, QueueSetup, strike
+from evenmatch.queues.stored_queues import QueueSetup, strike
 
 SECOND = 1_000_000
 ONE_DATABASE = pytest.mark.parametrize(

@@ -8,8 +8,8 @@ from evenmatch import rules
 from evenmatch.queues import queue_sql as stored_leases
 from evenmatch.queues.leases import Leases
 from evenmatch.queues.matchmaker import FORGET, MATCHMAKER, PROCESS, Matchmaker, MatchmakerProcesses
+from evenmatch.queues.queue_rules import QueueRules
 from evenmatch.queues.queue_service import QueueService, lease_of
-from evenmatch.queues.stored_queues import QueueRules
 from service.sample_queues import DUEL, check_everything, join_queue, solos
 
 LADDERS = 7

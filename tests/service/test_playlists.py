@@ -11,8 +11,8 @@ from evenmatch.live.live_matches import Running
 from evenmatch.queues.leases import Leases
 from evenmatch.queues.matchmaker import Matchmaker
 from evenmatch.queues.parties import QueueFilter
+from evenmatch.queues.queue_rules import QueueRules
 from evenmatch.queues.queue_service import QueueService
-from evenmatch.queues.stored_queues import QueueRules
 from service.sample_queues import (
     DUEL,
     PAIRS,

@@ -14,8 +14,8 @@ from evenmatch.lab.queue import policy_fit
 from evenmatch.policy import WaitTarget, presets
 from evenmatch.queues import policy_fits
 from evenmatch.queues.policy_fits import AutoPolicies
+from evenmatch.queues.queue_rules import QueueRules
 from evenmatch.queues.queue_service import QueueService
-from evenmatch.queues.stored_queues import QueueRules
 from service.sample_joins import evenly, store_joins
 
 pytestmark = pytest.mark.slow

@@ -11,9 +11,9 @@ from evenmatch.live.live_matches import Running
 from evenmatch.matchmaking import choose_map
 from evenmatch.queues.matchmaker import Matchmaker
 from evenmatch.queues.parties import QueueFilter
+from evenmatch.queues.queue_rules import QueueRules
 from evenmatch.queues.queue_service import QueueService
 from evenmatch.queues.requests import Accept, Join, QueuedPlayer
-from evenmatch.queues.stored_queues import QueueRules
 from ledger.sample_matches import duel
 from service.sample_queues import (
     DUEL,

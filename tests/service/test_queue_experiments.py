@@ -11,9 +11,9 @@ from evenmatch.live.live_matches import Running
 from evenmatch.policy import presets
 from evenmatch.queues import queue_sql
 from evenmatch.queues.matchmaker import Matchmaker
+from evenmatch.queues.queue_rules import QueueRules
 from evenmatch.queues.queue_service import QueueService
 from evenmatch.queues.queue_sql import FormedMatch
-from evenmatch.queues.stored_queues import QueueRules
 from service.sample_queues import DUEL, PAIRS, accept_all, forecast, hold_lease, join_queue, select_rows, solos
 
 ALWAYS = (0, 2**62)

@@ -8,8 +8,8 @@ from evenmatch.errors import ConflictError, InputError, NotYetError, UnknownName
 from evenmatch.live.live_matches import Running
 from evenmatch.queues import queue_sql
 from evenmatch.queues.matchmaker import Matchmaker
+from evenmatch.queues.queue_rules import QueueRules
 from evenmatch.queues.queue_service import QueueService
-from evenmatch.queues.stored_queues import QueueRules
 from ledger.sample_matches import duel
 from service.sample_queues import (
     DUEL,

@@ -6,8 +6,8 @@ from evenmatch.errors import ConflictError, InputError, NotYetError
 from evenmatch.live.live_matches import Running
 from evenmatch.queues import stored_queues
 from evenmatch.queues.matchmaker import Matchmaker
+from evenmatch.queues.queue_rules import QueueRules
 from evenmatch.queues.queue_service import QueueService
-from evenmatch.queues.stored_queues import QueueRules
 from service.sample_queues import (
     DUEL,
     PAIRS,

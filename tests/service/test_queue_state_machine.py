@@ -14,8 +14,8 @@ from evenmatch.live.live_matches import Running
 from evenmatch.operations.service import Service
 from evenmatch.queues.leases import Leases
 from evenmatch.queues.matchmaker import Matchmaker
+from evenmatch.queues.queue_rules import QueueRules
 from evenmatch.queues.queue_service import QueueService
-from evenmatch.queues.stored_queues import QueueRules
 from ledger.sample_matches import ManualClock
 from service.sample_queues import DUEL, PAIRS, Accept, Decline, Leave, check_everything, party, select_rows
 

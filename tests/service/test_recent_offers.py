@@ -7,9 +7,9 @@ from evenmatch.ledger.postgres_store import PostgresStore
 from evenmatch.ledger.sqlite_store import SqliteStore
 from evenmatch.queues import queue_sql
 from evenmatch.queues.matchmaker import Matchmaker
+from evenmatch.queues.queue_rules import QueueRules
 from evenmatch.queues.queue_service import QueueService
 from evenmatch.queues.queue_sql import OfferRow
-from evenmatch.queues.stored_queues import QueueRules
 from service.sample_queues import DUEL, PAIRS, Decline, accept_all, hold_lease, join_one, join_queue, party
 
 SECOND = 1_000_000

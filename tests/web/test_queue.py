@@ -12,8 +12,9 @@ from evenmatch.http.server import site_over
 from evenmatch.queues.audit import RecentOffer
 from evenmatch.queues.matchmaker import Matchmaker
 from evenmatch.queues.parties import QueueFilter
+from evenmatch.queues.queue_rules import QueueRules
 from evenmatch.queues.requests import Accept, Join, QueuedPlayer
-from evenmatch.queues.stored_queues import QueueRules, penalty_of
+from evenmatch.queues.stored_queues import penalty_of
 from evenmatch.web.app import pages
 from evenmatch.web.pages import queue as queue_module
 from evenmatch.web.pages.queue import announced

@@ -21,7 +21,7 @@ from evenmatch.errors import UsageError
 from evenmatch.experiment import ExperimentDesign
 from evenmatch.options import options_of
 from evenmatch.policy import WaitTarget
-from evenmatch.queues.stored_queues import QueueRules
+from evenmatch.queues.queue_rules import QueueRules
 
 if TYPE_CHECKING:
     from evenmatch.calibration import Measure

@@ -18,8 +18,8 @@ from evenmatch.errors import UsageError
 from evenmatch.ladders.settings import Settings
 from evenmatch.match import Appearance, Match, Team
 from evenmatch.operations.service import Service
+from evenmatch.queues.queue_rules import QueueRules
 from evenmatch.queues.queue_service import QueueService
-from evenmatch.queues.stored_queues import QueueRules
 from evenmatch.standings.rules import StandingsRules
 
 QUEUE = "main"

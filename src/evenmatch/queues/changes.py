@@ -14,8 +14,9 @@ from evenmatch.live.live_sql import LiveMatchBody, MatchSlot
 from evenmatch.live.slots import begin, fill_teams
 from evenmatch.queues import queue_sql, stored_queues
 from evenmatch.queues.playlists import PlaylistMoves
+from evenmatch.queues.queue_rules import QueueRules
 from evenmatch.queues.queue_sql import FormedMatch, MatchForecast, OfferBody, OfferRow, OfferSlot, TicketMove, TicketRow
-from evenmatch.queues.stored_queues import QueueRules, QueueSetup, strike
+from evenmatch.queues.stored_queues import QueueSetup, strike
 from evenmatch.times import iso_time
 
 

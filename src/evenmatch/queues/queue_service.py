@@ -28,17 +28,11 @@ from evenmatch.queues.joins import Outcome, admit
 from evenmatch.queues.leases import Leases
 from evenmatch.queues.parties import JoinProfiles, LevelBook, QueueFilter, check
 from evenmatch.queues.playlists import with_locks
+from evenmatch.queues.queue_rules import QueueRules
 from evenmatch.queues.queue_sql import OfferRow, Seat, TicketRow
 from evenmatch.queues.requests import Accept, Decline, Join, Leave, QueueRequest, RequestResult, TicketAnswer
 from evenmatch.queues.state import Counts, QueueState
-from evenmatch.queues.stored_queues import (
-    Penalty,
-    QueueExperiment,
-    QueueRules,
-    QueueSetup,
-    penalty_of,
-    second_policy,
-)
+from evenmatch.queues.stored_queues import Penalty, QueueExperiment, QueueSetup, penalty_of, second_policy
 from evenmatch.queues.ticket_status import Status
 from evenmatch.stake_assumptions import StakeAssumptions
 from evenmatch.stakes import PlayerStakes

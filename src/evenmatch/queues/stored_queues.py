@@ -5,7 +5,6 @@ from __future__ import annotations
 import dataclasses
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -15,9 +14,9 @@ from evenmatch.experiment import ExperimentDesign
 from evenmatch.ledger import player_rows
 from evenmatch.ledger.store import Store
 from evenmatch.ledger.text import check_text
-from evenmatch.options import Checked, known_values, number
-from evenmatch.policy import FEWEST_SHARE, LONGEST_TARGET, MOST_SHARE, SHORTEST_TARGET, Policy, WaitTarget
+from evenmatch.policy import Policy, WaitTarget
 from evenmatch.queues import queue_sql
+from evenmatch.queues.queue_rules import QueueRules
 from evenmatch.queues.queue_sql import StoredExperiment, StoredPenalty, StoredQueue
 from evenmatch.times import Time, iso_time
 
@@ -84,48 +83,6 @@ def second_policy(data: Mapping[str, object], first: Policy) -> Policy:
                 f"{name}={value}: expected {own[name]} as in the queue's own policy; the same players wait for both"
             )
     return second
-
-
-DAY = 86_400
-
-
-@dataclass(frozen=True, kw_only=True)
-class QueueRules(Checked):
-    """The rules of a queue besides its policy; times in seconds. Raises BadParameterError with the allowed range."""
-
-    accept_within: float = number(20.0, 1, DAY, "Time to answer an offer.")
-    heartbeat: float | None = number(
-        30.0, 10, DAY, "Time without a sign of life after which a ticket is dropped; none: never.", optional=True
-    )
-    tick: float = number(1.0, 0.05, 3600, "Time between two searches for matches.")
-    penalty: float = number(30.0, 0, 30 * DAY, "Waiting time after the first strike; each further strike doubles it.")
-    penalty_most: float = number(900.0, 0, 30 * DAY, "Longest waiting time after a strike.")
-    penalty_fades: float = number(3600.0, 1, 365 * DAY, "Half-life of strikes.")
-    longest_match: float = number(7200.0, 1, 30 * DAY, "Time after which an unreported match expires.")
-    auto_within: float | None = number(
-        None,
-        SHORTEST_TARGET,
-        LONGEST_TARGET,
-        "Fit the policy to the queue's own arrivals once a day, so that most players wait no longer; none: never.",
-        optional=True,
-    )
-    auto_share: float = number(
-        0.9, FEWEST_SHARE, MOST_SHARE, "The share of the players to which `auto_within` applies."
-    )
-
-    @property
-    def target(self) -> WaitTarget | None:
-        """The wait that the policy is fitted to; None: the policy stays as it was set."""
-        return None if self.auto_within is None else WaitTarget(within=self.auto_within, share=self.auto_share)
-
-    @classmethod
-    def from_data(cls, data: Mapping[str, object]) -> QueueRules:
-        """Read rules from a JSON document; missing ones get their defaults. Raises UnknownNameError."""
-        return cls(**known_values(cls, "rule of a queue", data))
-
-    def to_data(self) -> dict[str, object]:
-        """All rules, ready for JSON."""
-        return asdict(self)
 
 
 AUTO = "auto"  # in place of a preset: the queue keeps its policy, which is then fitted to its arrivals

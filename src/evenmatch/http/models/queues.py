@@ -25,7 +25,8 @@ from evenmatch.queues.audit import QueueAudit
 from evenmatch.queues.experiment_audit import ComparedFigure
 from evenmatch.queues.parties import QueueFilter
 from evenmatch.queues.policy_fits import LastFit
-from evenmatch.queues.stored_queues import QueueExperiment, QueueRules
+from evenmatch.queues.queue_rules import QueueRules
+from evenmatch.queues.stored_queues import QueueExperiment
 from evenmatch.queues.ticket_status import LinkedTicket, OfferStatus, Status
 
 Texts = Annotated[list[str], Field(max_length=256)]

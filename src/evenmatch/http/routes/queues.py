@@ -33,7 +33,8 @@ from evenmatch.ladders.visibility import Visibility
 from evenmatch.queues import policy_fits
 from evenmatch.queues.experiment_audit import ExperimentAudit
 from evenmatch.queues.parties import QueueFilter
-from evenmatch.queues.stored_queues import QueueExperiment, QueueRules, QueueSetup
+from evenmatch.queues.queue_rules import QueueRules
+from evenmatch.queues.stored_queues import QueueExperiment, QueueSetup
 
 
 def experiment_out(ladder: str, experiment: QueueExperiment) -> ExperimentOut:
