@@ -1,6 +1,5 @@
-"""uvicorn with the limited protocol over an application of a test, in a thread of this process."""
+"""uvicorn over an application of a test, in a thread of this process."""
 
-import asyncio
 import socket
 import threading
 import time
@@ -8,23 +7,15 @@ from typing import Self
 
 import uvicorn
 
-from evenmatch.http.connections import ConnectionLimits, Connections
-from evenmatch.http.hosts import TrustedProxies
-from evenmatch.http.protocol import ProtocolLimits, limited_protocol
-
 PATIENCE = 20.0  # seconds
 
 
 class ProtocolServer:
-    """Serves `app` on a free port; `reasons` says what was refused, in order."""
+    """Serves `app` on a free port."""
 
-    def __init__(self, app, *, total=100, each=100, reserve=0, head_within=0.5, body_rate=10_000, proxies=()):
-        limits = ConnectionLimits(total, each, reserve)
-        self.connections, self.reasons = Connections(limits, TrustedProxies(proxies)), []
-        protocol = limited_protocol(self.connections, ProtocolLimits(head_within, body_rate), self.reasons.append)
+    def __init__(self, app):
         config = uvicorn.Config(
             app,
-            http=protocol,
             ws="none",
             log_config=None,
             access_log=False,
@@ -71,45 +62,3 @@ def received(connection):
     except ConnectionResetError:
         pass
     return b"".join(pieces)
-
-
-def received_until(connection, ending):
-    """What a connection receives up to this ending, however many pieces it arrives in."""
-    text = b""
-    while not text.endswith(ending):
-        piece = connection.recv(1 << 16)
-        assert piece, text
-        text += piece
-    return text
-
-
-async def whole_body(receive):
-    """The body of a request; None if the client hung up."""
-    body = b""
-    while True:
-        message = await receive()
-        if message["type"] == "http.disconnect":
-            return None
-        body += message.get("body", b"")
-        if not message.get("more_body", False):
-            return body
-
-
-async def answer(send, body, status=200):
-    headers = [(b"content-length", b"%d" % len(body))]
-    await send({"type": "http.response.start", "status": status, "headers": headers})
-    await send({"type": "http.response.body", "body": body})
-
-
-async def echo(scope, receive, send):
-    """Answers with what was sent; /early: without reading it, /known: a key, /player: a token, /slow: in a second."""
-    if scope["path"] in ("/known", "/player"):
-        scope["evenmatch.connection"].recognise(has_key=scope["path"] == "/known")
-    if scope["path"] == "/slow":
-        await asyncio.sleep(1)
-    if scope["path"] == "/large":
-        await answer(send, b"x" * 8_000_000)
-        return
-    body = b"early" if scope["path"] == "/early" else await whole_body(receive)
-    if body is not None:
-        await answer(send, body or b"%d headers" % len(scope["headers"]))

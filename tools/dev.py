@@ -41,7 +41,7 @@ SOAK = (
     "tests/crash",
     "tests/contract/test_ledger_laws.py",
     "tests/http/test_hostile_requests.py",
-    "tests/http/test_strangers.py",
+    "tests/http/test_limits.py",
     "tests/service/test_clock.py",
     "tests/service/test_webhook_receivers.py",
 )

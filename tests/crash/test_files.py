@@ -66,7 +66,7 @@ def test_a_full_disk_is_named_and_writing_goes_on_when_there_is_room(scene: str,
     for act in ("record", "import", "rebuild"):
         assert FULL in str(told[act])
     assert told["ready before"] == [200, None]
-    assert told["ready"] == [503, "the database takes no writes: the disk is full"]
+    assert told["ready"] == [503, "the database accepts no writes: the disk is full"]
     assert told["ready after"] == [200, None]
     assert told["kept"] == told["acknowledged"]
     assert int(str(told["acknowledged"])) >= 100

@@ -11,7 +11,6 @@ import pytest
 from evenmatch import rules
 from evenmatch.errors import UnknownNameError
 from evenmatch.http.options import Options
-from evenmatch.http.site import anonymous_client
 from evenmatch.http.views import SharedComputation
 from evenmatch.ladders.settings import Settings
 from evenmatch.standings.rules import StandingsRules
@@ -171,7 +170,7 @@ def test_what_several_ask_at_the_same_moment_is_made_once(site):
         return len(made)
 
     async def ask():
-        once = SharedComputation(site.work, anonymous_client.get)
+        once = SharedComputation(site.work)
         asked = [asyncio.ensure_future(once.get("a", make)) for _ in range(5)]
         await asyncio.sleep(0)
         asked[0].cancel()  # who goes away takes nothing from the others
@@ -189,7 +188,7 @@ def test_what_cannot_be_made_is_told_to_all_and_tried_again(site):
         raise UnknownNameError("ladder", "x", ())
 
     async def ask():
-        once = SharedComputation(site.work, anonymous_client.get)
+        once = SharedComputation(site.work)
         told = await asyncio.gather(*(once.get("a", fail) for _ in range(3)), return_exceptions=True)
         return told, await once.get("a", lambda: "made")
 

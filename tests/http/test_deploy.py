@@ -5,10 +5,8 @@ import os
 import re
 import shlex
 import shutil
-import socket
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import httpx
@@ -16,6 +14,7 @@ import pytest
 import yaml
 from prometheus_client.parser import text_string_to_metric_families
 
+import proxies
 from evenmatch import rules
 from evenmatch.accounts.access import SCOPES
 from evenmatch.accounts.keys import Keys
@@ -179,10 +178,7 @@ def test_the_nightly_backup_is_restored_where_nothing_of_the_service_is_left(tmp
         confirm(service.database)
 
 
-NGINX_BINARY = shutil.which("nginx", path=f"{os.environ['PATH']}{os.pathsep}/usr/sbin")
-
-
-@pytest.mark.skipif(NGINX_BINARY is None, reason="nginx is not installed")
+@pytest.mark.skipif(proxies.NGINX is None, reason="nginx is not installed")
 @pytest.mark.parametrize("tls", [False, True], ids=["as it is", "with TLS"])
 def test_nginx_accepts_the_configuration_of_the_load_balancer(tmp_path, tls):
     """By itself, as an administrator tries it; and with the lines of docs/operate.md for TLS."""
@@ -196,38 +192,26 @@ def test_nginx_accepts_the_configuration_of_the_load_balancer(tmp_path, tls):
         lines = re.sub(r"(ssl_certificate_key +)\S+;", rf"\1{key};", lines)
         lines = re.sub(r"(ssl_certificate +)\S+;", rf"\1{certificate};", lines)
         file.write_text(re.sub(r"listen 8080 [^\n]*", lambda _: lines, file.read_text()))
-    told = subprocess.run([NGINX_BINARY, "-t", "-c", file], capture_output=True, text=True, check=False)
+    main = tmp_path / "deploy" / "nginx-main.conf"
+    told = subprocess.run([proxies.NGINX, "-t", "-c", main], capture_output=True, text=True, check=False)
+    assert told.returncode == 0, told.stderr
+
+
+@pytest.mark.skipif(proxies.CADDY is None, reason="caddy is not installed")
+def test_caddy_accepts_its_configuration():
+    command = [proxies.CADDY, "validate", "--config", DEPLOY / "Caddyfile", "--adapter", "caddyfile"]
+    told = subprocess.run(command, capture_output=True, text=True, check=False)
     assert told.returncode == 0, told.stderr
 
 
 @pytest.fixture(scope="module")
 def balancer(tmp_path_factory):
     """nginx with this configuration, before a process that is not there: its URL."""
-    folder = tmp_path_factory.mktemp("balancer")
-    shutil.copytree(DEPLOY, folder / "deploy")
-    with socket.create_server(("127.0.0.1", 0)) as free:
-        port = free.getsockname()[1]
-    file = folder / "deploy" / "nginx.conf"
-    text = NGINX.replace("listen 8080 ", f"listen 127.0.0.1:{port} ").replace("/var/tmp", str(folder))
-    file.write_text(text.replace("worker_processes auto", "worker_processes 1"))
-    (folder / "deploy" / "upstream.conf").write_text("server 127.0.0.1:1;")
-    user = " user root;" if os.geteuid() == 0 else ""  # else it writes as nobody, who may not reach the folder
-    command = [NGINX_BINARY, "-g", f"daemon off;{user}", "-c", file]
-    process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-    url, deadline = f"http://127.0.0.1:{port}", time.monotonic() + 20
-    while True:
-        try:
-            httpx.get(url)
-            break
-        except httpx.TransportError:
-            assert time.monotonic() < deadline
-            time.sleep(0.05)
-    yield url
-    process.terminate()
-    process.wait(20)
+    with proxies.nginx(tmp_path_factory.mktemp("balancer"), "127.0.0.1:1") as url:
+        yield url
 
 
-@pytest.mark.skipif(NGINX_BINARY is None, reason="nginx is not installed")
+@pytest.mark.skipif(proxies.NGINX is None, reason="nginx is not installed")
 @pytest.mark.parametrize(
     ("headers", "size", "status"),
     [

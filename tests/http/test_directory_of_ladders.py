@@ -1,25 +1,20 @@
 """Two databases behind one nginx, with the directory of ladders of docs/scale.md: each request reaches its own."""
 
-import os
 import re
-import shutil
-import socket
-import subprocess
-import time
 from pathlib import Path
 from typing import NamedTuple
 
 import httpx
 import pytest
 
+import proxies
 from run_command import run_command
 from server_process import Served
 
 ROOT = Path(__file__).parents[2]
-NGINX_BINARY = shutil.which("nginx", path=f"{os.environ['PATH']}{os.pathsep}/usr/sbin")
 LADDERS = {"main": ["duel"], "north": ["eu duel", "Duel", "cup 12"]}
 
-pytestmark = pytest.mark.skipif(NGINX_BINARY is None, reason="nginx is not installed")
+pytestmark = pytest.mark.skipif(proxies.NGINX is None, reason="nginx is not installed")
 
 
 class Place(NamedTuple):
@@ -48,33 +43,11 @@ def places(tmp_path_factory):
 @pytest.fixture(scope="module")
 def balancer(places, tmp_path_factory):
     """deploy/nginx.conf with the directory that docs/scale.md shows: its URL."""
-    folder = tmp_path_factory.mktemp("balancer")
-    shutil.copytree(ROOT / "deploy", folder / "deploy")
     (directory,) = re.findall(r"```nginx\n(.*?)```", (ROOT / "docs" / "scale.md").read_text(), re.S)
-    north = places["north"].served.address.removeprefix("http://")
-    (folder / "deploy" / "directory.conf").write_text(re.sub(r"server \S+:\d+", f"server {north}", directory))
-    main = places["main"].served.address.removeprefix("http://")
-    (folder / "deploy" / "upstream.conf").write_text(f"server {main};")
-    with socket.create_server(("127.0.0.1", 0)) as free:
-        port = free.getsockname()[1]
-    file = folder / "deploy" / "nginx.conf"
-    text = file.read_text().replace("listen 8080 ", f"listen 127.0.0.1:{port} ").replace("/var/tmp", str(folder))
-    file.write_text(text.replace("worker_processes auto", "worker_processes 1"))
-    user = " user root;" if os.geteuid() == 0 else ""
-    command = [NGINX_BINARY, "-g", f"daemon off;{user}", "-c", file]
-    with (folder / "log").open("wb") as log:
-        process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=log)
-    deadline = time.monotonic() + 20
-    while True:
-        try:
-            httpx.get(f"http://127.0.0.1:{port}/healthz")
-            break
-        except httpx.TransportError:
-            assert time.monotonic() < deadline, (folder / "log").read_text()
-            time.sleep(0.05)
-    yield f"http://127.0.0.1:{port}"
-    process.terminate()
-    process.wait(20)
+    main, north = (places[name].served.address.removeprefix("http://") for name in ("main", "north"))
+    directory = re.sub(r"server \S+:\d+", f"server {north}", directory)
+    with proxies.nginx(tmp_path_factory.mktemp("balancer"), main, directory=directory) as url:
+        yield url
 
 
 @pytest.fixture

@@ -29,7 +29,7 @@ def test_a_locked_ladder_leaves_a_thread_to_others_and_refuses_what_is_too_much(
         locked = [asyncio.ensure_future(threads.work("a", unlocked.wait, SLOWEST)) for _ in range(6)]
         await asyncio.sleep(0)
         assert await asyncio.wait_for(threads.work("b", lambda: "answered"), SLOWEST) == "answered"
-        with pytest.raises(BusyError, match="6 requests wait for ladder 'a'") as refused:
+        with pytest.raises(BusyError, match="6 requests are already waiting for ladder 'a'") as refused:
             await threads.work("a", unlocked.wait, SLOWEST)
         unlocked.set()
         return refused.value.retry_after, await asyncio.gather(*locked)

@@ -6,7 +6,7 @@ import time
 import pytest
 import sqlalchemy as sa
 
-from evenmatch.http.readiness import EVERY, Readiness
+from evenmatch.http.readiness import TEST_EVERY, Readiness
 from evenmatch.ledger import database_check, secret_rows
 
 
@@ -70,14 +70,14 @@ def test_a_database_that_takes_no_writes_is_not_ready_and_is_again_when_it_does(
     assert client.get("/readyz").status_code == 200
     undo = refuse_writes(site.service)
     assert client.get("/readyz").status_code == 200  # the last test was just now
-    seconds[0] += EVERY
+    seconds[0] += TEST_EVERY
     told = wait_for(client, 503)
-    assert told.json()["detail"].startswith("the database takes no writes: the ")
+    assert told.json()["detail"].startswith("the database accepts no writes: the ")
     assert "evenmatch.db" not in told.text
     assert "postgres" not in told.text
     undo()
     assert client.get("/readyz").status_code == 503
-    seconds[0] += EVERY
+    seconds[0] += TEST_EVERY
     wait_for(client, 200)
 
 
@@ -86,7 +86,7 @@ def test_a_disk_with_less_than_a_megabyte_is_full(client, site, seconds, monkeyp
         pytest.skip("the disk of a server is not seen from here")
     monkeypatch.setattr(database_check, "LEAST", 2**62)
     told = client.get("/readyz")
-    assert (told.status_code, told.json()["detail"]) == (503, "the database takes no writes: the disk is full")
+    assert (told.status_code, told.json()["detail"]) == (503, "the database accepts no writes: the disk is full")
 
 
 def test_many_requests_share_one_write_and_one_look_at_the_secret(client, site, seconds, monkeypatch):
@@ -106,7 +106,7 @@ def test_a_process_with_another_secret_is_not_ready(client, site, seconds, monke
         "the master secret of this process is not that of the database",
     )
     monkeypatch.undo()
-    seconds[0] += EVERY
+    seconds[0] += TEST_EVERY
     wait_for(client, 200)
 
 
@@ -116,13 +116,13 @@ def test_a_write_that_does_not_end_is_answered_meanwhile_and_fails_later(client,
     told = client.get("/readyz")
     assert (told.status_code, told.json()["detail"]) == (
         503,
-        "the database takes no writes: it has not taken one within 0.3 s",
+        "the database accepts no writes: it has not completed one within 0.3 s",
     )
     ended.set()
     deadline = time.monotonic() + 10
     while client.get("/readyz").status_code != 200:
         assert time.monotonic() < deadline
-        seconds[0] += EVERY
+        seconds[0] += TEST_EVERY
 
 
 def test_the_head_of_a_ladder_is_read_by_who_may_read_it(client, reader, admin):

@@ -10,10 +10,9 @@ from asgi_client import Asking
 from evenmatch import rules
 from evenmatch.errors import EvenmatchError
 from evenmatch.http.app import application
-from evenmatch.http.bodies import SMALL_BODY, BodyMemory
+from evenmatch.http.middleware import SMALL_BODY
 from evenmatch.http.options import Options
-from evenmatch.http.processes.supervisor import check_supported
-from evenmatch.http.server import listen, site_over
+from evenmatch.http.server import check_workers, listen, site_over
 from evenmatch.ladders import inactivity
 from evenmatch.ladders.settings import SETTINGS, Settings
 from evenmatch.ladders.visibility import Visibility
@@ -27,12 +26,9 @@ from evenmatch.queues.stored_queues import QueueRules
 from evenmatch.recording.recorder import LARGEST
 from evenmatch.web.app import pages
 from ledger.sample_matches import duel
-from protocol_server import ProtocolServer, echo, received, wait_for
 from service.sample_queues import DUEL, PAIRS, join_one, join_queue, party, solos
 
 MATCHES, JOIN = "/v1/ladders/duel/matches", "/ladders/duel/queue/tickets/1"
-GET = b"GET /slow HTTP/1.1\r\nHost: x\r\n\r\n"
-HALF = b"POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 50\r\n\r\nhalf"
 LOOPBACK = {"url": "http://127.0.0.1/hook", "events": ["match.rated"]}
 WIDE = {"rate": 1000, "burst": 1000, "open_rate": 1000, "open_burst": 1000, "player_rate": 1000, "player_burst": 1000}
 
@@ -106,25 +102,6 @@ def world(service, clock):
 def occupied_port(world):
     with socket.create_server(("127.0.0.1", 0)) as taken:
         return world.raised(listen, Options(port=taken.getsockname()[1]))
-
-
-def no_memory(world):
-    world.serve().site.bodies = BodyMemory(0)
-    return world.refused("POST", MATCHES, 503, json=match("m", ["a"], ["b"]), headers=world.headers())
-
-
-def too_many_connections(**limits):
-    with ProtocolServer(echo, head_within=60, **limits) as server:
-        busy = server.connect()
-        busy.sendall(GET)
-        wait_for(lambda: not any(address.idle for address in server.connections._addresses.values()))
-        return received(server.connect()).decode()
-
-
-def too_slow(sent, **limits):
-    with ProtocolServer(echo, **limits) as server, server.connect() as connection:
-        connection.sendall(sent)
-        return received(connection).decode()
 
 
 def large_match(world, *teams, **options):
@@ -208,7 +185,7 @@ MAPS = {**DUEL, "maps": ["dust", "mill", "rock"], "vetoes": 1}
 SERVE = {
     "host": occupied_port,
     "port": occupied_port,
-    "workers": lambda world: world.raised(check_supported, 2, "evenmatch.db"),
+    "workers": lambda world: world.raised(check_workers, 2, "evenmatch.db"),
     "follower": lambda world: world.serve(follower=True).refused("POST", MATCHES, 405, headers=world.headers()),
     "open_reads": lambda world: world.serve().refused("GET", "/v1/ladders", 401),
     "rate": lambda world: second_request(world, World.headers, rate=0.001, burst=1),
@@ -220,11 +197,6 @@ SERVE = {
     "body_limit": lambda world: world.serve(body_limit=1024).refused(
         "POST", MATCHES, 413, content=b"x" * 2000, headers=world.headers()
     ),
-    "body_memory": no_memory,
-    "body_rate": lambda world: too_slow(HALF, head_within=0.2),
-    "head_within": lambda world: too_slow(HALF[:20], head_within=0.2),
-    "connections": lambda world: too_many_connections(total=1),
-    "address_connections": lambda world: too_many_connections(each=1),
     "hosts": lambda world: world.serve(open_reads=True).refused(
         "GET", "/v1/ladders", 421, headers={"Host": "a.example"}
     ),
@@ -279,6 +251,7 @@ NOTHING = {
         *("writes_at", "log_format", "log_level"),
         *("trusted_proxies", "cors_origins"),  # whom the service believes; what browsers refuse
         *("matchmaker", "jobs_at_once", "stop_within"),  # who works, how fast, and for how long
+        "connections",  # uvicorn refuses those beyond it, with 503
     },
     "ladder": {
         *("title", "team_size", "reset", "factor", "stomp_margin", "side_counts", "switch_window"),

@@ -1,8 +1,7 @@
-"""Long polls and streams end with their client, with their key, token or session, and with the process."""
+"""Long polls and streams end with their client and after a while, and no caller has many of them."""
 
-import json
+import asyncio
 import socket
-import threading
 import time
 from contextlib import ExitStack, contextmanager
 
@@ -19,7 +18,6 @@ from server_process import Served
 
 pytestmark = pytest.mark.slow
 
-REVOKED_WITHIN = 2.0  # seconds, as promised
 SLACK = 2.0  # seconds, on a busy machine
 TICKETS = "/v1/ladders/duel/tickets"
 
@@ -56,82 +54,6 @@ def queued(served):
 
 def new_key(admin, scope="queue"):
     return admin.post("/v1/keys", json={"name": "for a moment", "scopes": [scope]}).json()
-
-
-class Following:
-    """A request that waits, in a thread; `ended` says after how long, in seconds since `begin` was called."""
-
-    def __init__(self, process, key, path):
-        self.process, self.key, self.path = process, key, path
-        self.text, self.status, self.ended_at = "", None, None
-        self._thread = threading.Thread(target=self._read, daemon=True)
-        self._thread.start()
-
-    def _read(self):
-        with self.process.client(self.key) as client, client.stream("GET", self.path) as response:
-            self.status = response.status_code
-            for piece in response.iter_text():
-                self.text += piece
-        self.ended_at = time.monotonic()
-
-    def ends_within(self, seconds, since):
-        self._thread.join(seconds + SLACK)
-        assert self.ended_at is not None, "it goes on"
-        assert self.ended_at - since < seconds + SLACK
-
-
-@pytest.mark.parametrize("kind", ["key", "token"])
-def test_a_stream_ends_when_its_key_is_revoked(served, queued, kind):
-    process, admin = served
-    made = new_key(admin)
-    ticket = queued("ann")["ticket"]
-    text = made["text"]
-    if kind == "token":
-        with process.client(text) as backend:
-            text = backend.post("/v1/tokens", json={"player": "ann"}).json()["token"]
-    stream = Following(process, text, f"{TICKETS}/{ticket}/events")
-    wait_for(lambda: "event: ticket" in stream.text)
-    revoked_at = time.monotonic()
-    assert admin.delete(f"/v1/keys/{made['key']}").status_code == 200
-    stream.ends_within(REVOKED_WITHIN, revoked_at)
-
-
-def test_a_stream_ends_when_its_key_is_revoked_in_another_process(served, queued):
-    process, admin = served
-    made = new_key(admin)
-    stream = Following(process, made["text"], f"{TICKETS}/{queued('ann')['ticket']}/events")
-    wait_for(lambda: "event: ticket" in stream.text)
-    with Service.open(process.url) as service:
-        revoked_at = time.monotonic()
-        Keys(service.database, service.clock).revoke(made["key"])
-    stream.ends_within(REVOKED_WITHIN, revoked_at)
-
-
-def test_a_stream_ends_when_its_token_expires(served, queued):
-    process, admin = served
-    ticket = queued("ann")["ticket"]
-    token = admin.post("/v1/tokens", json={"player": "ann", "expires_in": 2}).json()["token"]
-    begun = time.monotonic()
-    stream = Following(process, token, f"{TICKETS}/{ticket}/events")
-    wait_for(lambda: "event: ticket" in stream.text)
-    stream.ends_within(2 + REVOKED_WITHIN, begun)
-
-
-@pytest.mark.parametrize(
-    "path", ["{tickets}/{ticket}?after={change}&wait=30", "/v1/ladders/duel/live/m-1?after=9999&wait=30"]
-)
-def test_a_long_poll_is_refused_when_its_key_is_revoked(served, queued, path):
-    process, admin = served
-    made, joined = new_key(admin), queued("ann")
-    teams = [{"players": ["eve"]}, {"players": ["joe"]}]
-    assert admin.put("/v1/ladders/duel/live/m-1", json={"teams": teams}).status_code == 200
-    poll = Following(process, made["text"], path.format(tickets=TICKETS, **joined))
-    wait_for(lambda: waiting(admin) == 1)
-    revoked_at = time.monotonic()
-    admin.delete(f"/v1/keys/{made['key']}")
-    poll.ends_within(REVOKED_WITHIN, revoked_at)
-    assert (poll.status, json.loads(poll.text)["type"]) == (401, "urn:evenmatch:problem:unauthorized")
-    admin.request("DELETE", "/v1/ladders/duel/live/m-1")
 
 
 def waiting(admin):
@@ -260,24 +182,23 @@ def test_open_pages_of_a_player_take_no_place_of_their_requests_that_wait(served
     wait_for(lambda: waiting(admin) == 0)
 
 
-@pytest.mark.parametrize("end", ["log out", "revoke"])
-def test_the_stream_of_a_page_ends_with_its_session(served, end):
-    process, admin = served
-    made = new_key(admin)
-    text = made["text"]
-    with process.client("none") as visitor:
-        del visitor.headers["Authorization"]
-        assert visitor.post("/login", data={"key": text}).status_code == 303
-        cookies = "; ".join(f"{name}={value}" for name, value in visitor.cookies.items())
-        head = f"GET /ladders/duel/pulse HTTP/1.1\r\nHost: {process.address[7:]}\r\nCookie: {cookies}\r\n\r\n"
-        with hung_up(process, [head.encode()]):
-            wait_for(lambda: waiting(admin) == 1)
-            if end == "revoke":
-                admin.delete(f"/v1/keys/{made['key']}")
-            else:
-                page = visitor.get("/")
-                proof = page.text.partition('name="proof" value="')[2].partition('"')[0]
-                assert visitor.post("/logout", data={"proof": proof}).status_code == 303
-            ended_at = time.monotonic()
-            wait_for(lambda: waiting(admin) == 0)
-            assert time.monotonic() - ended_at < REVOKED_WITHIN + SLACK
+def test_a_stream_ends_after_its_time(site):
+    async def read():
+        async with site.waiting.stream(0.2) as waiter:
+            begun = time.monotonic()
+            while not waiter.is_over:
+                await waiter.news(0.05)
+            return time.monotonic() - begun
+
+    assert 0.2 <= asyncio.run(read()) < 2
+
+
+def test_waiting_requests_end_when_the_process_is_asked_to_stop(site):
+    async def wait():
+        async with site.waiting.stream(60) as waiter:
+            asyncio.get_running_loop().call_later(0.05, site.stopping.set)
+            assert await waiter.news(30)
+            return waiter.is_over, len(site.waiting)
+
+    assert asyncio.run(wait()) == (True, 1)
+    assert len(site.waiting) == 0

@@ -3,20 +3,18 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
+from functools import partial
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from evenmatch.cli.shared.database_options import DATABASE, Db, typed
-from evenmatch.cli.shared.output import note
-from evenmatch.errors import needing
+from evenmatch.cli.shared.output import fail, note
+from evenmatch.errors import EvenmatchError, needing
 
 if TYPE_CHECKING:
-    import socket
-
     from evenmatch.http.options import Options
-    from evenmatch.http.processes.group import ProcessGroup
+    from evenmatch.http.server import Application
     from evenmatch.operations.service import Service
 
 
@@ -48,11 +46,11 @@ def command(
 ) -> None:
     """Serve ladders, queues and players over HTTP until Ctrl-C or SIGTERM, then finish accepted requests.
 
-    Creates the database if it does not exist. Any number of processes may serve one PostgreSQL database; --workers
-    starts several at one port, starts those that die again, and on SIGHUP replaces each without a failed request. The
-    address is printed to standard output when the server listens, the log to standard error. Every setting can also be
-    given by an environment variable, for example EVENMATCH_PORT=8080; options take precedence. A second Ctrl-C ends at
-    once.
+    Creates the database if it does not exist. Any number of processes may serve one PostgreSQL database. --workers
+    starts several at one port and replaces those that die; SIGHUP replaces each of them, for instance after an upgrade.
+    The address is printed to standard output when the server listens, the log to standard error. Every setting can also
+    be given by an environment variable, for example EVENMATCH_PORT=8080; options take precedence. A second Ctrl-C ends
+    the service at once.
 
     [bold]Examples[/bold]
 
@@ -80,62 +78,51 @@ def _serve(db: str, given: dict[str, object]) -> None:
     with needing("serve", "the service"):
         from evenmatch.http import logs
         from evenmatch.http.options import read_options
-        from evenmatch.http.processes.supervisor import check_supported
-        from evenmatch.http.server import address_of, listen
-
-    options = read_options(given)
-    check_supported(options.workers, db)
-    with listen(options) as listening:
-
-        def print_address() -> None:
-            print(f"serving at {address_of(listening)}", flush=True)
-
-        if options.workers == 1:
-            serve_here(db, options, listening, print_address)
-        else:
-            logs.begin(options)
-            _supervise(db, given, options, listening, print_address)
-
-
-def serve_here(
-    db: str,
-    options: Options,
-    listening: socket.socket,
-    serving: Callable[[], None],
-    group: ProcessGroup | None = None,
-) -> None:
-    """Serve in this process.
-
-    group  the serving processes that share the port; None: this is the only one
-    """
-    with needing("serve", "the service"):
-        from evenmatch.http import logs
-        from evenmatch.http.server import serve
-        from evenmatch.operations.open_database import open_served
+        from evenmatch.http.server import address_of, check_workers, listen, serve, serve_with_workers
+        from evenmatch.operations import master_secret
         from evenmatch.web.app import pages
 
-    with open_served(db, options.writes_at if options.follower else None) as service:
-        logs.begin(options, None if group is None else group.number)
-        if group is None or group.supervision.start.is_first:
+    options = read_options(given)
+    check_workers(options.workers, db)
+    with listen(options) as listening:
+        address = address_of(listening)
+        with _open(db, options) as service:
+            logs.begin(options)
+            master_secret.confirm(service.database)
             _note_missing_key(service, db, open_reads=options.open_reads)
-        serve(service, options, listening, serving, pages=pages if options.pages else None, group=group)
+            if options.workers == 1:
+                serve(
+                    *(service, options, listening, lambda: print(f"serving at {address}", flush=True)),
+                    pages=pages if options.pages else None,
+                )
+                return
+        print(f"serving at {address}", flush=True)
+        serve_with_workers(partial(worker_application, db, given, address), options, listening)
 
 
-def _supervise(
-    db: str,
-    given: dict[str, object],
-    options: Options,
-    listening: socket.socket,
-    serving: Callable[[], None],
-) -> None:
-    """Start and supervise several processes."""
-    from evenmatch.http.processes.supervisor import StartError, Supervisor
+def worker_application(db: str, given: dict[str, object], address: str) -> Application:
+    """The application of one of several processes; the manager calls this in the process."""
+    from evenmatch.http import logs
+    from evenmatch.http.options import read_options
+    from evenmatch.http.server import served_application
+    from evenmatch.operations import master_secret
+    from evenmatch.web.app import pages
 
-    command = (sys.executable, "-m", "evenmatch.cli.serving_process")
     try:
-        Supervisor(command, db, given, options, listening).run(serving)
-    except StartError as error:
-        raise SystemExit(error.status) from None  # the process has printed why
+        options = read_options(given)
+        logs.begin(options)
+        service = _open(db, options)
+        master_secret.confirm(service.database)
+        return served_application(service, options, address, pages=pages if options.pages else None)
+    except EvenmatchError as error:
+        fail(error)
+        sys.exit(1)  # not the status with which uvicorn would end all processes
+
+
+def _open(db: str, options: Options) -> Service:
+    from evenmatch.operations.open_database import open_served
+
+    return open_served(db, options.writes_at if options.follower else None)
 
 
 def _note_missing_key(service: Service, db: str, *, open_reads: bool) -> None:

@@ -1,4 +1,4 @@
-"""Authentication and authorization: a dependency of every endpoint except health checks."""
+"""Authentication and authorization, the dependency of every endpoint except health checks."""
 
 from __future__ import annotations
 
@@ -21,23 +21,22 @@ from evenmatch.errors import (
     UnknownNameError,
     UsageError,
 )
-from evenmatch.http.connections import Connection, client_address
-from evenmatch.http.hosts import is_text
+from evenmatch.http.hosts import client_address, is_text
 from evenmatch.http.request_context import context_of
-from evenmatch.http.site import ALL, Site, anonymous_client, site_of
+from evenmatch.http.site import ALL, Site, site_of
 
-READS = ("GET", "HEAD", "OPTIONS")  # methods that change nothing, so that a signature may be seen again
-SMALL = 65_536  # bytes of a body whose signature is checked on the event loop, in a tenth of a millisecond
+READS = ("GET", "HEAD", "OPTIONS")  # methods that change nothing, so their signatures may be used again
+SMALL = 65_536  # bytes; the signature of a smaller body is checked in the event loop, within 0.1 ms
 Body = Callable[[], Awaitable[bytes]]
 ACCEPTED = "expected the header Authorization: Bearer KEY, with a key from `evenmatch key create` or a player's token"
 
 
 class RequireScope(HTTPBearer):
-    """A dependency that returns the caller if they have a scope, on the ladder of the path if it has one.
+    """A dependency that returns the caller if they have a scope, for the ladder of the path if there is one.
 
-    open_read  requests without a key are allowed if the operator opened reads
-    somewhere  the scope on any one ladder is enough here; the handler then checks the ladder itself
-    everywhere  the answer is about all ladders: a key for all of them is required, and no player's token will do
+    open_read   requests without a key are allowed if the operator opened reads
+    somewhere   the scope for any one ladder is enough; the handler then checks the ladder itself
+    everywhere  the answer is about all ladders, so a key for all of them is required; a player's token is refused
     """
 
     def __init__(
@@ -75,9 +74,9 @@ def _may_somewhere(caller: Caller, scope: str) -> bool:
 
 
 async def authenticated(site: Site, scope: Scope, body: Body) -> Caller:
-    """The caller of a request, counted against their rate limit; of a signed write, that it was not seen before.
+    """Authenticate a request, count it against a rate limit, and check that a signed write was not seen before.
 
-    A wrong key counts against the limit of wrong keys of its client address, which slows down guessing.
+    A wrong key counts as a request without a key, for its client address.
     Raises AccessError, HostError or RateLimitError.
     """
     context = context_of(scope)
@@ -111,7 +110,7 @@ def read_before(body: bytes) -> Body:
 
 
 def header(scope: Scope, name: bytes) -> str | None:
-    """The first value of a request header, given its lower-case name."""
+    """Return the first value of a request header, given its lower-case name."""
     for key, value in scope["headers"]:
         if key == name:
             text: str = value.decode("latin-1")
@@ -120,13 +119,13 @@ def header(scope: Scope, name: bytes) -> str | None:
 
 
 def count_wrong_key(site: Site, scope: Scope) -> None:
-    """Count a wrong key, apart from requests without a key, which are no fault. Raises RateLimitError."""
+    """Count a request with a wrong key, as one without a key, for its address. Raises RateLimitError."""
     context = context_of(scope)
-    context.actor, context.allowance = "(unknown)", site.wrong_key_limit.take(client_of(scope))
+    context.actor, context.allowance = "(unknown)", site.open_limit.take(client_of(scope))
 
 
 def recalled(site: Site, scope: Scope) -> Caller | None:
-    """The caller, if known without a database query; None: the endpoint authenticates, or reports the error."""
+    """The caller if known without a database query; None if the endpoint must authenticate or report the error."""
     text = header(scope, b"authorization")
     if text is None:
         return ANYONE if site.options.open_reads and _has_allowed_host(site, scope) else None
@@ -137,9 +136,9 @@ def recalled(site: Site, scope: Scope) -> Caller | None:
 
 
 async def identified(site: Site, scope: Scope, body: bytes) -> Caller | None:
-    """The same, but query the database for an unknown key or token; the context notes an error.
+    """Like `recalled`, but query the database for an unknown key or token, and note an error in the context.
 
-    A signed request is authenticated as by `authenticated`, which raises errors.
+    A signed request is authenticated by `authenticated`, which raises errors.
     """
     caller, text = context_of(scope).caller or recalled(site, scope), header(scope, b"authorization")
     if caller is not None or text is None:
@@ -147,42 +146,14 @@ async def identified(site: Site, scope: Scope, body: bytes) -> Caller | None:
     if _is_signature(text):
         return await authenticated(site, scope, read_before(body))
     try:
-        return await _looked_up(site, scope, text)
+        return await _looked_up(site, text)
     except (AccessError, StoreError) as error:
         context_of(scope).refused = error
         return None
 
 
-async def sender_in_head(site: Site, scope: Scope) -> Caller:
-    """The caller that the head of a request names, before its body is read; a signature cannot be checked then.
-
-    Raises AccessError for strangers, whose request is counted; StoreError.
-    """
-    text = header(scope, b"authorization")
-    if text is None:
-        allow(site, scope, ANYONE)
-        raise no_key(site)
-    try:
-        if _is_signature(text):
-            key, client = signing.read(text).key, client_of(scope)
-            try:
-                site.wrong_key_limit.check(client)
-            except RateLimitError:  # a program that signs may share the address with whoever sends wrong keys
-                if client not in site.signing_addresses or not await site.identify(site.keys.exists, key):
-                    raise
-            return await site.identify(site.keys.caller, key)
-        caller = recalled(site, scope) or await _looked_up(site, scope, text)
-    except AccessError:
-        count_wrong_key(site, scope)
-        raise
-    if caller is None:
-        count_wrong_key(site, scope)
-        raise _unknown_scheme(text)
-    return caller
-
-
 async def count(site: Site, scope: Scope) -> None:
-    """Count a request that reaches no endpoint: for its key or token, else as one without. Raises RateLimitError."""
+    """Count a request that reaches no endpoint, for its key or token or else for its address. Raises RateLimitError."""
     caller = recalled(site, scope) if is_signed(scope) else await identified(site, scope, b"")
     if isinstance(context_of(scope).refused, AccessError):
         count_wrong_key(site, scope)
@@ -196,12 +167,8 @@ def allow(site: Site, scope: Scope, caller: Caller) -> None:
     if context.caller is not None or (context.allowance is not None and context.actor == caller.actor):
         return
     context.actor, context.ladders = caller.actor, caller.ladders
-    if caller is not ANYONE:
-        recognise(scope, has_key=caller.player is None)
     if caller is ANYONE:
-        client = client_of(scope)
-        anonymous_client.set(client)  # before the limit: a refusal must not take the threads of others either
-        context.allowance = site.open_limit.take(client)
+        context.allowance = site.open_limit.take(client_of(scope))
     elif caller.player is None:
         context.allowance = site.key_limit.take(caller.key)
     else:
@@ -209,7 +176,7 @@ def allow(site: Site, scope: Scope, caller: Caller) -> None:
 
 
 def is_allowed(site: Site, scope: Scope, caller: Caller) -> bool:
-    """Count a request as `allow` does; False, without counting, if the limit is exceeded: the endpoint says so."""
+    """Count a request like `allow`. If the limit is exceeded, return False, so that the endpoint reports it."""
     try:
         allow(site, scope, caller)
     except RateLimitError:
@@ -218,7 +185,7 @@ def is_allowed(site: Site, scope: Scope, caller: Caller) -> bool:
 
 
 def _remembered(site: Site, text: str) -> Caller | None:
-    """The caller of this header; None if the database or the rest of the request is needed."""
+    """The caller of this header; None if that takes the database or the rest of the request."""
     scheme, _, credentials = text.partition(" ")
     if scheme.lower() != "bearer":
         return None
@@ -227,14 +194,14 @@ def _remembered(site: Site, text: str) -> Caller | None:
 
 
 async def _verified(site: Site, scope: Scope, text: str, body: Body) -> tuple[Caller, SignedRequest | None]:
-    """The caller of these credentials, and the signature if that is what they are."""
+    """The caller of these credentials, and the signature of a signed request."""
     refused = context_of(scope).refused
     if refused is not None:
         raise refused
     caller = _remembered(site, text)
     if caller is not None:
         return caller, None
-    caller = await _looked_up(site, scope, text)
+    caller = await _looked_up(site, text)
     if caller is not None:
         return caller, None
     if not _is_signature(text):
@@ -242,11 +209,8 @@ async def _verified(site: Site, scope: Scope, text: str, body: Body) -> tuple[Ca
     signed, content = signing.read(text), await body()
     verify, request = site.keys.authenticate_signed, (signed, scope["method"], _target(scope), content)
     if len(content) <= SMALL and site.keys.is_remembered(signed.key):
-        caller = verify(*request)
-    else:
-        caller = await site.identify(verify, *request)
-    site.signing_addresses.remember(client_of(scope))
-    return caller, signed
+        return verify(*request), signed
+    return await site.identify(verify, *request), signed
 
 
 def _unknown_scheme(text: str) -> AccessError:
@@ -254,7 +218,7 @@ def _unknown_scheme(text: str) -> AccessError:
 
 
 def is_signed(scope: Scope) -> bool:
-    """Whether a request is sent with a signature, whose key may be anybody's until it is verified."""
+    """Whether a request is signed. Its key may be anybody's until the signature is verified."""
     return _is_signature(header(scope, b"authorization") or "")
 
 
@@ -262,21 +226,14 @@ def _is_signature(text: str) -> bool:
     return text.partition(" ")[0].lower() == signing.SCHEME.lower()
 
 
-async def _looked_up(site: Site, scope: Scope, text: str) -> Caller | None:
-    """The caller of a key or token, from the database; None for other credentials. Raises AccessError."""
+async def _looked_up(site: Site, text: str) -> Caller | None:
+    """Look up the caller of a key or token in the database; None for other credentials. Raises AccessError."""
     scheme, _, credentials = text.partition(" ")
     if scheme.lower() != "bearer":
         return None
     credentials = credentials.strip()
-    is_key = credentials.startswith("em_")
-    try:
-        site.wrong_key_limit.check(client_of(scope))
-    except RateLimitError:  # no query for each further wrong key, but good keys of that address are let in
-        caller = await site.identify(site.keys.authenticate_known if is_key else site.tokens.verify, credentials)
-        if caller is None:
-            raise
-        return caller
-    return await site.identify(site.keys.authenticate if is_key else site.tokens.verify, credentials)
+    verify = site.keys.authenticate if credentials.startswith("em_") else site.tokens.verify
+    return await site.identify(verify, credentials)
 
 
 def _target(scope: Scope) -> str:
@@ -301,15 +258,15 @@ def no_key(site: Site) -> AccessError:
 
 
 def client_of(scope: Scope) -> str:
-    """The client address that limits count, from a trusted load balancer if there is one."""
+    """The client address that limits count, as a trusted proxy reports it if there is one."""
     client = scope.get("client")
     return client_address(client[0]) if client else "?"
 
 
 def check_host(site: Site, scope: Scope) -> None:
-    """Raise HostError for a request under a name that is not allowed; without a key it may be a browser's.
+    """Raise HostError for a request under a name that is not allowed. Without a key, it may come from a browser.
 
-    It counts as an anonymous request: RateLimitError beyond the limit.
+    It counts as a request without a key, so it may raise RateLimitError.
     """
     if not _has_allowed_host(site, scope):
         allow(site, scope, ANYONE)
@@ -320,13 +277,6 @@ def check_host(site: Site, scope: Scope) -> None:
 def _has_allowed_host(site: Site, scope: Scope) -> bool:
     hosts = [value for name, value in scope["headers"] if name == b"host"]
     return len(hosts) == 1 and hosts[0].decode("latin-1") in site.hosts
-
-
-def recognise(scope: Scope, *, has_key: bool) -> None:
-    """Note that the caller is known, so that the connection is not closed for others'; by a key or a player's token."""
-    connection: Connection | None = scope.get("evenmatch.connection")
-    if connection is not None:
-        connection.recognise(has_key=has_key)
 
 
 Reader = Annotated[Caller, Depends(RequireScope("read", open_read=True))]

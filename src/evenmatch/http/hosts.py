@@ -1,8 +1,8 @@
-"""Names under which the service answers browsers, trusted load balancers, and the text of paths.
+"""Allowed host names, client addresses, and the text of paths.
 
-A page of another site can ask a service that its visitor reaches, under a name of its own that leads to the service's
-address (DNS rebinding). Such a request carries that name, so names that are not allowed are refused. An address in
-place of a name cannot be such a trick.
+A page of another site can send requests to a service that its visitor can reach, under a name of its own that resolves
+to the service's address (DNS rebinding). Such a request carries that name, so names that are not allowed are refused. A
+request for an address instead of a name cannot be such a trick.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from urllib.parse import unquote
 from starlette.convertors import Convertor, register_url_convertor
 
 ANY = "*"
-BELOW = "*."  # begins an entry for all names below another one
+BELOW = "*."  # prefix of an entry for all subdomains
 LOCAL = "localhost"
 ENTRY = re.compile(r"(\*\.)?[a-z0-9_]([a-z0-9_.-]*[a-z0-9_])?|\*")
 
@@ -26,14 +26,14 @@ class AllowedHosts:
     """A set of names: `host in hosts`, where `host` is the value of a Host header.
 
     named  entries of the setting;  bound  the name or address that the process listens on
-    Raises ValueError for an entry that is no name.
+    Raises ValueError for an entry that is not a name.
     """
 
     def __init__(self, named: Sequence[str], bound: str) -> None:
         entries = [entry.lower().rstrip(".") for entry in named]
         for entry in entries:
             if not ENTRY.fullmatch(entry):
-                raise ValueError(f"{entry!r} is not a name such as rank.example, *.rank.example or *, without a port")
+                raise ValueError(f"{entry!r} is not a name without a port, such as rank.example, *.rank.example or *")
         own = socket.gethostname().lower()
         self._any = ANY in entries
         self._names = {*entries, LOCAL, bound.lower(), own, f"{own.partition('.')[0]}.local"}
@@ -63,53 +63,46 @@ def _is_address(name: str) -> bool:
     return True
 
 
-EVERYBODY = "*"
-Network = ipaddress.IPv4Network | ipaddress.IPv6Network
-
-
-class TrustedProxies:
-    """A set of addresses: `host in proxies`. Raises ValueError for an entry that is no address and no network."""
-
-    def __init__(self, entries: Sequence[str]) -> None:
-        self.entries = tuple(entries)
-        self._everybody = EVERYBODY in entries
-        self._networks = [_network(entry) for entry in entries if entry != EVERYBODY]
-        self._find = lru_cache(1024)(self._contains)
-
-    def __contains__(self, host: str) -> bool:
-        return self._everybody or (bool(self._networks) and self._find(host))
-
-    def _contains(self, host: str) -> bool:
+def check_proxy(entry: str) -> None:
+    """Raise ValueError if an entry of the trusted proxies is neither an address, a network nor *."""
+    if entry != ANY:
         try:
-            address = ipaddress.ip_address(host)
+            ipaddress.ip_network(entry)
         except ValueError:
-            return False
-        mapped = address.ipv4_mapped if isinstance(address, ipaddress.IPv6Address) else None
-        return any((mapped or address) in network for network in self._networks)
+            raise ValueError(f"{entry!r} is not an address, a network such as 10.0.0.0/8, or *") from None
 
 
-def _network(entry: str) -> Network:
+NETWORK = 64  # bits of an IPv6 address that count as one client: a site has as many addresses as it likes
+
+
+def client_address(host: str) -> str:
+    """The address that limits count: an IPv4 address itself, or the network of 64 bits of an IPv6 address."""
+    if ":" not in host:
+        return host
     try:
-        return ipaddress.ip_network(entry)
+        address = ipaddress.IPv6Address(host.partition("%")[0])
     except ValueError:
-        raise ValueError(f"{entry!r} is not an address, a network such as 10.0.0.0/8, or *") from None
+        return host
+    if address.ipv4_mapped is not None:
+        return str(address.ipv4_mapped)
+    return str(ipaddress.ip_network((address, NETWORK), strict=False))
 
 
-API = ("/v1/", "/healthz", "/readyz", "/metrics")  # beginnings of paths; all others belong to the web site
+API = ("/v1/", "/healthz", "/readyz", "/metrics")  # path prefixes; all other paths belong to the web site
 
 
 def is_api(path: str) -> bool:
-    """Whether a path belongs to the API, and not to the web site."""
+    """Whether a path belongs to the API rather than the web site."""
     return path.startswith(API)
 
 
 def as_meant(part: str) -> str:
-    """The decoded text of a path segment; bytes that are not UTF-8 become lone surrogates."""
+    """Decode a path segment. Bytes that are not UTF-8 become lone surrogates."""
     return unquote(part, errors="surrogateescape")
 
 
 def is_text(value: str) -> bool:
-    """Whether a database can store the value: it has no NUL and no lone surrogate."""
+    """Whether a database can store the value: it contains neither NUL nor a lone surrogate."""
     try:
         value.encode()
     except UnicodeEncodeError:
@@ -123,7 +116,7 @@ class PathText(Convertor[str]):
     regex = "[^/]+"
 
     def convert(self, value: str) -> str:
-        """The decoded text; it may contain lone surrogates, which no valid name has."""
+        """Decode the text, which may contain lone surrogates. No valid name has those."""
         return as_meant(value)
 
     def to_string(self, value: str) -> str:

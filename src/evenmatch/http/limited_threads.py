@@ -1,4 +1,4 @@
-"""Threads for blocking calls of many groups (ladders, client addresses): few for each, so that none takes them all."""
+"""Threads for blocking calls, with a limit per group (a ladder, a client address), so that no group takes them all."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ from typing import TypeVar
 from evenmatch.errors import BusyError
 
 T = TypeVar("T")
-RETRY = 2.0  # seconds after which a refused request may be sent again
+RETRY = 2.0  # seconds after which a refused caller may try again
 
 
 class LimitedThreads:
-    """The calls of all groups, running or waiting. Use in the event loop only.
+    """Run blocking calls in a pool of threads. Use in the event loop only.
 
-    name     what a group is, for messages
-    threads  for all groups
-    at_once  calls of one group that run at the same time
+    name     what a group is, for messages: "ladder"
+    threads  of all groups together
+    at_once  calls of one group that may run at a time
     longest  calls of one group that may wait for a thread
     """
 
@@ -29,7 +29,7 @@ class LimitedThreads:
         self._turns: dict[str, tuple[asyncio.Semaphore, int]] = {}  # with the number of calls, running or waiting
 
     async def work(self, group: str, function: Callable[..., T], *arguments: object) -> T:
-        """Call a blocking function. Raises BusyError if too many calls of its group wait."""
+        """Call a blocking function. Raises BusyError if too many calls of its group are waiting."""
         async with self._turn(group):
             # An abandoned request leaves its thread waiting, so it must keep its turn until the thread is free.
             call = asyncio.get_running_loop().run_in_executor(self._pool, function, *arguments)
@@ -43,7 +43,9 @@ class LimitedThreads:
     async def _turn(self, group: str) -> AsyncIterator[None]:
         turns, count = self._turns.get(group, (asyncio.Semaphore(self._at_once), 0))
         if count >= self._at_once + self._longest:
-            raise BusyError(f"{count} requests wait for {self._name} {group!r}; try again in a moment", RETRY)
+            raise BusyError(
+                f"{count} requests are already waiting for {self._name} {group!r}; try again in a moment", RETRY
+            )
         self._turns[group] = (turns, count + 1)
         try:
             async with turns:
@@ -54,5 +56,5 @@ class LimitedThreads:
                 self._turns[group] = (turns, count - 1)
 
     def shutdown(self) -> None:
-        """Wait for the calls that run, and accept no others."""
+        """Wait for running calls, and accept no others."""
         self._pool.shutdown(wait=True)

@@ -3,7 +3,12 @@
 from __future__ import annotations
 
 import logging
+import os
 import sys
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
 
 import structlog
 
@@ -13,32 +18,18 @@ LEVELS = {"debug": logging.DEBUG, "info": logging.INFO, "warning": logging.WARNI
 log: structlog.typing.FilteringBoundLogger = structlog.get_logger("evenmatch")
 
 
-class _Numbered:
-    """Adds the number of the process to each line that does not name one."""
-
-    def __init__(self, worker: int) -> None:
-        self._worker = worker
-
-    def __call__(self, _: object, __: str, event: structlog.typing.EventDict) -> structlog.typing.EventDict:
-        """Add it, as a processor of structlog."""
-        if "worker" in event:  # of a thread of this process
-            event["thread"] = event.pop("worker")
-        event["worker"] = self._worker
-        return event
-
-
-def begin(options: Options, worker: int | None = None) -> None:
+def begin(options: Options) -> None:
     """Configure logging as the options say; log records of libraries use the same format.
 
-    worker  the number of this process among those that serve at the port, which each line names; None: it is alone
+    Each line of one of several serving processes names its process.
     """
     shared: list[structlog.typing.Processor] = [
         structlog.contextvars.merge_contextvars,
         structlog.processors.add_log_level,
         structlog.processors.TimeStamper(fmt="iso", utc=True),
     ]
-    if worker is not None:
-        shared.append(_Numbered(worker))
+    if options.workers > 1:
+        shared.append(_name_process)
     renderer: structlog.typing.Processor = structlog.processors.JSONRenderer(ensure_ascii=False)
     if options.log_format == "text":
         renderer = structlog.dev.ConsoleRenderer(colors=sys.stderr.isatty())
@@ -65,3 +56,71 @@ def begin(options: Options, worker: int | None = None) -> None:
     root.setLevel(max(level, logging.INFO))
     for library in ("httpx", "httpcore", "uvicorn.access", "uvicorn.error", "alembic"):
         logging.getLogger(library).setLevel(logging.WARNING)
+
+
+def _name_process(_: object, __: str, event: structlog.typing.EventDict) -> structlog.typing.EventDict:
+    event["process"] = os.getpid()
+    return event
+
+
+LINE_EVERY = 60.0  # seconds between two lines of a repeated event
+
+
+@dataclass
+class _Repeated:
+    """Repetitions of an event since its last line: their number, and the fields of the latest one."""
+
+    since: float
+    count: int
+    fields: dict[str, object]
+
+
+class RepeatedLog:
+    """Log events that repeat often: the first at once, then one line a minute with their number.
+
+    Thread-safe. Call `flush` every few seconds, and at the end.
+    """
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock = clock
+        self._guard = threading.Lock()
+        self._events: dict[str, _Repeated] = {}
+
+    def warning(self, event: str, **fields: object) -> None:
+        """Log an event, or count it if it was logged in the last minute. The fields are an example."""
+        with self._guard:
+            repeated = self._events.get(event)
+            if repeated is not None:
+                repeated.count += 1
+                repeated.fields = fields
+                return
+            self._events[event] = _Repeated(self._clock(), 0, {})
+        log.warning(event, count=1, **fields)
+
+    def flush(self, *, everything: bool = False) -> None:
+        """Log what was counted for a minute or, with `everything`, for any time."""
+        now = self._clock()
+        with self._guard:
+            due = {name: seen for name, seen in self._events.items() if everything or now - seen.since >= LINE_EVERY}
+            for name, seen in due.items():
+                if seen.count and not everything:
+                    self._events[name] = _Repeated(now, 0, {})
+                else:
+                    del self._events[name]
+        for name, seen in due.items():
+            if seen.count:
+                log.warning(name, count=seen.count, seconds=round(now - seen.since), **seen.fields)
+
+
+repeated = RepeatedLog()
+
+
+class RepeatedWarnings(logging.Filter):
+    """Count a library's warnings about its clients instead of logging each. Records with a traceback pass."""
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        """Whether the record is logged as it is."""
+        if record.levelno != logging.WARNING or record.exc_info:
+            return True
+        repeated.warning(record.getMessage()[:200], library=record.name)
+        return False

@@ -1,22 +1,34 @@
-"""Prometheus metrics of one process: requests, their durations, matches and tickets; and where others are added."""
+"""Prometheus metrics of a process: requests, their durations, matches and tickets, and gauges that others add.
+
+Several serving processes keep their counts in files of one folder, as prometheus_client does it, and any of them
+answers a scrape with the sums.
+"""
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterable
+from contextlib import suppress
+from pathlib import Path
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
 from prometheus_client.core import GaugeMetricFamily
+from prometheus_client.multiprocess import MultiProcessCollector, mark_process_dead
 from prometheus_client.process_collector import ProcessCollector
 from prometheus_client.registry import Collector
 
 BUCKETS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10)
 LABELS = ("method", "route", "status")
+SHARED_FOLDER = "PROMETHEUS_MULTIPROC_DIR"  # the variable of prometheus_client that names the folder
 
 
 class HttpMetrics:
-    """The metrics of one process. running: number of requests in progress.
+    """The metrics of one process.
 
-    registry  figures of this process;  of_service  figures that are the same in every process
+    registry    figures of this process
+    of_service  figures that are the same in every process
+    running     requests in progress
+    waiting     requests that wait for a change: long polls and streams
     """
 
     def __init__(self) -> None:
@@ -39,17 +51,26 @@ class HttpMetrics:
         self.tickets = Counter(
             "evenmatch_tickets", "Queue requests by outcome.", ("ladder", "outcome"), registry=self.registry
         )
-        self.refused_connections = Counter(
-            "evenmatch_connections_refused",
-            "Connections closed for a limit, by reason.",
-            ("reason",),
+        self.offers = Counter(
+            "evenmatch_offers",
+            "Match offers by outcome, counted by the process that runs the matchmaker; `made` counts all of them.",
+            ("ladder", "queue", "outcome"),
             registry=self.registry,
         )
-        self.running = 0
-        meaning = "Requests in progress."
-        Gauge("evenmatch_requests_running", meaning, registry=self.registry).set_function(lambda: self.running)
+        self.running = self._gauge("requests_running", "Requests in progress.")
+        self.waiting = self._gauge("waiting_requests", "Requests that wait for a change: long polls and streams.")
+        self.matchmaker = Gauge(
+            "evenmatch_matchmaker_running",
+            "1 if a process runs the matchmaker of the ladder.",
+            ("ladder",),
+            registry=self.registry,
+            multiprocess_mode="livesum",
+        )
         self._counts: dict[tuple[str, str, int], Counter] = {}
         self._times: dict[str, Histogram] = {}
+
+    def _gauge(self, name: str, meaning: str) -> Gauge:
+        return Gauge(f"evenmatch_{name}", meaning, registry=self.registry, multiprocess_mode="livesum")
 
     def answered(self, method: str, route: str, status: int, seconds: float | None) -> None:
         """Count a request, and its duration unless `seconds` is None. Call only in the event loop's thread."""
@@ -63,10 +84,6 @@ class HttpMetrics:
                 time = self._times[route] = self.seconds.labels(route)
             time.observe(seconds)
 
-    def count_refused_connection(self, reason: str) -> None:
-        """Count a connection that was refused or closed for a limit."""
-        self.refused_connections.labels(reason).inc()
-
     def watch(
         self,
         name: str,
@@ -78,14 +95,30 @@ class HttpMetrics:
         """Add a gauge whose values are read at each scrape. registry: None for that of this process."""
         (self.registry if registry is None else registry).register(_CallbackGauge(name, told, labels, read))
 
-    def text(self, processes: Collector | None = None) -> bytes:
-        """All metrics in the Prometheus text format.
+    def text(self) -> bytes:
+        """All metrics in the Prometheus text format, summed over the serving processes if there are several."""
+        folder, registry = os.environ.get(SHARED_FOLDER), self.registry
+        if folder is not None:
+            _forget_dead_processes(Path(folder))
+            registry = CollectorRegistry()
+            MultiProcessCollector(registry, folder)  # type: ignore[no-untyped-call]
+        return generate_latest(registry) + generate_latest(self.of_service)
 
-        processes  the figures of all serving processes at the port and of the service; None: this one is alone
-        """
-        if processes is not None:
-            return generate_latest(processes)
-        return generate_latest(self.registry) + generate_latest(self.of_service)
+
+def forget_process(pid: int) -> None:
+    """Remove the gauges of a process that ends. Its counters stay, since sums must not decrease."""
+    if SHARED_FOLDER in os.environ:
+        mark_process_dead(pid)  # type: ignore[no-untyped-call]
+
+
+def _forget_dead_processes(folder: Path) -> None:
+    for file in folder.glob("gauge_live*_*.db"):
+        pid = int(file.stem.rpartition("_")[2])
+        try:
+            os.kill(pid, 0)
+        except ProcessLookupError:
+            with suppress(FileNotFoundError):  # another scrape was faster
+                forget_process(pid)
 
 
 Sample = tuple[tuple[str, ...], float]

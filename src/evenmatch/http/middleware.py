@@ -2,8 +2,8 @@
 
 FastPath (reports, joins, accepted offers) and FastReads (a ticket, a player) answer the most frequent requests without
 the framework's routing, which takes up to ten times as long as the rest. ResponseCache answers reads of standings. All
-three give the endpoint's own answer: a request that is not certainly valid, or whose caller is unknown or not allowed,
-is routed.
+three give the same answer as the endpoint. They pass on a request that may be invalid, or whose caller is unknown or
+not allowed.
 """
 
 from __future__ import annotations
@@ -29,13 +29,9 @@ from evenmatch.durations import SECOND
 from evenmatch.errors import EvenmatchError, FollowerError, ForbiddenError, StoreError, UsageError
 from evenmatch.http import fast_json, report_recording
 from evenmatch.http.access import READS, authenticated, header, identified, is_allowed, read_before, recalled
-from evenmatch.http.bodies import ReplayableBody
-from evenmatch.http.connections import Connection
 from evenmatch.http.hosts import as_meant, is_api, is_text
-from evenmatch.http.limited_body import LimitedBody
-from evenmatch.http.logs import log
+from evenmatch.http.logs import log, repeated
 from evenmatch.http.problems import OTHERS, make_problem, refusal, respond
-from evenmatch.http.repeated_log import repeated
 from evenmatch.http.request_bodies import QUICK
 from evenmatch.http.request_context import BodyRefusedError, RequestContext, context_of, logged_path
 from evenmatch.http.responses import PRIVATE, encoded, holds, send_at_once
@@ -47,7 +43,7 @@ from evenmatch.queues.requests import Accept, QueueRequest
 
 
 class ErrorBoundary:
-    """Answer exceptions with what they say or 500; if the response has already begun, raise again, which aborts it."""
+    """Turn exceptions into error responses. If the response has already begun, raise again, which aborts it."""
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app
@@ -75,7 +71,7 @@ class ErrorBoundary:
 
 
 READING = re.compile(r"/v1/ladders/[^/]+/odds")  # paths of requests with a body that change nothing
-WRITING = re.compile(r"/v1/ladders/[^/]+/tickets(/.*)?")  # also to read one counts as a heartbeat, which is a write
+WRITING = re.compile(r"/v1/ladders/[^/]+/tickets(/.*)?")  # reading a ticket is a heartbeat, which is a write
 
 
 class RefusedRoute:
@@ -85,13 +81,13 @@ class RefusedRoute:
 
 
 class Follower:
-    """Refuses what only a process that writes can do, and says where it is."""
+    """Refuse writes, and name the place that accepts them."""
 
     def __init__(self, app: ASGIApp, site: Site) -> None:
         self._app, self._error = app, FollowerError(site.options.writes_at)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Refuse a write to the API; pages refuse theirs by themselves."""
+        """Refuse a write to the API. Pages refuse their own."""
         if scope["type"] == "http" and is_api(scope["path"]) and _is_write(scope["method"], scope["path"]):
             scope["route"] = RefusedRoute()
             response = refusal(self._error, context_of(scope))
@@ -106,10 +102,10 @@ def _is_write(method: str, path: str) -> bool:
 
 
 HEADER, IN_SCOPE = "Idempotency-Key", b"idempotency-key"
-REPEATED = "Idempotent-Replayed"  # header of an answer that was repeated
+REPEATED = "Idempotent-Replayed"  # header of a repeated answer
 LONGEST = 256  # characters
 OF_API = "/v1/"
-REFUSED = 400  # least status of an answer that is not kept: the request was refused and has changed nothing
+REFUSED = 400  # lowest status of answers that are not kept, since the request has changed nothing
 EXTEND_EVERY = LEASE / SECOND / 3
 
 
@@ -125,7 +121,7 @@ class RepeatedRoute(NamedTuple):
 
 
 class Idempotency:
-    """Carries out a write with an Idempotency-Key once, and repeats its answer to the same caller for a day."""
+    """Carry out a write with an Idempotency-Key once, and repeat its answer to the same caller for a day."""
 
     def __init__(self, app: ASGIApp, site: Site) -> None:
         self._app, self._site = app, site
@@ -151,7 +147,7 @@ class Idempotency:
             await self._carry_out(begun, scope, body, send)
 
     async def _begin(self, scope: Scope, key: str, body: ReplayableBody) -> Answer | Attempt | None:
-        """The answer to the request, or an attempt to carry out; None: the application refuses or ignores it.
+        """The stored answer, or an attempt to carry out the request; None if the application refuses or ignores it.
 
         Raises the error that refuses the request.
         """
@@ -183,9 +179,9 @@ class Idempotency:
             await _send(response.answer, send)
 
     async def _end(self, attempt: Attempt, answer: Answer | None) -> None:
-        """Store the answer of an attempt. If it failed or is unknown, the request may be sent again.
+        """Store the answer of an attempt. If the attempt failed or has no answer, the request may be sent again.
 
-        If this fails, the attempt ends with its lease.
+        If storing fails, the attempt ends with its lease.
         """
         try:
             if answer is None or answer.status >= 500:
@@ -234,7 +230,7 @@ async def _send(answer: Answer, send: Send, *, repeated: bool = False) -> None:
 
 
 def _digest(scope: Scope, content: bytes) -> bytes:
-    """SHA-256 of what is requested: method, address and body."""
+    """SHA-256 of the method, the address and the body of a request."""
     head = b"\n".join(
         (scope["method"].encode(), scope["path"].encode("utf-8", "surrogatepass"), scope["query_string"], b"")
     )
@@ -242,21 +238,81 @@ def _digest(scope: Scope, content: bytes) -> bytes:
 
 
 REQUEST_ID = re.compile(rb"[A-Za-z0-9_.:-]{1,64}")
-TOO_MANY = 429  # refused with this status, requests are counted in the log, and not listed
-QUIET = {"/healthz", "/readyz", "/metrics"}  # requested very often, so logged only at level debug
+TOO_MANY = 429  # requests refused with this status are counted in the log, not listed
+QUIET = {"/healthz", "/readyz", "/metrics"}  # requested very often, so logged at level debug
 
 
 def _as_json(headers: list[tuple[bytes, bytes]]) -> list[tuple[bytes, bytes]]:
-    """The headers with content type JSON, whatever was sent: curl labels every body as a form by default."""
+    """The headers with the content type JSON, whatever was sent, since curl labels every body as a form by default."""
     return [(name, b"application/json" if name == b"content-type" else value) for name, value in headers]
 
 
-class _ResponseHeaders:
-    """Adds the headers that all responses have."""
+LARGE = re.compile(r"/v1/ladders/[^/]+/(matches|matches/batch|start-ratings)")  # paths of bodies up to the body limit
+SMALL_BODY = 128 * 1024  # bytes of all other bodies
 
-    def __init__(self, site: Site, scope: Scope, send: Send, context: RequestContext) -> None:
-        self._connection: Connection | None = scope.get("evenmatch.connection")
-        self._site, self._send, self._context = site, send, context
+
+class LimitedBody:
+    """ASGI `receive` of a request whose body has a largest size.
+
+    declared  the value of Content-Length; empty: the head does not say it
+    limit     bytes of the largest body of match reports and starting ratings
+    """
+
+    def __init__(self, scope: Scope, receive: Receive, declared: bytes, limit: int) -> None:
+        self._scope, self._receive = scope, receive
+        self._limit = limit if LARGE.fullmatch(scope["path"]) else min(limit, SMALL_BODY)
+        self._setting = ", EVENMATCH_BODY_LIMIT" if self._limit == limit else ""
+        self._size = int(declared) if declared.isdigit() else 0
+        self._received = 0
+
+    async def __call__(self) -> Message:
+        """The next message. Raises BodyRefusedError."""
+        if self._size > self._limit:
+            raise self._refused()
+        message = await self._receive()
+        self._received += len(message.get("body", b""))
+        if self._received > self._limit:
+            raise self._refused()
+        return message
+
+    def _refused(self) -> BodyRefusedError:
+        detail = f"the body is larger than the limit of {self._limit:,} bytes{self._setting}; split it into several"
+        return BodyRefusedError(make_problem(OTHERS[413], f"{detail} requests", context_of(self._scope).id))
+
+
+class ReplayableBody:
+    """The messages of a body, which can be received again from the first one."""
+
+    def __init__(self, receive: Receive) -> None:
+        self._receive = receive
+        self._read: list[Message] = []
+
+    async def whole(self) -> bytes | None:
+        """Read the whole body; None if the client disconnected. Raises BodyRefusedError."""
+        parts = []
+        while True:
+            message = await self._receive()
+            if message["type"] != "http.request":
+                self._read = [message]  # nothing is done with the part that came
+                return None
+            parts.append(message.get("body", b""))
+            if not message.get("more_body", False):
+                body = b"".join(parts)
+                self._read = [{"type": "http.request", "body": body, "more_body": False}]
+                return body
+
+    async def __call__(self) -> Message:
+        """The next message, as ASGI `receive`."""
+        if self._read:
+            return self._read.pop(0)
+        return await self._receive()
+
+
+class _ResponseHeaders:
+    """Add the headers that all responses have."""
+
+    def __init__(self, send: Send, context: RequestContext) -> None:
+        self._send, self._context = send, context
 
     async def __call__(self, message: Message) -> None:
         """Send the next message, as ASGI `send`."""
@@ -265,9 +321,6 @@ class _ResponseHeaders:
             extra = [(b"x-request-id", self._context.id.encode())]
             if self._context.allowance is not None:
                 extra += self._context.allowance.headers()
-            is_receiving = self._connection is not None and self._connection.is_receiving
-            if is_receiving or self._site.retiring.is_set():  # the rest of the body is not read; or another takes over
-                extra.append((b"connection", b"close"))
             message["headers"] = [*message.get("headers", []), *extra]
         await self._send(message)
 
@@ -292,16 +345,14 @@ class RequestLifecycle:
         # names may contain an encoded slash, so routing splits the raw path and decodes each segment
         scope["path"] = scope["raw_path"].decode("latin-1") if scope.get("raw_path") else scope["path"]
         scope["headers"] = _as_json(scope["headers"])
-        length = headers.get(b"content-length", b"")
-        body = LimitedBody(self._site, scope, receive, int(length) if length.isdigit() else 0)
-        self._metrics.running += 1
+        body = LimitedBody(scope, receive, headers.get(b"content-length", b""), self._site.options.body_limit)
+        self._metrics.running.inc()
         try:
-            await self._app(scope, body, _ResponseHeaders(self._site, scope, send, context))
-        except asyncio.CancelledError:  # by the server, when it stops and the connection is already closed
+            await self._app(scope, body, _ResponseHeaders(send, context))
+        except asyncio.CancelledError:  # the server is stopping, and the connection is already closed
             self._log.warning("request cut off", request=context.id, method=scope["method"], path=logged_path(scope))
         finally:
-            self._metrics.running -= 1
-            body.release()
+            self._metrics.running.dec()
             self._record(scope, context, time.perf_counter() - begin)
 
     def _record(self, scope: Scope, context: RequestContext, seconds: float) -> None:
@@ -325,7 +376,7 @@ class RequestLifecycle:
 
 
 class ResponseCache:
-    """The middleware that sends cached responses."""
+    """Send cached responses."""
 
     def __init__(self, app: ASGIApp, site: Site) -> None:
         self._app, self._site = app, site
@@ -346,7 +397,7 @@ class ResponseCache:
         await send_at_once(send, 304 if is_known else 200, headers, body)
 
     def _find(self, scope: Scope) -> CachedResponse | None:
-        """The cached response, if the caller is known without a query and may read it; else the endpoint decides."""
+        """The cached response if the caller is known without a query and may read it; None if the endpoint decides."""
         answers = self._site.answers
         ladder = answers.ladder_of(scope)
         caller = None if ladder is None else recalled(self._site, scope)
@@ -358,9 +409,7 @@ class ResponseCache:
 
 FAST_READS_ADDRESS = re.compile(r"/v1/ladders/([^/]+)/(tickets|players)/([^/]+)")
 NUMBER = re.compile(r"[1-9][0-9]{0,17}")
-QUERY = re.compile(
-    rb"(?:after=([0-9]{1,18})&)?wait=([0-9]{1,2}(?:\.[0-9]{1,17})?)"
-)  # others are valid, too, and routed
+QUERY = re.compile(rb"(?:after=([0-9]{1,18})&)?wait=([0-9]{1,2}(?:\.[0-9]{1,17})?)")  # other valid queries are routed
 FastReadsAnswer = Callable[[Request], Awaitable[Response]]
 
 
@@ -400,7 +449,7 @@ FAST_READS = {
 
 
 class FastReads:
-    """The middleware that calls the endpoints of the most frequent reads."""
+    """Call the endpoints of the most frequent reads directly."""
 
     def __init__(self, api: FastAPI, site: Site) -> None:
         self._api, self._site = api, site
@@ -426,7 +475,7 @@ class FastReads:
         await response(scope, receive, send)
 
     def _answer(self, scope: Scope, route: FastRead, ladder: str, part: str) -> FastReadsAnswer | None:
-        """A function that answers the request, which is then counted for its caller; None: route it."""
+        """A function that answers the request, which is counted for its caller; None if it must be routed."""
         caller = recalled(self._site, scope) if is_text(ladder) and not _has_body(scope) else None
         if caller is None or caller is ANYONE or not caller.may(route.needed, ladder):
             return None
@@ -513,7 +562,7 @@ ROUTES = {
 
 
 class FastPath:
-    """The middleware that answers the most frequent writes."""
+    """Answer the most frequent writes without routing them."""
 
     def __init__(self, app: ASGIApp, site: Site) -> None:
         self._app, self._site = app, site
@@ -546,10 +595,10 @@ class FastPath:
     async def _read(
         self, scope: Scope, route: FastRoute, ladder: str, ticket: int, body: bytes | None
     ) -> FastPathAnswer | None:
-        """A function that answers the request, which is then counted for its caller; None: leave it to the endpoint.
+        """A function that answers the request, which is counted for its caller; None if the endpoint must answer.
 
-        The caller is authenticated after the whole body has arrived: a key may be revoked during a slow upload.
-        Raises AccessError or StoreError for a signed request that is refused.
+        The caller is authenticated when the whole body has arrived, since a key may be revoked during a slow upload.
+        Raises AccessError or StoreError for a refused signed request.
         """
         caller = None if body is None or not is_text(ladder) else await identified(self._site, scope, body)
         if body is None or caller is None or not caller.may(route.needed, ladder):

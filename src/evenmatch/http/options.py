@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Literal
 
-from pydantic import Field, ValidationError, ValidationInfo, field_validator
+from pydantic import Field, ValidationError, field_validator
 from pydantic_settings import BaseSettings, SettingsConfigDict, SettingsError
 
 from evenmatch.errors import UsageError
-from evenmatch.http.bodies import least_memory
-from evenmatch.http.hosts import AllowedHosts, TrustedProxies
+from evenmatch.http.hosts import AllowedHosts, check_proxy
 
 MEGABYTE = 2**20
 
@@ -23,7 +22,7 @@ class Options(BaseSettings):
     host: str = Field("127.0.0.1", description="Address to listen on; 0.0.0.0 for all addresses of this machine.")
     port: int = Field(8080, ge=0, le=65535, description="Port to listen on; 0 takes a free port, which is printed.")
     workers: int = Field(
-        1, ge=1, le=64, description="Processes that serve at the port, on PostgreSQL; 2 or more have a supervisor."
+        1, ge=1, le=64, description="Processes that serve at the port; more than one needs PostgreSQL."
     )
     follower: bool = Field(
         False,
@@ -32,47 +31,28 @@ class Options(BaseSettings):
     writes_at: str = Field("", description="URL at which writes are taken, for those that a follower refuses.")
     open_reads: bool = Field(False, description="Let everyone read ladders, standings and matches without a key.")
     rate: float = Field(
-        5000.0, gt=0, description="Requests per second that each key may send, on average; to all workers together."
+        5000.0, gt=0, description="Requests per second that each key may send to a process, on average."
     )
     burst: int = Field(10_000, ge=1, description="Requests that a key may send at once after a pause.")
-    player_rate: float = Field(20.0, gt=0, description="As `rate`, for each player's token.")
-    player_burst: int = Field(60, ge=1, description="As `burst`, for each player's token.")
-    open_rate: float = Field(20.0, gt=0, description="As `rate`, for each client address without a key.")
-    open_burst: int = Field(100, ge=1, description="As `burst`, for each client address without a key.")
+    player_rate: float = Field(20.0, gt=0, description="Like `rate`, for each player's token.")
+    player_burst: int = Field(60, ge=1, description="Like `burst`, for each player's token.")
+    open_rate: float = Field(20.0, gt=0, description="Like `rate`, for each client address without a valid key.")
+    open_burst: int = Field(100, ge=1, description="Like `burst`, for each client address without a valid key.")
     body_limit: int = Field(
         8 * MEGABYTE,
         ge=1024,
-        description="Largest body of match reports and starting ratings, in bytes; others: 128 KiB.",
+        description="Largest body of match reports and starting ratings, in bytes; other bodies: 128 KiB at most.",
     )
-    body_memory: int = Field(
-        128 * MEGABYTE,
-        ge=1024,
-        validate_default=True,
-        description="Bytes of request bodies that all workers hold at once, more get 503; at least five times the body "
-        "limit, and 20 times the lesser of it and 128 KiB.",
-    )
-    body_rate: int = Field(
-        8 * 1024,
+    connections: int = Field(
+        10_000,
         ge=1,
-        description="Fewest bytes per second at which a body must arrive, beside the seconds of head_within, and at "
-        "which a response must be read.",
-    )
-    head_within: float = Field(
-        10.0, gt=0, le=600, description="Seconds within which the head of a request, or of a connection, must arrive."
-    )
-    connections: int | None = Field(
-        None,
-        ge=1,
-        description="Most open connections; default: by the limit of open files, 50,000 at most. An eighth of them is "
-        "kept for addresses whose key or token was good in the last ten minutes.",
-    )
-    address_connections: int | None = Field(
-        None, ge=1, description="Most open connections of one client address; default: a quarter of all."
+        description="Open connections of a process, beyond which requests get 503; fewer if the limit of open files is "
+        "lower.",
     )
     trusted_proxies: tuple[str, ...] = Field(
         (),
-        description="Load balancers whose X-Forwarded-For and X-Forwarded-Proto are believed, and that may open any "
-        'number of connections, as a JSON list of addresses and networks: ["10.0.0.0/8"]; ["*"]: everybody.',
+        description="Proxies whose X-Forwarded-For and X-Forwarded-Proto are believed, as a JSON list of addresses and "
+        'networks: ["10.0.0.0/8"]; ["*"]: everybody.',
     )
     hosts: tuple[str, ...] = Field(
         (),
@@ -104,7 +84,7 @@ class Options(BaseSettings):
         1,
         ge=1,
         le=64,
-        description="Jobs on large ladders (corrections, previews, rebuilds) of all workers at a time; others wait.",
+        description="Jobs on large ladders (corrections, previews, rebuilds) that a process runs at once; others wait.",
     )
     log_format: Literal["json", "text"] = Field("json", description="How log lines are written to standard error.")
     log_level: Literal["debug", "info", "warning", "error"] = Field("info", description="Lowest level that is logged.")
@@ -117,24 +97,15 @@ class Options(BaseSettings):
     @field_validator("trusted_proxies")
     @classmethod
     def _check_proxies(cls, entries: tuple[str, ...]) -> tuple[str, ...]:
-        return TrustedProxies(entries).entries
+        for entry in entries:
+            check_proxy(entry)
+        return entries
 
     @field_validator("hosts")
     @classmethod
     def _check_hosts(cls, entries: tuple[str, ...]) -> tuple[str, ...]:
         AllowedHosts(entries, "")
         return entries
-
-    @field_validator("body_memory")
-    @classmethod
-    def _check_body_memory(cls, memory: int, others: ValidationInfo) -> int:
-        limit = others.data.get("body_limit")
-        if limit is not None and memory < least_memory(limit):
-            raise ValueError(
-                f"a body of the limit could never arrive; expected at least {least_memory(limit)} with "
-                f"EVENMATCH_BODY_LIMIT {limit}, or a lower limit"
-            )
-        return memory
 
 
 def read_options(given: Mapping[str, object]) -> Options:

@@ -1,4 +1,4 @@
-"""Whether the database takes writes of this process (of a follower: reads), tested at most every few seconds."""
+"""Test whether the database accepts this process's writes, or a follower's reads, at most every few seconds."""
 
 from __future__ import annotations
 
@@ -12,22 +12,24 @@ from evenmatch.operations.master_secret import is_current
 from evenmatch.operations.open_database import public_reason, read_test, write_test
 from evenmatch.operations.service import Service
 
-EVERY = 5.0  # seconds between two tests
-LATEST = 10.0  # seconds after which a test without a result counts as failed
-PATIENCE = 1.0  # seconds to wait for a new result where there is a former one
+TEST_EVERY = 5.0  # seconds
+FAILED_AFTER = 10.0  # seconds after which a test without a result counts as failed
+PATIENCE = 1.0  # seconds to wait for a new result if there is an earlier one
 OTHER_SECRET = "the master secret of this process is not that of the database"
 
 
 class Readiness:
-    """Tests writes and the master secret, and keeps the last result; for one event loop.
+    """Test writes and the master secret, and keep the last result. For one event loop.
 
-    While a test runs, the last result holds, so that a long transaction of another writer does not fail it at once.
+    While a test runs, the last result holds, so that another writer's long transaction does not fail it at once.
 
     clock   returns seconds, monotonic
     latest  seconds after which a test without a result counts as failed
     """
 
-    def __init__(self, service: Service, clock: Callable[[], float] = time.monotonic, latest: float = LATEST) -> None:
+    def __init__(
+        self, service: Service, clock: Callable[[], float] = time.monotonic, latest: float = FAILED_AFTER
+    ) -> None:
         self._service, self._clock, self._latest = service, clock, latest
         self._begun: float | None = None
         self._test: asyncio.Task[str | None] | None = None
@@ -35,9 +37,9 @@ class Readiness:
         self._has_result = False
 
     async def problem(self) -> str | None:
-        """Why the database takes no writes of this process, or of a follower cannot be read; None: it does."""
+        """Why the database rejects this process's writes, or a follower cannot read it; None if it works."""
         now = self._clock()
-        if self._test is None and (self._begun is None or now - self._begun >= EVERY):
+        if self._test is None and (self._begun is None or now - self._begun >= TEST_EVERY):
             self._begun, self._test = now, asyncio.create_task(asyncio.to_thread(self._run))
         test = self._test
         if test is not None and self._begun is not None:
@@ -47,15 +49,15 @@ class Readiness:
             if test.done():
                 self._keep(test)
             elif wait >= left:
-                return self._failure(f"it has not taken one within {self._latest:g} s")
+                return self._failure(f"it has not completed one within {self._latest:g} s")
         return self._result
 
     def _keep(self, test: asyncio.Task[str | None]) -> None:
-        if self._test is not test:  # another request has kept its result
+        if self._test is not test:  # another request has already stored its result
             return
         result = test.result()
         if result != self._result:
-            log.warning("write test", problem=result or "none any more")
+            log.warning("write test", problem=result or "none")
         self._result, self._has_result, self._test = result, True, None
 
     def _run(self) -> str | None:
@@ -71,5 +73,5 @@ class Readiness:
             return self._failure(public_reason(self._service.database, error))
 
     def _failure(self, reason: str) -> str:
-        fails = "takes no writes" if self._service.database.writes_at is None else "cannot be read"
+        fails = "accepts no writes" if self._service.database.writes_at is None else "cannot be read"
         return f"the database {fails}: {reason}"

@@ -1,6 +1,6 @@
-"""Request bodies that may be large: read and validated in a worker thread, so that the event loop goes on.
+"""Read and validate large request bodies in a worker thread, which keeps the event loop free.
 
-FastAPI validates bodies in the event loop, which is good for small ones; `http.body_limits` keeps the others small.
+FastAPI validates other bodies in the event loop. The middleware keeps those small.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ from evenmatch.http.site import site_of
 
 Model = TypeVar("Model", bound=BaseModel)
 Result = TypeVar("Result")
-QUICK = 16 * 1024  # bytes that are read in the event loop, within a millisecond or two
-EXPLAINED = 32 * 1024  # bytes up to which every fault is named; of larger bodies the first, as there may be a million
+QUICK = 16 * 1024  # bytes; smaller bodies are read in the event loop, within two milliseconds
+EXPLAINED = 32 * 1024  # bytes; of larger bodies only the first fault is named, since there may be a million
 
 
 def _accept(_: object) -> None:
@@ -30,9 +30,9 @@ def _accept(_: object) -> None:
 async def read_body(
     request: Request, model: type[Model], convert: Callable[[Model], Result], check: Callable[[Model], None] = _accept
 ) -> Result:
-    """The body of a request for a ladder as a model, converted.
+    """Read the body of a request for a ladder as a model, and convert it.
 
-    check  called with a struct of a large body before the model is made, which takes ten times as long
+    check  called with a struct of a large body before the slower model is made
     Raises RequestValidationError, and what `check` and `convert` raise.
     """
     body = await request.body()
@@ -43,7 +43,7 @@ async def read_body(
 
 
 def validated(model: type[Model], body: bytes, check: Callable[[Model], None] = _accept) -> Model:
-    """The model in a JSON text. Raises RequestValidationError, and what `check` raises."""
+    """Parse a JSON text as a model. Raises RequestValidationError, and what `check` raises."""
     if len(body) > EXPLAINED:
         check(_struct(model, body))
     try:
@@ -60,7 +60,7 @@ def body_schema(model: type[BaseModel]) -> dict[str, object]:
 
 
 def _struct(model: type[Model], body: bytes) -> Model:
-    """A body as a struct. Raises RequestValidationError with the first fault, without an object for each of them."""
+    """Parse a body as a struct. Raises RequestValidationError with the first fault."""
     try:
         return cast("Model", _decoder(model).decode(body))  # the cache loses the type
     except msgspec.ValidationError as error:

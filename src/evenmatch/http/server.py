@@ -1,8 +1,8 @@
-"""The server process: its socket, the application under uvicorn, the background workers, and its end.
+"""The server: its socket, its processes under uvicorn, the background workers of each, and the end of a process.
 
 Python waits for its threads when it exits, and a thread that computes or waits for a database cannot be cancelled. So
-a process that was asked to stop ends within a deadline, whatever still runs. Nothing is lost: a transaction that was
-not committed did not happen, and its caller got no answer.
+a process that was asked to stop ends within a deadline, whatever is still running. Nothing is lost: a transaction that
+was not committed did not happen, and its caller got no answer.
 """
 
 from __future__ import annotations
@@ -10,42 +10,40 @@ from __future__ import annotations
 import asyncio
 import gc
 import logging
+import multiprocessing
 import os
+import shutil
 import signal
 import socket
 import sys
+import tempfile
 import threading
 import time
 from collections.abc import AsyncIterator, Callable, Iterator
-from contextlib import asynccontextmanager, contextmanager
-from functools import partial
+from contextlib import asynccontextmanager, contextmanager, suppress
 from types import FrameType
 
 import uvicorn
 from fastapi import FastAPI
+from starlette.types import ASGIApp
+from uvicorn.supervisors import Multiprocess
 
 from evenmatch.accounts.audit_trail import Audit
 from evenmatch.accounts.keys import Keys
 from evenmatch.accounts.tokens import Tokens
-from evenmatch.errors import EvenmatchError, UsageError
+from evenmatch.errors import UsageError
 from evenmatch.http import service_metrics
 from evenmatch.http.app import Pages, application
-from evenmatch.http.connections import ConnectionLimits, Connections
-from evenmatch.http.hosts import TrustedProxies
-from evenmatch.http.logs import log
+from evenmatch.http.logs import RepeatedWarnings, log, repeated
+from evenmatch.http.metrics import SHARED_FOLDER, forget_process
 from evenmatch.http.options import Options
-from evenmatch.http.processes.group import ProcessGroup
-from evenmatch.http.processes.metrics_exchange import MetricsExchange
-from evenmatch.http.processes.retirement import Acceptor, Retirement, tell_ready
-from evenmatch.http.protocol import LimitedProtocol, ProtocolLimits, limited_protocol
-from evenmatch.http.repeated_log import RepeatedWarnings, repeated
-from evenmatch.http.shares import share
 from evenmatch.http.site import Site
 from evenmatch.ladders.inactivity import DailyDecay
 from evenmatch.live.live_matches import Running
 from evenmatch.operations import master_secret
 from evenmatch.operations.clock import DatabaseClock
 from evenmatch.operations.kernels import Compilation, Kernels
+from evenmatch.operations.open_database import is_postgresql
 from evenmatch.operations.service import Service
 from evenmatch.queues.policy_fits import AutoPolicies
 from evenmatch.queues.queue_service import QueueService
@@ -53,7 +51,16 @@ from evenmatch.recording.recorder import MatchLimits
 from evenmatch.webhooks.delivery import Deliverer
 from evenmatch.webhooks.subscriptions import Webhooks
 
+if sys.platform != "win32":
+    import resource
+
+Application = ASGIApp
 BACKLOG = 2048  # connections that wait to be accepted
+OPEN_FILES = 65_536  # the limit of open files that a process asks for
+FILES_KEPT = 128  # open files for the database (33 connections, or 18 of two files each), webhooks, logs and copies
+FEWEST_CONNECTIONS = 64
+STARTED_WITHIN = 120  # seconds for a new process to start, and for a silent one to answer before it is replaced
+LOADED_WITHIN = 20.0  # of these, seconds to load kernels, while the process that is replaced still serves
 
 
 def listen(options: Options) -> socket.socket:
@@ -78,46 +85,32 @@ def address_of(listening: socket.socket) -> str:
     return f"http://{f'[{host}]' if ':' in host else host}:{port}"
 
 
-if sys.platform != "win32":
-    import resource
-
-RESERVED = 128  # files for the database (33 connections, or 18 of two files each), webhooks, logs and copies
-FEWEST, MOST = 64, 50_000  # connections by default
-RAISE = "raise it with `ulimit -n`, LimitNOFILE= of systemd, or ulimits of a container"
-
-
-def choose_limits(options: Options) -> ConnectionLimits:
-    """The limits of connections that the options name, or that the limit of open files allows, of one process.
-
-    Limits that the options name are of all serving processes at the port: each has its share of them, since new
-    connections go to the process with the fewest.
-
-    Raises UsageError where that is too low for the process, or for the connections that the options name.
-    """
-    open_files = _open_files()
-    room = open_files - RESERVED
-    if room < FEWEST:
-        expected = f"expected at least {RESERVED + FEWEST}: {RESERVED} are kept for the database and files"
-        raise UsageError(f"this process may open {open_files} files; {expected}: {RAISE}")
-    if options.connections is not None and options.connections > room * options.workers:
-        expected = f"expected at most {room * options.workers:,}, since a process may open {open_files:,} files"
-        raise UsageError(f"EVENMATCH_CONNECTIONS is {options.connections:,}; {expected}: {RAISE}")
-    count = options.workers
-    total = min(room, MOST) if options.connections is None else share(options.connections, count)
-    named = options.address_connections
-    each = max(FEWEST // 2, total // 4) if named is None else share(named, count)
-    return ConnectionLimits(total, each, total // 8)
+def check_workers(workers: int, database: str) -> None:
+    """Raise UsageError if several processes cannot serve the database at this path or URL."""
+    if workers > 1 and not is_postgresql(database):
+        raise UsageError(
+            f"--workers is {workers}, and the database is an SQLite file; expected 1. SQLite has one writer at a time, "
+            "which one process keeps busy, and it notifies no other process of a change. Use PostgreSQL for several "
+            "processes (evenmatch copy copies the database), or leave out --workers and EVENMATCH_WORKERS"
+        )
 
 
-def _open_files() -> int:
-    """The limit of open files of this process; where the system has none, one that is never reached."""
+def allow_connections(wanted: int) -> int:
+    """Raise the limit of open files and return the number of connections that it allows, at most `wanted`."""
     if sys.platform == "win32":
-        return 2 * MOST
-    soft = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
-    return 2 * MOST if soft == resource.RLIM_INFINITY else soft
+        return wanted
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if soft != resource.RLIM_INFINITY and soft < OPEN_FILES:
+        raised = OPEN_FILES if hard == resource.RLIM_INFINITY else min(hard, OPEN_FILES)
+        with suppress(OSError, ValueError):
+            resource.setrlimit(resource.RLIMIT_NOFILE, (raised, hard))
+            soft = raised
+    files = wanted + FILES_KEPT if soft == resource.RLIM_INFINITY else soft
+    return max(FEWEST_CONNECTIONS, min(wanted, files - FILES_KEPT))
 
 
 REQUESTS, BACKGROUND, END = 0.5, 0.55, 0.6  # shares of the time, until requests, background work and all else must end
+MANAGER_END = 0.9  # the same for the process that manages the others
 
 
 class StopDeadline:
@@ -126,10 +119,11 @@ class StopDeadline:
     within  seconds from the request to the end of the process, at most
     begin   called at once: asks what runs beside requests to stop
     cut     called before the process is ended, if it did not end by itself
+    end     the share of `within` after which the process is ended
     """
 
-    def __init__(self, within: float, begin: Callable[[], None], cut: Callable[[], None]) -> None:
-        self._within, self._begin, self._cut = within, begin, cut
+    def __init__(self, within: float, begin: Callable[[], None], cut: Callable[[], None], end: float = END) -> None:
+        self._within, self._begin, self._cut, self._end = within, begin, cut, end
         self._asked = threading.Event()
         self._asked_at: float | None = None
 
@@ -156,7 +150,7 @@ class StopDeadline:
     def _watch(self) -> None:
         self._asked.wait()
         self._begin()
-        time.sleep(self.left(END))
+        time.sleep(self.left(self._end))
         try:
             self._cut()
             sys.stderr.flush()
@@ -166,18 +160,12 @@ class StopDeadline:
 
 Worker = tuple[str, Callable[[threading.Event], None]]
 INTERRUPTED = 130  # the exit code
-AGAIN = 1.0  # seconds until a worker that failed with a bug is restarted
+AGAIN = 1.0  # seconds until a background worker that failed with a bug is restarted
 FLUSH = 5.0  # seconds between two looks at what was only counted for the log
 
 
-def site_over(
-    service: Service, options: Options, compilation: Compilation | None = None, group: ProcessGroup | None = None
-) -> Site:
-    """Create the site of a service.
-
-    compilation  the compilation of its kernels, if it was started before
-    group        the serving processes that share the port; None: this is the only one
-    """
+def site_over(service: Service, options: Options, compilation: Compilation | None = None) -> Site:
+    """Create the site of a service. compilation: that of its kernels, if it was started before."""
     database, clock = service.database, service.clock
     keys = Keys(database, clock)
     kernels = Kernels(
@@ -200,12 +188,8 @@ def site_over(
         running=Running(service),
         webhooks=Webhooks(service, allow_private=options.private_webhooks),
         kernels=kernels,
-        connections=Connections(choose_limits(options), TrustedProxies(options.trusted_proxies)),
-        group=group,
     )
     service_metrics.watch(site)
-    if group is not None:
-        site.exchange = MetricsExchange(group, site.metrics.registry, site.metrics.of_service)
     return site
 
 
@@ -265,6 +249,7 @@ async def beside(site: Site, deadline: StopDeadline) -> AsyncIterator[None]:
         flushing.cancel()
         repeated.flush(everything=True)
         await asyncio.to_thread(end)
+        forget_process(os.getpid())
 
 
 async def _flush_log() -> None:
@@ -298,66 +283,103 @@ def guarded(name: str, run: Callable[[threading.Event], None], stop: threading.E
             return  # the worker is finished
 
 
-class _Server(uvicorn.Server):
-    """A uvicorn server that, asked to stop, ends long polls and streams at once and finishes other requests."""
+def served_application(
+    service: Service,
+    options: Options,
+    address: str,
+    ready: Callable[[], None] = lambda: None,
+    *,
+    pages: Pages | None = None,
+    compilation: Compilation | None = None,
+) -> Application:
+    """The application of one process. Its lifespan runs the background workers and notices the signals to stop.
 
-    def __init__(
-        self, config: uvicorn.Config, protocol: type[LimitedProtocol], site: Site, deadline: StopDeadline
-    ) -> None:
-        super().__init__(config)
-        self._protocol, self._site, self._deadline = protocol, site, deadline
-        self._retirement: Retirement | None = None
+    address  the URL that the log names
+    ready    called as soon as requests are answered
+    pages    the web site; None: serve only the API
+    """
+    site = site_over(service, options, compilation)
+    deadline = StopDeadline(options.stop_within, site.jobs.ask_to_stop, lambda: _note_cut(site))
+    deadline.start()
 
-    def handle_exit(self, sig: int, frame: FrameType | None) -> None:
-        """Begin to stop the process; a second Ctrl-C ends it at once."""
-        if self.should_exit and sig == signal.SIGINT:
+    @asynccontextmanager
+    async def lifespan(_: FastAPI) -> AsyncIterator[None]:
+        with _noticing_signals(site, deadline):
+            async with beside(site, deadline):
+                log.info("serving", address=address, database=service.database.shown)
+                ready()
+                if multiprocessing.parent_process() is not None:  # one of several
+                    await asyncio.to_thread(site.kernels.ready.wait, LOADED_WITHIN)
+                yield
+            log.info("stopped")
+
+    for library in ("uvicorn.error", "asyncio"):
+        logging.getLogger(library).addFilter(RepeatedWarnings())
+    return application(site, lifespan, pages)
+
+
+@contextmanager
+def _noticing_signals(site: Site, deadline: StopDeadline) -> Iterator[None]:
+    """On SIGINT or SIGTERM, start the deadline and end long polls before uvicorn stops the server.
+
+    A second Ctrl-C ends the process at once. The end of the process that manages this one counts as a SIGTERM.
+    """
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+
+    def handle(number: int, frame: FrameType | None) -> None:
+        if deadline.is_asked and number == signal.SIGINT:
             os._exit(INTERRUPTED)
-        self._deadline.ask()
-        self._site.stopping.set()
-        self.should_exit = True
+        deadline.ask()
+        site.stopping.set()
+        handler = before[signal.Signals(number)]
+        if callable(handler):
+            handler(number, frame)
 
-    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
-        """Begin to accept connections; in a group of processes, only this one's share of them."""
-        group = self._site.group
-        if group is None or sockets is None:
-            await super().startup(sockets)
-            return
-        await super().startup([])
-        make = partial(self._protocol, self.config, self.server_state, {})
-        acceptor = Acceptor(sockets[0], group.memory, group.cell, make, lambda: len(self.server_state.connections))
-        acceptor.start()
-        self._retirement = Retirement(self._site, acceptor, self._after_retirement)
-        group.supervision.on_retirement(self._retirement.ask)
+    before = {number: signal.signal(number, handle) for number in (signal.SIGINT, signal.SIGTERM)}
+    manager = multiprocessing.parent_process()
+    if manager is not None:
+        asyncio.get_running_loop().add_reader(manager.sentinel, _stop_without_manager, manager.sentinel)
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
 
-    def _after_retirement(self) -> None:
-        self._deadline.ask()
-        self.should_exit = True
 
-    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
-        """Accept no more connections, and end those that are open."""
-        if self._retirement is not None and self._site.group is not None:
-            self._site.group.supervision.on_retirement(None)
-            self._retirement.acceptor.stop()
-        await super().shutdown(sockets)
-
-    @contextmanager
-    def capture_signals(self) -> Iterator[None]:
-        """Handle SIGINT and SIGTERM without raising them again afterwards, since a requested stop is not a failure."""
-        if threading.current_thread() is not threading.main_thread():
-            yield
-            return
-        previous = {number: signal.signal(number, self.handle_exit) for number in (signal.SIGINT, signal.SIGTERM)}
-        try:
-            yield
-        finally:
-            for number, handler in previous.items():
-                signal.signal(number, handler)
+def _stop_without_manager(sentinel: int) -> None:
+    asyncio.get_running_loop().remove_reader(sentinel)
+    os.kill(os.getpid(), signal.SIGTERM)
 
 
 def _note_cut(site: Site) -> None:
     """Log what the end of the process cuts off."""
     running = [thread.name for thread in threading.enumerate() if thread is not threading.current_thread()]
     log.warning("cut off", after=f"{site.options.stop_within} s to stop", threads=sorted(running)[:20])
+
+
+def _config(app: Application | Callable[[], Application], options: Options) -> uvicorn.Config:
+    """How uvicorn serves an application, or what a function creates in each of several processes."""
+    if "FORWARDED_ALLOW_IPS" in os.environ:
+        log.warning("FORWARDED_ALLOW_IPS is not read", instead="EVENMATCH_TRUSTED_PROXIES")
+    return uvicorn.Config(
+        app,
+        factory=options.workers > 1,
+        workers=options.workers,
+        ws="none",
+        proxy_headers=bool(options.trusted_proxies),
+        forwarded_allow_ips=list(options.trusted_proxies),
+        lifespan="on",
+        log_config=None,
+        access_log=False,
+        server_header=False,
+        limit_concurrency=allow_connections(options.connections),
+        timeout_graceful_shutdown=max(1, round(REQUESTS * options.stop_within)),
+        timeout_keep_alive=75,
+        timeout_worker_healthcheck=STARTED_WITHIN,
+        backlog=BACKLOG,
+    )
 
 
 def serve(
@@ -368,61 +390,39 @@ def serve(
     *,
     pages: Pages | None = None,
     compilation: Compilation | None = None,
-    group: ProcessGroup | None = None,
 ) -> None:
-    """Serve until Ctrl-C or SIGTERM; accepted requests are finished first, as far as `stop_within` allows.
+    """Serve in this process until Ctrl-C or SIGTERM; accepted requests are finished first, if `stop_within` allows.
 
-    ready  called as soon as requests are answered
-    pages  the web site; None: serve only the API
-    compilation  the compilation of the kernels, if it was started before
-    group  the serving processes that share the port; None: this is the only one
-    Raises SecretError without the master secret of the database, EvenmatchError if the server cannot start.
+    Arguments as for `served_application`. Raises SecretError without the master secret of the database.
     """
     master_secret.confirm(service.database)
-    site = site_over(service, options, compilation, group)
-    deadline = StopDeadline(options.stop_within, site.jobs.ask_to_stop, lambda: _note_cut(site))
+    app = served_application(service, options, address_of(listening), ready, pages=pages, compilation=compilation)
+    if threading.current_thread() is threading.main_thread():
+        signal.signal(signal.SIGTERM, signal.default_int_handler)  # uvicorn raises the signal again when it has stopped
+    with suppress(KeyboardInterrupt):
+        uvicorn.Server(_config(app, options)).run([listening])
 
-    @asynccontextmanager
-    async def lifespan(_: FastAPI) -> AsyncIterator[None]:
-        async with beside(site, deadline):
-            log.info(
-                "serving",
-                address=address_of(listening),
-                database=service.database.shown,
-                connections=site.connections.limits.total,
-            )
-            ready()
-            telling = None if group is None else asyncio.create_task(tell_ready(site, group.supervision))
-            yield
-            if telling is not None:
-                telling.cancel()
-        log.info("stopped")
 
-    protocol_limits = ProtocolLimits(options.head_within, float(options.body_rate))
-    protocol = limited_protocol(site.connections, protocol_limits, site.metrics.count_refused_connection)
-    config = uvicorn.Config(
-        application(site, lifespan, pages),
-        http=protocol,
-        ws="none",
-        proxy_headers=bool(options.trusted_proxies),
-        forwarded_allow_ips=list(options.trusted_proxies),
-        lifespan="on",
-        log_config=None,
-        access_log=False,
-        server_header=False,
-        date_header=True,
-        timeout_graceful_shutdown=max(1, round(REQUESTS * options.stop_within)),
-        timeout_keep_alive=75,
-        backlog=BACKLOG,
-    )
-    for library in ("uvicorn.error", "asyncio"):
-        logging.getLogger(library).addFilter(RepeatedWarnings())
-    if "FORWARDED_ALLOW_IPS" in os.environ:
-        log.warning("FORWARDED_ALLOW_IPS is not read", instead="EVENMATCH_TRUSTED_PROXIES")
-    server = _Server(config, protocol, site, deadline)
-    deadline.start()
-    server.run([listening])
-    if site.exchange is not None:
-        site.exchange.close()
-    if not server.started:
-        raise EvenmatchError("the service could not start; see the log")
+def serve_with_workers(make: Callable[[], Application], options: Options, listening: socket.socket) -> None:
+    """Serve in several processes until Ctrl-C or SIGTERM. SIGHUP replaces them one by one; uvicorn replaces dead ones.
+
+    make  creates the application of a process; must be picklable
+    """
+    with tempfile.TemporaryDirectory(prefix="evenmatch-metrics-") as folder:
+        os.environ[SHARED_FOLDER] = folder
+        manager = Multiprocess(_config(make, options), [listening])
+        deadline = StopDeadline(
+            options.stop_within, manager.should_exit.set, lambda: _kill(manager, folder), MANAGER_END
+        )
+        deadline.start()
+        for number in (signal.SIGINT, signal.SIGTERM):
+            signal.signal(number, lambda *_: deadline.ask())
+        manager.run()
+
+
+def _kill(manager: Multiprocess, folder: str) -> None:
+    """Kill the processes that have not ended in time."""
+    log.error("killed", processes=[process.pid for process in manager.processes if process.exitcode is None])
+    for process in manager.processes:
+        process.kill()
+    shutil.rmtree(folder, ignore_errors=True)

@@ -1,4 +1,4 @@
-"""Metrics of the whole service, read from the database at each scrape; the same in every process."""
+"""Metrics of the whole service, read from the database at each scrape. Every process gives the same figures."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict
 from math import isnan
 
-from prometheus_client import Gauge, Histogram
-from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
+from prometheus_client import Histogram
+from prometheus_client.core import GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
 from evenmatch import __version__
@@ -16,7 +16,7 @@ from evenmatch.errors import StoreError
 from evenmatch.http.logs import log
 from evenmatch.http.metrics import HttpMetrics, Sample
 from evenmatch.http.site import Site
-from evenmatch.ladders.activity import ActivityReader, ServiceActivity
+from evenmatch.ladders.activity import ActivityReader, OfferCounts, ServiceActivity
 from evenmatch.queues.matchmaker import Matchmaker
 from evenmatch.queues.queue_service import QueueService
 from evenmatch.queues.tick import TickCounts
@@ -27,12 +27,6 @@ TICKS = (0.001, 0.005, 0.01, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10)
 def watch(site: Site) -> None:
     """Add these metrics to those of the process."""
     site.metrics.of_service.register(Figures(ActivityReader(site.queue_service)))
-    waiting = "Requests that wait for a change: long polls and streams."
-    site.metrics.watch("evenmatch_waiting_requests", waiting, (), lambda: [((), float(len(site.waiting)))])
-    opened = "Open connections, and the most that may be open."
-    site.metrics.watch("evenmatch_connections", opened, ("which",), lambda: _connections(site))
-    held = "Bytes of request bodies in memory."
-    site.metrics.watch("evenmatch_body_bytes", held, (), lambda: [((), float(site.bodies.total))])
     findings = "Findings of the last daily check of the database's file by this process; no value before it."
     site.metrics.watch("evenmatch_database_findings", findings, (), lambda: _findings(site))
     backend = site.service.database.url.get_backend_name()
@@ -49,21 +43,16 @@ def _findings(site: Site) -> list[Sample]:
     return [] if findings is None else [((), float(findings))]
 
 
-def _connections(site: Site) -> list[tuple[tuple[str, ...], float]]:
-    return [(("open",), float(len(site.connections))), (("most",), float(site.connections.limits.total))]
+COUNT_EVERY = 5.0  # seconds between two counts of a ladder's offers
 
 
 class TimedMatchmaker(Matchmaker):
-    """A matchmaker that measures the duration of its ticks."""
+    """A matchmaker that measures the duration of its ticks, and counts the outcomes of its offers."""
 
     def __init__(self, queue_service: QueueService, metrics: HttpMetrics) -> None:
         super().__init__(queue_service)
-        self._running = Gauge(
-            "evenmatch_matchmaker_running",
-            "1 if this process runs the matchmaker of the ladder.",
-            ("ladder",),
-            registry=metrics.registry,
-        )
+        self._running, self._offers = metrics.matchmaker, metrics.offers
+        self._counts, self._counted_at = OfferCounts(queue_service.service.database), dict[str, float]()
         self._seconds = Histogram(
             "evenmatch_tick_seconds",
             "Duration in seconds of a tick of the ladder's matchmaker.",
@@ -73,30 +62,39 @@ class TimedMatchmaker(Matchmaker):
         )
 
     def step(self, ladder: str, now: int | None = None) -> TickCounts | None:
-        """Run one tick of a ladder's matchmaker; None if another process runs it."""
+        """Run one tick of a ladder's matchmaker. Return None if another process runs it."""
         begin = time.perf_counter()
         stepped = super().step(ladder, now)
         self._running.labels(ladder).set(stepped is not None)
         if stepped is not None:
-            self._seconds.labels(ladder).observe(time.perf_counter() - begin)
+            end = time.perf_counter()
+            self._seconds.labels(ladder).observe(end - begin)
+            if end - self._counted_at.get(ladder, -COUNT_EVERY) >= COUNT_EVERY:
+                self._counted_at[ladder] = end
+                self.count_offers(ladder)
         return stepped
+
+    def count_offers(self, ladder: str) -> None:
+        """Add the offers of a ladder since the last count to the metrics. Raises StoreError."""
+        for (queue, outcome), number in self._counts.since(ladder).items():
+            self._offers.labels(ladder, queue, outcome).inc(number)
 
 
 class Figures(Collector):
-    """The metrics that a Watch reads at each scrape."""
+    """The metrics that an ActivityReader reads at each scrape."""
 
-    def __init__(self, watch: ActivityReader) -> None:
-        self._watch = watch
+    def __init__(self, reader: ActivityReader) -> None:
+        self._reader = reader
 
     def describe(self) -> Iterable[Metric]:
         """The metrics without values, so that registration does not read them."""
         return _Families().all()
 
     def collect(self) -> Iterable[Metric]:
-        """The metrics with current values; only evenmatch_database_up has one if the database does not answer."""
+        """The metrics with current values. If the database does not answer, only evenmatch_database_up has one."""
         families = _Families()
         try:
-            families.add(self._watch.read())
+            families.add(self._reader.read())
         except StoreError as error:
             log.warning("figures", error=str(error))
             families.up.add_metric((), 0.0)
@@ -152,9 +150,6 @@ class _Families:
             "webhook_deliveries", "Deliveries that wait to be sent or have finally failed (dead).", ("state",)
         )
         self.paused = _gauge("webhooks_paused", "Webhooks paused because their receivers keep failing.", ())
-        self.offers = CounterMetricFamily(
-            "evenmatch_offers", "Match offers by outcome; `made` counts all of them.", labels=(*by_queue, "outcome")
-        )
 
     def add(self, read: ServiceActivity) -> None:
         """Add values."""
@@ -191,8 +186,6 @@ class _Families:
         self.deliveries.add_metric(("waiting",), read.waiting)
         self.deliveries.add_metric(("dead",), read.dead)
         self.paused.add_metric((), read.paused)
-        for labels, number in read.offers.items():
-            self.offers.add_metric(labels, number)
 
     def all(self) -> Iterator[Metric]:
         """Every metric family."""
@@ -200,7 +193,7 @@ class _Families:
 
 
 def _add_known(family: GaugeMetricFamily, labels: tuple[str, ...], values: Mapping[str, float]) -> None:
-    """Add those of these values that are known, each with its own last label."""
+    """Add the known values, each with its own last label."""
     for label, value in values.items():
         if not isnan(value):
             family.add_metric((*labels, label), value)

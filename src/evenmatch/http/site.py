@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextvars import ContextVar
 from dataclasses import dataclass, field
 from functools import partial
 from typing import TypeVar
@@ -16,22 +15,17 @@ from evenmatch.accounts.access import Caller
 from evenmatch.accounts.audit_trail import Audit
 from evenmatch.accounts.idempotent_requests import IdempotentRequests
 from evenmatch.accounts.keys import Keys
-from evenmatch.accounts.sessions import CredentialChecks, Sessions
+from evenmatch.accounts.sessions import Sessions
 from evenmatch.accounts.signing import SeenSignatures, SignedRequest
 from evenmatch.accounts.tokens import Tokens
 from evenmatch.errors import AccessError, BusyError, EvenmatchError, StoreError, UnknownNameError
-from evenmatch.http.bodies import BodyMemory, least_memory
-from evenmatch.http.connections import Connections, KnownAddresses
 from evenmatch.http.hosts import AllowedHosts
 from evenmatch.http.limited_threads import RETRY, LimitedThreads
 from evenmatch.http.logs import log
 from evenmatch.http.metrics import HttpMetrics
 from evenmatch.http.options import Options
-from evenmatch.http.processes.group import ProcessGroup
-from evenmatch.http.processes.metrics_exchange import MetricsExchange
 from evenmatch.http.rate_limits import RateLimit
 from evenmatch.http.readiness import Readiness
-from evenmatch.http.shares import share
 from evenmatch.http.views import CachedResponses, SharedComputation, ViewCache
 from evenmatch.http.waiting_requests import TicketNotifications, WaitingRequests
 from evenmatch.jobs.jobs import Jobs
@@ -59,17 +53,13 @@ CALL_LIMIT = 60.0  # seconds after which any other request is, unless its work m
 RESOLVE_LIMIT = 3.0  # seconds within which the host of a new webhook must be resolved
 ALL = ""  # in place of a ladder, for requests of all ladders that share a transaction
 THREADS = 16  # for blocking calls; the connection pool keeps eight connections open and adds more under load
-anonymous_client: ContextVar[str | None] = ContextVar("anonymous_client", default=None)
-"""The client address of the request of this task; None: its caller has a key, a token or a session."""
 
 
 @dataclass
 class Site:
     """The services, and the state that a process holds between requests. Created by `server.site_over`.
 
-    group     the serving processes that share the port; None: this is the only one
     stopping  set when the process is asked to stop: long polls and streams then end at once
-    retiring  set when a successor has taken its place: each response closes its connection
     """
 
     service: Service
@@ -81,7 +71,6 @@ class Site:
     running: Running
     webhooks: Webhooks
     kernels: Kernels
-    connections: Connections
     metrics: HttpMetrics = field(default_factory=HttpMetrics)
     threads: ThreadPoolExecutor = field(default_factory=lambda: ThreadPoolExecutor(THREADS, "evenmatch"))
     body_threads: LimitedThreads = field(default_factory=lambda: LimitedThreads("bodies of ladder", 1, 1, 1000))
@@ -91,29 +80,22 @@ class Site:
     resolving: LimitedThreads = field(default_factory=lambda: LimitedThreads("webhooks of ladder", 8, 2, 8))
     answers: CachedResponses = field(default_factory=CachedResponses)
     ticket_notifications: TicketNotifications = field(default_factory=TicketNotifications)
-    group: ProcessGroup | None = None
     stopping: asyncio.Event = field(default_factory=asyncio.Event)
-    retiring: asyncio.Event = field(default_factory=asyncio.Event)
 
     def __post_init__(self) -> None:
         options = self.options
-        self.exchange: MetricsExchange | None = None
-        self.anonymous_threads = LimitedThreads("address", 4, 2, share(64, options.workers))
-        folder = None if self.group is None else self.group.jobs
-        self.jobs = Jobs(self.service.database, self.service.clock, options.jobs_at_once, folder)
+        self.jobs = Jobs(self.service.database, self.service.clock, options.jobs_at_once)
         self.ladder_work = LadderWork(self.service, self.jobs)
         self.sessions = Sessions(self.service.database, self.service.clock, self.keys, self.tokens)
         self.seen_signatures = SeenSignatures(self.service.database, self.service.clock)
-        self.signing_addresses = KnownAddresses()  # with a signature that was verified
         self.idempotent_requests = IdempotentRequests(self.service.database, self.service.clock)
         self.readiness = Readiness(self.service)
         self.daily_check = DailyCheck(self.service.database, self.queue_service.leases)
-        checks = CredentialChecks(self.keys, self.sessions, self.service.clock)
-        self.waiting = WaitingRequests(partial(self.identify, checks.ended), self.stopping)
-        self.live_statuses: SharedComputation[MatchStatus] = SharedComputation(self.work, anonymous_client.get)
-        self.live_answers: SharedComputation[bytes] = SharedComputation(self.work, anonymous_client.get)
-        self.live_lists: SharedComputation[list[ListedMatch]] = SharedComputation(self.work, lambda: None)
-        self.views = ViewCache(self.service, self.work, anonymous_client.get, self.answers)
+        self.waiting = WaitingRequests(self.stopping, self.metrics.waiting)
+        self.live_statuses: SharedComputation[MatchStatus] = SharedComputation(self.work)
+        self.live_answers: SharedComputation[bytes] = SharedComputation(self.work)
+        self.live_lists: SharedComputation[list[ListedMatch]] = SharedComputation(self.work)
+        self.views = ViewCache(self.service, self.work, self.answers)
         start = self.threads.submit
         self.reports: GroupCommit[ReportBatch, list[Outcome]] = GroupCommit.staged(
             self._prepare_reports, start, _log_bug, len, REPORT_LIMIT
@@ -127,20 +109,12 @@ class Site:
         self.signed_requests: GroupCommit[SignedRequest, None] = GroupCommit(
             self._accept, start, _log_bug, within=REPORT_LIMIT
         )
-        self.key_limit = self._limit("key", options.rate, options.burst, "EVENMATCH_RATE and EVENMATCH_BURST")
+        self.key_limit = RateLimit(options.rate, options.burst, "EVENMATCH_RATE and EVENMATCH_BURST")
         of_players = "EVENMATCH_PLAYER_RATE and EVENMATCH_PLAYER_BURST"
-        self.player_limit = self._limit("player", options.player_rate, options.player_burst, of_players)
+        self.player_limit = RateLimit(options.player_rate, options.player_burst, of_players)
         of_strangers = "EVENMATCH_OPEN_RATE and EVENMATCH_OPEN_BURST"
-        self.open_limit = self._limit("open", options.open_rate, options.open_burst, of_strangers)
-        self.wrong_key_limit = self._limit("wrong key", options.open_rate, options.open_burst, of_strangers)
-        memory = share(options.body_memory, options.workers, least_memory(options.body_limit))
-        self.bodies = BodyMemory(memory)
+        self.open_limit = RateLimit(options.open_rate, options.open_burst, of_strangers)
         self.hosts = AllowedHosts(options.hosts, options.host)
-
-    def _limit(self, name: str, rate: float, burst: int, settings: str) -> RateLimit:
-        """A rate limit, which all serving processes at the port count together. settings: the names of the two."""
-        buckets = None if self.group is None else self.group.memory.buckets(name)
-        return RateLimit(rate, burst, settings, buckets=buckets)
 
     def reading(self, caller: Caller) -> LadderQueries:
         """The queries on ladders, with the results that this caller may see."""
@@ -162,19 +136,15 @@ class Site:
     ) -> T:
         """Call a blocking function in a worker thread and return its result.
 
-        Anonymous requests have threads of their own, few for each address: they must not slow down all others. So have
-        odds, few for each caller, since those of hundreds of teams take seconds.
+        Odds run in their own thread pool, with a limit per caller, since those of hundreds of teams take seconds.
 
-        within    None: it may take as long as it needs
+        within    seconds; None: no limit
         odds_for  whose odds are computed; None: it is something else
-        Raises StoreError if it takes longer (a call that has begun goes on), BusyError if too many of an anonymous
-        client, or for the odds of a caller, wait.
+        Raises StoreError if it takes longer, although a call that has begun continues, and BusyError if the caller has
+        too many requests for odds waiting.
         """
-        client = anonymous_client.get()
         running: Awaitable[T]
-        if client is not None:
-            running = self.anonymous_threads.work(client, function, *arguments)
-        elif odds_for is not None:
+        if odds_for is not None:
             running = self.odds_threads.work(odds_for.key, function, *arguments)
         else:
             running = asyncio.get_running_loop().run_in_executor(self.threads, function, *arguments)
@@ -238,7 +208,6 @@ class Site:
         self.list_threads.shutdown()
         self.odds_threads.shutdown()
         self.ladder_threads.shutdown()
-        self.anonymous_threads.shutdown()
         self.body_threads.shutdown()
         self.threads.shutdown(wait=True)
 

@@ -153,7 +153,6 @@ class KeptViews:
 
 
 T = TypeVar("T")
-Client = Callable[[], str | None]
 
 
 class Work(Protocol):
@@ -164,16 +163,11 @@ class Work(Protocol):
 
 
 class SharedComputation(Generic[T]):
-    """Runs one computation for all concurrent requests of the same question, in a thread. Use in the event loop only.
+    """Run one computation in a thread for all concurrent requests of the same question. Use in the event loop only."""
 
-    Anonymous requests share those of their address: it must not keep others waiting.
-
-    client  returns the address of an anonymous request of this task, None for others
-    """
-
-    def __init__(self, work: Work, client: Client) -> None:
-        self._work, self._client = work, client
-        self._running: dict[tuple[Hashable, str | None], asyncio.Future[T]] = {}
+    def __init__(self, work: Work) -> None:
+        self._work = work
+        self._running: dict[Hashable, asyncio.Future[T]] = {}
 
     async def get(self, question: Hashable, make: Callable[[], T], work: Work | None = None) -> T:
         """Return what `make` returns, or raise what it raises; join a running computation of the same question.
@@ -181,16 +175,15 @@ class SharedComputation(Generic[T]):
         work  in place of that of all questions
         Raises StoreError and BusyError as `work` does.
         """
-        key = question, self._client()
-        running = self._running.get(key)
+        running = self._running.get(question)
         if running is None:
             running = asyncio.ensure_future((work or self._work)(make))
-            self._running[key] = running
-            running.add_done_callback(lambda done: self._end(key, done))
+            self._running[question] = running
+            running.add_done_callback(lambda done: self._end(question, done))
         return await asyncio.shield(running)  # a cancelled request must not cancel it for the others
 
-    def _end(self, key: tuple[Hashable, str | None], done: asyncio.Future[T]) -> None:
-        del self._running[key]
+    def _end(self, question: Hashable, done: asyncio.Future[T]) -> None:
+        del self._running[question]
         if not done.cancelled():
             done.exception()  # mark as retrieved, in case all requests were cancelled
 
@@ -199,14 +192,13 @@ class ViewCache:
     """The standings of ladders, and the cached responses made from them. Use in the event loop only.
 
     An expired view is computed by one thread, however many requests wait for it. kept: those read page by page.
-    work and client: see SharedComputation.
     """
 
-    def __init__(self, service: Service, work: Work, client: Client, responses: CachedResponses) -> None:
+    def __init__(self, service: Service, work: Work, responses: CachedResponses) -> None:
         self._service, self._responses = service, responses
         self.kept = KeptViews()
-        self._views: SharedComputation[View] = SharedComputation(work, client)
-        self._bodies: SharedComputation[bytes] = SharedComputation(work, client)
+        self._views: SharedComputation[View] = SharedComputation(work)
+        self._bodies: SharedComputation[bytes] = SharedComputation(work)
 
     async def view(self, ladder: str) -> View:
         """A ladder's standings, at most some seconds old. Raises UnknownNameError."""

@@ -1,54 +1,55 @@
-"""Requests that wait for a change. Long polls and streams end with their client, their key and the process."""
+"""Requests that wait for a change: long polls and streams. They end with their client and with the process.
+
+A stream ends after a while, and a long poll lasts a minute at most. The next request is authenticated again, which is
+how a revoked key loses what was open.
+"""
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
 from collections import Counter
-from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Iterator, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from typing import TYPE_CHECKING, TypeVar
 
+from prometheus_client import Gauge
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import StreamingResponse
 from starlette.types import Message, Receive, Scope, Send
 
 from evenmatch.accounts.access import ANYONE, Caller
-from evenmatch.accounts.sessions import Credential
-from evenmatch.errors import AccessError, EvenmatchError, RateLimitError
-from evenmatch.http.connections import client_address
-from evenmatch.http.repeated_log import repeated
+from evenmatch.errors import RateLimitError
+from evenmatch.http.hosts import client_address
 from evenmatch.http.request_context import BodyRefusedError
 
 if TYPE_CHECKING:
     from evenmatch.queues.queue_service import QueueService
 
 
-EVERY = 1.0  # seconds between two checks of the credentials of all that wait: a revocation holds within two
-NET = 1.0  # seconds after which a waiting request looks again, even without a notification
+LOOK_AGAIN = 1.0  # seconds after which a waiting request looks again, even without a notification
 EACH_PLAYER = 8  # requests of one player's token that wait at once
 EACH_ADDRESS = 60  # long polls without a key of one client address that wait at once
-AGAIN = 1.0  # seconds after which a player with too many may try again
+RETRY = 1.0  # seconds after which a caller with too many may try again
 T = TypeVar("T")
-CheckEnded = Callable[[Collection[Credential]], Awaitable[set[Credential]]]
 
 
 class Waiter:
-    """A request that waits. is_over: the client has hung up, or its access has ended.
+    """A request that waits. Whoever has news calls `wake`.
 
-    wake  is called by whoever has news
+    ends_at  the time of the event loop at which a stream ends
     """
 
-    def __init__(self, credential: Credential | None) -> None:
-        self.credential = credential
-        self.is_gone, self.is_revoked, self.is_stopping = False, False, False
+    def __init__(self, ends_at: float = float("inf")) -> None:
+        self.is_gone, self.is_stopping = False, False
         self.refusal: BodyRefusedError | None = None
+        self._ends_at = ends_at
         self._woken = asyncio.Event()
 
     @property
     def is_over(self) -> bool:
         """Whether a stream must end."""
-        return self.is_gone or self.is_revoked or self.is_stopping
+        return self.is_gone or self.is_stopping or asyncio.get_running_loop().time() >= self._ends_at
 
     def wake(self) -> None:
         """End the present call of `news`, or the next one."""
@@ -64,27 +65,22 @@ class Waiter:
         return was_woken
 
     def check(self) -> None:
-        """Raise ClientDisconnect if the client has hung up, AccessError if the caller is not good any more.
-
-        Raises BodyRefusedError if the request has a body that is refused.
-        """
+        """Raise ClientDisconnect if the client has hung up, BodyRefusedError if the request has a refused body."""
         if self.refusal is not None:
             raise self.refusal
         if self.is_gone:
             raise ClientDisconnect
-        if self.is_revoked:
-            raise AccessError("the key, token or session of this request was revoked or has expired; use another one")
 
 
 class WaitingRequests:
     """The requests of a process that wait. Use it in the event loop's thread only.
 
-    check_ended  returns those of some credentials that are not good any more; in threads that no client can occupy
-    stopping     set when the process is asked to stop
+    stopping  set when the process is asked to stop
+    gauge     counts the requests for the metrics
     """
 
-    def __init__(self, check_ended: CheckEnded, stopping: asyncio.Event) -> None:
-        self._check_ended, self._stopping = check_ended, stopping
+    def __init__(self, stopping: asyncio.Event, gauge: Gauge) -> None:
+        self._stopping, self._gauge = stopping, gauge
         self._waiters: set[Waiter] = set()
         self._by_player: Counter[str] = Counter()
         self._by_address: Counter[str] = Counter()
@@ -95,10 +91,14 @@ class WaitingRequests:
 
     @contextlib.asynccontextmanager
     async def poll(self, request: Request, caller: Caller) -> AsyncIterator[Waiter]:
-        """A long poll: it notices that its client hangs up. Raises RateLimitError if too many of its caller wait."""
+        """A long poll, which notices that its client hangs up. Raises RateLimitError if too many of its caller wait."""
         with self.place(request, caller):
-            async with self._listening(request, caller) as waiter:
-                yield waiter
+            async with self._waiting(Waiter()) as waiter:
+                listening = asyncio.create_task(_hang_up(request.receive, waiter))
+                try:
+                    yield waiter
+                finally:
+                    listening.cancel()
 
     @contextlib.contextmanager
     def place(self, request: Request, caller: Caller) -> Iterator[None]:
@@ -114,7 +114,7 @@ class WaitingRequests:
             yield
             return
         if counts[who] >= most:
-            raise RateLimitError(f"{most} requests of this {whose} wait already; end one first", AGAIN)
+            raise RateLimitError(f"{most} requests of this {whose} are already waiting; end one first", RETRY)
         counts[who] += 1
         try:
             yield
@@ -124,58 +124,33 @@ class WaitingRequests:
                 del counts[who]
 
     @contextlib.asynccontextmanager
-    async def _listening(self, request: Request, caller: Caller) -> AsyncIterator[Waiter]:
-        async with self.stream(credential_of(caller)) as waiter:
-            listening = asyncio.create_task(_hang_up(request.receive, waiter))
-            try:
-                yield waiter
-            finally:
-                listening.cancel()
+    async def stream(self, seconds: float) -> AsyncIterator[Waiter]:
+        """A stream of at most this length, which the framework ends when its client hangs up."""
+        async with self._waiting(Waiter(asyncio.get_running_loop().time() + seconds)) as waiter:
+            yield waiter
 
     @contextlib.asynccontextmanager
-    async def stream(self, credential: Credential | None) -> AsyncIterator[Waiter]:
-        """A stream, which the framework ends when its client hangs up."""
-        waiter = Waiter(credential)
+    async def _waiting(self, waiter: Waiter) -> AsyncIterator[Waiter]:
         self._waiters.add(waiter)
+        self._gauge.inc()
         if self._watching is None:
-            self._watching = asyncio.create_task(self._watch())
+            self._watching = asyncio.create_task(self._end_with_process())
         try:
             yield waiter
         finally:
             self._waiters.discard(waiter)
+            self._gauge.dec()
             if not self._waiters and self._watching is not None:
                 self._watching.cancel()
                 self._watching = None
 
-    async def _watch(self) -> None:
-        """Check the credentials of all that wait, until the process stops; cancelled when none waits any more."""
-        while not self._stopping.is_set():
-            with contextlib.suppress(TimeoutError):
-                await asyncio.wait_for(self._stopping.wait(), EVERY)
-            await self._end_revoked()
+    async def _end_with_process(self) -> None:
+        """Wake all waiting requests when the process is asked to stop. Cancelled when no request is left."""
+        await self._stopping.wait()
         for waiter in self._waiters:
             waiter.is_stopping = True
             waiter.wake()
         self._watching = None
-
-    async def _end_revoked(self) -> None:
-        credentials = {waiter.credential for waiter in self._waiters if waiter.credential is not None}
-        if not credentials:
-            return
-        try:
-            ended = await self._check_ended(credentials)
-        except EvenmatchError as error:
-            repeated.warning("the keys of waiting requests cannot be checked", error=str(error))
-            return
-        for waiter in self._waiters:
-            if waiter.credential in ended:
-                waiter.is_revoked = True
-                waiter.wake()
-
-
-def credential_of(caller: Caller) -> Credential | None:
-    """The credential of a request of the API; None: reads are open to all."""
-    return None if caller is ANYONE else Credential(caller.issuer, caller.expires_at)
 
 
 async def _hang_up(receive: Receive, waiter: Waiter) -> None:
@@ -192,7 +167,7 @@ async def _hang_up(receive: Receive, waiter: Waiter) -> None:
 async def until(look: Callable[[], Awaitable[T]], is_news: Callable[[T], bool], wait: float, waiter: Waiter) -> T:
     """The result of `look` once `is_news` holds, or the latest after `wait` seconds or when the process stops.
 
-    Raises ClientDisconnect and AccessError as Waiter.check does.
+    Raises ClientDisconnect and BodyRefusedError as Waiter.check does.
     """
     loop = asyncio.get_running_loop()
     end = loop.time() + wait
@@ -202,7 +177,7 @@ async def until(look: Callable[[], Awaitable[T]], is_news: Callable[[T], bool], 
         if left <= 0 or is_news(result) or waiter.is_stopping:
             return result
         waiter.check()
-        await waiter.news(min(left, NET))
+        await waiter.news(min(left, LOOK_AGAIN))
         waiter.check()
 
 
@@ -247,7 +222,7 @@ class TicketNotifications:
 
 
 class EventStream(StreamingResponse):
-    """Server-sent events. held: places that the stream holds from before its first event; left when it has ended."""
+    """Server-sent events. held: what the stream holds from before its first event until it has ended."""
 
     def __init__(self, events: AsyncIterator[bytes], held: ExitStack) -> None:
         headers = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}

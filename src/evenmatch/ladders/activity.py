@@ -12,6 +12,7 @@ from typing import NamedTuple
 from evenmatch.corrections.repair import is_due
 from evenmatch.errors import EvenmatchError, StoreError
 from evenmatch.ledger import event_rows
+from evenmatch.ledger.database import Database
 from evenmatch.ledger.ladder_rows import last_change
 from evenmatch.ledger.store import Head, Store
 from evenmatch.queues import queue_sql, stored_queues
@@ -47,7 +48,6 @@ class ServiceActivity:
 
     positions  number of events, by ladder;  due  whether a rebuild is due, by ladder
     seats      (ladder, waiting players, playing players, open matches with players) each
-    offers     number of offers by ladder, queue and outcome, since this process began to count
     waiting, dead  number of webhook deliveries;  paused  number of webhooks whose receiver keeps failing
     queues  counts of waiting players, by ladder and queue
     audits     (ladder, queue, audit of the latest AUDITED matches), some minutes old
@@ -57,7 +57,6 @@ class ServiceActivity:
     positions: dict[str, int] = field(default_factory=dict)
     due: dict[str, bool] = field(default_factory=dict)
     seats: list[tuple[str, int, int, int]] = field(default_factory=list)
-    offers: dict[tuple[str, str, str], int] = field(default_factory=dict)
     waiting: int = 0
     dead: int = 0
     paused: int = 0
@@ -67,14 +66,12 @@ class ServiceActivity:
 
 
 class ActivityReader:
-    """Reads the activity figures; keeps the counts of offers between two reads. Threads may share one instance."""
+    """Reads the activity figures; keeps some of them between two reads. Threads may share one instance."""
 
     def __init__(self, queue_service: QueueService) -> None:
         self._queue_service, self._database = queue_service, queue_service.service.database
         self._guard = threading.Lock()
         self._due: dict[str, tuple[_Rating, bool]] = {}
-        self._counted_to: dict[int, int] = {}  # by ladder: the last change whose offers were counted
-        self._offers: Counter[tuple[str, str, str]] = Counter()
         self._dead = (-float("inf"), 0)
         self._audits: list[tuple[str, str, QueueAudit]] = []
         self._experiments: list[tuple[str, str, ExperimentAudit]] = []
@@ -95,13 +92,10 @@ class ActivityReader:
                 self._read_due(store, head, activity)
             queued = queue_sql.ladders_with_queues(store)
             activity.seats = [(names[ladder], *counts) for ladder, *counts in queue_sql.count_seats_by_ladder(store)]
-            for ladder in queued:
-                self._count_offers(store, ladder, names[ladder])
             activity.waiting, activity.dead = self._deliveries(store)
             activity.paused = webhook_sql.count_paused_webhooks(store)
             self._audit(store, [head for head in heads if head.ladder in set(queued)])
             activity.audits, activity.experiments = self._audits, self._experiments
-        activity.offers = dict(sorted(self._offers.items()))
         for ladder in queued:
             self._read_queues(names[ladder], activity)
         return activity
@@ -120,22 +114,6 @@ class ActivityReader:
                 return
             self._due[head.name] = known
         activity.due[head.name] = known[1]
-
-    def _count_offers(self, store: Store, ladder: int, name: str) -> None:
-        """Count the outcomes of offers since the last read; the first read only sets the starting point."""
-        last, after = last_change(store, ladder), self._counted_to.get(ladder)
-        self._counted_to[ladder] = last
-        if after is None or after == last:
-            return
-        changed = queue_sql.read_changed_offers(store, ladder, after)
-        called_off = {ticket for row in changed if row.state == queue_sql.OFF for ticket in row.tickets}
-        ticket_rows = queue_sql.read_tickets(store, ladder, sorted(called_off))
-        reasons = {number: row.ended for number, row in ticket_rows.items() if row.ended is not None}
-        for row in changed:
-            if row.offer > after:
-                self._offers[name, row.queue, "made"] += 1
-            if row.state != queue_sql.OFFERS_OPEN:
-                self._offers[name, row.queue, _outcome(row, reasons)] += 1
 
     def _audit(self, store: Store, heads: list[Head]) -> None:
         """Audit the queues of these ladders again if the audits are old."""
@@ -167,6 +145,37 @@ class ActivityReader:
             raise
         except EvenmatchError as error:
             logger.warning("cannot count the waiting players of ladder %r: %s", ladder, error)
+
+
+class OfferCounts:
+    """Counts the outcomes of a ladder's offers, in the process that runs its matchmaker. For one thread."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+        self._counted_to: dict[str, int] = {}  # by ladder: the last change whose offers were counted
+
+    def since(self, ladder: str) -> Counter[tuple[str, str]]:
+        """Offers by queue and outcome since the last call; the first call only sets the starting point.
+
+        Raises StoreError.
+        """
+        counts: Counter[tuple[str, str]] = Counter()
+        with self._database.read() as store:
+            number = store.head(ladder).ladder
+            last, after = last_change(store, number), self._counted_to.get(ladder)
+            self._counted_to[ladder] = last
+            if after is None or after == last:
+                return counts
+            changed = queue_sql.read_changed_offers(store, number, after)
+            called_off = {ticket for row in changed if row.state == queue_sql.OFF for ticket in row.tickets}
+            tickets = queue_sql.read_tickets(store, number, sorted(called_off))
+        reasons = {ticket: row.ended for ticket, row in tickets.items() if row.ended is not None}
+        for row in changed:
+            if row.offer > after:
+                counts[row.queue, "made"] += 1
+            if row.state != queue_sql.OFFERS_OPEN:
+                counts[row.queue, _outcome(row, reasons)] += 1
+        return counts
 
 
 def _outcome(row: OfferRow, reasons: dict[int, str]) -> str:

@@ -7,7 +7,7 @@ from contextlib import suppress
 from urllib.parse import urlencode
 
 from starlette.requests import ClientDisconnect, Request
-from starlette.responses import PlainTextResponse, RedirectResponse, Response
+from starlette.responses import RedirectResponse, Response
 from starlette.routing import Match, Route, Router
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
@@ -27,7 +27,7 @@ from evenmatch.http.access import check_host
 from evenmatch.http.logs import log
 from evenmatch.http.problems import kind_of
 from evenmatch.http.request_context import BodyRefusedError, context_of, logged_path
-from evenmatch.http.site import Site, anonymous_client
+from evenmatch.http.site import Site
 from evenmatch.ladders.visibility import Visibility
 from evenmatch.web.forms import FieldError, refused
 from evenmatch.web.page_request import SESSION, Cookies, PageRequest, SharedState, address, send_asset
@@ -155,13 +155,9 @@ async def error_page(visit: PageRequest, error: EvenmatchError, page: PageRoute 
     """Return the error page; redirect a GET that requires a login to the login page."""
     error = error.error if isinstance(error, FieldError) else error
     kind = kind_of(error)
-    if is_overloaded := isinstance(error, BusyError | StoreError):
-        anonymous_client.set(None)  # there is no thread for a page of an anonymous visitor
+    is_overloaded = isinstance(error, BusyError | StoreError)
     if _is_refused_stranger(visit, error):  # the page shows nothing of the site, nor what was sent
-        try:
-            return await visit.show("error", {"title": kind.title, "told": str(error), "meant": None}, kind.status)
-        except BusyError:
-            return PlainTextResponse(f"{kind.title}: {error}", kind.status)
+        return await visit.show("error", {"title": kind.title, "told": str(error), "meant": None}, kind.status)
     meant = _suggestion(visit, error)
     if isinstance(error, UnknownNameError) and error.kind == "ladder" and visit.request.method == "GET":
         corrected = await visit.site.work(_corrected_case, visit, error.name)

@@ -21,7 +21,7 @@ from evenmatch.calibration import Point
 from evenmatch.corrections.ladder_history import LadderHistory, read_history
 from evenmatch.corrections.replay import Progress
 from evenmatch.errors import ConflictError, InputError, UnknownNameError
-from evenmatch.http.site import Site, anonymous_client
+from evenmatch.http.site import Site
 from evenmatch.jobs.jobs import Work
 from evenmatch.lab import stored_results
 from evenmatch.lab.backtests.backtest import backtest
@@ -212,7 +212,7 @@ class LabCache:
     """
 
     _reports: OrderedDict[str, CachedHealth] = field(default_factory=OrderedDict)
-    _computing: dict[tuple[str, bool], asyncio.Task[CachedHealth]] = field(default_factory=dict)
+    _computing: dict[str, asyncio.Task[CachedHealth]] = field(default_factory=dict)
     _runs: OrderedDict[Hashable, Run] = field(default_factory=OrderedDict)
     _turn: asyncio.Lock = field(default_factory=asyncio.Lock)
     _waiting: int = 0
@@ -233,7 +233,7 @@ class LabCache:
 
     def begin(self, site: Site, view: View) -> asyncio.Task[CachedHealth]:
         """Start to compute the health of a ladder, unless that is already running."""
-        key = view.head.name, anonymous_client.get() is not None  # those who are logged in wait for no stranger
+        key = view.head.name
         if key not in self._computing:
             computing = asyncio.create_task(self._compute(site, view))
             self._computing[key] = computing

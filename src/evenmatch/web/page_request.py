@@ -16,7 +16,6 @@ import re
 from collections import Counter
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from contextlib import contextmanager
-from contextvars import Context
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
 from importlib import resources
@@ -32,7 +31,7 @@ from starlette.responses import HTMLResponse, PlainTextResponse, RedirectRespons
 
 from evenmatch.accounts.access import ANYONE, Caller
 from evenmatch.accounts.audit_entries import AuditEntry
-from evenmatch.accounts.sessions import LASTS, Credential, Session
+from evenmatch.accounts.sessions import LASTS, Session
 from evenmatch.errors import AccessError, BusyError, EvenmatchError, ForbiddenError, StoreError, UsageError
 from evenmatch.http.access import allow, check_own
 from evenmatch.http.hosts import as_meant, is_text
@@ -291,7 +290,7 @@ def ago(micros: int | None, now: int) -> Markup:
 
 
 EVERY = 1.0  # seconds between two polls of a ladder that has open streams
-MOST, EACH = 2000, 60  # open streams per process (a quarter of its connections at most), and per client address
+MOST, EACH = 2000, 60  # open streams per process and per client address
 RETRY = 30.0  # seconds after which a page that found too many open may ask again
 STILL = 15.0  # seconds of silence after which a comment is sent, so that proxies do not close the stream
 
@@ -335,10 +334,8 @@ class ChangeStream:
     @contextmanager
     def place(self, who: str) -> Iterator[None]:
         """Count a stream of a client address until it ends. Raises BusyError if there are too many."""
-        most = min(MOST, self._site.connections.limits.total // 4)
-        if self._by_client.total() >= most or self._by_client[who] >= EACH:
-            setting = " (a quarter of EVENMATCH_CONNECTIONS)" if self._by_client.total() >= most < MOST else ""
-            raise BusyError(f"too many pages are open{setting}; reload this one by hand", RETRY)
+        if self._by_client.total() >= MOST or self._by_client[who] >= EACH:
+            raise BusyError("too many pages are open; reload this one by hand", RETRY)
         self._by_client[who] += 1
         try:
             yield
@@ -352,8 +349,7 @@ class ChangeStream:
         listener = _Listener(waiter)
         self._listeners.setdefault(ladder, set()).add(listener)
         if ladder not in self._pollers:
-            task = asyncio.create_task(self._poll(ladder), context=Context())  # in no threads that a stranger occupies
-            self._pollers[ladder] = task
+            self._pollers[ladder] = asyncio.create_task(self._poll(ladder))
         try:
             if await self._site.work(lambda: seen_of(self._site.service.shown_view(ladder))) != seen:
                 yield "ladder"
@@ -482,14 +478,6 @@ class PageRequest:
         if self.session is not None:
             return self.session.caller
         return ANYONE if self.site.options.open_reads else None
-
-    @property
-    def credential(self) -> Credential | None:
-        """The credential of the visitor; None: not logged in."""
-        session = self.session
-        if session is None:
-            return None
-        return Credential(session.caller.issuer, session.until, session.name)
 
     @cached_property
     def cookies(self) -> Cookies:

@@ -135,7 +135,7 @@ async def ready(request: Request) -> Response:
 
 async def obstacle(site: Site) -> Problem | None:
     """Why the process cannot serve now; None: it can."""
-    if site.stopping.is_set() and not site.retiring.is_set():
+    if site.stopping.is_set():
         return make_problem(OTHERS[503], "the process was asked to stop")
     if not site.kernels.ready.is_set():
         return make_problem(STARTING, LOADING, retry_after=1)
@@ -145,7 +145,7 @@ async def obstacle(site: Site) -> Problem | None:
 
 @health_router.get("/metrics", operation_id="metrics", response_class=Response)
 async def metrics(request: Request, _: Watcher) -> Response:
-    """The metrics in the Prometheus text format; of several serving processes each with its number, `worker`."""
+    """The metrics in the Prometheus text format, summed over the serving processes at this port."""
     site = site_of(request)
-    text = await site.work(site.metrics.text, site.exchange)
+    text = await site.work(site.metrics.text)
     return Response(text, media_type="text/plain; version=0.0.4; charset=utf-8")

@@ -33,7 +33,7 @@ from evenmatch.http.request_context import context_of
 from evenmatch.http.responses import read, written
 from evenmatch.http.routes.matches import player_stakes_out
 from evenmatch.http.site import Site, site_of
-from evenmatch.http.waiting_requests import EventStream, credential_of, until
+from evenmatch.http.waiting_requests import EventStream, until
 from evenmatch.matchmaking import Waiting
 from evenmatch.players.explanations import known_number
 from evenmatch.queues import requests
@@ -78,14 +78,13 @@ async def ticket(
 async def ticket_events(ladder: str, ticket: Number, request: Request, caller: Queuer) -> StreamingResponse:
     """A ticket as server-sent events: one `ticket` now, one at each change, and one every five seconds.
 
-    The stream ends when the ticket no longer waits, and when the key or token is revoked or expires. Reading it counts
-    as a heartbeat.
+    The stream ends when the ticket no longer waits, and after a minute. Reading it counts as a heartbeat.
     """
     site = site_of(request)
     context_of(request.scope).waits = True
 
     async def events(status: Status) -> AsyncIterator[bytes]:
-        async with site.waiting.stream(credential_of(caller)) as waiter:
+        async with site.waiting.stream(LONGEST_WAIT) as waiter:
             with site.ticket_notifications.telling(ladder, ticket, waiter):
                 while True:
                     seen = await site.visibility(caller, ladder)

@@ -13,11 +13,13 @@ from evenmatch.http.request_context import context_of
 from evenmatch.http.waiting_requests import EventStream
 from evenmatch.web.page_request import PageRequest
 
+LASTING = 600.0  # seconds
+
 
 async def pulse(visit: PageRequest) -> Response:
     """Stream `event: ladder` when the standings of a ladder have changed, `event: queue` when its queues have.
 
-    The stream ends when the visitor logs out, or their key or token is revoked or expires.
+    The stream shows nothing itself. After ten minutes it ends, and the browser asks again.
     """
     ladder = visit.ladder
     await visit.site.work(visit.reading.view, ladder)  # raises UnknownNameError
@@ -27,7 +29,7 @@ async def pulse(visit: PageRequest) -> Response:
 
     async def events() -> AsyncIterator[bytes]:
         yield b"retry: 3000\n\n"
-        async with visit.site.waiting.stream(visit.credential) as waiter:
+        async with visit.site.waiting.stream(LASTING) as waiter:
             async for event in change_stream.of(ladder, seen, waiter):
                 yield f"event: {event}\ndata: changed\n\n".encode() if event else b": still here\n\n"
 

@@ -1,1 +1,0 @@
-"""Several serving processes at one port: their supervisor, and what they share."""
