@@ -3,7 +3,7 @@
 import pytest
 
 from evenmatch.accounts.keys import Keys
-from evenmatch.accounts.sessions import Credential, CredentialChecks, Sessions
+from evenmatch.accounts.sessions import Sessions
 from evenmatch.accounts.tokens import Tokens
 from evenmatch.errors import AccessError
 
@@ -17,7 +17,6 @@ class Process:
         self.keys = Keys(service.database, clock)
         self.tokens = Tokens(service.database, clock, self.keys)
         self.sessions = Sessions(service.database, clock, self.keys, self.tokens)
-        self.checks = CredentialChecks(self.keys, self.sessions, clock)
 
     def token(self, player, lasts=HOUR):
         backend = self.keys.authenticate(self.keys.create("backend", ["queue"])[1])
@@ -56,23 +55,6 @@ def test_a_session_ends_with_its_key(process, other, clock, end, kind):
     else:
         clock.move(seconds=60)
     assert [each.sessions.find(session) for each in (process, other)] == [None, None]
-
-
-def test_waiting_requests_end_with_their_credential(process, other, clock):
-    token = process.token("ann", lasts=60)
-    session = process.sessions.find(process.sessions.begin(token))
-    waiting = [
-        Credential(session.caller.issuer, session.until, session.name),
-        Credential(session.caller.issuer, process.tokens.verify(token).expires_at),
-        Credential(session.caller.issuer),
-    ]
-    assert other.checks.ended(waiting) == set()
-    process.sessions.end(session)
-    assert other.checks.ended(waiting) == {waiting[0]}
-    clock.move(seconds=60)
-    assert other.checks.ended(waiting) == set(waiting[:2])
-    process.keys.revoke(session.caller.issuer)
-    assert other.checks.ended(waiting) == set(waiting)
 
 
 def test_a_session_that_no_browser_would_keep_is_refused(process):

@@ -172,11 +172,6 @@ def is_session_ended(store: Store, session: str) -> bool:
     return bool(store.all("SELECT 1 FROM ended_session WHERE session = ?", session))
 
 
-def read_ended_among(store: Store, sessions: Sequence[str]) -> set[str]:
-    """Return the ids among these whose sessions were ended."""
-    return {row[0] for row in store.among("SELECT session FROM ended_session WHERE session IN ({})", (), sessions)}
-
-
 def put_ended_session(store: Store, session: str, until: int) -> None:
     """Insert an ended session, or replace the one with its id. until: when it would have expired."""
     store.upsert(live_schema.ended_session, ("session", "until"), [(session, until)])

@@ -58,7 +58,6 @@ class Keys:
     def __init__(self, database: Database, clock: Callable[[], int]) -> None:
         self._database, self._clock = database, clock
         self._cache: dict[str, _CachedKey] = {}  # existing keys only, so it stays small
-        self._ids: tuple[frozenset[str], int] = frozenset(), -REMEMBERED  # all ids, and when they were read
 
     def create(
         self,
@@ -168,30 +167,6 @@ class Keys:
             raise AccessError(f"the key {_without_secret(key)!r} is not known")
         known.check_good(self._clock())
         return known.caller
-
-    def authenticate_known(self, text: str) -> Caller | None:
-        """Like `authenticate`, but None for unknown keys, without a query for each of them."""
-        return self.authenticate(text) if self.exists(_id_of(text)) else None
-
-    def exists(self, key: str) -> bool:
-        """Return whether there is a key with this id that was not revoked.
-
-        For callers who sent many wrong keys: all ids are read at once, at most every two seconds.
-        """
-        now = self._clock()
-        ids, read_at = self._ids
-        if not 0 <= now - read_at < REMEMBERED:
-            with self._database.read() as store:
-                ids = frozenset(account_sql.read_unrevoked_key_ids(store))
-            self._ids = ids, now
-        return key in ids
-
-    def ended(self, keys: Iterable[str]) -> set[str]:
-        """Return the ids among these that are unknown, revoked or expired. Reads the database."""
-        now = self._clock()
-        with self._database.read() as store:
-            stored_keys = {key: account_sql.read_api_key(store, key) for key in sorted(set(keys))}
-        return {key for key, stored in stored_keys.items() if stored is None or stored.key.state(now) != "good"}
 
     def is_remembered(self, key: str) -> bool:
         """Return whether the key with this id can be checked without reading the database."""

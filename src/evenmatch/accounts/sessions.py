@@ -1,16 +1,12 @@
-"""Web sessions, and checks of the credentials of long-running requests.
-
-A session is a signed cookie, created with an API key or a player's token, and valid until logout or expiry.
-"""
+"""Web sessions: signed cookies, created with an API key or a player's token, and valid until logout or expiry."""
 
 from __future__ import annotations
 
 import hashlib
 import hmac
 import secrets
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import NamedTuple
 
 import jwt
 
@@ -105,11 +101,6 @@ class Sessions:
         """Return whether a cookie text is forged or expired. Needs no query."""
         return len(text) > LARGEST or self._signed(text) is None
 
-    def ended(self, sessions: Iterable[str]) -> set[str]:
-        """Return the ids among these whose sessions were ended early, read from the database."""
-        with self._database.read() as store:
-            return account_sql.read_ended_among(store, sorted(sessions))
-
     def end(self, session: Session) -> None:
         """End a session: its cookie is no longer valid."""
         with self._database.write() as store:
@@ -138,37 +129,3 @@ def _as_player(issuer: Caller, claims: Mapping[str, object]) -> Caller:
         return issuer
     limits = frozenset(map(str, ladders)) if isinstance(ladders, list) else None
     return Caller(f"player {player}", PLAYER_SCOPES, limits, str(player), f"{issuer.key}/{player}")
-
-
-class Credential(NamedTuple):
-    """The credential of a request.
-
-    key         the id of the API key, or of the key that issued the token or began the session
-    expires_at  of the token or session, in microseconds since the epoch; None: the key's expiry alone counts
-    session     the id of a web session
-    """
-
-    key: str
-    expires_at: int | None = None
-    session: str | None = None
-
-
-class CredentialChecks:
-    """Checks of many credentials at once."""
-
-    def __init__(self, keys: Keys, sessions: Sessions, clock: Callable[[], int]) -> None:
-        self._keys, self._sessions, self._clock = keys, sessions, clock
-
-    def ended(self, credentials: Collection[Credential]) -> set[Credential]:
-        """Return the credentials that were revoked or ended, or have expired. Reads the database. Raises StoreError."""
-        keys = self._keys.ended({credential.key for credential in credentials})
-        sessions = {credential.session for credential in credentials if credential.session is not None}
-        ended_sessions = self._sessions.ended(sessions) if sessions else set()
-        now = self._clock()
-        return {
-            credential
-            for credential in credentials
-            if credential.key in keys
-            or credential.session in ended_sessions
-            or (credential.expires_at is not None and credential.expires_at <= now)
-        }

@@ -31,7 +31,7 @@ from starlette.responses import HTMLResponse, PlainTextResponse, RedirectRespons
 
 from evenmatch.accounts.access import ANYONE, Caller
 from evenmatch.accounts.audit_entries import AuditEntry
-from evenmatch.accounts.sessions import LASTS, Credential, Session
+from evenmatch.accounts.sessions import LASTS, Session
 from evenmatch.errors import AccessError, BusyError, EvenmatchError, ForbiddenError, StoreError, UsageError
 from evenmatch.http.access import allow, check_own
 from evenmatch.http.hosts import as_meant, is_text
@@ -478,14 +478,6 @@ class PageRequest:
         if self.session is not None:
             return self.session.caller
         return ANYONE if self.site.options.open_reads else None
-
-    @property
-    def credential(self) -> Credential | None:
-        """The credential of the visitor; None: not logged in."""
-        session = self.session
-        if session is None:
-            return None
-        return Credential(session.caller.issuer, session.until, session.name)
 
     @cached_property
     def cookies(self) -> Cookies:
