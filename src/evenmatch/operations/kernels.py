@@ -2,7 +2,7 @@
 
 numba stores compiled kernels in a cache on disk, so each is compiled once per installation. Compiling holds the
 interpreter lock for a long time. Child processes keep the server responsive and use all processors. Run as a program,
-this module is such a child: it reads one part per line, compiles it, and writes the line back.
+this module is such a child.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import signal
 import subprocess
 import sys
 import threading
-from collections import deque
+import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime
@@ -145,6 +145,7 @@ def _blank_view(count: int) -> QueueView:
 
 
 PROCESSES = 2  # the most child processes; more than two parts are rarely missing at once
+POLL = 0.2  # seconds between two looks at the cache
 PATIENCE = 5.0  # seconds to wait for a child process or a thread to end
 RETRY = 2.0  # seconds between two attempts to read the database
 PLAYED = datetime(2026, 1, 1, tzinfo=UTC)
@@ -165,7 +166,8 @@ def is_compiled(part: str) -> bool:
     """Whether the part's machine code is in the disk cache, or cannot be cached."""
     if part in MATCHMAKER:
         return all(is_cached(kernel) for kernel in MATCHMAKER[part])
-    return is_cached(loop.engine(systems.find(part)).replay)
+    engine = loop.engine(systems.find(part))
+    return is_cached(engine.replay) and is_cached(engine.forecast)
 
 
 def compile_part(part: str) -> None:
@@ -186,26 +188,19 @@ def load_system(rules: Rules) -> None:
 class Compilation:
     """A context manager whose child processes compile parts while its block runs, and are killed at the end.
 
-    parts  as accepted by `missing`; parts that are already compiled count as done
+    parts  as accepted by `missing`, the most urgent first
     """
 
     def __init__(self, parts: Iterable[str]) -> None:
-        wanted = list(dict.fromkeys(parts))
-        self._done = {part: threading.Event() for part in wanted}
-        self._left = deque(missing(wanted))
-        for part in set(wanted).difference(self._left):
-            self._done[part].set()
-        self._children: list[subprocess.Popen[str]] = []
-        self._feeding = 0  # child processes that still take parts
-        self._lock = threading.Lock()
+        self._parts = list(dict.fromkeys(parts))
+        self._children: list[subprocess.Popen[bytes]] = []
 
     def __enter__(self) -> Self:
-        self._feeding = min(PROCESSES, os.cpu_count() or 1, len(self._left))
-        for _ in range(self._feeding):
-            command = [sys.executable, "-m", __name__]
-            child = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
-            self._children.append(child)
-            threading.Thread(target=self._feed, args=(child,), name="evenmatch-compilation", daemon=True).start()
+        lacking = missing(self._parts)
+        count = min(PROCESSES, os.cpu_count() or 1, len(lacking))
+        for number in range(count):
+            command = [sys.executable, "-m", __name__, *lacking[number::count]]
+            self._children.append(subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL))
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
@@ -216,8 +211,9 @@ class Compilation:
 
     @property
     def left(self) -> int:
-        """How many parts are not compiled yet."""
-        return sum(not done.is_set() for done in self._done.values())
+        """The number of parts that are not compiled yet; 0 if no child process is alive to compile them."""
+        alive = [child for child in self._children if child.poll() is None]
+        return len(missing(self._parts)) if alive else 0
 
     def wait(
         self,
@@ -225,42 +221,21 @@ class Compilation:
         stop: threading.Event | None = None,
         progress: Callable[[int], None] = lambda done: None,
     ) -> None:
-        """Block until these parts (None: all) are compiled or have failed to compile, or until `stop` is set.
+        """Block until these parts (None: all) are compiled, all child processes have ended, or `stop` is set.
 
         progress  called from time to time with the number of parts that are compiled
         """
-        waiting = [self._done[part] for part in (self._done if parts is None else parts)]
-        for done in waiting:
-            while not done.wait(0.2) and not (stop is not None and stop.is_set()):
-                progress(len(self._done) - self.left)
-        progress(len(self._done) - self.left)
-
-    def _feed(self, child: subprocess.Popen[str]) -> None:
-        """Give a child one part after another, and wait for it to end.
-
-        Parts left over when all children have died are compiled on first use.
-        """
-        assert child.stdin is not None
-        assert child.stdout is not None
-        try:
-            with suppress(OSError), child:
-                while (part := self._next()) is not None:
-                    try:
-                        child.stdin.write(f"{part}\n")
-                        child.stdin.flush()
-                        if not child.stdout.readline():
-                            break
-                    finally:
-                        self._done[part].set()
-        finally:
-            with self._lock:
-                self._feeding -= 1
-            while not self._feeding and (part := self._next()) is not None:
-                self._done[part].set()
-
-    def _next(self) -> str | None:
-        with self._lock:
-            return self._left.popleft() if self._left else None
+        wanted = None if parts is None else list(parts)
+        while (left := self.left) and not (stop is not None and stop.is_set()):
+            if wanted is not None and not missing(wanted):
+                break
+            progress(len(self._parts) - left)
+            time.sleep(POLL)
+        progress(len(self._parts) - left)
+        if not left:
+            for child in self._children:  # it ends once its last part is compiled
+                with suppress(subprocess.TimeoutExpired):
+                    child.wait(PATIENCE)
 
 
 class Kernels:
@@ -367,16 +342,12 @@ class Kernels:
 
 
 def main() -> None:
-    """Compile each part named on standard input. Ignores Ctrl-C; the parent ends this process."""
+    """Compile the parts named by the arguments. Ignores Ctrl-C; the parent ends this process."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     gc.disable()  # most objects that compiling creates live until the process ends
-    for line in sys.stdin:
+    for part in sys.argv[1:]:
         with suppress(EvenmatchError):
-            compile_part(line.rstrip("\n"))
-        try:
-            print(line, end="", flush=True)
-        except BrokenPipeError:  # the parent was killed
-            os._exit(1)
+            compile_part(part)
 
 
 if __name__ == "__main__":
