@@ -77,7 +77,7 @@ BELOW = {
         *("errors", "match", "history", "tables", "systems", "standings", "rating", "online", "matchmaking"),
         *("compile_notice", "partitioned", "__version__"),
     ],
-    "ledger": ["durations", "errors", "match", "history", "systems", "standings", "rating", "whole_file"],
+    "ledger": ["durations", "errors", "times", "match", "history", "systems", "standings", "rating", "whole_file"],
     "cluster": [
         *("errors", "options", "whole_file", "tables", "systems", "rating", "partitioned", "lab", "ledger", *SUBJECTS),
         "__version__",
@@ -91,6 +91,7 @@ BELOW = {
         "options",
         "policy",
         "times",
+        "history",
         "match",
         "systems",
         "standings",

@@ -12,8 +12,8 @@ from evenmatch.http.models import reports
 from evenmatch.http.models.base import Name, Page, RequestModel, ResponseModel, ShownTime, examples
 from evenmatch.http.models.options import OptionsRequest, OptionsResponse, checked_fields, response_fields
 from evenmatch.http.models.records import Shown
+from evenmatch.ladders.seasons import Season
 from evenmatch.ladders.settings import SETTINGS
-from evenmatch.ledger.ladder_rows import Season
 from evenmatch.standings.division import Division
 
 Value = float | str | bool | list[float] | None

@@ -53,8 +53,8 @@ from evenmatch.ladders.descriptions import (
 )
 from evenmatch.ladders.inactivity import DailyDecay
 from evenmatch.ladders.ladders import ChangeRules, Ladder
+from evenmatch.ladders.seasons import Season
 from evenmatch.ladders.settings import Settings
-from evenmatch.ledger.ladder_rows import Season
 from evenmatch.rating import rules
 from evenmatch.systems.ladder_records import Learned
 

@@ -32,10 +32,9 @@ from evenmatch.http.routes.ladders import readable
 from evenmatch.http.routes.standings import standing_out
 from evenmatch.http.site import site_of
 from evenmatch.jobs.tasks import DueTask
-from evenmatch.ledger.player_rows import OddName
 from evenmatch.players.explanations import ShownRatingChange, shown, shown_number
 from evenmatch.players.matches import MatchProfile
-from evenmatch.players.name_rule import odd_names
+from evenmatch.players.name_rule import OddName, odd_names
 from evenmatch.players.players import NAMED_TWICE
 
 router = APIRouter(prefix="/v1", tags=["players"])
