@@ -89,6 +89,7 @@ BELOW = {
         "options",
         "policy",
         "times",
+        "history",
         "match",
         "history",
         "systems",

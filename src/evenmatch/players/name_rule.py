@@ -8,7 +8,7 @@ from evenmatch.errors import InputError
 from evenmatch.ladders.settings import Settings
 from evenmatch.ledger import player_rows
 from evenmatch.ledger.name_skeletons import INVISIBLE, MIXED_SCRIPTS, judged
-from evenmatch.ledger.player_rows import OddName
+from evenmatch.ledger.player_rows import OddName as OddName  # noqa: PLC0414 - odd_names returns it
 from evenmatch.ledger.store import Head, Store
 from evenmatch.operations.transactions import Transacting
 from evenmatch.queues import queue_sql
