@@ -155,6 +155,9 @@ def receipt_values(outcome: object) -> Plain:
     return outcome.match_id, outcome.ladder, outcome.position, outcome.rated, outcome.teams
 
 
+KINDS = {Void: Kind.VOIDED, Unvoid: Kind.UNVOIDED, Ban: Kind.BANNED, Reinstate: Kind.REINSTATED}
+
+
 def apply_first(service: Service, *corrections: Void | Unvoid | Ban | Reinstate) -> str | None:
     """Apply the first of these corrections without a conflict and return its kind; None if a name is unknown."""
     for correction in corrections:
@@ -163,7 +166,7 @@ def apply_first(service: Service, *corrections: Void | Unvoid | Ban | Reinstate)
                 service.correct(LADDER, correction)
             except UnknownNameError:
                 return None
-            return correction.kind.value
+            return KINDS[type(correction)].value
     raise AssertionError(f"all of {corrections} conflict with the ledger")
 
 
