@@ -26,6 +26,7 @@ from evenmatch.corrections import repair
 from evenmatch.corrections.corrections import Ban, Reinstate, Unvoid, Void
 from evenmatch.errors import ConflictError, StoreError, UnknownNameError
 from evenmatch.ledger import event_rows
+from evenmatch.ledger.events import Kind
 from evenmatch.operations.service import Service
 from evenmatch.recording import imports, recorder
 from evenmatch.recording.receipts import MatchReceipt
