@@ -388,13 +388,6 @@ def test_a_close_match_may_pass_over_others_and_a_wide_one_may_not(away, expecte
     assert matched_tickets([*pair, *beyond], policy) == [[1, 2]]
 
 
-def test_players_between_whom_others_were_matched_are_neighbours():
-    """50 and 51 are the closest; then nobody stands between 40 and 60 any more."""
-    tickets = [solo(at, place, **STRICT) for at, place in enumerate((40, 50, 51, 60))]
-    policy = plain_policy(even_spread=4.5)
-    assert matched_tickets(tickets, policy) == [[0, 3], [1, 2]]
-
-
 def test_how_far_friends_are_apart_comes_on_top():
     """Parties of 50 and 56, 52 and 60: eight percentiles of the second and 2 more; those at 51 stand between."""
     tickets = [party(1, [50, 56], **STRICT), party(2, [52, 60], **STRICT), party(3, [51, 51], within=0.0, loose=False)]

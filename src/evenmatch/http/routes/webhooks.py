@@ -32,7 +32,7 @@ async def create_webhook(asked: WebhookCreate, request: Request, caller: AnyAdmi
     )
     await site.check_webhook(asked.ladder, asked.url)
     webhook, secret = await site.work(site.webhooks.noting(entry).add, asked.url, asked.events, asked.ladder)
-    return written(WebhookCreated.from_record(webhook, secret=secret, failures=0), 201)
+    return written(WebhookCreated.from_record(webhook, secret=secret, failures=0, error=None, next_at=None), 201)
 
 
 @router.get("/webhooks", response_model=page_of(WebhookOut), operation_id="list_webhooks")
