@@ -264,7 +264,7 @@ def _layout(teams: list[int], sizes: list[int], player: list[int], ladder: list[
 
 @lru_cache(maxsize=64)
 def _match_layout(sizes: tuple[int, ...]) -> _Layout:
-    """The layout of one match, players numbered in order; cached, since live matches have few different ones."""
+    """The layout of one match, with players numbered in order. Cached, because live matches use only a few layouts."""
     return _layout([len(sizes)], list(sizes), list(range(sum(sizes))), [1])
 
 

@@ -32,7 +32,7 @@ def test_the_key_alone_goes_to_standard_output_and_works(run, league):
     key = made.out[:13]
     assert made.err == (
         f"key {key} (game server): may report, queue on duel\n"
-        f"store it now, it cannot be shown again; to revoke it: evenmatch key revoke {key}\n"
+        f"store it now; it cannot be shown again. To revoke it: evenmatch key revoke {key}\n"
     )
     scopes = frozenset({"report", "queue"})
     assert who(made.out.strip()) == Caller(f"key {key}", scopes, frozenset({"duel"}), None, key)

@@ -81,7 +81,7 @@ def test_who_is_not_listed_is_told_why_and_shown_the_place_of_their_rating(run, 
         assert listed_players(run, *asked) == shown
         ended = run("standings", *asked)
         assert ended.code == 0
-        assert ended.err.startswith(f"{why}; the players around their rating, 1")
+        assert ended.err.startswith(f"{why}; showing the players closest to their rating of 1")
 
 
 def test_where_nobody_is_placed_yet_around_shows_those_who_are_active(run, league):

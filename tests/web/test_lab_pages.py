@@ -195,7 +195,7 @@ def test_a_what_if_names_those_who_move_harmlessly(designer):
     assert "&lt;script&gt;alert" in shown
     names = [name for one in inside(shown, "ranks")["data"][1:] for name in one["customdata"]]
     assert any(name.startswith("&lt;script&gt;") for name in names)
-    assert "Change the ladder to these rules" not in shown  # who may read may not do that
+    assert "Apply these rules to the ladder" not in shown  # who may read may not do that
 
 
 def test_the_proof_of_a_session_is_in_no_form_that_is_sent_in_an_address(designer):

@@ -25,7 +25,7 @@ def command(
     db: Db = DATABASE,
     json: options.Json = False,
 ) -> None:
-    """Write a ladder as tables, all as of the same moment: .csv, .parquet or .jsonl, by the suffix.
+    """Export a ladder as tables from one snapshot. The suffix selects the format: .csv, .parquet or .jsonl.
 
     Either all named files are written or none. From matches exported with --counted, `evenmatch rate` calculates the
     same ratings, unless the ladder had seasons, starting ratings or parameters that changed from some time on.

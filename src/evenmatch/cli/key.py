@@ -54,7 +54,7 @@ def create(
     print(text)
     until = "" if created.expires_at is None else f", until {minutes_text(created.expires_at)} UTC"
     note(f"key {created.key} ({created.name}): may {_scopes(created)} on {_ladders(created)}{until}")
-    note(f"store it now, it cannot be shown again; to revoke it: {typed(db, 'key revoke', created.key)}")
+    note(f"store it now; it cannot be shown again. To revoke it: {typed(db, 'key revoke', created.key)}")
 
 
 @app.command(name="list")

@@ -134,7 +134,7 @@ def _around(service: Service, view: View, name: str, each_side: int) -> list[Sta
         index = rows.index(own)
         return rows[max(0, index - each_side) : index + each_side + 1]
     why = why_not(own, view.settings.standings)
-    note(f"{name} is not listed ({why}); the players around their rating, {own.rating:.2f}, are shown")
+    note(f"{name} is not listed ({why}); showing the players closest to their rating of {own.rating:.2f}")
     return snapshot.around(player, each_side)
 
 

@@ -29,7 +29,7 @@ def facts_of(systems: Sequence[str]) -> dict[str, str]:
 
 
 def run(expected: Mapping[str, str], systems: Sequence[str], task: bytes, shared: Sequence[Any]) -> Outcome:
-    """Do one task in a worker process, unless this process is not as it must be.
+    """Run one task in a worker process, or refuse it if the process differs from the expected facts.
 
     task    pickled function and arguments, which only the right version can read
     shared  references to values in the object store, which follow the arguments

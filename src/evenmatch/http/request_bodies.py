@@ -1,6 +1,6 @@
 """Bodies of the most frequent requests, read into structs. A worker thread reads large ones.
 
-The structs define which bodies are valid. A refusal names the first value that is not, and its place in the body.
+The structs define which bodies are valid. An error names the first invalid value and where it is in the body.
 """
 
 from __future__ import annotations

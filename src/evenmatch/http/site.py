@@ -139,9 +139,9 @@ class Site:
         Odds run in their own thread pool, with a limit per caller, since those of hundreds of teams take seconds.
 
         within    seconds; None: no limit
-        odds_for  whose odds are computed; None: it is something else
-        Raises StoreError if it takes longer, although a call that has begun continues, and BusyError if the caller has
-        too many requests for odds waiting.
+        odds_for  the caller who requested odds; None: the call computes no odds
+        Raises StoreError after that time, while a call that has started still runs to completion, and BusyError if the
+        caller already has too many requests for odds waiting.
         """
         running: Awaitable[T]
         if odds_for is not None:

@@ -73,7 +73,7 @@ class SqliteStore(Store):
         return sql.format("SELECT value FROM json_each(?)"), (*first, json.dumps(list(values)))
 
     def each(self, statements: Sequence[Statement]) -> list[list[Row]]:
-        """Run one after the other."""
+        """Run the statements in order."""
         return [self.all(sql, *values) for sql, values in statements]
 
     def create_players(self, names: Sequence[str]) -> dict[str, int]:

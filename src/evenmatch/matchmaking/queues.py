@@ -126,7 +126,7 @@ class Queues:
     def leave(self, ticket: int) -> None:
         """Remove a party from all queues; this declines an open offer. Raises InputError if it is not waiting."""
         if ticket not in self._tickets:
-            raise InputError(f"ticket {ticket} is not waiting; expected a waiting ticket")
+            raise InputError(f"ticket {ticket} is not waiting")
         if ticket in self._offered:
             self._cancel(self._offers[self._offered[ticket]], {ticket})
         else:
@@ -188,7 +188,7 @@ class Queues:
     def why(self, ticket: int, now: int) -> dict[str, Waiting]:
         """Explain what a ticket waits for, by queue name. Raises InputError if it is not waiting."""
         if ticket not in self._tickets or ticket in self._offered:
-            raise InputError(f"ticket {ticket} is not waiting; expected a waiting ticket")
+            raise InputError(f"ticket {ticket} is not waiting")
         return {name: why(ticket, self.queues[name], now, self.policies[name]) for name in self._tickets[ticket]}
 
     def _offer_to(self, player: int) -> Offer:

@@ -646,7 +646,7 @@ def insert_missing_seats(store: Store, seats: Mapping[int, Seat]) -> None:
 
 
 def move_seats(store: Store, players: Iterable[int], source: int, ladder: int, ticket: int) -> None:
-    """Give players whose seat is on ladder `source` the seat of a ticket of another ladder."""
+    """Move these players' seats from ladder `source` to a ticket on another ladder."""
     sql = "UPDATE seat SET ladder = ?, ticket = ? WHERE ladder = ? AND player IN ({})"
     store.run_among(sql, (ladder, ticket, source), sorted(players))
 

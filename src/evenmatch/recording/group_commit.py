@@ -222,7 +222,7 @@ def _expire(promise: asyncio.Future[Result], within: float) -> None:
 def unanswered(within: float) -> StoreError:
     """The error for a request that was not answered within these seconds."""
     return StoreError(
-        f"the database has not answered for {within:g} s; this may or may not have been stored; send it again"
+        f"the database did not answer within {within:g} s; the request may have been stored; send it again"
     )
 
 

@@ -54,7 +54,7 @@ class EloParameters(Parameters):
     scale: float = number(400.0, 1, 100_000, "a lead of this many points means odds of ten to one")
     rule: str = choice("fixed", RULES, "how K is chosen: fixed, or by games and rating as FIDE or the USCF do")
     clamp: float | None = number(
-        None, 1, 1e6, "a greater lead counts as this one; none: every lead counts in full", optional=True
+        None, 1, 1e6, "largest lead that counts; larger leads are treated as this one; none: no limit", optional=True
     )
     advantage: float = number(0.0, -1e5, 1e5, "points added to the team that is listed first", search=(-100, 200))
 

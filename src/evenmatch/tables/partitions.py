@@ -18,7 +18,7 @@ from evenmatch.tables.table import COLUMNS
 
 NO_NAME = "__HIVE_DEFAULT_PARTITION__"  # what other programs write where the ladder is empty
 _LADDER_FOLDER = "ladder="
-_NARROW = 3.0  # bytes of a value, uncompressed: below, its column is a dictionary with numbers into it
+_NARROW = 3.0  # a column whose values average fewer uncompressed bytes is read as a dictionary
 
 
 @dataclass(frozen=True)

@@ -38,7 +38,7 @@ class AttendanceChange(RequestModel):
 
     player: Name
     at: Moment | None = Field(default=None, description="Default: now.")
-    back: bool = Field(default=False, description="True: the player joined, again or for the first time.")
+    back: bool = Field(default=False, description="True if the player joined or rejoined; false if the player left.")
     team: Annotated[int, Field(ge=0)] | None = Field(
         default=None, description="Team of a player who joins for the first time, or changes sides, counted from 0."
     )

@@ -113,4 +113,4 @@ def _null(value: object) -> object:
 
 
 def _left_out() -> None:
-    """The default of a field that the document shows without one."""
+    """The default factory of a field whose default stays out of the OpenAPI document."""

@@ -197,7 +197,7 @@ class StartExperiment(OptionsRequest):
     policy: PolicyOptions = Field(
         default=PolicyOptions(),
         strict=False,
-        description="The policy that is tried; team sizes and roles are those of the queue.",
+        description="The policy to test. Team sizes and roles come from the queue.",
     )
 
 

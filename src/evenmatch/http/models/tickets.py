@@ -35,11 +35,13 @@ class PartyMember(Struct, frozen=True, forbid_unknown_fields=True):
     ping: Annotated[dict[Name, Ping], Meta(max_length=64, description="Ping by region; empty: any region.")] = {}
     max_ping: Annotated[
         Ping | None,
-        Meta(description="Highest ping that the player accepts; default: as the player keeps it, else any."),
+        Meta(description="Highest ping that the player accepts. Default: that of the player's stored filter, or any."),
     ] = None
     regions: Annotated[
         Names | None,
-        Meta(description="Regions where the player plays, empty: any; default: as the player keeps it, else any."),
+        Meta(
+            description="Regions that the player accepts; an empty list means any. Default: those of the player's stored filter, or any."
+        ),
     ] = None
     attributes: Annotated[
         Annotated[dict[Name, Names], Meta(max_length=64)] | None,

@@ -175,7 +175,7 @@ def _band(decile: Figures) -> str:
 def _waiting(first: Figures) -> list[str]:
     sentences = []
     if first["unmatched"]:
-        still = f"{_players(first['unmatched'])} still wait{'s' if first['unmatched'] == 1 else ''} at the end"
+        still = f"{_players(first['unmatched'])} {'is' if first['unmatched'] == 1 else 'are'} still waiting at the end"
         sentences.append(f"{still}, the longest for {seconds(first['longest_unmatched'])}.")
         if _many_left(first):
             sentences.append(

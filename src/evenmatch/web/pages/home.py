@@ -99,7 +99,7 @@ async def me(visit: PageRequest) -> Response:
     if want not in WANTS:
         raise UsageError(f"want is {want[:40]!r}; expected {', '.join(WANTS)}")
     if not name or len(name) > LONGEST_NAME:
-        raise UsageError(f"the name has {len(name)} letters; expected 1 to {LONGEST_NAME}")
+        raise UsageError(f"the name has {len(name)} characters; expected 1 to {LONGEST_NAME}")
     if want == "why":
         visit.check_own(name)
     try:
