@@ -346,7 +346,7 @@ def test_falls_by_inactivity_are_previewed_and_applied_once(operator, admin_key,
     assert anyone.get(at).status_code in (303, 401, 403)
     service.change_settings("idle", {"inactivity": "leave"})
     assert f'href="{at}"' not in operator.page("/ladders/idle/operate")
-    assert "Inactivity lowers no rating on this ladder: its setting inactivity is leave" in words(operator.page(at))
+    assert "Inactivity does not lower ratings on this ladder: inactivity is set to leave" in words(operator.page(at))
     refused = operator.submit(at, on="/ladders/idle/operate")
     assert refused.status_code == 409
     assert "expected inactivity=rating" in words(refused.text)

@@ -163,7 +163,7 @@ class Work(Protocol):
 
 
 class SharedComputation(Generic[T]):
-    """Run a computation once, in a thread, and share the result among concurrent requests. Use in the event loop only."""
+    """Run a computation once, in a thread, and share its result among concurrent requests. For the event loop only."""
 
     def __init__(self, work: Work) -> None:
         self._work = work

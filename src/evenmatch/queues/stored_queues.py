@@ -80,7 +80,7 @@ def second_policy(data: Mapping[str, object], first: Policy) -> Policy:
     for name, value in second.to_data().items():
         if name in SHARED and value != own[name]:
             raise BadParameterError(
-                f"{name}={value}: expected {own[name]}, as in the queue's own policy; both policies serve the same players"
+                f"{name}={value}: expected {own[name]}, as in the queue's own policy; both serve the same players"
             )
     return second
 

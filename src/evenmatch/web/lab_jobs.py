@@ -196,7 +196,7 @@ PATIENT = 3  # requests that may wait for the simulator; moving a slider sends a
 
 @dataclass(frozen=True)
 class CachedHealth:
-    """The health of a ladder at a ledger state, or why it has none; valid until the monotonic time `until`, in seconds."""
+    """The health of a ladder at a ledger state, or why it has none; valid until the monotonic second `until`."""
 
     seen: tuple[int, int, int]
     health: LadderHealth | None

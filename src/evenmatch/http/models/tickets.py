@@ -40,7 +40,7 @@ class PartyMember(Struct, frozen=True, forbid_unknown_fields=True):
     regions: Annotated[
         Names | None,
         Meta(
-            description="Regions that the player accepts; an empty list means any. Default: those of the player's stored filter, or any."
+            description="Accepted regions; an empty list means any. Default: those of the player's stored filter, or any."
         ),
     ] = None
     attributes: Annotated[

@@ -65,8 +65,8 @@ class Scenario(Checked):
         None,
         2,
         20_000_000,
-        "Number of players on the ladder; none: 20,000, or the number of arrivals if that is larger. If more arrive than "
-        "the ladder has, players arrive again; those still waiting or playing are skipped.",
+        "Number of players on the ladder; none: 20,000, or the number of arrivals if that is larger. If more arrive "
+        "than the ladder has, players arrive again; those still waiting or playing are skipped.",
         optional=True,
     )
     skill_mean: float = number(1500.0, -1e9, 1e9, "Mean true skill.")
