@@ -2,7 +2,7 @@
 
 from urllib.parse import urlsplit
 
-from evenmatch.lab.safe_names import DIRECTIONS
+from evenmatch.lab.display_names import DIRECTIONS
 
 PATIENCE = 20_000  # milliseconds until something that is waited for is there
 LOUD = ("error", "warning", "assert")

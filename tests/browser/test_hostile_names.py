@@ -8,7 +8,7 @@ import pytest
 from browser.addresses import filled, page_paths
 from browser.page_checks import Watched, check_harmless, settled
 from browser.sample_ladders import ARENA, BLANKS, DUELS, HOSTILE, RELAY
-from evenmatch.lab.safe_names import BLANK, plain
+from evenmatch.lab.display_names import BLANK, plain
 from evenmatch.web.page_request import address
 
 pytestmark = pytest.mark.slow

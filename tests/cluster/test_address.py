@@ -10,7 +10,7 @@ import pytest
 
 from evenmatch import rules, systems
 from evenmatch.cluster.connection import ClusterAddress, check_answers, differences, node_facts, parse_address
-from evenmatch.cluster.databases import DatabaseAddress
+from evenmatch.cluster.maintenance import DatabaseAddress
 from evenmatch.cluster.tasks import packed, rules_of
 from evenmatch.errors import ClusterError, UnknownNameError, UsageError
 from run_command import run_command

@@ -22,8 +22,8 @@ from elo_matches import duels_table
 from evenmatch import backtest, from_frame, rules, systems
 from evenmatch.cluster.backtests import backtest_on_cluster
 from evenmatch.cluster.connection import connect
-from evenmatch.cluster.databases import rebuild_ladders
 from evenmatch.cluster.ladders import rate_ladders
+from evenmatch.cluster.maintenance import rebuild_ladders
 from evenmatch.cluster.tasks import NamedTask, executor_of, run_jobs
 from evenmatch.errors import ClusterError, InputError, UsageError
 from evenmatch.lab.backtests.streamed import backtest_partitions

@@ -12,7 +12,7 @@ from evenmatch.accounts.access import SCOPES
 from evenmatch.corrections.corrections import Ban, Void
 from evenmatch.http.app import application
 from evenmatch.http.models import ladders, matches, players, standings
-from evenmatch.http.models.records import page_of
+from evenmatch.http.models.from_records import page_of
 from evenmatch.http.options import Options
 from evenmatch.http.server import site_over
 from evenmatch.ladders.settings import Settings

@@ -20,10 +20,10 @@ from evenmatch.errors import UnknownNameError, UsageError
 from evenmatch.lab import charts
 from evenmatch.lab.backtests import report
 from evenmatch.lab.backtests.backtest import backtest
-from evenmatch.lab.backtests.findings import TRIALS, Variant
 from evenmatch.lab.backtests.report import write_report
+from evenmatch.lab.backtests.scores import TRIALS, Variant
 from evenmatch.lab.backtests.verdict import verdict
-from evenmatch.lab.safe_names import DIRECTIONS
+from evenmatch.lab.display_names import DIRECTIONS
 from evenmatch.lab.sample import season
 
 SYSTEMS = ("elo", "glicko2", "wager")

@@ -74,7 +74,7 @@ def _rebuilt(db: str, ladder: str | None, whole: bool) -> Iterator[tuple[str, Re
 
 def _on_cluster(address: str, db: str, ladder: str | None, whole: bool) -> Iterator[tuple[str, RebuildResult | None]]:
     """Rebuild all ladders, each in a task."""
-    from evenmatch.cluster.databases import DatabaseAddress, rebuild_ladders, systems_of
+    from evenmatch.cluster.maintenance import DatabaseAddress, rebuild_ladders, systems_of
 
     DatabaseAddress(db)  # raises before anything begins
 
@@ -130,7 +130,7 @@ def verify(
                 _print_verification(results[-1], db)
     if cluster is not None:
         from evenmatch import systems
-        from evenmatch.cluster.databases import verify_ladders
+        from evenmatch.cluster.maintenance import verify_ladders
 
         with connected(cluster, systems.names()) as nodes, working("verifying ladders", len(names)) as progress:
             results = verify_ladders(nodes, db, names, kept, progress)

@@ -263,7 +263,7 @@ def audit(
         begin, end = period[0] or 0, service.clock() if period[1] is None else period[1]
         audited = _audited(service, queues, begin, end) if cluster is None else []
     if cluster is not None:
-        from evenmatch.cluster.databases import audit_queues
+        from evenmatch.cluster.maintenance import audit_queues
 
         with connected(cluster, ()) as nodes, working("auditing queues", len(queues)) as progress:
             audited = audit_queues(nodes, db, queues, begin, end, progress)

@@ -11,7 +11,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.types import Send
 
-from evenmatch.http.models.records import page_of
+from evenmatch.http.models.from_records import page_of
 
 if TYPE_CHECKING:
     from pydantic import BaseModel

@@ -20,7 +20,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from evenmatch.history import Floats, Times
-from evenmatch.lab.safe_names import plain
+from evenmatch.lab.display_names import plain
 
 with suppress(ImportError):
     import_module("pandas")  # loaded first: plotly fails while pyarrow is importing pandas in another thread

@@ -40,7 +40,7 @@ from evenmatch.http.problems import within
 from evenmatch.http.request_context import context_of
 from evenmatch.http.site import Site
 from evenmatch.http.waiting_requests import Waiter
-from evenmatch.lab.safe_names import plain, visible
+from evenmatch.lab.display_names import plain, visible
 from evenmatch.ladders.ladder_queries import LadderQueries
 from evenmatch.times import iso_time
 from evenmatch.web.forms import CONFIRM, FieldError, Fields, Form, refused

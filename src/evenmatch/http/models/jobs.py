@@ -7,7 +7,7 @@ from typing import Literal
 from pydantic import Field
 
 from evenmatch.http.models.base import Fault, ResponseModel
-from evenmatch.http.models.records import fields_of
+from evenmatch.http.models.from_records import fields_of
 from evenmatch.jobs.jobs import Job
 
 

@@ -9,7 +9,7 @@ from pydantic import Field
 from evenmatch.accounts.account_sql import Key
 from evenmatch.accounts.tokens import Token
 from evenmatch.http.models.base import Moment, Name, RequestModel, ResponseModel, examples
-from evenmatch.http.models.records import fields_of
+from evenmatch.http.models.from_records import fields_of
 
 Scope = Literal["report", "queue", "read", "ratings", "admin"]
 

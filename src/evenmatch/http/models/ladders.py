@@ -10,8 +10,8 @@ from pydantic import ConfigDict, Field
 
 from evenmatch.http.models import reports
 from evenmatch.http.models.base import Name, Page, RequestModel, ResponseModel, ShownTime, examples
-from evenmatch.http.models.options import OptionsRequest, OptionsResponse, checked_fields, response_fields
-from evenmatch.http.models.records import Shown
+from evenmatch.http.models.from_options import OptionsRequest, OptionsResponse, checked_fields, response_fields
+from evenmatch.http.models.from_records import Shown
 from evenmatch.ladders.seasons import Season
 from evenmatch.ladders.settings import SETTINGS
 from evenmatch.standings.division import Division

@@ -7,7 +7,7 @@ from typing import Annotated
 from pydantic import Field
 
 from evenmatch.http.models.base import Moment, Name, RequestModel, ResponseModel, Seconds, examples
-from evenmatch.http.models.records import Shown
+from evenmatch.http.models.from_records import Shown
 from evenmatch.live.status import MatchStatus
 
 WHEN = "2026-11-21T18:20:00Z"

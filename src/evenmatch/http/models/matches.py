@@ -5,8 +5,8 @@ from __future__ import annotations
 from pydantic import Field
 
 from evenmatch.http.models.base import Name, RequestModel, ResponseModel, examples
-from evenmatch.http.models.options import OptionsRequest, OptionsResponse, checked_fields, response_fields
-from evenmatch.http.models.records import Shown, fields_of
+from evenmatch.http.models.from_options import OptionsRequest, OptionsResponse, checked_fields, response_fields
+from evenmatch.http.models.from_records import Shown, fields_of
 from evenmatch.options import options_of
 from evenmatch.players.matches import MatchProfile
 from evenmatch.players.odds import LineupMember

@@ -7,7 +7,7 @@ from typing import Literal
 from pydantic import Field
 
 from evenmatch.http.models.base import Name, RequestModel, ResponseModel, ShownTime, examples
-from evenmatch.http.models.records import fields_of
+from evenmatch.http.models.from_records import fields_of
 from evenmatch.http.models.standings import StandingOut
 from evenmatch.ladders.inactivity import InactivityFall
 from evenmatch.ladders.ladder_queries import PlayerLadders, Profile

@@ -9,15 +9,15 @@ from pydantic import BeforeValidator, ConfigDict, Field
 from evenmatch.attributes import Attribute
 from evenmatch.experiment import ExperimentDesign
 from evenmatch.http.models.base import Moment, Name, RequestModel, ResponseModel, ShownTime, examples, none_for_nan
-from evenmatch.http.models.matches import PlayerStakesOut
-from evenmatch.http.models.options import (
+from evenmatch.http.models.from_options import (
     OptionsRequest,
     OptionsResponse,
     checked_fields,
     passed_fields,
     response_fields,
 )
-from evenmatch.http.models.records import Shown, fields_of
+from evenmatch.http.models.from_records import Shown, fields_of
+from evenmatch.http.models.matches import PlayerStakesOut
 from evenmatch.matchmaking import Waiting
 from evenmatch.options import options_of
 from evenmatch.policy import Policy

@@ -7,7 +7,7 @@ from typing import Literal
 from pydantic import Field
 
 from evenmatch.http.models.base import ResponseModel
-from evenmatch.http.models.records import Shown, fields_of
+from evenmatch.http.models.from_records import Shown, fields_of
 from evenmatch.ladders.seasons import StandingRow
 from evenmatch.standings.board import Standing
 

@@ -39,9 +39,7 @@ class PartyMember(Struct, frozen=True, forbid_unknown_fields=True):
     ] = None
     regions: Annotated[
         Names | None,
-        Meta(
-            description="Accepted regions; an empty list means any. Default: those of the player's stored filter, or any."
-        ),
+        Meta(description="Accepted regions; empty: any. Default: those of the player's stored filter, or any."),
     ] = None
     attributes: Annotated[
         Annotated[dict[Name, Names], Meta(max_length=64)] | None,

@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from evenmatch.http.models.base import Name, RequestModel, ResponseModel, ShownTime, Text, examples
-from evenmatch.http.models.records import fields_of
+from evenmatch.http.models.from_records import fields_of
 from evenmatch.webhooks.webhook_sql import Delivery, Webhook
 
 Event = Literal["match.rated", "proposal.made", "match.made", "season.opened", "season.closed", "ratings.decayed"]

@@ -23,8 +23,8 @@ from evenmatch.http.access import Admin
 from evenmatch.http.cursors import Cursor, Limit, read_cursor, write_cursor
 from evenmatch.http.models.base import LONGEST, Fault, micros
 from evenmatch.http.models.corrections import BanRequest, CorrectionResult, VoidRequest
+from evenmatch.http.models.from_records import page_of
 from evenmatch.http.models.jobs import JobOut
-from evenmatch.http.models.records import page_of
 from evenmatch.http.models.reports import LateMatches
 from evenmatch.http.report_recording import match_of, times_of
 from evenmatch.http.request_bodies import described, read_body

@@ -14,8 +14,8 @@ from evenmatch.http.access import Admin, AnyAdmin, Watcher
 from evenmatch.http.audit_entries import audit_entry
 from evenmatch.http.cursors import Cursor, Limit, read_cursor, write_cursor
 from evenmatch.http.models.base import Problem
+from evenmatch.http.models.from_records import page_of
 from evenmatch.http.models.jobs import Health, JobOut
-from evenmatch.http.models.records import page_of
 from evenmatch.http.problems import OTHERS, STARTING, make_problem, respond
 from evenmatch.http.request_context import context_of
 from evenmatch.http.responses import read, read_page

@@ -10,8 +10,8 @@ from evenmatch.accounts.keys import Key
 from evenmatch.http.access import Admin, AnyAdmin, Queuer
 from evenmatch.http.cursors import Cursor, Limit, read_cursor, write_cursor
 from evenmatch.http.models.base import micros
+from evenmatch.http.models.from_records import page_of
 from evenmatch.http.models.keys import KeyCreate, KeyCreated, KeyOut, TokenOut, TokenRequest
-from evenmatch.http.models.records import page_of
 from evenmatch.http.request_context import context_of
 from evenmatch.http.responses import read_page, written
 from evenmatch.http.site import site_of

@@ -18,6 +18,7 @@ from evenmatch.http.access import Admin, Reader
 from evenmatch.http.audit_entries import audit_entry
 from evenmatch.http.cursors import Cursor, Limit, read_cursor, write_cursor
 from evenmatch.http.models.corrections import CorrectionEffect
+from evenmatch.http.models.from_records import model_of, page_of
 from evenmatch.http.models.jobs import JobOut
 from evenmatch.http.models.ladders import (
     DecayOut,
@@ -35,7 +36,6 @@ from evenmatch.http.models.ladders import (
     StartingRatings,
     StartingRatingsSet,
 )
-from evenmatch.http.models.records import model_of, page_of
 from evenmatch.http.request_bodies import described, read_body
 from evenmatch.http.responses import encoded, read, read_page, written
 from evenmatch.http.routes.corrections import IN_LINE, accepted, respond

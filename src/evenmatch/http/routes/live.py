@@ -13,8 +13,8 @@ from starlette.responses import Response
 
 from evenmatch.http.access import Reader, Reporter
 from evenmatch.http.models.base import micros
+from evenmatch.http.models.from_records import model_of
 from evenmatch.http.models.live import Announce, AttendanceReport, Backfill, Cancel, Close, LiveMatches
-from evenmatch.http.models.records import model_of
 from evenmatch.http.models.reports import Receipt
 from evenmatch.http.report_recording import rendered
 from evenmatch.http.request_bodies import described

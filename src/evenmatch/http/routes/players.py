@@ -11,6 +11,7 @@ from evenmatch.http.access import Admin, Reader, check_own
 from evenmatch.http.audit_entries import audit_entry
 from evenmatch.http.cursors import Cursor, Limit, list_key, read_cursor, write_cursor
 from evenmatch.http.models.base import LONGEST
+from evenmatch.http.models.from_records import page_of
 from evenmatch.http.models.players import (
     MergeRequest,
     PathPoint,
@@ -25,7 +26,6 @@ from evenmatch.http.models.players import (
     PlayersMerged,
     RenameRequest,
 )
-from evenmatch.http.models.records import page_of
 from evenmatch.http.responses import encoded, read, read_page, written
 from evenmatch.http.routes.corrections import outcome
 from evenmatch.http.routes.ladders import readable

@@ -12,7 +12,7 @@ from evenmatch.errors import UnknownNameError
 from evenmatch.http.access import Admin, AnyAdmin
 from evenmatch.http.audit_entries import audit_entry
 from evenmatch.http.cursors import Cursor, Limit, read_cursor, write_cursor
-from evenmatch.http.models.records import page_of
+from evenmatch.http.models.from_records import page_of
 from evenmatch.http.models.webhooks import DeliveryOut, WebhookCreate, WebhookCreated, WebhookOut
 from evenmatch.http.responses import read_page, written
 from evenmatch.http.site import Site, site_of

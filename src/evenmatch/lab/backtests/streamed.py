@@ -21,7 +21,6 @@ from evenmatch.calibration import BINS
 from evenmatch.compile_notice import load_kernels
 from evenmatch.errors import InputError, UsageError
 from evenmatch.history import Floats, History, Integers
-from evenmatch.lab.backtests import findings
 from evenmatch.lab.backtests.backtest import (
     SEED,
     Backtest,
@@ -34,8 +33,8 @@ from evenmatch.lab.backtests.backtest import (
     warm_up_of,
 )
 from evenmatch.lab.backtests.evaluation import judge, rateable_history, refused_by, why_not_of
-from evenmatch.lab.backtests.findings import Resamples, ScoredVariant, Variant
 from evenmatch.lab.backtests.match_cells import CellDivision, days_of
+from evenmatch.lab.backtests.scores import Resamples, ScoredVariant, Variant
 from evenmatch.lab.backtests.team_order import TELLING, order_counts, order_note, scrambled, share_of
 from evenmatch.partitioned.chunk import Chunk
 from evenmatch.partitioned.names import compiled, with_room
@@ -260,7 +259,7 @@ class BacktestPlan:
         resamples = Resamples.of(cells, seed)
         scored = [each for part in scores for each in zip(part.sums, part.bins, part.seconds, strict=True)]
         results: list[ScoredVariant] = [
-            findings.judged(variant, sums, bins, seconds, cells, resamples)
+            scores.judged(variant, sums, bins, seconds, cells, resamples)
             for variant, (sums, bins, seconds) in zip(self.variants, scored, strict=True)
         ]
         return summed_up(

@@ -13,10 +13,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from evenmatch.errors import needing
+from evenmatch.lab.display_names import plain
 from evenmatch.lab.queue.run_metrics import summary_of
 from evenmatch.lab.queue.runs import Run
 from evenmatch.lab.queue.verdict import habits, percent, seconds, verdict
-from evenmatch.lab.safe_names import plain
 from evenmatch.options import options_of
 from evenmatch.policy import Policy
 
