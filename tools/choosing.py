@@ -22,7 +22,7 @@ import pyarrow as pa
 import evenmatch
 from evenmatch import Backtest, systems
 from evenmatch.cli.shared.options import workers_of
-from evenmatch.lab.backtests.scores import Variant
+from evenmatch.lab.backtests.scoring import Variant
 from evenmatch.options import shown
 from evenmatch.tables import MatchTable, write_arrow
 

@@ -17,7 +17,7 @@ from evenmatch import backtest, from_matches, rules, systems
 from evenmatch.errors import EvenmatchError, InputError, UnknownNameError, UsageError
 from evenmatch.lab.backtests import tune as tuning
 from evenmatch.lab.backtests.evaluation import rateable_history, replay_and_judge
-from evenmatch.lab.backtests.scores import Variant
+from evenmatch.lab.backtests.scoring import Variant
 from evenmatch.lab.backtests.verdict import verdict
 from evenmatch.match import Appearance, Match, Team
 from evenmatch.systems import loop

@@ -21,7 +21,7 @@ from evenmatch.lab import charts
 from evenmatch.lab.backtests import report
 from evenmatch.lab.backtests.backtest import backtest
 from evenmatch.lab.backtests.report import write_report
-from evenmatch.lab.backtests.scores import TRIALS, Variant
+from evenmatch.lab.backtests.scoring import TRIALS, Variant
 from evenmatch.lab.backtests.verdict import verdict
 from evenmatch.lab.display_names import DIRECTIONS
 from evenmatch.lab.sample import season

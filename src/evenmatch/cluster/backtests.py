@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from evenmatch.cluster.connection import Cluster
 from evenmatch.cluster.tasks import NamedTask, run_jobs
 from evenmatch.lab.backtests.backtest import SEED, Backtest, By, Progress
-from evenmatch.lab.backtests.scores import Variant
+from evenmatch.lab.backtests.scoring import Variant
 from evenmatch.lab.backtests.streamed import Reading, StreamedScores, plan_backtest, score
 from evenmatch.partitioned.stream import Selection
 from evenmatch.tables.partitions import Partition

@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 from evenmatch.calibration import Measure
 from evenmatch.lab import charts
 from evenmatch.lab.backtests.backtest import Backtest
-from evenmatch.lab.backtests.scores import RELIABILITY, SEGMENTS
+from evenmatch.lab.backtests.scoring import RELIABILITY, SEGMENTS
 from evenmatch.lab.backtests.verdict import verdict
 from evenmatch.lab.charts import COLORS, new_figure
 from evenmatch.lab.ladder import what_if

@@ -21,10 +21,10 @@ from evenmatch import systems
 from evenmatch.compile_notice import compile_notice, is_cached, load_kernels
 from evenmatch.errors import InputError, RowProblem, UsageError
 from evenmatch.history import Floats, History, Integers
-from evenmatch.lab.backtests import scores
+from evenmatch.lab.backtests import scoring
 from evenmatch.lab.backtests.evaluation import judge, rateable_history, replay_and_judge, why_not
 from evenmatch.lab.backtests.match_cells import MatchCells, divide
-from evenmatch.lab.backtests.scores import Resamples, ScoredVariant, Variant
+from evenmatch.lab.backtests.scoring import Resamples, ScoredVariant, Variant
 from evenmatch.lab.backtests.team_order import neutral
 from evenmatch.lab.backtests.workers import Threads, Workers
 from evenmatch.systems.system import Rules, System
@@ -179,7 +179,7 @@ def summed_up(
     beyond = [result.variant for result in results if result.out_of_range]
     judged = sorted(
         (result for result in results if not result.out_of_range),
-        key=lambda result: scores.mean_log_loss(result, cells),
+        key=lambda result: scoring.mean_log_loss(result, cells),
     )
     if not judged:
         raise InputError(f"no system could be judged: {OUT_OF_RANGE}")
@@ -189,14 +189,14 @@ def summed_up(
     return Backtest(
         matches=matches,
         variants=tuple(result.variant for result in judged),
-        scores=pa.Table.from_pylist([result.score for result in judged], schema=scores.SCORES),
-        segments=pa.Table.from_pylist([row for result in judged for row in result.segments], schema=scores.SEGMENTS),
+        scores=pa.Table.from_pylist([result.score for result in judged], schema=scoring.SCORES),
+        segments=pa.Table.from_pylist([row for result in judged for row in result.segments], schema=scoring.SEGMENTS),
         reliability=pa.Table.from_pylist(
-            [row for result in judged for row in result.points], schema=scores.RELIABILITY
+            [row for result in judged for row in result.points], schema=scoring.RELIABILITY
         ),
-        against_best=scores.against(judged, best, cells, resamples),
-        against_best_default=scores.against(judged, best_default, cells, resamples),
-        trials=pa.Table.from_pylist(list(trials), schema=scores.TRIALS),
+        against_best=scoring.against(judged, best, cells, resamples),
+        against_best_default=scoring.against(judged, best_default, cells, resamples),
+        trials=pa.Table.from_pylist(list(trials), schema=scoring.TRIALS),
         left_out=(*left_out, *((f"{variant.system} {variant.variant}", OUT_OF_RANGE) for variant in beyond)),
         chosen=chosen,
         warm_up=warm_up,
@@ -329,7 +329,7 @@ def _judge_all(
             index = left.pop(future)
             variant = variants[index]
             sums, bins, seconds = future.result()
-            results[index] = scores.judged(variant, sums, bins, seconds, cells, resamples)
+            results[index] = scoring.judged(variant, sums, bins, seconds, cells, resamples)
             report(f"judged {variant.system} {variant.variant}", len(results) / len(variants))
     return [results[index] for index in range(len(variants))]
 

@@ -17,7 +17,7 @@ import pyarrow.compute as pc
 from evenmatch.errors import RatingRangeError, UnknownNameError, UsageError, needing
 from evenmatch.history import Floats
 from evenmatch.lab.backtests.backtest import Backtest
-from evenmatch.lab.backtests.scores import Variant
+from evenmatch.lab.backtests.scoring import Variant
 from evenmatch.lab.backtests.verdict import verdict
 from evenmatch.lab.display_names import plain
 from evenmatch.options import options_of, shown

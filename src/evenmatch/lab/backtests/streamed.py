@@ -34,7 +34,7 @@ from evenmatch.lab.backtests.backtest import (
 )
 from evenmatch.lab.backtests.evaluation import judge, rateable_history, refused_by, why_not_of
 from evenmatch.lab.backtests.match_cells import CellDivision, days_of
-from evenmatch.lab.backtests.scores import Resamples, ScoredVariant, Variant
+from evenmatch.lab.backtests.scoring import Resamples, ScoredVariant, Variant
 from evenmatch.lab.backtests.team_order import TELLING, order_counts, order_note, scrambled, share_of
 from evenmatch.partitioned.chunk import Chunk
 from evenmatch.partitioned.names import compiled, with_room
@@ -259,7 +259,7 @@ class BacktestPlan:
         resamples = Resamples.of(cells, seed)
         scored = [each for part in scores for each in zip(part.sums, part.bins, part.seconds, strict=True)]
         results: list[ScoredVariant] = [
-            scores.judged(variant, sums, bins, seconds, cells, resamples)
+            scoring.judged(variant, sums, bins, seconds, cells, resamples)
             for variant, (sums, bins, seconds) in zip(self.variants, scored, strict=True)
         ]
         return summed_up(

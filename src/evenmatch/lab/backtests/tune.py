@@ -45,7 +45,7 @@ Progress = Callable[[str, float], None]
 
 @dataclass(frozen=True, eq=False)
 class TuningResult:
-    """Result of tuning: best rules, all trials (rows of scores.TRIALS), and notes for the user."""
+    """Result of tuning: best rules, all trials (rows of scoring.TRIALS), and notes for the user."""
 
     rules: Rules
     log_loss: float

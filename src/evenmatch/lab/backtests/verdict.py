@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from evenmatch.lab.backtests.backtest import Backtest
-    from evenmatch.lab.backtests.scores import Variant
+    from evenmatch.lab.backtests.scoring import Variant
 
 COIN = 0.6931471805599453  # log loss of predicting 50 %, with or without draws
 NEWCOMERS = ("0", "1–9")  # labels of experience, see match_cells

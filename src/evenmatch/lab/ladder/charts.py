@@ -14,7 +14,7 @@ import pyarrow as pa
 from evenmatch.calibration import Point
 from evenmatch.history import Floats
 from evenmatch.lab import charts
-from evenmatch.lab.backtests.scores import RELIABILITY
+from evenmatch.lab.backtests.scoring import RELIABILITY
 from evenmatch.lab.charts import (
     COLORS,
     DASHES,

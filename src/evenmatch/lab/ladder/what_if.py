@@ -12,11 +12,11 @@ from numpy.typing import NDArray
 
 from evenmatch.calibration import Measure
 from evenmatch.history import Flags, Floats, History
-from evenmatch.lab.backtests import scores
+from evenmatch.lab.backtests import scoring
 from evenmatch.lab.backtests.backtest import LEAST, SEED
 from evenmatch.lab.backtests.evaluation import refused_by, replay_and_judge
 from evenmatch.lab.backtests.match_cells import MatchCells, divide
-from evenmatch.lab.backtests.scores import Resamples, ScoredVariant, Variant
+from evenmatch.lab.backtests.scoring import Resamples, ScoredVariant, Variant
 from evenmatch.lab.backtests.team_order import neutral
 from evenmatch.lab.charts import COLORS, GREY, label, new_figure
 from evenmatch.lab.ladder.health import rateable
@@ -214,7 +214,7 @@ def _judge(matches: MatchTable, now: Rules, then: Rules, early: int) -> tuple[tu
         _judged(matches, Variant(rules.system.name, name, rules), cells, resamples)
         for name, rules in ((NOW, now), (THEN, then))
     ]
-    row = scores.against(results, results[0], cells, resamples).to_pylist()[1]
+    row = scoring.against(results, results[0], cells, resamples).to_pylist()[1]
     scores = tuple(
         Score(float(result.score["log_loss"]), result.score["accuracy"], result.score["calibration_slope"])  # type: ignore[arg-type]
         for result in results
@@ -225,7 +225,7 @@ def _judge(matches: MatchTable, now: Rules, then: Rules, early: int) -> tuple[tu
 def _judged(matches: MatchTable, variant: Variant, cells: MatchCells, resamples: Resamples) -> ScoredVariant:
     history = rateable(matches, variant.rules)
     sums, bins = replay_and_judge(variant.rules, history, cells.of, len(cells))
-    return scores.judged(variant, sums, bins, 0.0, cells, resamples)
+    return scoring.judged(variant, sums, bins, 0.0, cells, resamples)
 
 
 def _spearman(a: Floats, b: Floats) -> float:
