@@ -21,6 +21,7 @@ from evenmatch.calibration import BINS
 from evenmatch.compile_notice import load_kernels
 from evenmatch.errors import InputError, UsageError
 from evenmatch.history import Floats, History, Integers
+from evenmatch.lab.backtests import scoring
 from evenmatch.lab.backtests.backtest import (
     SEED,
     Backtest,
