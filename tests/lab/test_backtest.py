@@ -502,7 +502,9 @@ def test_parameters_that_cannot_rate_the_matches_are_left_out_and_told_why():
 
 def test_where_no_system_can_rate_every_reason_is_told():
     matches = from_matches(three_teams(at, "a", "b", "c") for at in range(250))
-    with pytest.raises(InputError, match=r"none of the systems named can rate these matches: wager .* exactly 2; trophies .* 2"):
+    with pytest.raises(
+        InputError, match=r"none of the systems named can rate these matches: wager .* exactly 2; trophies .* 2"
+    ):
         backtest(matches, ["wager", "trophies"])
 
 

@@ -14,7 +14,6 @@ from urllib.parse import unquote
 import pyarrow as pa
 
 from evenmatch.errors import InputError, UsageError, needing
-from evenmatch.tables.table import COLUMNS
 
 NO_NAME = "__HIVE_DEFAULT_PARTITION__"  # what other programs write where the ladder is empty
 _LADDER_FOLDER = "ladder="
@@ -129,11 +128,6 @@ def reading(name: str) -> Iterator[None]:
     except (pa.ArrowException, OSError) as error:
         reason = (str(error) or type(error).__name__).splitlines()[0]
         raise InputError(f"{name}: not readable as Parquet, torn or damaged: {reason}") from error
-
-
-def columns_to_read(names: Sequence[str]) -> list[str] | None:
-    """The columns to read of a file with these: all (None) where they are few, so that a warning can name others."""
-    return [name for name in names if name in COLUMNS] if len(names) > 3 * len(COLUMNS) else None
 
 
 def _width(metadata: Any, name: str) -> float:  # noqa: ANN401 - pyarrow names no types
