@@ -242,9 +242,6 @@ def test_an_example_of_the_help_is_accepted(line, run, league, tmp_path):
         for copy in ("monday.db", "backups/tuesday.db"):
             assert run("backup", copy).code == 0
         words = [word.replace("/backups", "backups").replace("evenmatch.db", str(league)) for word in words]
-    if words[:2] == ["secret", "rotate"]:
-        (tmp_path / "secret").write_text(run("secret", "new").out)
-        words[2] = str(tmp_path / "secret")
     if words[:2] == ["secret", "reset"]:
         words.append("--yes")
     if "--cluster" in words:  # of machines that are not there; that it is understood is tested with clusters
