@@ -43,7 +43,7 @@ SOAK = (
     "tests/http/test_hostile_requests.py",
     "tests/http/test_limits.py",
     "tests/service/test_clock.py",
-    "tests/service/test_webhook_receivers.py",
+    "tests/service/test_webhooks.py",
 )
 MEMORY = Path("/dev/shm")  # a file system in memory, on Linux
 ROOM = 4 << 30  # bytes that tests may write

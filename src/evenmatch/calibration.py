@@ -190,6 +190,11 @@ class Estimate(NamedTuple):
         margin = student(self.clusters - 1) * self.error
         return Measure(self.value, self.value - margin, self.value + margin)
 
+    @property
+    def share(self) -> Measure:
+        """The value of a share with percentiles of its resamples, which stay within 0 and 1."""
+        return measure(self.value, self.resampled)
+
 
 class Blocks:
     """The blocks of time that are resampled, with the matches of both groups.

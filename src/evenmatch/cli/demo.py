@@ -82,6 +82,7 @@ def command(
             if compilation.left:
                 note("the matchmaker is still being compiled, once per installation: matches start after that")
 
+        signal.signal(signal.SIGINT, signal.default_int_handler)  # from here on, the server cleans up
         serve_demo(db, seed, options, listening, compilation, players=players, ready=ready)
 
 

@@ -145,7 +145,7 @@ def verify(
                 "database": {"damage": list(check.damage), "unchecked": list(check.unchecked)},
                 "missing_ladders": missing,
                 "without_head": without_head,
-                "ladders": [{"equal": result.is_equal, **asdict(result)} for result in results],
+                "ladders": [_verified(result) for result in results],
             }
         )
     else:
@@ -287,9 +287,6 @@ def backup(
         raise typer.Exit(1)
 
 
-SHOWN = 20
-
-
 def drill(
     backup: Annotated[Path, argument("BACKUP", "A backup, or a folder: its newest file.")],
     live: Annotated[str | None, option("--live URL", "The live database to compare with; it is only read.")] = None,
@@ -312,13 +309,20 @@ def drill(
         result = drill(backup, live)
     is_late = max_age is not None and result.age > max_age * 3600
     if json:
-        print_json({**asdict(result), "file": str(result.file), "sound": result.is_sound and not is_late})
+        document = asdict(result) | {"file": str(result.file), "sound": result.is_sound and not is_late}
+        print_json(document | {"age_seconds": round(document.pop("age"), 1)})
     else:
         _print_drill(result, live)
         if is_late:
             print(f"  it is {result.age / 3600:,.1f} hours old; expected at most {max_age:g}")
     if is_late or not result.is_sound:
         raise typer.Exit(1)
+
+
+def _verified(result: Verification) -> dict[str, object]:
+    """The document of a verified ladder."""
+    document = {"equal": result.is_equal, **asdict(result)}
+    return document | {"rebuild_due_from": document.pop("due")}
 
 
 def _print_drill(result: Drill, live: str | None) -> None:

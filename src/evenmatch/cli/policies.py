@@ -131,7 +131,7 @@ def document_as_toml(head: str, data: Mapping[str, object], effects: Mapping[str
 
 
 def _displayed(named: str, all_named: Sequence[str]) -> str:
-    """A unique name: presets and matchmakers of --compare have no suffix; files with equal names keep their path."""
+    """A unique name: presets have no suffix; files with equal names keep their path."""
     if Path(named).suffix.lower() not in SUFFIXES:
         return named
     files = [Path(name).name for name in dict.fromkeys(all_named)]

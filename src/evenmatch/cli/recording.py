@@ -376,7 +376,7 @@ def read_ratings(
 
     called  the name of the file in messages, if not its path
     rules   the rules of the ladder; a rating that its system does not allow is a bad row
-    Of several ladders in the file, one is chosen by input_files.ladder_within. Raises InputError for a file without the
+    Of several ladders in the file, one is chosen by files.ladder_within. Raises InputError for a file without the
     columns or rows, BadRowsError with all bad rows.
     """
     from evenmatch.tables.files import read_rows

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shlex
 from dataclasses import dataclass
+from typing import cast
 
 import numpy as np
 
@@ -14,6 +15,7 @@ from evenmatch.ladders.ladders import PlannedCorrection
 from evenmatch.ledger import event_rows, player_rows, rating_rows
 from evenmatch.ledger.events import (
     AboutMatch,
+    BanRule,
     Correction,
     MatchReinstated,
     MatchVoided,
@@ -98,7 +100,7 @@ class Ban:
 
     def change(self, store: Store, _: Head) -> PlayerBanned:
         """The player, the rule, since when, and why."""
-        return PlayerBanned(player_rows.find(store, self.player), self.since, self.rule, self.reason)
+        return PlayerBanned(player_rows.find(store, self.player), self.since, cast("BanRule", self.rule), self.reason)
 
     def __call__(self, store: Store, head: Head) -> PlannedCorrection:
         """Plan the event. Raises ConflictError if the player is banned."""

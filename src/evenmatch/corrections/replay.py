@@ -53,7 +53,7 @@ def replay(
 
     progress  called with the roster's position, first before anything is read
     lines     whether the steps need the journal lines that are stored
-    pending   see `events.Scope`
+    pending   see `event_rows.Scope`
     """
     read = partial(
         event_rows.read_stored_events, store, head, upto=head.position, scope=Scope(plan.upto, pending), lines=lines
@@ -186,7 +186,7 @@ def begin(store: Store, head: Head, plan: Plan, since: int) -> Roster:
 
 
 def appearance_sums(block: Block) -> NDArray[np.int64]:
-    """The checksum of the appearances in a block, see `appearances.checksum_of`."""
+    """The checksum of the appearances in a block, see `event_rows.appearance_sums`."""
     sizes = np.diff(block.columns.slot_start[block.columns.team_start])
     positions, played_at = np.repeat(block.positions, sizes), np.repeat(block.played_at, sizes)
     rated = np.repeat(block.rated, sizes)

@@ -66,7 +66,9 @@ class TimedMatchmaker(Matchmaker):
         begin = time.perf_counter()
         stepped = super().step(ladder, now)
         self._running.labels(ladder).set(stepped is not None)
-        if stepped is not None:
+        if stepped is None:
+            self._counts.forget(ladder)
+        else:
             end = time.perf_counter()
             self._seconds.labels(ladder).observe(end - begin)
             if end - self._counted_at.get(ladder, -COUNT_EVERY) >= COUNT_EVERY:

@@ -154,6 +154,10 @@ class OfferCounts:
         self._database = database
         self._counted_to: dict[str, int] = {}  # by ladder: the last change whose offers were counted
 
+    def forget(self, ladder: str) -> None:
+        """Start anew with the next call of `since`: another process counts meanwhile."""
+        self._counted_to.pop(ladder, None)
+
     def since(self, ladder: str) -> Counter[tuple[str, str]]:
         """Offers by queue and outcome since the last call; the first call only sets the starting point.
 
@@ -162,13 +166,13 @@ class OfferCounts:
         counts: Counter[tuple[str, str]] = Counter()
         with self._database.read() as store:
             number = store.head(ladder).ladder
-            last, after = last_change(store, number), self._counted_to.get(ladder)
-            self._counted_to[ladder] = last
-            if after is None or after == last:
+            last, after = last_change(store, number), self._counted_to.setdefault(ladder, last_change(store, number))
+            if after == last:
                 return counts
             changed = queue_sql.read_changed_offers(store, number, after)
             called_off = {ticket for row in changed if row.state == queue_sql.OFF for ticket in row.tickets}
             tickets = queue_sql.read_tickets(store, number, sorted(called_off))
+        self._counted_to[ladder] = last
         reasons = {ticket: row.ended for ticket, row in tickets.items() if row.ended is not None}
         for row in changed:
             if row.offer > after:

@@ -212,7 +212,7 @@ def list_of_player(
     since: int | None = None,
     until: int | None = None,
 ) -> list[ListKey]:
-    """The keys of a player's matches, the last played first; see `events.read_list`."""
+    """The keys of a player's matches, the last played first; see `event_rows.read_match_list_of_player`."""
     ids = [player, *(old for old, new in plan.merged.items() if new == player)]
     most = head.position if limit is None else limit
     read = [event_rows.read_match_list_of_player(store, head.ladder, own, before, most, since, until) for own in ids]

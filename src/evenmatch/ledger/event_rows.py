@@ -359,7 +359,7 @@ def read_corrections(store: Store, head: Head, upto: int, *, after: int = 0) -> 
     """The corrections after a position and up to one, in order. Raises DamageError if one is damaged."""
     sql = f"{_CORRECTIONS} AND c.position > ? AND c.position <= ? ORDER BY c.position"
     rows = store.all(sql, head.ladder, after, upto)
-    return [correction_of(*row) for row in rows]
+    return [correction_of(head.name, *row) for row in rows]
 
 
 def read_last_corrections(store: Store, ladder: int, before: int, limit: int | None) -> list[Correction]:

@@ -12,8 +12,9 @@ import struct
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from enum import StrEnum
+from functools import cache
 from types import NoneType, UnionType
-from typing import ClassVar, NamedTuple, get_args, get_origin, get_type_hints
+from typing import ClassVar, Literal, NamedTuple, get_args, get_origin, get_type_hints
 
 import numpy as np
 
@@ -44,6 +45,9 @@ class Kind(StrEnum):
     STARTED = "ratings-started"
     DECAYED = "ratings-decayed"
     INSERTED = "matches-inserted"
+
+
+BanRule = Literal["void", "refund"]
 
 
 @dataclass(frozen=True)
@@ -81,7 +85,7 @@ class PlayerBanned:
     kind: ClassVar[Kind] = Kind.BANNED
     player: int
     since: int | None
-    rule: str
+    rule: BanRule
     reason: str | None = None
 
 
@@ -275,7 +279,7 @@ def read_change(kind: str, body: str | None, players: bytes | None, ratings: byt
     if not isinstance(content, dict):
         raise ValueError("its body is no JSON object")  # noqa: TRY004 - one class for all kinds of damage
     kind_of_change = _TYPES[kind]
-    hints = {name: hint for name, hint in get_type_hints(kind_of_change).items() if name != "kind"}
+    hints = _hints_of(kind)
     if kind_of_change is RatingsStarted:
         content["ids"] = np.frombuffer(players or b"", ID).astype(np.int64)
         content["ratings"] = np.frombuffer(ratings or b"", "<f8").astype(np.float64)
@@ -285,12 +289,20 @@ def read_change(kind: str, body: str | None, players: bytes | None, ratings: byt
     return kind_of_change(**content)
 
 
+@cache
+def _hints_of(kind: str) -> Mapping[str, object]:
+    """The type of each attribute of a kind of correction."""
+    return {name: hint for name, hint in get_type_hints(_TYPES[kind]).items() if name != "kind"}
+
+
 def _fits(value: object, hint: object) -> bool:
     """Whether a value from JSON has the type of an attribute."""
     if isinstance(hint, UnionType):
         return any(_fits(value, part) for part in get_args(hint))
     if hint is NoneType:
         return value is None
+    if get_origin(hint) is Literal:
+        return value in get_args(hint)
     if hint is float:
         return isinstance(value, int | float) and not isinstance(value, bool)
     if hint is int:
@@ -301,6 +313,7 @@ def _fits(value: object, hint: object) -> bool:
 
 
 def correction_of(
+    ladder: str,
     position: int,
     event_id: str,
     recorded_at: int,
@@ -313,14 +326,14 @@ def correction_of(
     try:
         return Correction(position, read_change(kind, body, players, ratings), event_id, recorded_at)
     except (ValueError, RecursionError) as error:
-        raise damaged(position, kind, error) from error
+        raise damaged(ladder, position, kind, error) from error
 
 
-def damaged(position: int, kind: str, error: Exception) -> DamageError:
+def damaged(ladder: str, position: int, kind: str, error: Exception) -> DamageError:
     """The error for a correction that cannot be read or planned."""
-    reason = str(error) or type(error).__name__
+    reason, of = str(error) or type(error).__name__, f" of ladder {ladder!r}" if ladder else ""
     return DamageError(
-        f"the event {kind} at position {position} is damaged, or of a newer evenmatch ({reason}); "
+        f"the event {kind} at position {position}{of} is damaged, or of a newer evenmatch ({reason}); "
         "`evenmatch verify` shows which, restore it from a backup"
     )
 

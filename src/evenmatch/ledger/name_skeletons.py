@@ -12,6 +12,7 @@ import unicodedata
 from functools import cache, lru_cache
 from importlib import import_module
 from importlib.util import find_spec
+from itertools import pairwise
 from types import ModuleType
 from typing import NamedTuple
 
@@ -24,6 +25,7 @@ IGNORABLE = re.compile(
 OF_EMOJI = re.compile(  # variation selectors, and zero-width joiners between two emoji
     "[\ufe00-\ufe0f]|(?<=[\u2190-\u2bff\ufe0f\U0001f000-\U0001ffff])\u200d(?=[\u2190-\u2bff\U0001f000-\U0001ffff])"
 )
+VIRAMA = 9  # the canonical combining class
 LONGEST = 512  # characters of a skeleton; the hash of a longer one takes its place
 REMEMBERED = 10_000  # names
 WRITTEN_TOGETHER = {"Latin", "Han", "Hiragana", "Katakana", "Hangul", "Bopomofo"}  # UTS 39: highly restrictive
@@ -75,6 +77,9 @@ def oddities_of(name: str) -> tuple[str, ...]:
 
 def _has_invisible(name: str) -> bool:
     rest = OF_EMOJI.sub("", name)
+    for before, joiner in pairwise(rest):  # after a virama, a joiner shapes a conjunct, as Indic scripts need it
+        if joiner in "\u200c\u200d" and unicodedata.combining(before) == VIRAMA:
+            rest = rest.replace(before + joiner, before)
     if IGNORABLE.search(rest) or any(unicodedata.category(character) in ("Cc", "Cf") for character in rest):
         return True
     return not rest.replace(BRAILLE_BLANK, "").strip()

@@ -124,7 +124,7 @@ def plan_of(corrections: Iterable[Correction], before: Plan | None = None) -> Pl
         try:
             draft.add(correction)
         except (TypeError, ValueError, BadParameterError) as error:
-            raise damaged(correction.position, correction.change.kind, error) from error
+            raise damaged("", correction.position, correction.change.kind, error) from error
     if not draft.rules:
         raise DamageError(
             "the ladder's first event, which has its rules, is missing; `evenmatch verify` shows what is damaged"

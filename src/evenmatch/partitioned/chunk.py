@@ -52,15 +52,18 @@ class MatchRows:
         return f"{self.partition.address} (rows {self.first + 1:,} to {end:,}; later rows were not checked)"
 
 
-def read_rows(partition: Partition, piece: int) -> Iterator[MatchRows]:
+def read_rows(partition: Partition, piece: int, warned: set[tuple[str, ...]]) -> Iterator[MatchRows]:
     """Read the rows of a partition in order, about `piece` at a time. A match is never divided, however long it is.
 
     Raises UsageError for a missing file, InputError for one that is torn, is not Parquet, has no rows, lacks a column
-    or has another ladder than its folder. Unknown columns cause a warning.
+    or has another ladder than its folder. Unknown columns cause a warning, unless these
+    columns are in `warned`.
     """
     with opened(partition) as file:
         total = file.metadata.num_rows
-        known_columns(file.schema_arrow.empty_table(), Source(partition.address))
+        if (names := tuple(file.schema_arrow.names)) not in warned:
+            warned.add(names)
+            known_columns(file.schema_arrow.empty_table(), Source(partition.address))
         if not total:
             raise InputError(f"{partition.address} has no rows; expected one row per player and match")
         held: pa.Table | None = None  # rows of the last match so far, which may have more
@@ -69,8 +72,8 @@ def read_rows(partition: Partition, piece: int) -> Iterator[MatchRows]:
             rows = _without_ladder(pa.Table.from_batches(batches), partition)
             read += len(rows)
             rows = rows if held is None else pa.concat_tables([held, rows])
-            last = rows["match_id"][-1]
-            cut = pc.index(rows["match_id"], last).as_py() if last.is_valid else len(rows) - 1
+            ids = rows["match_id"].cast(pa.large_string())  # a category or a view has no index
+            cut = pc.index(ids, ids[-1]).as_py() if ids[-1].is_valid else len(rows) - 1
             if cut:
                 yield MatchRows(rows.slice(0, cut), partition, first, read / total)
             first, held = first + cut, rows.slice(cut)
@@ -198,7 +201,6 @@ class ChunkBuilder:
         rows, table, problems = piece
         if table is None:
             return self._nothing(rows, problems)
-        self._check_order(rows, table)
         if self._of_folder:
             local = np.zeros(len(table.ladders), np.int32)
         else:
@@ -207,6 +209,7 @@ class ChunkBuilder:
         number = self.names.number(table.player, np.zeros_like(owner) if self.pool else owner)
         if has_player_twice(table.history.match_slots, number[table.history.columns.player]):
             return self.build(self._assemble(rows))  # which says so
+        self._check_order(rows, table)
         columns, ladder = table.history.columns, local[table.ladder]
         return Chunk(
             history=History(columns._replace(player=number[columns.player], ladder=ladder + np.int32(1))),

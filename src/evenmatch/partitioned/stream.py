@@ -85,7 +85,9 @@ class Stream:
         Matches that `by` cannot rate are skipped or raise BadRowsError. After the last chunk, raises InputError if a
         match id is used twice.
         """
-        pieces = (piece for partition in self.partitions for piece in read_rows(partition, self.selection.piece))
+        warned: set[tuple[str, ...]] = set()
+        size = self.selection.piece
+        pieces = (piece for partition in self.partitions for piece in read_rows(partition, size, warned))
         with (
             closing(ahead(pieces)) as rows,
             closing(ahead(self.builder.build(self.builder.assemble(piece)) for piece in rows)) as chunks,

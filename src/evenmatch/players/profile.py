@@ -28,7 +28,7 @@ class PlayerOnLadder:
 
     standing  None: no rating (every match is void or unrated)
     banned    they are not listed in the standings
-    matches   latest first; see export.tables.matches_of_player
+    matches   latest first; see export.matches_of_player
     """
 
     ladder: Ladder

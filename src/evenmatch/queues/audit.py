@@ -57,7 +57,7 @@ def measure_waits(formed: Sequence[FormedMatch]) -> WaitAccuracy:
         return WaitAccuracy(0, UNKNOWN, UNKNOWN)
     matches, place = np.unique(rows[:, 0], return_inverse=True)
     blocks, block = _blocks(len(matches))
-    within, upper = (blocks.mean(column, block[place]).measure for column in rows[:, 1:].T)
+    within, upper = (blocks.mean(column, block[place]).share for column in rows[:, 1:].T)
     return WaitAccuracy(len(rows), within, upper)
 
 
@@ -318,9 +318,9 @@ def _group(label: str, audited: Sequence[AuditedMatch]) -> AuditedGroup:
         label,
         len(audited),
         blocks.slope(predicted, scored, weight, block[match]).measure,
-        blocks.ratio(weight, weight * (predicted - scored) ** 2, block[match]).measure,
-        blocks.ratio(has_score, np.array([bool(match.stomp) for match in audited], np.float64), block).measure,
-        blocks.mean(np.array([match.quit for match in audited], np.float64), block).measure,
+        blocks.ratio(weight, weight * (predicted - scored) ** 2, block[match]).share,
+        blocks.ratio(has_score, np.array([bool(match.stomp) for match in audited], np.float64), block).share,
+        blocks.mean(np.array([match.quit for match in audited], np.float64), block).share,
     )
 
 

@@ -37,7 +37,7 @@ def with_locks(counts: Mapping[int, int], attempt: Callable[[Mapping[int, int]],
     It is also called again after a LostSeatError: it then finds the player in that seat and refuses the party.
 
     counts   how many change numbers to reserve on which ladders, by id
-    attempt  takes the locks of the ladders that it is given by `change_locks.advance_each`
+    attempt  takes the locks of the ladders that it is given by `ladder_rows.reserve_changes_of_each`
     """
     while True:
         try:

@@ -250,7 +250,7 @@ def _conflicts(store: Store, ladder: str, matches: MatchTable, rated: bool) -> l
 
 
 def _taken(present: Mapping[str, tuple[int, bytes]], batch: Batch, ladder: str) -> list[tuple[int, str]]:
-    """(index, reason) of the matches whose ids are taken by other content; present: see `events.find`."""
+    """(index, reason) of the matches whose ids are taken by other content; present: see `event_rows.find_events`."""
     ids = zip(batch.ids, batch.digests, strict=True)
     return [
         (index, f"is already on ladder {ladder!r}, with other content")

@@ -111,7 +111,7 @@ class PendingMatches(NamedTuple):
         return cls(insertion, ids, np.array(batch.rated, np.bool_) & ~name_twice(batch.history, ids))
 
     def rows(self) -> list[Row]:
-        """The rows as `events.read_stored` would read them, at positions from FIRST_PENDING."""
+        """The rows as `event_rows.read_stored_events` would read them, at positions from FIRST_PENDING."""
         batch, counts_before = self.insertion.batch, self.insertion.counts_before
         packed, players = batch.packed, pack_players(batch.history, self.ids)
         columns = (packed.played_at, packed.duration, packed.teams, players, packed.slots, self.rated.tolist())

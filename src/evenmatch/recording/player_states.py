@@ -199,7 +199,7 @@ class PlayerStateCache:
 class ReadAhead:
     """Names and states of players, read as of a head without the ladder's lock.
 
-    ids, names  as `player_identities.known` returns them
+    ids, names  as `player_rows.find_known` returns them
     players     the players whose states were read, ascending; some have no state yet
     """
 
@@ -265,7 +265,7 @@ class StateTransaction:
             self.memory.note_shared(self.head.ladder, is_shared=is_shared)
 
     def admit(self, store: Store, wanted: Sequence[str]) -> tuple[dict[str, int], dict[int, str]]:
-        """The ids and current names of players, like player_identities.admit."""
+        """The ids and current names of players, like player_rows.admit."""
         ids, names = self.memory.names(self.head.names, wanted)
         if self.ahead is not None:
             self.ids = {name: self.ahead.ids[name] for name in wanted if name not in ids and name in self.ahead.ids}
