@@ -33,7 +33,7 @@ WARM = 20  # seconds, besides the length of a match
 MOST = {"join": 0.5, "accept": 0.5, "report": 0.5, "read": 0.5, "page view": 0.5}  # seconds, 99 of 100
 WAIT = 90.0  # seconds within which 95 of 100 are in a match
 OPEN = {"EVENMATCH_OPEN_READS": "true", "EVENMATCH_OPEN_RATE": "1000000", "EVENMATCH_OPEN_BURST": "10000000"}
-ONE_ADDRESS = {"EVENMATCH_ADDRESS_CONNECTIONS": "15000"}  # each player who waits has an open connection
+ONE_ADDRESS = {"EVENMATCH_CONNECTIONS": "15000"}  # each player who waits has an open connection
 
 
 class Rung(NamedTuple):

@@ -101,7 +101,10 @@ def declared():
     project = pyproject["project"]
     extras = dict(project["optional-dependencies"])
     yield from (("test", requirement) for requirement in extras.pop("cluster"))  # 200 MB, which the demo does not need
-    yield from (("run", requirement) for group in [project["dependencies"], *extras.values()] for requirement in group)
+    others = [
+        requirement for group in extras.values() for requirement in group if normalise(requirement) != "evenmatch"
+    ]
+    yield from (("run", requirement) for requirement in [*project["dependencies"], *others])
     yield from (("build", requirement) for requirement in pyproject["build-system"]["requires"])
     for name, group in pyproject["dependency-groups"].items():
         if name != "bench":  # is installed by hand, see docs/benchmarks.md

@@ -109,7 +109,7 @@ def penalties_by_name(service):
 
 def test_an_announced_match_is_on_until_it_is_closed_into_the_ledger(service, running, ladder, clock, start):
     told = running.announce(ladder, "m1", TEAMS, started_at=start)
-    assert (told.state, told.queue, told.announced, told.confirmed) == ("open", None, True, True)
+    assert (told.state, told.queue, told.made_by, told.confirmed) == ("open", None, "announcement", True)
     assert told.expires_at == time_after(start, 7200)
     assert [[one.player for one in team] for team in told.teams] == TEAMS
     assert seated_players(service) == dict.fromkeys(("ann", "bob", "cid", "dan"), "m1")
@@ -124,7 +124,7 @@ def test_an_announced_match_is_on_until_it_is_closed_into_the_ledger(service, ru
     assert seated_players(service) == {}
     status = running.status(ladder, "m1")
     assert (status.state, status.ended_at) == ("closed", time_after(start, 600))
-    assert not any(one.is_there for team in status.teams for one in team)
+    assert not any(one.there for team in status.teams for one in team)
 
 
 def test_seconds_are_those_of_the_spells_and_who_is_gone_at_the_end_has_quit(service, running, ladder, clock, start):
@@ -369,9 +369,9 @@ def test_the_game_server_confirms_the_start_of_a_match_that_a_queue_made(service
     assert not running.status(ladder, "q-1").confirmed
     clock.move(seconds=90)
     told = running.announce(ladder, "q-1", TEAMS, started_at=time_after(start, 60))
-    assert (told.confirmed, told.announced, told.started_at, told.expires_at) == (
+    assert (told.confirmed, told.made_by, told.started_at, told.expires_at) == (
         True,
-        False,
+        "queue",
         time_after(start, 60),
         time_after(start, 60 + 7200),
     )
@@ -559,7 +559,7 @@ def test_openings_are_wished_for_filled_and_gone(service, running, ladder, clock
     clock.move(seconds=50)
     running.leaves(ladder, "q-1", [Presence("ann"), Presence("cid")])
     told = running.openings(ladder, "q-1", None, [1, 1])
-    assert told.openings == ("ranked", (1, 1))
+    assert told.openings == (1, 1)
     before = change_numbers(service)
     assert running.openings(ladder, "q-1", "ranked", [1, 1]) == told
     assert change_numbers(service) == before
@@ -578,7 +578,7 @@ def test_openings_are_wished_for_filled_and_gone(service, running, ladder, clock
     assert not fill(0, "bob", ids["bob"])  # he is there
     clock.move(seconds=10)
     assert fill(0, "ann", ids["ann"])
-    assert running.status(ladder, "q-1").openings == ("ranked", (0, 1))
+    assert running.status(ladder, "q-1").openings == (0, 1)
     assert not fill(0, "cid", ids["cid"])  # no seat is open there
     clock.move(seconds=10)
     running.openings(ladder, "q-1", seats=None)
@@ -725,7 +725,7 @@ def test_leaves_are_noted_all_or_not_at_all(service, running, ladder):
     with pytest.raises(UnknownNameError):
         running.leaves(ladder, "m1", [Presence("ann"), Presence("zoe")])
     assert seated_players(service)["ann"] == "m1"
-    assert running.status(ladder, "m1").teams[0][0].is_there
+    assert running.status(ladder, "m1").teams[0][0].there
 
 
 @ONE_DATABASE

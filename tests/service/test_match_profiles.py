@@ -55,7 +55,7 @@ def wished(service, ladder, wish):
     """A correction in the ledger whose rebuild is still to come."""
     with service._write(ladder) as (store, head):
         made = wish(store, head)
-        correct(store, head, made.kind, made.body, f"{made.kind}", service.clock(), since=made.since)
+        correct(store, head, made.change, made.change.kind, service.clock(), since=made.since)
 
 
 def test_what_waits_for_a_rebuild_says_so(service, ladder, reading):

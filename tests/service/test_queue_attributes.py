@@ -208,7 +208,7 @@ def test_a_seat_goes_to_somebody_who_accepts_what_is_played(queue_service, ladde
     running = Running(service)
     clock.move(seconds=30)
     running.leaves(ladder, match_id, [Presence("bob", clock(), back=False)])
-    seats = [int("bob" in team) for team in played.teams]
+    seats = [int("bob" in [one.player for one in team]) for team in played.teams]
     running.openings(ladder, match_id, "ranked", seats)
     (unwilling,) = join_queue(queue_service, ladder, asking("dan", vetoes=(played.map,)))
     assert maker.step(ladder).offers == ()

@@ -124,7 +124,7 @@ def test_odds_that_are_not_calibrated_are_warned_of(service, ladder, sharpness, 
     assert slope.low < sharpness < slope.high
     assert slope.high - slope.low < 0.6 * sharpness + 0.3
     assert warning is None if found.warning is None else warning in found.warning
-    for point in found.curve:
+    for point in found.reliability:
         if point.matches > 50:
             told = point.predicted / (1 - point.predicted)
             assert point.observed == pytest.approx(told**sharpness / (1 + told**sharpness), abs=0.12)
@@ -173,7 +173,7 @@ def test_a_match_of_the_queue_keeps_its_prediction(service, ladder, queue_servic
     assert estimates == {0.0: [0.5, 0.9], 12.0: None}  # the matchmaker did not run when the first one joined
     assert stored.forecast["parties"] == [[1], [1]]
     assert stored.policy == queue_service.queue(ladder, "ranked").change
-    names = [list(team) for team in match.teams]
+    names = [[one.player for one in team] for team in match.teams]
     teams = tuple(Team.of(*team, place=place) for place, team in enumerate(names, 1))
     clock.move(seconds=600)
     service.record(Match(match.match_id, after(241), teams, ladder))

@@ -358,7 +358,9 @@ def test_an_open_seat_is_filled(queue_service, ladder, service, clock, maker):
     running = Running(service)
     clock.move(seconds=30)
     running.leaves(ladder, match_id, [Presence("bob", clock(), back=False)])
-    seats = [int("bob" in team) for team in queue_service.status(ladder, tickets[0]).match.teams]
+    seats = [
+        int("bob" in [one.player for one in team]) for team in queue_service.status(ladder, tickets[0]).match.teams
+    ]
     running.openings(ladder, match_id, "ranked", seats)
     check_everything(service)
     (waiting,) = join_queue(queue_service, ladder, party("dan"))
@@ -370,7 +372,7 @@ def test_an_open_seat_is_filled(queue_service, ladder, service, clock, maker):
     assert (asked.offer, asked.match, asked.players) == (offer, match_id, 1)
     assert join_one(queue_service, ladder, Accept(waiting)).match_id == match_id
     teams = queue_service.status(ladder, waiting).match.teams
-    assert sorted(map(sorted, teams)) == [["ann", "bob", "dan"], ["cat", "eve"]]
+    assert sorted(sorted(one.player for one in team) for team in teams) == [["ann", "bob", "dan"], ["cat", "eve"]]
     check_everything(service)
     assert maker.step(ladder).offers == ()
 

@@ -63,7 +63,7 @@ def test_who_accepts_together_plays_together(queue_service, ladder, service, clo
     status = queue_service.status(ladder, four[0])
     assert (status.state, status.match.match_id, status.match.state) == ("matched", made.match_id, "open")
     assert made.match_id.startswith(f"ranked-{asked.offer.offer}-")
-    assert sorted(map(sorted, status.match.teams)) == [["ann", "bob"], ["cat", "dan"]]
+    assert sorted(sorted(one.player for one in team) for team in status.match.teams) == [["ann", "bob"], ["cat", "dan"]]
     ((expires_at, queue),) = select_rows(service, "SELECT expires_at, queue FROM live")
     assert (expires_at, queue) == (clock() + 7200 * SECOND, "ranked")
     with pytest.raises(NotYetError, match=f"'ann' plays match '{made.match_id}'"):

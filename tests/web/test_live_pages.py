@@ -31,7 +31,7 @@ async def heard(site, league, seen, acts):
     stream._read_changes = counted
 
     async def listen():
-        async for what in stream.of(league, seen, Waiter(None)):
+        async for what in stream.of(league, seen, Waiter()):
             told.append(what)  # noqa: PERF401 - what was told is needed where this is cancelled
 
     async def two_more_polls():

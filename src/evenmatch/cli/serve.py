@@ -100,10 +100,11 @@ def worker_application(db: str, given: dict[str, object], address: str) -> Appli
     """The application of one of several processes; the manager calls this in the process."""
     from evenmatch.http import logs
     from evenmatch.http.options import read_options
-    from evenmatch.http.server import served_application
+    from evenmatch.http.server import ignore_hangup, served_application
     from evenmatch.operations import master_secret
     from evenmatch.web.app import pages
 
+    ignore_hangup()
     try:
         options = read_options(given)
         logs.begin(options)

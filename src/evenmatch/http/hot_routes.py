@@ -134,6 +134,8 @@ class HotRoutes:
         """
         if scope["method"] == "GET":
             return None if _has_body(scope) else recalled(self._site, scope)
+        if header(scope, b"authorization") is None:  # refused without reading the body
+            return None
         content = await body.whole()
         return None if content is None else await identified(self._site, scope, content)
 

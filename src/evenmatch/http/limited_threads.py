@@ -1,4 +1,4 @@
-"""Threads for blocking calls, with a limit per group (a ladder, a client address), so that no group takes them all."""
+"""Threads for blocking calls, with a limit per group (a ladder, a caller), so that no group takes them all."""
 
 from __future__ import annotations
 

@@ -138,10 +138,11 @@ class Idempotency:
         """
         if not 1 <= len(key) <= LONGEST:
             raise UsageError(f"the header {HEADER} has {len(key):,} characters; expected 1 to {LONGEST}")
+        if header(scope, b"authorization") is None:  # refused without reading the body
+            return None
         content = await body.whole()
         if content is None:
             return None
-
         caller = await authenticated(self._site, scope, read_before(content))
         if caller is ANYONE:
             return None

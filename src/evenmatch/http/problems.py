@@ -85,7 +85,6 @@ OTHERS = {
     500: ProblemKind(500, "internal", "Internal server error"),
     503: ProblemKind(503, "stopping", "This process is about to stop"),
 }
-BUSY = ProblemKind(503, "busy", "This process has too much to do")
 STARTING = ProblemKind(503, "starting", "This process is getting ready")
 DATABASE_AGAIN = 1  # seconds after which to retry what failed because the database did not answer or is being moved
 

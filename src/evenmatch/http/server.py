@@ -159,7 +159,7 @@ class StopDeadline:
 
 
 Worker = tuple[str, Callable[[threading.Event], None]]
-INTERRUPTED = 130  # the exit code
+INTERRUPTED, FAILED_TO_START = 130, 1  # exit codes
 AGAIN = 1.0  # seconds until a background worker that failed with a bug is restarted
 FLUSH = 5.0  # seconds between two looks at what was only counted for the log
 
@@ -398,9 +398,16 @@ def serve(
     master_secret.confirm(service.database)
     app = served_application(service, options, address_of(listening), ready, pages=pages, compilation=compilation)
     if threading.current_thread() is threading.main_thread():
+        ignore_hangup()
         signal.signal(signal.SIGTERM, signal.default_int_handler)  # uvicorn raises the signal again when it has stopped
     with suppress(KeyboardInterrupt):
         uvicorn.Server(_config(app, options)).run([listening])
+
+
+def ignore_hangup() -> None:
+    """Ignore SIGHUP, which asks the managing process of several to replace them."""
+    if sys.platform != "win32":
+        signal.signal(signal.SIGHUP, signal.SIG_IGN)
 
 
 def serve_with_workers(make: Callable[[], Application], options: Options, listening: socket.socket) -> None:
@@ -412,12 +419,23 @@ def serve_with_workers(make: Callable[[], Application], options: Options, listen
         os.environ[SHARED_FOLDER] = folder
         manager = Multiprocess(_config(make, options), [listening])
         deadline = StopDeadline(
-            options.stop_within, manager.should_exit.set, lambda: _kill(manager, folder), MANAGER_END
+            options.stop_within, lambda: _ask_to_stop(manager), lambda: _kill(manager, folder), MANAGER_END
         )
         deadline.start()
         for number in (signal.SIGINT, signal.SIGTERM):
             signal.signal(number, lambda *_: deadline.ask())
         manager.run()
+    if not deadline.is_asked:
+        sys.exit(FAILED_TO_START)  # uvicorn ended all processes, since one could not start
+
+
+def _ask_to_stop(manager: Multiprocess) -> None:
+    """Stop all processes, even if the manager is waiting for a frozen one."""
+    manager.should_exit.set()
+    for process in manager.processes:
+        if process.pid is not None and process.exitcode is None:
+            with suppress(ProcessLookupError):
+                os.kill(process.pid, signal.SIGTERM)
 
 
 def _kill(manager: Multiprocess, folder: str) -> None:

@@ -106,9 +106,10 @@ def set_progress(store: Store, job: str, *, done: int, content: str, now: int) -
 
 
 def set_end(store: Store, job: str, *, state: str, done: int, content: str, now: int) -> None:
-    """Store the end of a job."""
+    """Store the end of a job that has not ended."""
     store.run(
-        "UPDATE job SET state = ?, done = ?, told = ?, changed_at = ? WHERE job = ?", state, done, content, now, job
+        "UPDATE job SET state = ?, done = ?, told = ?, changed_at = ? WHERE job = ? AND state IN (?, ?)",
+        *(state, done, content, now, job, *UNFINISHED),
     )
 
 

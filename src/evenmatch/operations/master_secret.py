@@ -8,6 +8,7 @@ from typing import NamedTuple
 from evenmatch.accounts import account_sql, request_sql
 from evenmatch.accounts.access import OPERATOR
 from evenmatch.accounts.audit_trail import note
+from evenmatch.errors import SecretError
 from evenmatch.ledger import secret_rows
 from evenmatch.ledger.database import Database
 from evenmatch.ledger.secrets import new_secret
@@ -67,7 +68,10 @@ def reset(database: Database, clock: Callable[[], int]) -> list[ReplacedSecret]:
     replaced = []
     with database.write() as store:
         secret_rows.lock(store)
-        secret_rows.write_check(store, database.master.sealer(create=True))
+        check, current = secret_rows.read_check(store), database.master.sealer(create=True)
+        if check is not None and secret_rows.fits(current, check):
+            raise SecretError("the master secret still opens what is in the database; set a new one first")
+        secret_rows.write_check(store, current)
         account_sql.delete_signing_keys(store)
         request_sql.delete_all(store)
         for hook in webhook_sql.read_all_webhooks(store):

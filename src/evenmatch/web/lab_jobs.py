@@ -277,8 +277,6 @@ def _state(view: View) -> tuple[int, int, int]:
 
 
 def _compute_health(site: Site, view: View) -> CachedHealth:
-    pass
-
     began = time.monotonic()
     health, findings = health_of(site.service, view.head.name)
     took = time.monotonic() - began

@@ -245,6 +245,7 @@ class Deliverer:
         count, now, deleted = 0, self._clock(), PRUNED_AT_ONCE
         while deleted == PRUNED_AT_ONCE:
             with self._database.write() as store:
+                webhook_sql.give_up_orphaned_deliveries(store)
                 deleted = webhook_sql.delete_old_deliveries(store, now - KEPT, now - KEPT_DEAD, PRUNED_AT_ONCE)
             count += deleted
         return count
@@ -265,7 +266,8 @@ def record(store: Store, delivery: Delivery, outcome: Outcome, now: int) -> None
     webhook_sql.count_attempt(store, delivery.delivery, next_at=next_at, delivered_at=delivered_at, error=outcome.error)
     if outcome.error is not None:
         log.warning("webhook %d: delivery %d failed: %s", delivery.webhook, delivery.delivery, outcome.error)
-        webhook_sql.give_up_deliveries(store, delivery.webhook, now - PENDING_AT_MOST, GIVEN_UP)
+        old = now - PENDING_AT_MOST
+        webhook_sql.give_up_deliveries(store, delivery.webhook, old, GIVEN_UP, after=delivery.delivery)
 
 
 def keep(store: Store, ladder: int, hook: Webhook, before: Cursor, found: NewEvents, now: int) -> int:

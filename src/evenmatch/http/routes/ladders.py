@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from functools import cache
 from typing import Annotated
 
@@ -135,7 +135,12 @@ async def preview_rules(ladder: str, asked: RulesChange, request: Request, _: Ad
     change = await site.change(ladder, _rules_change, site, ladder, asked)
     if change is None:
         return written(effect_out(NOTHING))
-    return await respond(site, PreviewTask(ladder, change, asked.id), CorrectionEffect, lambda result: result["effect"])
+    return await respond(site, PreviewTask(ladder, change, asked.id), CorrectionEffect, _effect_or_none)
+
+
+def _effect_or_none(result: Mapping[str, object]) -> object:
+    """The effect of a preview; that of no change if the ledger already has the id."""
+    return result["effect"] or tasks.effect_document(NOTHING)
 
 
 def _rules_change(site: Site, ladder: str, asked: RulesChange) -> ChangeRules | None:
