@@ -215,7 +215,7 @@ def test_a_seat_goes_to_somebody_who_accepts_what_is_played(queue_service, ladde
     (willing,) = join_queue(queue_service, ladder, asking("fay", vetoes=("dust",)))
     assert len(maker.step(ladder).offers) == 1
     asked = queue_service.status(ladder, willing).offer
-    assert (asked.match, asked.map) == (match_id, played.map)
+    assert (asked.match_id, asked.map) == (match_id, played.map)
     assert queue_service.status(ladder, unwilling).state == "waiting"
     check_everything(service)
 

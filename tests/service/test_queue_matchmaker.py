@@ -369,7 +369,7 @@ def test_an_open_seat_is_filled(queue_service, ladder, service, clock, maker):
     assert maker.step(ladder).offers == ()  # the seat is offered already
     join_one(queue_service, ladder, Leave(later))
     asked = queue_service.status(ladder, waiting).offer
-    assert (asked.offer, asked.match, asked.players) == (offer, match_id, 1)
+    assert (asked.offer, asked.match_id, asked.players) == (offer, match_id, 1)
     assert join_one(queue_service, ladder, Accept(waiting)).match_id == match_id
     teams = queue_service.status(ladder, waiting).match.teams
     assert sorted(sorted(one.player for one in team) for team in teams) == [["ann", "bob", "dan"], ["cat", "eve"]]

@@ -36,7 +36,7 @@ class CorrectionEntry(NamedTuple):
 def rulings(store: Store, head: Head, before: int | None = None, limit: int | None = None) -> list[CorrectionEntry]:
     """Up to `limit` corrections of a ladder (None: all) before a position (None: from the end), latest first."""
     end = head.position + 1 if before is None else before
-    found = event_rows.read_last_corrections(store, head.ladder, end, limit)
+    found = event_rows.read_last_corrections(store, head, end, limit)
     people = [body_of(event.change).get(name) for event in found for name in PEOPLE]
     ids = {player for player in people if isinstance(player, int)}
     names = player_rows.names_of(store, sorted(ids))

@@ -362,11 +362,11 @@ def read_corrections(store: Store, head: Head, upto: int, *, after: int = 0) -> 
     return [correction_of(head.name, *row) for row in rows]
 
 
-def read_last_corrections(store: Store, ladder: int, before: int, limit: int | None) -> list[Correction]:
+def read_last_corrections(store: Store, head: Head, before: int, limit: int | None) -> list[Correction]:
     """Up to `limit` corrections (None: all) before a position, latest first. Raises DamageError if one is damaged."""
     most = 2**62 if limit is None else limit
-    rows = store.all(f"{_CORRECTIONS} AND c.position < ? ORDER BY c.position DESC LIMIT ?", ladder, before, most)
-    return [correction_of(*row) for row in rows]
+    rows = store.all(f"{_CORRECTIONS} AND c.position < ? ORDER BY c.position DESC LIMIT ?", head.ladder, before, most)
+    return [correction_of(head.name, *row) for row in rows]
 
 
 _CORRECTIONS = (
