@@ -67,14 +67,16 @@ def test_it_serves_four_ladders_and_ends_without_a_trace(started_demo):
 
 
 @pytest.mark.slow
-def test_a_file_is_used_again_and_the_key_of_a_run_ends_with_it(started_demo, tmp_path):
+@pytest.mark.parametrize("end", [signal.SIGTERM, signal.SIGINT])
+def test_a_file_is_used_again_and_the_key_of_a_run_ends_with_it(started_demo, tmp_path, end):
     path = tmp_path / "demo.db"
     first = started_demo("--db", path)
     address = printed_address(first)
     before = httpx.get(f"{address}/v1/ladders/duel").json()["matches"]
     key = re.search(r"with (em_\S+)", started_demo.err.read_text())[1]
-    first.send_signal(signal.SIGTERM)
+    first.send_signal(end)
     assert first.wait(30) == 0
+    assert "ended before it was ready" not in started_demo.err.read_text()
     address = printed_address(started_demo("--db", path, "--no-players"))
     assert before <= httpx.get(f"{address}/v1/ladders/duel").json()["matches"] <= before + 20
     assert httpx.get(f"{address}/v1/keys", headers={"Authorization": f"Bearer {key}"}).status_code == 401

@@ -76,6 +76,10 @@ def test_a_reset_asks_first_and_then_goes_on_without_what_is_lost(run, league):
     assert "tokens and sessions have ended; replace the keys that sign" in told.err
     assert caller_of(league, key).key == key[:13]
     assert run("key", "create", "game", "--scope", "report").code == 0
+    refused = run("secret", "reset", "--yes")
+    assert (refused.code, refused.out) == (3, "")
+    assert "the master secret still opens what is in the database; set a new one first" in refused.err
+    league.with_name("league.db.secret").unlink()
     assert json.loads(run("secret", "reset", "--yes", "--json").out) == {"database": "league.db", "webhooks": []}
 
 

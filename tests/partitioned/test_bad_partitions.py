@@ -89,6 +89,30 @@ def test_skipped_matches_are_those_that_one_file_would_skip(tmp_path):
     assert pq.read_table(tmp_path / "out" / "ratings.parquet").equals(whole.standings())
 
 
+def test_a_match_in_which_a_player_stands_twice_is_skipped_and_the_others_count(tmp_path):
+    table = changed(duels(0, 6), 5, "player", duels(0, 6)["player"][4].as_py())
+    whole = rate(from_frame(table, skip_bad=True), ELO)
+    result = rated(written(tmp_path / "in", table), tmp_path, skip_bad=True)
+    assert (result.matches, result.skipped_matches) == (5, 1)
+    assert pq.read_table(tmp_path / "out" / "ratings.parquet").equals(whole.standings())
+
+
+@pytest.mark.parametrize("kind", [pa.dictionary(pa.int32(), pa.string()), pa.string_view()], ids=str)
+def test_match_ids_may_be_a_category_or_a_view(tmp_path, kind):
+    table = duels(0, 20)
+    ids = table["match_id"].combine_chunks()
+    cast = ids.dictionary_encode() if pa.types.is_dictionary(kind) else ids.cast(kind)
+    rated(written(tmp_path / "in", table.set_column(0, "match_id", cast)), tmp_path)
+    assert pq.read_table(tmp_path / "out" / "ratings.parquet").equals(rate(from_frame(table), ELO).standings())
+
+
+def test_a_column_that_all_files_have_too_many_causes_one_warning(tmp_path):
+    tables = [duels(10 * at, 10).append_column("foo", pa.array([1] * 20)) for at in range(3)]
+    with pytest.warns(UserWarning, match="foo") as caught:
+        rated(written(tmp_path / "in", *tables), tmp_path)
+    assert len(caught) == 1
+
+
 def test_matches_that_the_system_cannot_rate_are_named(tmp_path):
     three = pa.concat_tables(
         [duels(0, 10), duels(10, 1), changed(changed(duels(10, 1), 0, "team", "c"), 0, "player", "x")[:1]]

@@ -259,6 +259,18 @@ def test_a_result_is_shown_on_its_own_ladder_alone(anyone, site):
     assert anyone.get(f"{LADDER}/results", params={"job": "job_nothing"}).status_code == 404
 
 
+def test_a_cancelled_job_is_shown_as_cancelled(designer, site):
+    job = next(one for one in site.jobs.page("6v6", None, 10) if one.kind == "backtest")
+    with site.service.database.write() as store:
+        store.run("UPDATE job SET state = 'cancelled' WHERE job = ?", job.job)
+    try:
+        assert "cancelled" in words(page_text(designer, f"{LADDER}/results"))
+        assert designer.get(f"{LADDER}/results", params={"job": job.job}).status_code == 200
+    finally:
+        with site.service.database.write() as store:
+            store.run("UPDATE job SET state = 'done' WHERE job = ?", job.job)
+
+
 def test_a_failed_job_says_why(designer):
     shown = finished_page(designer, "/ladders/new/lab/backtest", {"system": "elo"})
     assert "ladder 'new' has no rated match" in words(shown)
