@@ -106,7 +106,7 @@ def fill_queue(service, clock):
             queues.apply(FILLED, [Leave(tickets[0])])
         else:
             teams = tuple(
-                Team.of(name, score=11.0 - 7 * at * (number % 3 > 0)) for at, (name,) in enumerate(match.teams)
+                Team.of(one.player, score=11.0 - 7 * at * (number % 3 > 0)) for at, (one,) in enumerate(match.teams)
             )
             clock.move(seconds=20)
             last = match.match_id
