@@ -42,7 +42,7 @@ def test_two_policies_share_a_queue(admin, served, either_database):
     refused = [
         ({**apart, "share": 1.5}, 422, "share=1.5: expected a number from 0 to 1"),
         ({**apart, "policy": {"preset": "quik"}}, 422, "unknown policy 'quik' (did you mean 'quick'?)"),
-        ({**apart, "policy": {"team_size": 6}}, 422, "team_size=6: expected 1 as in the queue's own policy"),
+        ({**apart, "policy": {"team_size": 6}}, 422, "team_size=6: expected 1, as in the queue's own policy"),
         ({**apart, "shares": 1}, 422, "shares"),
     ]
     for body, status, message in refused:
