@@ -138,7 +138,7 @@ def test_what_cannot_be_compared_is_refused(ladder, queue_service):
     with pytest.raises(BadParameterError, match=r"share=1.2: expected a number from 0 to 1"):
         start(ladder, "ranked", {}, {"share": 1.2})
     for values, message in (
-        ({"team_size": 2}, "team_size=2: expected 1,, as in the queue's own policy"),
+        ({"team_size": 2}, "team_size=2: expected 1, as in the queue's own policy"),
         ({"teams": 3}, "teams=3: expected 2, as in the queue's own policy"),
         ({"roles": {"tank": 1}}, "roles={'tank': 1}: expected {}, as in the queue's own policy"),
     ):
