@@ -68,7 +68,7 @@ def test_an_event_that_is_not_as_it_was_written_is_named(kept, how):
 
 TORN = {
     "a match": ("UPDATE event SET teams = SUBSTR(teams, 1, 5) WHERE position = 4", "positions 2 to 7 is damaged"),
-    "a correction": ("UPDATE event SET body = '{' WHERE position = 1", "at position 1 is damaged"),
+    "a correction": ("UPDATE event SET body = '{' WHERE position = 1", "at position 1 of ladder .* is damaged"),
     "settings": ("UPDATE ladder SET settings = 'x'", "settings of a ladder are damaged"),
     "a parameter": (
         "UPDATE event SET body = REPLACE(body, '\"k\"', '\"q\"') WHERE position = 1",

@@ -7,7 +7,7 @@ from typing import NamedTuple
 from evenmatch.ledger import live_schema
 from evenmatch.ledger.store import Store
 
-RUNNING, CANCELLING = "running", "cancelling"
+RUNNING, CANCELLING, DONE = "running", "cancelling", "done"
 UNFINISHED = (RUNNING, CANCELLING)
 
 
@@ -106,10 +106,10 @@ def set_progress(store: Store, job: str, *, done: int, content: str, now: int) -
 
 
 def set_end(store: Store, job: str, *, state: str, done: int, content: str, now: int) -> None:
-    """Store the end of a job that has not ended."""
+    """Store the end of a job. A job that is done stays done, whatever is reported of it later."""
     store.run(
-        "UPDATE job SET state = ?, done = ?, told = ?, changed_at = ? WHERE job = ? AND state IN (?, ?)",
-        *(state, done, content, now, job, *UNFINISHED),
+        "UPDATE job SET state = ?, done = ?, told = ?, changed_at = ? WHERE job = ? AND state <> ?",
+        *(state, done, content, now, job, DONE),
     )
 
 

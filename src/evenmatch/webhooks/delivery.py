@@ -266,8 +266,7 @@ def record(store: Store, delivery: Delivery, outcome: Outcome, now: int) -> None
     webhook_sql.count_attempt(store, delivery.delivery, next_at=next_at, delivered_at=delivered_at, error=outcome.error)
     if outcome.error is not None:
         log.warning("webhook %d: delivery %d failed: %s", delivery.webhook, delivery.delivery, outcome.error)
-        old = now - PENDING_AT_MOST
-        webhook_sql.give_up_deliveries(store, delivery.webhook, old, GIVEN_UP, after=delivery.delivery)
+        webhook_sql.give_up_deliveries(store, delivery.webhook, now - PENDING_AT_MOST, GIVEN_UP)
 
 
 def keep(store: Store, ladder: int, hook: Webhook, before: Cursor, found: NewEvents, now: int) -> int:

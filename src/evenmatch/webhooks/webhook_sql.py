@@ -179,15 +179,11 @@ def retry_at(store: Store, webhook: int, time: int) -> None:
     store.run("UPDATE delivery SET next_at = ? WHERE webhook = ? AND next_at IS NOT NULL", time, webhook)
 
 
-def give_up_deliveries(store: Store, webhook: int, before: int, error: str, *, after: int = 0) -> None:
-    """Give up the pending deliveries of a webhook that were created before this time, with this error.
-
-    after  only deliveries with a greater number
-    """
+def give_up_deliveries(store: Store, webhook: int, before: int, error: str) -> None:
+    """Give up the pending deliveries of a webhook that were created before this time, with this error."""
     store.run(
-        "UPDATE delivery SET next_at = NULL, error = ? "
-        "WHERE webhook = ? AND next_at IS NOT NULL AND made_at < ? AND delivery > ?",
-        *(error, webhook, before, after),
+        "UPDATE delivery SET next_at = NULL, error = ? WHERE webhook = ? AND next_at IS NOT NULL AND made_at < ?",
+        *(error, webhook, before),
     )
 
 
