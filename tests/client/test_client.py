@@ -3,6 +3,7 @@
 import asyncio
 import inspect
 import re
+import time
 from datetime import UTC, datetime, timedelta
 
 import httpx
@@ -70,9 +71,14 @@ def test_a_reported_match_has_a_receipt_and_the_same_report_again_the_same(admin
 def test_pages_are_walked_to_their_end_and_corrections_are_finished(admin, ladder):
     for number in range(7):
         admin.send(calls.report_match(ladder, duel(f"w-{number}", f"player {number}", "zoe", 10 + number)))
+    until = time.monotonic() + 30  # a view of the standings that was slow to compute is used for some seconds
     rows = list(admin.all(calls.standings(ladder, limit=3)))
+    while "zoe" not in {row.player for row in rows}:
+        assert time.monotonic() < until
+        time.sleep(0.1)
+        rows = list(admin.all(calls.standings(ladder, limit=3)))
     assert [row.rank for row in rows] == sorted(row.rank for row in rows)
-    assert {"player 0", "zoe"} < {row.player for row in rows}
+    assert "player 0" in {row.player for row in rows}
     assert len(list(admin.all(calls.matches(ladder, limit=2)))) >= 7
     effect = admin.finish(calls.post(f"/v1/ladders/{ladder}/bans", {"player": "zoe"}))
     assert "zoe" in {move["player"] for move in effect["effect"]["moves"]}
