@@ -6,7 +6,7 @@ from scipy import stats
 
 from evenmatch.calibration import FEWEST_BLOCKS, Blocks, Estimate, GroupDifference, difference, further, student
 
-TIMES = 150  # simulated experiments
+TIMES = 300  # simulated experiments
 BOUNDS = stats.binom.ppf([0.0005, 0.9995], TIMES, 0.95) / TIMES  # shares of them in which the truth may be covered
 
 

@@ -26,7 +26,7 @@ def test_the_matches_of_a_player_say_why_in_lines_as_wide_as_the_phone(phone):
     assert rows.count() >= 5
     for row in rows.all():
         assert row.locator("td").last.bounding_box()["width"] > 0.7 * WIDE
-        assert row.bounding_box()["height"] < 220
+        assert row.bounding_box()["height"] < 200
     change = rows.first.locator("td.num").bounding_box()
     when = rows.first.locator("td").first.bounding_box()
     assert change["y"] == pytest.approx(when["y"], abs=12)

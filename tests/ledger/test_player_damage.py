@@ -155,6 +155,14 @@ LINKS = {
         ("UPDATE player SET merged_into = (SELECT player FROM player WHERE name = 'bea') WHERE name = 'queued'",),
         "who is merged into player #",
     ),
+    "a look that is lost": (
+        ("DELETE FROM name_check WHERE name = 'queued'",),
+        "table name_check has no row of the name 'queued'",
+    ),
+    "the look of no name": (
+        ("INSERT INTO name_check (name, skeleton) VALUES ('z', 'z')",),
+        "table name_check has a row of 'z', a name of no player",
+    ),
 }
 
 
@@ -169,7 +177,7 @@ def test_names_and_players_that_do_not_belong_together_are_named(kept, what):
 def test_a_name_that_cannot_be_decoded_is_damage(kept):
     if kept.database.url.get_backend_name() != "sqlite":
         pytest.skip("PostgreSQL refuses it")
-    run_sql(kept, "UPDATE player SET name = CAST(x'ff61' AS TEXT) WHERE name = 'queued'")
+    run_sql(kept, "UPDATE name SET name = CAST(x'ff61' AS TEXT) WHERE name = 'queued'")
     (line,) = check_database(kept.database).damage
     assert line.startswith(f"{kept.database.shown}: players and names cannot be read: ")
     assert "Could not decode to UTF-8 column 'name'" in line

@@ -767,23 +767,6 @@ def test_a_player_who_returns_keeps_a_seat_elsewhere(service, running, ladder, c
     assert seated_players(service) == {"ann": "m2", "eve": "m2"}
 
 
-def test_the_loop_expires_by_itself(service, running, ladder, clock, monkeypatch):
-    monkeypatch.setattr(live_matches, "EXPIRE_EVERY", 0.01)
-    running.announce(ladder, "m1", [["ann"], ["bob"]], expires_in=100)
-    clock.move(seconds=101)
-    stop = threading.Event()
-    thread = threading.Thread(target=running.run, args=(stop,))
-    thread.start()
-    waited = threading.Event()
-    for _ in range(500):
-        if running.status(ladder, "m1").state == "expired":
-            break
-        waited.wait(0.01)
-    stop.set()
-    thread.join()
-    assert running.status(ladder, "m1").state == "expired"
-
-
 def test_a_player_who_changes_sides_twice_counts_where_they_played_longest(service, running, ladder, clock):
     """100 s in the first team, 150 in the second, 90 in the first: 190 against 150."""
     running.announce(ladder, "s-1", [["ann", "eve"], ["bob", "cid"]])

@@ -33,6 +33,15 @@ _NAMES = (
     "WHERE p.player IS NULL OR p.merged_into IS NOT NULL OR (p.erased_at IS NOT NULL AND n.name <> p.name) "
     f"ORDER BY n.name LIMIT {MOST_FINDINGS}"
 )
+_NOT_CHECKED = (  # pseudonyms of erased players are not checked
+    "SELECT n.name FROM name n LEFT JOIN name_check c ON c.name = n.name WHERE c.name IS NULL "
+    "AND NOT EXISTS (SELECT 1 FROM player p WHERE p.player = n.player AND p.erased_at IS NOT NULL) "
+    f"ORDER BY n.name LIMIT {MOST_FINDINGS}"
+)
+_NAMES_OF_NOBODY = (
+    "SELECT c.name FROM name_check c LEFT JOIN name n ON n.name = c.name WHERE n.name IS NULL "
+    f"ORDER BY c.name LIMIT {MOST_FINDINGS}"
+)
 
 
 class _Player(NamedTuple):
@@ -58,6 +67,8 @@ def check_players(store: Store) -> list[str]:
         if len(lines) < MOST_FINDINGS:  # otherwise read on: on PostgreSQL a stream that is cut off ends the transaction
             lines += _player_findings(_Player(*row))
     lines += [_name_finding(*row) for row in store.all(_NAMES)]
+    lines += [f"table name_check has no row of the name {name!r}" for (name,) in store.all(_NOT_CHECKED)]
+    lines += [f"table name_check has a row of {name!r}, a name of no player" for (name,) in store.all(_NAMES_OF_NOBODY)]
     return lines
 
 
