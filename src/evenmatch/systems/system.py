@@ -434,7 +434,7 @@ def verdict(result: float, expected: float) -> str:
 def score_text(change: Change, expected: float | None = None) -> str:
     """How the result compares with what was expected, in words and numbers; expected: None: of the team."""
     due = change.expected if expected is None else expected
-    return f"{verdict(change.result, due)}: scored {change.result:.2f} where {due:.3f} was expected"
+    return f"{verdict(change.result, due)}: scored {change.result:.2f} instead of {due:.3f}"
 
 
 def deviation_text(change: Change, decimals: int) -> str:
