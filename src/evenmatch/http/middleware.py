@@ -297,8 +297,8 @@ class ReplayableBody:
 class _ResponseHeaders:
     """Add the headers that all responses have."""
 
-    def __init__(self, send: Send, context: RequestContext) -> None:
-        self._send, self._context = send, context
+    def __init__(self, send: Send, context: RequestContext, site: Site) -> None:
+        self._send, self._context, self._site = send, context, site
 
     async def __call__(self, message: Message) -> None:
         """Send the next message, as ASGI `send`."""
@@ -307,6 +307,8 @@ class _ResponseHeaders:
             extra = [(b"x-request-id", self._context.id.encode())]
             if self._context.allowance is not None:
                 extra += self._context.allowance.headers()
+            if self._site.stopping.is_set():
+                extra.append((b"connection", b"close"))
             message["headers"] = [*message.get("headers", []), *extra]
         await self._send(message)
 
@@ -334,7 +336,7 @@ class RequestLifecycle:
         body = LimitedBody(scope, receive, headers.get(b"content-length", b""), self._site.options.body_limit)
         self._metrics.running.inc()
         try:
-            await self._app(scope, body, _ResponseHeaders(send, context))
+            await self._app(scope, body, _ResponseHeaders(send, context, self._site))
         except asyncio.CancelledError:  # the server is stopping, and the connection is already closed
             self._log.warning("request cut off", request=context.id, method=scope["method"], path=logged_path(scope))
         finally:

@@ -21,6 +21,7 @@ import threading
 import time
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager, contextmanager, suppress
+from functools import partial
 from types import FrameType
 
 import uvicorn
@@ -110,6 +111,7 @@ def allow_connections(wanted: int) -> int:
 
 
 REQUESTS, BACKGROUND, END = 0.5, 0.55, 0.6  # shares of the time, until requests, background work and all else must end
+FAREWELL = 0.05  # share of it in which one of several processes answers once more on each connection, and closes it
 MANAGER_END = 0.9  # the same for the process that manages the others
 
 
@@ -322,7 +324,9 @@ def served_application(
 def _noticing_signals(site: Site, deadline: StopDeadline) -> Iterator[None]:
     """On SIGINT or SIGTERM, start the deadline and end long polls before uvicorn stops the server.
 
-    A second Ctrl-C ends the process at once. The end of the process that manages this one counts as a SIGTERM.
+    One of several processes first stops accepting connections and answers once more on each open one, with
+    `Connection: close`: uvicorn alone would close them without warning and fail requests that are on their way. A
+    second Ctrl-C ends the process at once. The end of the process that manages this one counts as a SIGTERM.
     """
     if threading.current_thread() is not threading.main_thread():
         yield
@@ -331,16 +335,26 @@ def _noticing_signals(site: Site, deadline: StopDeadline) -> Iterator[None]:
     def handle(number: int, frame: FrameType | None) -> None:
         if deadline.is_asked and number == signal.SIGINT:
             os._exit(INTERRUPTED)
-        deadline.ask()
-        site.stopping.set()
         handler = before[signal.Signals(number)]
-        if callable(handler):
+        if manager is None and callable(handler):
+            deadline.ask()
+            site.stopping.set()
             handler(number, frame)
+        elif callable(handler) and not deadline.is_asked:
+            deadline.ask()
+            loop.call_soon_threadsafe(say_farewell, partial(handler, number, frame))
 
+    def say_farewell(stop: Callable[[], object]) -> None:
+        site.stopping.set()
+        server = getattr(before[signal.SIGTERM], "__self__", None)  # uvicorn's handlers are methods of its server
+        for accepting in server.servers if isinstance(server, uvicorn.Server) else ():
+            accepting.close()
+        loop.call_later(FAREWELL * site.options.stop_within, stop)
+
+    loop, manager = asyncio.get_running_loop(), multiprocessing.parent_process()
     before = {number: signal.signal(number, handle) for number in (signal.SIGINT, signal.SIGTERM)}
-    manager = multiprocessing.parent_process()
     if manager is not None:
-        asyncio.get_running_loop().add_reader(manager.sentinel, _stop_without_manager, manager.sentinel)
+        loop.add_reader(manager.sentinel, _stop_without_manager, manager.sentinel)
     try:
         yield
     finally:
@@ -375,7 +389,7 @@ def _config(app: Application | Callable[[], Application], options: Options) -> u
         access_log=False,
         server_header=False,
         limit_concurrency=allow_connections(options.connections),
-        timeout_graceful_shutdown=max(1, round(REQUESTS * options.stop_within)),
+        timeout_graceful_shutdown=max(1, round((REQUESTS - FAREWELL) * options.stop_within)),
         timeout_keep_alive=75,
         timeout_worker_healthcheck=STARTED_WITHIN,
         backlog=BACKLOG,
