@@ -1,0 +1,427 @@
+"""A season: a population that queues, plays and is rated for weeks. The same settings give the same season.
+
+In each round of a season whoever is present joins the queue, `propose` makes matches in two ticks, behaviours decide
+what their players do, the game is played, and the rating system rates the results. Every random number belongs to a
+player and a round, so a player has the same days off, the same skill and the same luck in two seasons of one seed that
+differ in conduct, rating system or policy.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from statistics import NormalDist
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from evenmatch.durations import DAY, SECOND
+from evenmatch.history import Columns, Flags, Floats, History
+from evenmatch.lab.seasons.games import GAMES, STAGES, Game, Play, Whole, find_game
+from evenmatch.matchmaking.proposal import Proposals
+from evenmatch.matchmaking.propose import propose
+from evenmatch.matchmaking.queue import Queue
+from evenmatch.matchmaking.tickets import Tickets, starts
+from evenmatch.options import Checked, choice, number, whole
+from evenmatch.policy import Policy, presets
+from evenmatch.standings.distribution import queue_percentiles
+from evenmatch.systems import loop
+from evenmatch.systems.system import Records, Rules
+
+if TYPE_CHECKING:
+    from evenmatch.lab.behaviours import Behaviour
+
+START = 1_767_636_000 * SECOND  # 2026-01-05 18:00 UTC, a Monday
+ARRIVING = (
+    150 * SECOND
+)  # players of a round arrive within this time before the first tick, the second comes as long after
+POPULATION, ROUND, RESULT, CONDUCT = range(4)  # random streams
+SNAPSHOTS = 20  # of all ratings in a season
+_SHARES = np.linspace(0.0, 1.0, 4097)
+_QUANTILES = np.array([NormalDist().inv_cdf(min(max(share, 1e-4), 1 - 1e-4)) for share in _SHARES.tolist()])
+
+
+@dataclass(frozen=True, kw_only=True)
+class SeasonSettings(Checked):
+    """A season to simulate. Skill is measured in standard deviations of the population."""
+
+    game: str = choice("team", tuple(GAMES), "The game that is played.")
+    players: int = whole(300, 20, 1_000_000, "Number of players.")
+    matches: int = whole(3000, 1, 100_000_000, "Number of matches, approximately.")
+    weeks: float = number(8.0, 0.1, 520, "Length of the season in weeks.")
+    seed: int = whole(1, 0, 2**32 - 1, "Seed of all random numbers.")
+    policy: str = choice("balanced", tuple(presets()), "Policy of the matchmaker.")
+    present: float = number(0.5, 0.01, 1, "Share of the players who queue in a round, on average.")
+    eagerness: float = number(0.5, 0, 2, "Spread of how often players play: standard deviation of its logarithm.")
+    days_off: float = number(0.3, 0, 0.99, "Share of the days on which a player does not play at all.")
+    newcomers: float = number(0.2, 0, 1, "Share of the players who begin after the start, at any time of the season.")
+    learning: float = number(0.4, 0, 10, "Skill that a newcomer lacks and gains with practice.")
+    practice: float = number(40.0, 1, 1e6, "Matches after which two thirds of it are gained.")
+    drift: float = number(0.1, 0, 5, "Standard deviation of the random change of a player's skill in a week.")
+    parties: float = number(0.25, 0, 1, "Share of the players who belong to a party of two or three friends.")
+    culprits: float = number(0.05, 0, 1, "Share of the players whose conduct a behaviour decides.")
+
+
+class Snapshot(NamedTuple):
+    """All accounts at one time: shown rating, true skill, and matches played so far."""
+
+    round: int
+    rating: Floats
+    skill: Floats
+    played: Whole
+
+
+class Plan(NamedTuple):
+    """Who joins the queue in a round, one row per account; behaviours change the arrays.
+
+    joins   bool (A,)     joins
+    party   int64 (A,)    accounts with the same number queue together
+    within  float64 (A,)  rank filter in percentiles
+    loose   bool (A,)     whether it widens
+    """
+
+    joins: Flags
+    party: Whole
+    within: Floats
+    loose: Flags
+
+
+class Offer(NamedTuple):
+    """Proposed matches: match, team and account of each slot, and the team's chance by the known ratings."""
+
+    match: Whole
+    team: Whole
+    account: Whole
+    chance: Floats
+
+
+@dataclass(frozen=True, eq=False)
+class SeasonRecord:
+    """What happened in a season of A accounts, the first P of which are the players' own.
+
+    history    all matches, in time order
+    expected   float64 (T,)  the system's prediction before each match
+    truth      float64 (T,)  the team's true chance to win by skill alone
+    before, after  float64 (S,)  shown rating of each slot
+    person     int64 (A,)   whose account it is
+    crew       int64 (A,)   index of the behaviour that decides the account's conduct; -1: honest
+    eager      float64 (A,)  share of the rounds in which the account is present
+    waits      float64 (N,)  seconds that each matched account waited
+    unmatched  joins that found no match in their round
+    rounds     float64       number of rounds
+    gone_at    int64 (A,)    round in which the person left the game for good; -1: still there
+    """
+
+    settings: SeasonSettings
+    rules: Rules
+    history: History
+    expected: Floats
+    truth: Floats
+    before: Floats
+    after: Floats
+    person: Whole
+    crew: Whole
+    eager: Floats
+    waits: Floats
+    unmatched: int
+    rounds: int
+    gone_at: Whole
+    snapshots: tuple[Snapshot, ...]
+
+    @property
+    def state(self) -> Snapshot:
+        """The end of the season."""
+        return self.snapshots[-1]
+
+    @property
+    def hours(self) -> Floats:
+        """Hours that each account spent in matches."""
+        c = self.history.columns
+        return np.bincount(c.player, c.seconds, len(self.person)) / 3600.0
+
+
+class Season:
+    """A running season; behaviours read it, and change it with `open_account` and `retire`.
+
+    skill     float64 (A,)  true skill now
+    rating    float64 (A,)  shown rating;  percentile  of it among those who have played, 0..100
+    played    int64 (A,)    matches so far
+    person    int64 (A,)    whose account it is
+    active    bool (A,)     exists and has not left the game
+    crew      int64 (A,)    index of the behaviour that decides the account's conduct; -1: honest
+    round, rounds           the present round, and their number
+    rng       random numbers for behaviours, the same in each run of a seed
+    """
+
+    def __init__(self, settings: SeasonSettings, rules: Rules, behaviours: Sequence[Behaviour] = ()) -> None:
+        self.settings, self.rules, self.behaviours = settings, rules, tuple(behaviours)
+        self.game: Game = find_game(settings.game)
+        count, spare = settings.players, max(8, settings.players // 4)
+        self.accounts = count + spare
+        rng = self._stream(POPULATION)
+        own = np.arange(self.accounts)
+        self.person: Whole = np.where(own < count, own, -1)
+        self.talent: Floats = rng.standard_normal(count)
+        eager = np.exp(settings.eagerness * rng.standard_normal(count))
+        self.eager: Floats = np.minimum(settings.present * eager / eager.mean() / (1.0 - settings.days_off), 1.0)
+        self.wandering: Floats = np.zeros(count)
+        expected = 0.92 * settings.present * (1.0 - settings.newcomers / 2) * count / self.game.players
+        self.rounds = max(1, round(settings.matches / max(expected, 1e-9)))
+        late = rng.random(count) < settings.newcomers
+        self.begins: Whole = np.where(late, (rng.random(count) * self.rounds).astype(np.int64), 0)
+        self.practised: Floats = np.where(late, 0.0, rng.exponential(3.0 * settings.practice, count))
+        self.friends: Whole = _friends(rng, settings.parties, self.talent)
+        self.crew: Whole = np.full(self.accounts, -1)
+        self.active: Flags = own < count
+        self.played: Whole = np.zeros(self.accounts, np.int64)
+        self.gone_at: Whole = np.full(self.accounts, -1)
+        self.state: Records = rules.newcomers(self.accounts)
+        self.ladders: Records = rules.ladders()
+        self.round, self.now = 0, START
+        self.step = int(settings.weeks * 7 * DAY / self.rounds)
+        self.policy: Policy = replace(
+            presets()[settings.policy], team_size=self.game.team_size, teams=self.game.teams, max_odds=None
+        )
+        self.rng = self._stream(CONDUCT)
+        self._log: list[tuple[Columns, Floats, Floats, Floats, Floats]] = []
+        self._waits: list[Floats] = []
+        self._unmatched = 0
+        self._queue, self._tickets = Queue(), 0
+        self._enlist(rng)
+        self._look()
+
+    def _stream(self, *purpose: int) -> np.random.Generator:
+        return np.random.Generator(np.random.SFC64([self.settings.seed, *purpose]))
+
+    def _enlist(self, rng: np.random.Generator) -> None:
+        """Choose the culprits, spread over all skills and the same for every behaviour, and share them out."""
+        count = round(self.settings.culprits * self.settings.players)
+        by_skill = np.argsort(self.talent + 0.3 * rng.standard_normal(len(self.talent)))
+        spread = by_skill[((np.arange(count) + 0.5) / max(count, 1) * len(by_skill)).astype(np.int64)]
+        self.culprits: Whole = rng.permutation(spread)
+        for index, behaviour in enumerate(self.behaviours):
+            own = behaviour.choose(self, self.culprits[index :: len(self.behaviours)])
+            self.crew[own] = index
+            behaviour.begin(self, own)
+
+    def open_account(self, person: int, behaviour: int) -> int:
+        """Create a further account of a person, with a newcomer's rating; returns its number, or -1 if none is left."""
+        free = np.flatnonzero(self.person < 0)
+        if not len(free):
+            return -1
+        account = int(free[0])
+        self.person[account], self.crew[account], self.active[account] = person, behaviour, True
+        return account
+
+    def retire(self, accounts: Flags | Whole) -> None:
+        """Let these accounts never queue again."""
+        self.active[accounts] = False
+
+    def _look(self) -> None:
+        """Update skill, rating and percentile."""
+        self.rating: Floats = self.state["rating"].astype(np.float64)
+        self.percentile: Floats = queue_percentiles(self.rating, (self.played > 0) & self.active)
+        lack = self.settings.learning * np.exp(-self.practised / self.settings.practice)
+        own = self.talent + self.wandering - lack
+        self.skill: Floats = own[self.person]
+
+    def run(self, progress: Callable[[float], None] | None = None) -> SeasonRecord:
+        """Play all rounds. progress: called with the share of the season that is over."""
+        snapshots, every = [], max(1, self.rounds // SNAPSHOTS)
+        for number in range(self.rounds):
+            self.round, self.now = number, START + (number + 1) * self.step
+            self._play_round()
+            if number % every == every - 1 or number == self.rounds - 1:
+                snapshots.append(Snapshot(number, self.rating, self.skill, self.played.copy()))
+                if progress is not None:
+                    progress((number + 1) / self.rounds)
+        columns, expected, truth, before, after = map(list, zip(*self._log, strict=True)) if self._log else [[]] * 5
+        return SeasonRecord(
+            *(self.settings, self.rules, _joined(columns)),
+            *(_flat(expected), _flat(truth), _flat(before), _flat(after)),
+            *(self.person.copy(), self.crew.copy(), self.eager[self.person], _flat(self._waits), self._unmatched),
+            *(self.rounds, self.gone_at.copy(), tuple(snapshots)),
+        )
+
+    def _play_round(self) -> None:
+        rng = self._stream(ROUND, self.round)
+        plan = self._plan(rng)
+        whim, noise = rng.random(self.accounts), rng.standard_normal((self.accounts, STAGES))
+        quitting = rng.random(self.accounts), rng.random(self.accounts), rng.random(self.accounts)
+        matched = self._matched(plan, rng.random(self.accounts))
+        if not len(matched.match):
+            return
+        match, team, account, chance = matched
+        play = Play(self.game, account, match, team, self.skill[account], chance, whim[account], noise[account])
+        truth = self._true_chances(play)
+        for index, behaviour in enumerate(self.behaviours):
+            behaviour.prepare(self, play, self.crew[play.account] == index)
+        for stage in range(STAGES):
+            if stage:
+                for index, behaviour in enumerate(self.behaviours):
+                    behaviour.during(self, play, self.crew[play.account] == index)
+                self._quit(play, stage, *(draw[play.account] for draw in quitting))
+            play.advance(stage)
+        self._rate(play, truth)
+
+    def _plan(self, rng: np.random.Generator) -> Plan:
+        settings, players = self.settings, self.settings.players
+        day = (self.now - START) // DAY
+        working = self._stream(ROUND, 1 << 20, int(day)).random(players) >= settings.days_off
+        weekly = settings.drift * (self.step / (7 * DAY)) ** 0.5
+        self.wandering += weekly * rng.standard_normal(players) - self.wandering * (self.step / (90 * DAY))
+        there = working & (self.round >= self.begins) & (rng.random(players) < self.eager)
+        together = rng.random(players) < 0.6
+        party = np.arange(self.accounts)
+        grouped = (self.friends >= 0) & together[self.friends]
+        there = np.where(grouped, there[self.friends], there)
+        party[:players] = np.where(grouped & there, self.friends, party[:players])
+        joins = np.zeros(self.accounts, np.bool_)
+        joins[:players] = there & self.active[:players]
+        plan = Plan(joins, party, np.full(self.accounts, 2.0), np.ones(self.accounts, np.bool_))
+        for index, behaviour in enumerate(self.behaviours):
+            behaviour.queue(self, plan, np.flatnonzero((self.crew == index) & self.active))
+        plan.joins[:] &= self.active
+        first = np.full(len(self.talent), self.accounts)  # one account of each person at a time: the highest
+        first[self.person[plan.joins]] = np.flatnonzero(plan.joins)
+        plan.joins[:] &= first[self.person] == np.arange(self.accounts)
+        return plan
+
+    def _matched(self, plan: Plan, arriving: Floats) -> Offer:
+        """The slots of the matches that are played in this round."""
+        queue, made = Queue(), []
+        account = np.flatnonzero(plan.joins)
+        account = account[np.argsort(plan.party[account], kind="stable")]
+        party, sizes = np.unique(plan.party[account], return_counts=True)
+        if len(sizes) and sizes.max() > self.game.team_size:  # friends do not fit into a team: everybody alone
+            party, sizes = np.arange(len(account)), np.ones(len(account), np.int64)
+        start = starts(sizes)
+        queued = self.now - np.rint(arriving[account[start[:-1]]] * ARRIVING).astype(np.int64)
+        known = 1500.0 + 300.0 * np.interp(self.percentile[account] / 100.0, _SHARES, _QUANTILES)
+        if len(party):
+            tickets = (np.arange(len(party)), queued, start, account, self.percentile[account], known)
+            queue.join_all(Tickets.plain(*tickets, plan.within[account], plan.loose[account]))
+        for now in (self.now, self.now + ARRIVING):
+            offers = propose(queue, now, self.policy)
+            if not len(offers):
+                continue
+            offer = self._offer(offers, known, account)
+            declined = ~self._accepted(offer)
+            refused = np.zeros(len(offers), np.bool_)
+            refused[offer.match[declined]] = True
+            ticket_match = np.repeat(np.arange(len(offers)), np.diff(offers.start))
+            decliners = start.searchsorted(np.flatnonzero(np.isin(account, offer.account[declined])), "right") - 1
+            queue.leave_all(offers.ticket[~refused[ticket_match] | np.isin(offers.ticket, decliners)])
+            kept = ~refused[offer.match]
+            made.append(Offer(*(column[kept] for column in offer)))
+            begun = offers.ticket[~refused[ticket_match]]
+            self._waits.append(np.repeat((now - queued[begun]) / SECOND, sizes[begun]))
+        self._unmatched += queue.players
+        return _renumbered(made, self.game.teams)
+
+    def _offer(self, offers: Proposals, known: Floats, account: Whole) -> Offer:
+        """The slots of proposed matches, in order of match and team."""
+        slots = np.diff(offers.member_start)
+        ticket_match = np.repeat(np.arange(len(offers)), np.diff(offers.start))
+        match = np.repeat(ticket_match, slots)
+        team = np.repeat(ticket_match * self.game.teams + offers.team, slots)
+        order = np.argsort(team, kind="stable")
+        match, team, player = match[order], team[order], offers.player[order]
+        rating = np.empty(self.accounts)
+        rating[account] = known
+        mean = np.bincount(team, rating[player], len(offers) * self.game.teams) / self.game.team_size
+        rivals = (mean.reshape(-1, self.game.teams).sum(1)[match] - mean[team]) / (self.game.teams - 1)
+        chance = 1.0 / (1.0 + 10.0 ** ((rivals - mean[team]) / 400.0))
+        return Offer(match, team, player, chance)
+
+    def _accepted(self, offer: Offer) -> Flags:
+        accepted = np.ones(len(offer.match), np.bool_)
+        for index, behaviour in enumerate(self.behaviours):
+            mine = self.crew[offer.account] == index
+            if mine.any():
+                accepted &= behaviour.accept(self, offer, mine) | ~mine
+        return accepted
+
+    def _true_chances(self, play: Play) -> Floats:
+        """Each team's true chance to be ahead of a rival: the mean over its rivals, by skill alone."""
+        game = self.game
+        strength = np.bincount(play.team, play.skill, len(play.performance)) / game.team_size * game.steepness
+        table = strength.reshape(-1, game.teams)
+        gap = table[:, :, None] - table[:, None, :]
+        gap[:, 0, 1:] += game.home
+        gap[:, 1:, 0] -= game.home
+        chance = np.interp(gap, _QUANTILES, _SHARES)
+        return ((chance.sum(2) - 0.5) / (game.teams - 1)).ravel()
+
+    def _quit(self, play: Play, stage: int, who: Floats, when: Floats, why: Floats) -> None:
+        """Honest players who have to leave: most of them when they are behind."""
+        now = (who < self.game.quit) & (1 + (when * (STAGES - 1)).astype(np.int64) == stage)
+        kept = min(1.0, (1.0 - self.game.quit_behind) / max(self.game.quit_behind, 1e-9))
+        if now.any():
+            play.leave(now & ((play.lead < 0) | (why < kept)))
+
+    def _rate(self, play: Play, truth: Floats) -> None:
+        columns = play.columns(self.now, self._stream(RESULT, self.round), np.arange(self.accounts))
+        history = History(columns)
+        before = self.rating[columns.player]
+        result = loop.replay(self.rules, history, self.state, self.ladders, in_place=True)
+        self.played[columns.player] += 1
+        persons = self.person[columns.player]
+        self.practised[persons] += 1.0
+        self._look()
+        self._log.append((history.columns, result.expected, truth, before, self.rating[columns.player]))
+        for index, behaviour in enumerate(self.behaviours):
+            behaviour.after(self, play, self.crew[play.account] == index)
+
+
+def _friends(rng: np.random.Generator, share: float, talent: Floats) -> Whole:
+    """For each player the first member of their party, -1 for those who always play alone."""
+    leader = np.full(len(talent), -1)
+    order = np.argsort(talent + 0.5 * rng.standard_normal(len(talent)))
+    at = 0
+    while at < len(order) - 2:
+        size = int(rng.integers(2, 4))
+        if rng.random() < share / (share + (1.0 - share) * size):
+            leader[order[at : at + size]] = order[at]
+            at += size
+        else:
+            at += 1
+    return leader
+
+
+def _renumbered(parts: Sequence[Offer], teams: int) -> Offer:
+    """Several offers as one, with matches numbered from 0 without gaps."""
+    listed, matches = [], 0
+    for part in parts:
+        _, first = np.unique(part.match, return_inverse=True)
+        listed.append(Offer(first + matches, (first + matches) * teams + part.team % teams, *part[2:]))
+        matches += int(first.max(initial=-1)) + 1
+    if not listed:
+        return Offer(np.empty(0, np.int64), np.empty(0, np.int64), np.empty(0, np.int64), np.empty(0))
+    return Offer(*map(np.concatenate, zip(*listed, strict=True)))
+
+
+def _flat(parts: Sequence[Floats]) -> Floats:
+    return np.concatenate(parts) if parts else np.empty(0)
+
+
+def _joined(parts: Sequence[Columns]) -> History:
+    """One history of the rounds' columns."""
+    if not parts:
+        return History(Columns(*(np.zeros(1 if name.endswith("_start") else 0, int) for name in Columns._fields)))
+    joined = {name: np.concatenate([getattr(part, name) for part in parts]) for name in Columns._fields}
+    for name in ("team_start", "slot_start"):
+        ends = np.cumsum([0, *(getattr(part, name)[-1] for part in parts)])
+        rest = [getattr(part, name)[1:] + end for part, end in zip(parts, ends, strict=False)]
+        joined[name] = np.concatenate([[0], *rest])
+    return History(Columns(**joined))
+
+
+def simulate_season(
+    settings: SeasonSettings,
+    rules: Rules,
+    behaviours: Sequence[Behaviour] = (),
+    progress: Callable[[float], None] | None = None,
+) -> SeasonRecord:
+    """Simulate a season, rated by these rules; each behaviour decides for a part of the culprits."""
+    return Season(settings, rules, behaviours).run(progress)
