@@ -228,13 +228,13 @@ class Season:
     def run(self, progress: Callable[[float], None] | None = None) -> SeasonRecord:
         """Play all rounds. progress: called with the share of the season that is over."""
         snapshots, every = [], max(1, self.rounds // SNAPSHOTS)
-        for number in range(self.rounds):
-            self.round, self.now = number, START + (number + 1) * self.step
+        for index in range(self.rounds):
+            self.round, self.now = index, START + (index + 1) * self.step
             self._play_round()
-            if number % every == every - 1 or number == self.rounds - 1:
-                snapshots.append(Snapshot(number, self.rating, self.skill, self.played.copy()))
+            if index % every == every - 1 or index == self.rounds - 1:
+                snapshots.append(Snapshot(index, self.rating, self.skill, self.played.copy()))
                 if progress is not None:
-                    progress((number + 1) / self.rounds)
+                    progress((index + 1) / self.rounds)
         columns, expected, truth, before, after = map(list, zip(*self._log, strict=True)) if self._log else [[]] * 5
         return SeasonRecord(
             *(self.settings, self.rules, _joined(columns)),
