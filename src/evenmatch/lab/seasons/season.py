@@ -237,10 +237,21 @@ class Season:
                     progress((index + 1) / self.rounds)
         columns, expected, truth, before, after = map(list, zip(*self._log, strict=True)) if self._log else [[]] * 5
         return SeasonRecord(
-            *(self.settings, self.rules, _joined(columns)),
-            *(_flat(expected), _flat(truth), _flat(before), _flat(after)),
-            *(self.person.copy(), self.crew.copy(), self.eager[self.person], _flat(self._waits), self._unmatched),
-            *(self.rounds, self.gone_at.copy(), tuple(snapshots)),
+            self.settings,
+            self.rules,
+            _joined(columns),
+            _flat(expected),
+            _flat(truth),
+            _flat(before),
+            _flat(after),
+            self.person.copy(),
+            self.crew.copy(),
+            self.eager[self.person],
+            _flat(self._waits),
+            self._unmatched,
+            self.rounds,
+            self.gone_at.copy(),
+            tuple(snapshots),
         )
 
     def _play_round(self) -> None:
@@ -313,7 +324,7 @@ class Season:
             decliners = start.searchsorted(np.flatnonzero(np.isin(account, offer.account[declined])), "right") - 1
             queue.leave_all(offers.ticket[~refused[ticket_match] | np.isin(offers.ticket, decliners)])
             kept = ~refused[offer.match]
-            made.append(Offer(*(column[kept] for column in offer)))
+            made.append(Offer(offer.match[kept], offer.team[kept], offer.account[kept], offer.chance[kept]))
             begun = offers.ticket[~refused[ticket_match]]
             self._waits.append(np.repeat((now - queued[begun]) / SECOND, sizes[begun]))
         self._unmatched += queue.players
@@ -351,7 +362,8 @@ class Season:
         gap[:, 0, 1:] += game.home
         gap[:, 1:, 0] -= game.home
         chance = np.interp(gap, _QUANTILES, _SHARES)
-        return ((chance.sum(2) - 0.5) / (game.teams - 1)).ravel()
+        means: Floats = ((chance.sum(2) - 0.5) / (game.teams - 1)).ravel()
+        return means
 
     def _quit(self, play: Play, stage: int, who: Floats, when: Floats, why: Floats) -> None:
         """Honest players who have to leave: most of them when they are behind."""
