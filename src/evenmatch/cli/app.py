@@ -25,6 +25,7 @@ COMMANDS = {
     "odds": (FILES, "odds", "command"),
     "learned": (FILES, "systems", "learned"),
     "backtest": (FILES, "backtest", "command"),
+    "audit": (FILES, "audit", "command"),
     "systems": (FILES, "systems", "systems"),
     "sample": (FILES, "sample", "command"),
     "simulate-queue": ("Matchmaking", "simulation", "simulate_queue"),

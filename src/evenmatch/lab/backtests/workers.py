@@ -1,10 +1,11 @@
-"""Where backtests and tuning replay histories: threads of this process, or another executor of the same shape."""
+"""Where the lab computes: threads or processes of this machine, or another executor of the same shape."""
 
 from __future__ import annotations
 
+import multiprocessing
 import os
 from collections.abc import Callable
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import Future, ProcessPoolExecutor, ThreadPoolExecutor
 from typing import Any, Protocol, TypeVar
 
 T = TypeVar("T")
@@ -33,6 +34,19 @@ class Threads(ThreadPoolExecutor):
         """Begin. workers: None for one per core."""
         self.workers = workers or os.cpu_count() or 1
         super().__init__(self.workers)
+
+    def share(self, value: T) -> T:
+        """The value itself."""
+        return value
+
+
+class Processes(ProcessPoolExecutor):
+    """Processes, for simulations, which spend most of their time in Python."""
+
+    def __init__(self, workers: int | None = None) -> None:
+        """Begin. workers: None for one per core."""
+        self.workers = workers or os.cpu_count() or 1
+        super().__init__(self.workers, mp_context=multiprocessing.get_context("spawn"))
 
     def share(self, value: T) -> T:
         """The value itself."""

@@ -274,6 +274,13 @@ class Cell:
             verdict = f"neither gains nor loses by more than chance, {self.percentile.mean:+.1f} percentiles {interval}"
         return f"Under {self.contestant}, a {title} {verdict}, at dose {self.dose:g}."
 
+    def to_data(self, plan: AuditPlan) -> dict[str, object]:
+        """All numbers, the sentence and the command, for JSON."""
+        measures = {name: getattr(self, name)._asdict() for name in ("percentile", "per_hour", "mates", "rivals")}
+        named = {"system": str(self.contestant), "behaviour": self.behaviour, "game": self.game, "dose": self.dose}
+        doses = {f"{dose:g}": gain for dose, gain in self.doses.items()}
+        return named | measures | {"doses": doses, "sentence": self.sentence, "command": self.command(plan)}
+
     def command(self, plan: AuditPlan) -> str:
         """The command that measures this cell again."""
         first, last = plan.measured[0], plan.measured[-1]
