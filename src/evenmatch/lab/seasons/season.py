@@ -18,6 +18,7 @@ import numpy as np
 from evenmatch.durations import DAY, SECOND
 from evenmatch.history import Columns, Flags, Floats, History
 from evenmatch.lab.seasons.games import GAMES, STAGES, Game, Play, Whole, find_game
+from evenmatch.lab.seasons.leaving import Annoyance
 from evenmatch.matchmaking.proposal import Proposals
 from evenmatch.matchmaking.propose import propose
 from evenmatch.matchmaking.queue import Queue
@@ -35,7 +36,7 @@ START = 1_767_636_000 * SECOND  # 2026-01-05 18:00 UTC, a Monday
 ARRIVING = (
     150 * SECOND
 )  # players of a round arrive within this time before the first tick, the second comes as long after
-POPULATION, ROUND, RESULT, CONDUCT = range(4)  # random streams
+POPULATION, ROUND, RESULT, CONDUCT, LEAVING, DAYS = range(1, 7)  # random streams
 SNAPSHOTS = 20  # of all ratings in a season
 _SHARES = np.linspace(0.0, 1.0, 4097)
 _QUANTILES = np.array([NormalDist().inv_cdf(min(max(share, 1e-4), 1 - 1e-4)) for share in _SHARES.tolist()])
@@ -59,6 +60,9 @@ class SeasonSettings(Checked):
     practice: float = number(40.0, 1, 1e6, "Matches after which two thirds of it are gained.")
     drift: float = number(0.1, 0, 5, "Standard deviation of the random change of a player's skill in a week.")
     parties: float = number(0.25, 0, 1, "Share of the players who belong to a party of two or three friends.")
+    leaving: float = number(
+        0.0, 0, 100, "How often annoyed players leave the game for good; 1: as published effects suggest, 0: never."
+    )
     culprits: float = number(0.05, 0, 1, "Share of the players whose conduct a behaviour decides.")
 
 
@@ -175,6 +179,8 @@ class Season:
         self.active: Flags = own < count
         self.played: Whole = np.zeros(self.accounts, np.int64)
         self.gone_at: Whole = np.full(self.accounts, -1)
+        self.losses: Whole = np.zeros(self.accounts, np.int64)
+        self.waited: Floats = np.zeros(self.accounts)
         self.state: Records = rules.newcomers(self.accounts)
         self.ladders: Records = rules.ladders()
         self.round, self.now = 0, START
@@ -278,7 +284,7 @@ class Season:
     def _plan(self, rng: np.random.Generator) -> Plan:
         settings, players = self.settings, self.settings.players
         day = (self.now - START) // DAY
-        working = self._stream(ROUND, 1 << 20, int(day)).random(players) >= settings.days_off
+        working = self._stream(DAYS, int(day)).random(players) >= settings.days_off
         weekly = settings.drift * (self.step / (7 * DAY)) ** 0.5
         self.wandering += weekly * rng.standard_normal(players) - self.wandering * (self.step / (90 * DAY))
         there = working & (self.round >= self.begins) & (rng.random(players) < self.eager)
@@ -302,6 +308,7 @@ class Season:
         """The slots of the matches that are played in this round."""
         queue, made = Queue(), []
         account = np.flatnonzero(plan.joins)
+        self.waited[account] = ARRIVING * (1.0 + arriving[account]) / SECOND
         account = account[np.argsort(plan.party[account], kind="stable")]
         party, sizes = np.unique(plan.party[account], return_counts=True)
         if len(sizes) and sizes.max() > self.game.team_size:  # friends do not fit into a team: everybody alone
@@ -324,9 +331,11 @@ class Season:
             decliners = start.searchsorted(np.flatnonzero(np.isin(account, offer.account[declined])), "right") - 1
             queue.leave_all(offers.ticket[~refused[ticket_match] | np.isin(offers.ticket, decliners)])
             kept = ~refused[offer.match]
+            self.waited[offer.account[kept]] -= (self.now + ARRIVING - now) / SECOND
             made.append(Offer(offer.match[kept], offer.team[kept], offer.account[kept], offer.chance[kept]))
             begun = offers.ticket[~refused[ticket_match]]
-            self._waits.append(np.repeat((now - queued[begun]) / SECOND, sizes[begun]))
+            waits = np.repeat((now - queued[begun]) / SECOND, sizes[begun])
+            self._waits.append(waits)
         self._unmatched += queue.players
         return _renumbered(made, self.game.teams)
 
@@ -382,8 +391,23 @@ class Season:
         self.practised[persons] += 1.0
         self._look()
         self._log.append((history.columns, result.expected, truth, before, self.rating[columns.player]))
+        if self.settings.leaving:
+            self._leave(columns, truth)
         for index, behaviour in enumerate(self.behaviours):
             behaviour.after(self, play, self.crew[play.account] == index)
+
+    def _leave(self, columns: Columns, truth: Floats) -> None:
+        """Let players leave the game for good who are annoyed by a match."""
+        account, team = columns.player, np.repeat(np.arange(len(columns.place)), np.diff(columns.slot_start))
+        lost = columns.place[team] > 1
+        self.losses[account] = np.where(lost, self.losses[account] + 1, 0)
+        annoyance = Annoyance()
+        chance = annoyance.chances(self.losses[account], truth[team], self.waited[account], lost)
+        draws = self._stream(ROUND, self.round, LEAVING).random(self.settings.players)
+        person = self.person[account]
+        gone = np.unique(person[draws[person] < chance * self.settings.leaving])
+        self.gone_at[gone] = self.round
+        self.active &= ~np.isin(self.person, gone)
 
 
 def _friends(rng: np.random.Generator, share: float, talent: Floats) -> Whole:
