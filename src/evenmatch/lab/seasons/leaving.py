@@ -29,6 +29,7 @@ class Annoyance(NamedTuple):
     hopeless  factor after a lost match in which the true chance was 0; 1 at a chance of one half
     patience  seconds that a player waits gladly
     waiting   factor for each further minute, up to ten minutes
+    in_vain   factor if no match was found at all
     """
 
     base: float = 0.002
@@ -36,15 +37,17 @@ class Annoyance(NamedTuple):
     hopeless: float = 3.0
     patience: float = 90.0
     waiting: float = 1.25
+    in_vain: float = 2.0
 
-    def chances(self, losses: Whole, truth: Floats, waited: Floats, lost: Flags) -> Floats:
+    def chances(self, losses: Whole, truth: Floats, waited: Floats, lost: Flags, in_vain: Flags) -> Floats:
         """The chance of each player to leave now.
 
         losses  int64 (N,)    losses in a row, this match included
         truth   float64 (N,)  the team's true chance to win;  lost  bool (N,)
-        waited  float64 (N,)  seconds
+        waited  float64 (N,)  seconds;  in_vain  bool (N,)  without finding a match
         """
         minutes = np.clip((waited - self.patience) / 60.0, 0.0, 10.0)
         unfair = np.where(lost, np.maximum(1.0 - 2.0 * truth, 0.0), 0.0)
         factor = self.losses ** np.minimum(losses, 3) * self.hopeless**unfair * self.waiting**minutes
+        factor *= np.where(in_vain, self.in_vain, 1.0)
         return np.minimum(self.base * factor, 1.0)

@@ -267,6 +267,8 @@ class Season:
         quitting = rng.random(self.accounts), rng.random(self.accounts), rng.random(self.accounts)
         matched = self._matched(plan, rng.random(self.accounts))
         if not len(matched.match):
+            if self.settings.leaving:
+                self._leave(plan.joins, None, np.empty(0))
             return
         match, team, account, chance = matched
         play = Play(self.game, account, match, team, self.skill[account], chance, whim[account], noise[account])
@@ -279,7 +281,9 @@ class Season:
                     behaviour.during(self, play, self.crew[play.account] == index)
                 self._quit(play, stage, *(draw[play.account] for draw in quitting))
             play.advance(stage)
-        self._rate(play, truth)
+        columns = self._rate(play, truth)
+        if self.settings.leaving:
+            self._leave(plan.joins, columns, truth)
 
     def _plan(self, rng: np.random.Generator) -> Plan:
         settings, players = self.settings, self.settings.players
@@ -381,7 +385,7 @@ class Season:
         if now.any():
             play.leave(now & ((play.lead < 0) | (why < kept)))
 
-    def _rate(self, play: Play, truth: Floats) -> None:
+    def _rate(self, play: Play, truth: Floats) -> Columns:
         columns = play.columns(self.now, self._stream(RESULT, self.round), np.arange(self.accounts))
         history = History(columns)
         before = self.rating[columns.player]
@@ -391,21 +395,21 @@ class Season:
         self.practised[persons] += 1.0
         self._look()
         self._log.append((history.columns, result.expected, truth, before, self.rating[columns.player]))
-        if self.settings.leaving:
-            self._leave(columns, truth)
         for index, behaviour in enumerate(self.behaviours):
             behaviour.after(self, play, self.crew[play.account] == index)
+        return history.columns
 
-    def _leave(self, columns: Columns, truth: Floats) -> None:
-        """Let players leave the game for good who are annoyed by a match."""
-        account, team = columns.player, np.repeat(np.arange(len(columns.place)), np.diff(columns.slot_start))
-        lost = columns.place[team] > 1
-        self.losses[account] = np.where(lost, self.losses[account] + 1, 0)
-        annoyance = Annoyance()
-        chance = annoyance.chances(self.losses[account], truth[team], self.waited[account], lost)
-        draws = self._stream(ROUND, self.round, LEAVING).random(self.settings.players)
-        person = self.person[account]
-        gone = np.unique(person[draws[person] < chance * self.settings.leaving])
+    def _leave(self, joined: Flags, columns: Columns | None, truth: Floats) -> None:
+        """Let players leave the game for good who are annoyed by their match, or by waiting for one in vain."""
+        lost, chance, matched = (np.zeros(self.accounts, kind) for kind in (np.bool_, np.float64, np.bool_))
+        if columns is not None:
+            team = np.repeat(np.arange(len(columns.place)), np.diff(columns.slot_start))
+            lost[columns.player], chance[columns.player] = columns.place[team] > 1, truth[team]
+            matched[columns.player] = True
+        self.losses[matched] = np.where(lost, self.losses + 1, 0)[matched]
+        chances = Annoyance().chances(self.losses, chance, self.waited, lost, joined & ~matched)
+        draws = self._stream(LEAVING, self.round).random(self.settings.players)
+        gone = np.unique(self.person[joined & (draws[self.person] < chances * self.settings.leaving)])
         self.gone_at[gone] = self.round
         self.active &= ~np.isin(self.person, gone)
 
