@@ -248,6 +248,7 @@ class Cell:
     mates, rivals  what a match with a culprit changes for honest team-mates and rivals, against the same season with
                    honest play; thousandths of a standard deviation
     doses          mean gain in percentiles by dose, on the seeds of the search
+    log_loss, wait  of the honest seasons: of the predictions, and mean seconds in the queue
     """
 
     contestant: Contestant
@@ -259,6 +260,8 @@ class Cell:
     mates: Measure
     rivals: Measure
     doses: Mapping[float, float]
+    log_loss: float
+    wait: float
 
     @property
     def sentence(self) -> str:
@@ -279,7 +282,8 @@ class Cell:
         measures = {name: getattr(self, name)._asdict() for name in ("percentile", "per_hour", "mates", "rivals")}
         named = {"system": str(self.contestant), "behaviour": self.behaviour, "game": self.game, "dose": self.dose}
         doses = {f"{dose:g}": gain for dose, gain in self.doses.items()}
-        return named | measures | {"doses": doses, "sentence": self.sentence, "command": self.command(plan)}
+        costs = {"log_loss": self.log_loss, "wait": self.wait}
+        return named | measures | costs | {"doses": doses, "sentence": self.sentence, "command": self.command(plan)}
 
     def command(self, plan: AuditPlan) -> str:
         """The command that measures this cell again."""
@@ -429,7 +433,9 @@ def _cell(
     dose = max(by_dose, key=by_dose.__getitem__)
     gains = np.array(list(_gains(plan, place, dose, plan.measured, found)))
     measures = [interval(column, LEVEL / cells) for column in gains.T]
-    return Cell(contestant, behaviour, game, dose, *measures, by_dose)
+    honest = [found[SeasonTask(contestant, HONEST, 0.0, _settings(plan, game, seed))] for seed in plan.measured]
+    log_loss, wait = (float(np.mean([getattr(one, name) for one in honest])) for name in ("log_loss", "wait"))
+    return Cell(contestant, behaviour, game, dose, *measures, by_dose, log_loss, wait)
 
 
 def interval(values: Floats, level: float) -> Measure:

@@ -91,7 +91,9 @@ def compare_policies(
         seasons = found[index * len(seeds) : (index + 1) * len(seeds)]
         kept = np.array([season.kept for season in seasons])
         apart = kept - np.array([season.kept for season in found[: len(seeds)]])
-        means = [float(np.mean([getattr(season, name) for season in seasons])) for name in KeptPlayers._fields[2:]]
+        matches, wait, unmatched = np.mean([season[2:] for season in seasons], 0).tolist()
         by_skill = tuple(np.mean([season.by_skill for season in seasons], 0).tolist())
-        listed.append(PolicyRetention(policy, interval(kept, 0.05), by_skill, *means, interval(apart, 0.05)))
+        listed.append(
+            PolicyRetention(policy, interval(kept, 0.05), by_skill, matches, wait, unmatched, interval(apart, 0.05))
+        )
     return listed

@@ -401,7 +401,8 @@ class Season:
 
     def _leave(self, joined: Flags, columns: Columns | None, truth: Floats) -> None:
         """Let players leave the game for good who are annoyed by their match, or by waiting for one in vain."""
-        lost, chance, matched = (np.zeros(self.accounts, kind) for kind in (np.bool_, np.float64, np.bool_))
+        lost, matched = np.zeros(self.accounts, np.bool_), np.zeros(self.accounts, np.bool_)
+        chance = np.zeros(self.accounts)
         if columns is not None:
             team = np.repeat(np.arange(len(columns.place)), np.diff(columns.slot_start))
             lost[columns.player], chance[columns.player] = columns.place[team] > 1, truth[team]
