@@ -432,10 +432,10 @@ def _cell(
     contestant, behaviour, game = place
     dose = max(by_dose, key=by_dose.__getitem__)
     gains = np.array(list(_gains(plan, place, dose, plan.measured, found)))
-    measures = [interval(column, LEVEL / cells) for column in gains.T]
+    percentile, per_hour, mates, rivals = (interval(column, LEVEL / cells) for column in gains.T)
     honest = [found[SeasonTask(contestant, HONEST, 0.0, _settings(plan, game, seed))] for seed in plan.measured]
     log_loss, wait = (float(np.mean([getattr(one, name) for one in honest])) for name in ("log_loss", "wait"))
-    return Cell(contestant, behaviour, game, dose, *measures, by_dose, log_loss, wait)
+    return Cell(contestant, behaviour, game, dose, percentile, per_hour, mates, rivals, by_dose, log_loss, wait)
 
 
 def interval(values: Floats, level: float) -> Measure:

@@ -1,0 +1,235 @@
+"""Suspects: accounts of a ladder whose play looks like boosting, win trading, sandbagging or smurfing.
+
+Each kind of conduct has a score, computed from the recorded matches and the odds that the rating system gave before
+them. How often an honest account reaches a score is measured on simulated honest seasons of the same shape, so that a
+suspect comes with a false-alarm rate. A suspect is somebody to look at, and never a verdict.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from evenmatch.history import Flags, Floats, History, match_results
+from evenmatch.lab.seasons.games import Whole
+
+FEWEST = 8  # matches of an account that is judged
+EARLY = 25  # first matches, in which a smurf shows
+RATE = 0.002  # share of honest accounts that are listed by mistake, over all kinds
+
+
+class Table(NamedTuple):
+    """What the scores need of a ladder with S slots of A accounts.
+
+    expected, result  float64 (S,)  the team's expected score, and its score 0..1
+    number            int64 (S,)    how many matches the account had played before
+    start             int64 (A+1,)  first row of each account in `order`, which lists its slots in time order
+    """
+
+    history: History
+    expected: Floats
+    result: Floats
+    number: Whole
+    order: Whole
+    start: Whole
+
+    @property
+    def account(self) -> Whole:
+        """The account of each slot."""
+        return self.history.columns.player.astype(np.int64)
+
+    @property
+    def played(self) -> Whole:
+        """Matches of each account."""
+        return np.diff(self.start)
+
+
+def table_of(history: History, expected: Floats) -> Table:
+    """Arrange a rated history by account. expected: float64 (T,), as `Ratings.expected`."""
+    c = history.columns
+    results = _results(history)
+    order = np.argsort(c.player, kind="stable")
+    start = np.concatenate(([0], np.cumsum(np.bincount(c.player, minlength=history.players))))
+    number = np.empty(len(order), np.int64)
+    number[order] = np.arange(len(order)) - np.repeat(start[:-1], np.diff(start))
+    return Table(history, expected[history.slot_team], results[history.slot_team], number, order, start)
+
+
+def _results(history: History) -> Floats:
+    """Score of each team, 0..1: the mean over its rivals."""
+    c = history.columns
+    if (np.diff(c.team_start) == 2).all():
+        first, second = c.place[::2], c.place[1::2]
+        score = np.where(first == second, 0.5, (first < second) * 1.0)
+        return np.stack((score, 1.0 - score), 1).ravel()
+    starts = c.team_start.tolist()
+    listed = [match_results(c.place[a:b].tolist()) for a, b in zip(starts[:-1], starts[1:], strict=True)]
+    return np.concatenate([np.array(row) for row in listed]) if listed else np.empty(0)
+
+
+class Evidence(NamedTuple):
+    """Scores of one kind, float64 (A,), and the sentence that supports the score of an account."""
+
+    score: Floats
+    sentence: Callable[[int], str]
+
+
+def smurfing(table: Table) -> Evidence:
+    """How much better the first matches of an account went than a newcomer's odds, in standard deviations."""
+    early = table.number < EARLY
+    surprise = np.bincount(table.account[early], (table.result - table.expected)[early], len(table.played))
+    spread = np.bincount(table.account[early], (table.expected * (1.0 - table.expected))[early], len(table.played))
+    won = np.bincount(table.account[early], table.result[early], len(table.played))
+    first = np.minimum(table.played, EARLY)
+    score = surprise / np.sqrt(np.maximum(spread, 1.0))
+
+    def sentence(account: int) -> str:
+        due = won[account] - surprise[account]
+        return f"scored {won[account]:g} in the first {first[account]} matches, where {due:.1f} were to be expected"
+
+    return Evidence(score, sentence)
+
+
+def sandbagging(table: Table) -> Evidence:
+    """The largest fall below expectation that was followed by as large a rise, in standard deviations."""
+    score, fall_from = np.zeros(len(table.played)), np.zeros((len(table.played), 3), np.int64)
+    gap = (table.result - table.expected)[table.order]
+    spread = (table.expected * (1.0 - table.expected))[table.order]
+    for account in np.flatnonzero(table.played >= FEWEST).tolist():
+        rows = slice(*table.start[account : account + 2].tolist())
+        path = np.concatenate(([0.0], np.cumsum(gap[rows])))
+        fall = np.maximum.accumulate(path) - path
+        rise = np.maximum.accumulate(path[::-1])[::-1] - path
+        depth = np.minimum(fall, rise)
+        low = int(depth.argmax())
+        score[account] = depth[low] / max(float(spread[rows].mean()), 0.05) ** 0.5 / max(len(path) - 1, 1) ** 0.5
+        fall_from[account] = int(path[: low + 1].argmax()), low, low + int(path[low:].argmax())
+
+    def sentence(account: int) -> str:
+        high, low, again = fall_from[account].tolist()
+        return f"did far worse than expected from match {high + 1} to match {low}, and far better until match {again}"
+
+    return Evidence(score, sentence)
+
+
+def win_trading(table: Table) -> Evidence:
+    """How unlikely it is that an account met its commonest opponent so often by chance: -log10 of the probability."""
+    h, played = table.history, table.played
+    score, partner = np.zeros(len(played)), np.full((len(played), 2), -1)
+    pairs = _opponents(h)
+    if len(pairs):
+        both, counts = np.unique(np.sort(pairs, 1), axis=0, return_counts=True)
+        meetings = np.bincount(both.ravel(), np.repeat(counts, 2), len(played))
+        # Matchmakers pair equals: an account has as many likely opponents as it met different ones.
+        different = np.bincount(both.ravel(), minlength=len(played))
+        for (first, second), count in zip(both.tolist(), counts.tolist(), strict=True):
+            mean = max(meetings[account] / max(different[account], 8) for account in (first, second))
+            unlikely = _poisson_tail(count, mean)
+            for account, other in ((first, second), (second, first)):
+                if unlikely > score[account]:
+                    score[account], partner[account] = unlikely, (other, count)
+
+    def sentence(account: int) -> str:
+        other, count = partner[account].tolist()
+        return f"met account {other} {count} times in {played[account]} matches"
+
+    return Evidence(score, sentence)
+
+
+def boosting(table: Table) -> Evidence:
+    """How unlikely it is that so many rivals left an account's matches by chance: -log10 of the probability."""
+    h, played = table.history, table.played
+    quit_match = np.bincount(h.slot_team, h.columns.quit, len(h.columns.place))
+    of_match = np.bincount(h.slot_match, h.columns.quit, len(h))
+    rivals_left = (of_match[h.slot_match] - quit_match[h.slot_team] > 0) & ~h.columns.quit
+    left = np.bincount(table.account, rivals_left, len(played))
+    usual = float(rivals_left.mean()) if len(rivals_left) else 0.0
+    score = np.array([_poisson_tail(int(n), usual * k) for n, k in zip(left.tolist(), played.tolist(), strict=True)])
+
+    def sentence(account: int) -> str:
+        return (
+            f"rivals left {left[account]:.0f} of {played[account]} matches early, "
+            f"where {usual * played[account]:.1f} were to be expected"
+        )
+
+    return Evidence(score, sentence)
+
+
+def _opponents(h: History) -> Whole:
+    """Pairs of accounts that played against each other in duels, int64 (N, 2); larger matches say too little."""
+    slots = h.match_slots
+    duels = np.flatnonzero((np.diff(slots) == 2) & (np.diff(h.columns.team_start) == 2))
+    return np.stack((h.columns.player[slots[duels]], h.columns.player[slots[duels] + 1]), 1).astype(np.int64)
+
+
+def _poisson_tail(count: int, mean: float) -> float:
+    """-log10 of the probability of at least `count` events where `mean` are expected."""
+    if count == 0 or mean <= 0.0:
+        return 0.0
+    k = np.arange(count, count + 200)
+    log = k * np.log(mean) - mean - np.cumsum(np.log(np.arange(1, count + 200)))[count - 1 : count + 199]
+    top = float(log.max())
+    return max(0.0, -(top + float(np.log(np.exp(log - top).sum()))) / np.log(10.0))
+
+
+KINDS: Mapping[str, Callable[[Table], Evidence]] = {
+    "smurf": smurfing,
+    "sandbagger": sandbagging,
+    "win trader": win_trading,
+    "boosted": boosting,
+}
+
+
+class Suspect(NamedTuple):
+    """An account to look at.
+
+    false_alarms  share of honest accounts of simulated seasons with at least this score
+    """
+
+    account: int
+    kind: str
+    score: float
+    false_alarms: float
+    evidence: str
+
+
+class HonestScores(NamedTuple):
+    """Scores of honest accounts by kind, ascending: what suspects are compared with."""
+
+    by_kind: Mapping[str, Floats]
+
+    def false_alarms(self, kind: str, score: Floats) -> Floats:
+        """The share of honest accounts with at least this score; never 0, as no number of them proves that."""
+        known = self.by_kind[kind]
+        above = len(known) - known.searchsorted(score, "left")
+        share: Floats = (above + 1.0) / (len(known) + 1.0)
+        return share
+
+
+def honest_scores(tables: Sequence[Table]) -> HonestScores:
+    """Scores of all accounts of honest seasons."""
+    return HonestScores(
+        {
+            kind: np.sort(np.concatenate([judge(table).score[judged(table)] for table in tables]))
+            for kind, judge in KINDS.items()
+        }
+    )
+
+
+def judged(table: Table) -> Flags:
+    """The accounts with enough matches."""
+    return table.played >= FEWEST
+
+
+def suspects(table: Table, honest: HonestScores, rate: float = RATE) -> list[Suspect]:
+    """Accounts whose score an honest account reaches with a probability of at most `rate`, over all kinds together."""
+    found = []
+    for kind, judge in KINDS.items():
+        evidence = judge(table)
+        alarms = honest.false_alarms(kind, evidence.score)
+        for account in np.flatnonzero(judged(table) & (alarms <= rate / len(KINDS))).tolist():
+            score = float(evidence.score[account])
+            found.append(Suspect(account, kind, score, float(alarms[account]), evidence.sentence(account)))
+    return sorted(found, key=lambda suspect: suspect.false_alarms)
