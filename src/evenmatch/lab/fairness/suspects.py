@@ -8,6 +8,7 @@ suspect comes with a false-alarm rate. A suspect is somebody to look at, and nev
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
@@ -65,7 +66,7 @@ def _results(history: History) -> Floats:
         score = np.where(first == second, 0.5, (first < second) * 1.0)
         return np.stack((score, 1.0 - score), 1).ravel()
     starts = c.team_start.tolist()
-    listed = [match_results(c.place[a:b].tolist()) for a, b in zip(starts[:-1], starts[1:], strict=True)]
+    listed = [match_results(c.place[a:b].tolist()) for a, b in pairwise(starts)]
     return np.concatenate([np.array(row) for row in listed]) if listed else np.empty(0)
 
 
@@ -171,7 +172,7 @@ def _poisson_tail(count: int, mean: float) -> float:
     k = np.arange(count, count + 200)
     log = k * np.log(mean) - mean - np.cumsum(np.log(np.arange(1, count + 200)))[count - 1 : count + 199]
     top = float(log.max())
-    return max(0.0, -(top + float(np.log(np.exp(log - top).sum()))) / np.log(10.0))
+    return max(0.0, -(top + float(np.log(np.exp(log - top).sum()))) / float(np.log(10.0)))
 
 
 KINDS: Mapping[str, Callable[[Table], Evidence]] = {
@@ -204,7 +205,7 @@ class HonestScores(NamedTuple):
         """The share of honest accounts with at least this score; never 0, as no number of them proves that."""
         known = self.by_kind[kind]
         above = len(known) - known.searchsorted(score, "left")
-        share: Floats = (above + 1.0) / (len(known) + 1.0)
+        share: Floats = (above.astype(np.float64) + 1.0) / (len(known) + 1.0)
         return share
 
 
