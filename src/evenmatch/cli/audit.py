@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from evenmatch.cli.shared import options
+from evenmatch.cli.shared.database_options import DATABASE, Db, opened
 from evenmatch.cli.shared.options import OnCluster, on_all_nodes, option, workers_of
 from evenmatch.cli.shared.output import compile_ahead, note, print_json, print_table, printable, working
 from evenmatch.errors import UsageError
@@ -38,6 +39,10 @@ def command(
     keep: Annotated[
         Path | None, option("--keep FILE", "File of finished seasons. Default: beside the report, or none.")
     ] = None,
+    ladder: Annotated[
+        str | None, option("--ladder, -l NAME", "List accounts of this ladder that look like a behaviour, instead.")
+    ] = None,
+    db: Db = DATABASE,
     cluster: OnCluster = None,
     json: options.Json = False,
 ) -> None:
@@ -51,7 +56,11 @@ def command(
     evenmatch audit --system all --report fairness.html
     evenmatch audit --system wager,elo --behaviour rage_quitter,booster_crew
     evenmatch audit --system wager --preset article --behaviour early_quitter --dose 0.5
+    evenmatch audit --ladder arena --db game.db
     """
+    if ladder is not None:
+        _suspects(ladder, db, as_json=json)
+        return
     from evenmatch.lab.fairness.audit import AuditPlan, Kept, audit
     from evenmatch.lab.seasons.season import SeasonSettings
 
@@ -148,6 +157,28 @@ def _seeds(text: str) -> tuple[int, ...]:
     if not found or found[0] < 0:
         raise UsageError(f"--seeds {text}: expected FIRST:LAST, for example 101:112")
     return found
+
+
+def _suspects(ladder: str, db: str, *, as_json: bool) -> None:
+    """Print the accounts of a recorded ladder that deserve a look."""
+    from evenmatch.corrections.ladder_history import read_history
+    from evenmatch.lab.fairness.suspects import ladder_suspects
+
+    with opened(db) as service:
+        history = read_history(service.database, ladder)
+    with working("comparing with honest seasons", 1000) as progress:
+        found = ladder_suspects(history.matches, history.rules, lambda share: progress(int(1000 * share)))
+    names = history.matches.player.to_pylist()
+    if as_json:
+        listed = [one._asdict() | {"account": names[one.account]} for one in found]
+        print_json({"ladder": ladder, "matches": len(history.matches), "suspects": listed})
+        return
+    if not found:
+        print(f"{printable(ladder)}: no account stands out, of {len(names):,} in {len(history.matches):,} matches")
+        return
+    rows = [[names[one.account], one.kind, f"{one.false_alarms:.2%}", one.evidence] for one in found]
+    title = f"{ladder}: accounts to look into; a false alarm is an honest account with as high a score"
+    print_table(title, ("account", "looks like", "false alarms", "evidence"), rows, right=("false alarms",))
 
 
 def _show(found: Audit, *, as_json: bool) -> None:

@@ -8,16 +8,26 @@ suspect comes with a false-alarm rate. A suspect is somebody to look at, and nev
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
 
+from evenmatch.durations import DAY
+from evenmatch.errors import InputError
 from evenmatch.history import Flags, Floats, History, match_results
-from evenmatch.lab.seasons.games import Whole
+from evenmatch.lab.seasons.games import GAMES, Whole
+from evenmatch.lab.seasons.season import SeasonSettings, simulate_season
+from evenmatch.rating import rateable
+from evenmatch.systems import loop
+from evenmatch.systems.system import Rules
+from evenmatch.tables import MatchTable
 
 FEWEST = 8  # matches of an account that is judged
 EARLY = 25  # first matches, in which a smurf shows
+HONEST_SEASONS = 8  # simulated for comparison
+FEWEST_PLAYERS, MOST_PLAYERS = 100, 600  # of these
 RATE = 0.002  # share of honest accounts that are listed by mistake, over all kinds
 
 
@@ -27,6 +37,7 @@ class Table(NamedTuple):
     expected, result  float64 (S,)  the team's expected score, and its score 0..1
     number            int64 (S,)    how many matches the account had played before
     start             int64 (A+1,)  first row of each account in `order`, which lists its slots in time order
+    names             of the accounts
     """
 
     history: History
@@ -35,6 +46,7 @@ class Table(NamedTuple):
     number: Whole
     order: Whole
     start: Whole
+    names: Sequence[str]
 
     @property
     def account(self) -> Whole:
@@ -47,15 +59,16 @@ class Table(NamedTuple):
         return np.diff(self.start)
 
 
-def table_of(history: History, expected: Floats) -> Table:
-    """Arrange a rated history by account. expected: float64 (T,), as `Ratings.expected`."""
+def table_of(history: History, expected: Floats, names: Sequence[str] | None = None) -> Table:
+    """Arrange a rated history by account. expected: float64 (T,), as `Ratings.expected`; names: None for numbers."""
     c = history.columns
     results = _results(history)
     order = np.argsort(c.player, kind="stable")
     start = np.concatenate(([0], np.cumsum(np.bincount(c.player, minlength=history.players))))
     number = np.empty(len(order), np.int64)
     number[order] = np.arange(len(order)) - np.repeat(start[:-1], np.diff(start))
-    return Table(history, expected[history.slot_team], results[history.slot_team], number, order, start)
+    shown = [str(account) for account in range(history.players)] if names is None else names
+    return Table(history, expected[history.slot_team], results[history.slot_team], number, order, start, shown)
 
 
 def _results(history: History) -> Floats:
@@ -134,7 +147,7 @@ def win_trading(table: Table) -> Evidence:
 
     def sentence(account: int) -> str:
         other, count = partner[account].tolist()
-        return f"met account {other} {count} times in {played[account]} matches"
+        return f"met {table.names[other]} {count} times in {played[account]} matches"
 
     return Evidence(score, sentence)
 
@@ -234,3 +247,43 @@ def suspects(table: Table, honest: HonestScores, rate: float = RATE) -> list[Sus
             score = float(evidence.score[account])
             found.append(Suspect(account, kind, score, float(alarms[account]), evidence.sentence(account)))
     return sorted(found, key=lambda suspect: suspect.false_alarms)
+
+
+def ladder_suspects(
+    matches: MatchTable, rules: Rules, progress: Callable[[float], None] | None = None
+) -> list[Suspect]:
+    """Suspects of a recorded ladder, compared with honest seasons of its size and its form of match.
+
+    progress  called with the share that is done
+    Raises InputError if the rules cannot rate the matches or there are none.
+    """
+    matches = rateable(matches, rules)
+    if not len(matches):
+        raise InputError("there are no matches to look at; expected one or more")
+    history = matches.history
+    settings = like(history)
+    tables = []
+    for seed in range(HONEST_SEASONS):
+        record = simulate_season(replace(settings, seed=seed + 1), rules)
+        tables.append(table_of(record.history, record.expected))
+        if progress is not None:
+            progress((seed + 1) / (HONEST_SEASONS + 1))
+    rated = loop.replay(rules, history, rules.newcomers(history.players))
+    return suspects(table_of(history, rated.expected, matches.player.to_pylist()), honest_scores(tables))
+
+
+def like(history: History) -> SeasonSettings:
+    """Settings of seasons that resemble a recorded ladder: form of match, players, matches of each, and weeks."""
+    teams, size = (
+        int(np.median(np.diff(starts))) for starts in (history.columns.team_start, history.columns.slot_start)
+    )
+    fitting = [game for game in GAMES.values() if (game.teams > 2) == (teams > 2)]
+    game = min(fitting, key=lambda game: abs(game.team_size - size))
+    active = int((np.bincount(history.columns.player) > 0).sum())
+    players = min(max(active, FEWEST_PLAYERS), MOST_PLAYERS)
+    each = len(history.columns.player) / active
+    time = history.columns.time
+    weeks = float(np.clip((time[-1] - time[0]) / (7 * DAY), 1.0, 520.0))
+    return SeasonSettings(
+        game=game.name, players=players, matches=max(1, round(players * each / game.players)), weeks=weeks
+    )
