@@ -35,7 +35,7 @@ _NO_SYSTEMS = {
     "system",
 }
 
-__all__ = ["GROUP", "find", "is_file", "names"]
+__all__ = ["GROUP", "find", "is_file", "load_file", "names"]
 
 
 def names() -> list[str]:
@@ -49,7 +49,7 @@ def find(name: str) -> System:
     Raises UnknownNameError for an unknown name, UsageError for a file or package without a system.
     """
     if is_file(name):
-        return _system_of(_load(Path(name)), name)
+        return _system_of(load_file(name, "system"), name)
     if name in _own():
         return _system_of(importlib.import_module(f"{__name__}.{name}"), name)
     point = next((point for point in _offered() if point.name == name), None)
@@ -86,24 +86,28 @@ def _system_of(module: ModuleType, origin: str) -> System:
     return system
 
 
-def _load(path: Path) -> ModuleType:
-    """Import a file under a name derived from its contents, so that every process finds the same cached kernels."""
+def load_file(name: str, kind: str) -> ModuleType:
+    """Import a user's Python file. kind: what it should define, for messages: "system".
+
+    The module's name is derived from its contents, so every process finds the same cached kernels. Raises UsageError.
+    """
+    path = Path(name)
     try:
         contents = path.read_bytes()
     except OSError as error:
-        expected = "expected the name of a system or a Python file that defines one"
+        expected = f"expected the name of a {kind} or a Python file that defines one"
         raise UsageError(f"{path}: {error.strerror}; {expected}") from error
-    name = f"evenmatch_user_{hashlib.sha256(contents).hexdigest()[:16]}"
-    if name in sys.modules:
-        return sys.modules[name]
-    spec = importlib.util.spec_from_file_location(name, path.resolve())
+    module_name = f"evenmatch_user_{hashlib.sha256(contents).hexdigest()[:16]}"
+    if module_name in sys.modules:
+        return sys.modules[module_name]
+    spec = importlib.util.spec_from_file_location(module_name, path.resolve())
     assert spec is not None
     assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
-    sys.modules[name] = module
+    sys.modules[module_name] = module
     try:
         spec.loader.exec_module(module)
     except Exception as error:  # a user's file may raise anything
-        del sys.modules[name]
+        del sys.modules[module_name]
         raise UsageError(f"{path} cannot be loaded: {type(error).__name__}: {error}") from error
     return module

@@ -82,12 +82,14 @@ class Plan(NamedTuple):
     party   int64 (A,)    accounts with the same number queue together
     within  float64 (A,)  rank filter in percentiles
     loose   bool (A,)     whether it widens
+    hour    int64 (A,)    only accounts with the same number meet; 0: when everybody plays
     """
 
     joins: Flags
     party: Whole
     within: Floats
     loose: Flags
+    hour: Whole
 
 
 class Offer(NamedTuple):
@@ -112,6 +114,7 @@ class SeasonRecord:
     eager      float64 (A,)  share of the rounds in which the account is present
     waits      float64 (N,)  seconds that each matched account waited
     unmatched  joins that found no match in their round
+    declined   int64 (A,)    offers that each account declined
     rounds     float64       number of rounds
     gone_at    int64 (A,)    round in which the person left the game for good; -1: still there
     """
@@ -128,6 +131,7 @@ class SeasonRecord:
     eager: Floats
     waits: Floats
     unmatched: int
+    declined: Whole
     rounds: int
     gone_at: Whole
     snapshots: tuple[Snapshot, ...]
@@ -181,6 +185,7 @@ class Season:
         self.gone_at: Whole = np.full(self.accounts, -1)
         self.losses: Whole = np.zeros(self.accounts, np.int64)
         self.waited: Floats = np.zeros(self.accounts)
+        self.declined: Whole = np.zeros(self.accounts, np.int64)
         self.state: Records = rules.newcomers(self.accounts)
         self.ladders: Records = rules.ladders()
         self.round, self.now = 0, START
@@ -207,17 +212,21 @@ class Season:
         self.culprits: Whole = rng.permutation(spread)
         for index, behaviour in enumerate(self.behaviours):
             own = behaviour.choose(self, self.culprits[index :: len(self.behaviours)])
-            self.crew[own] = index
+            self.crew[own] = behaviour.index = index
             behaviour.begin(self, own)
 
-    def open_account(self, person: int, behaviour: int) -> int:
+    def open_account(self, person: int) -> int:
         """Create a further account of a person, with a newcomer's rating; returns its number, or -1 if none is left."""
         free = np.flatnonzero(self.person < 0)
         if not len(free):
             return -1
         account = int(free[0])
-        self.person[account], self.crew[account], self.active[account] = person, behaviour, True
+        self.person[account], self.crew[account], self.active[account] = person, self.crew[person], True
         return account
+
+    def strongest(self, players: Whole) -> Whole:
+        """Return the stronger half of these players, at least one if there is any."""
+        return players[np.argsort(-self.talent[players])][: (len(players) + 1) // 2]
 
     def retire(self, accounts: Flags | Whole) -> None:
         """Let these accounts never queue again."""
@@ -255,6 +264,7 @@ class Season:
             self.eager[self.person],
             _flat(self._waits),
             self._unmatched,
+            self.declined.copy(),
             self.rounds,
             self.gone_at.copy(),
             tuple(snapshots),
@@ -265,7 +275,9 @@ class Season:
         plan = self._plan(rng)
         whim, noise = rng.random(self.accounts), rng.standard_normal((self.accounts, STAGES))
         quitting = rng.random(self.accounts), rng.random(self.accounts), rng.random(self.accounts)
-        matched = self._matched(plan, rng.random(self.accounts))
+        arriving = rng.random(self.accounts)
+        hours = [plan.joins & (plan.hour == hour) for hour in np.unique(plan.hour[plan.joins]).tolist()]
+        matched = _renumbered([self._matched(plan, joins, arriving) for joins in hours], self.game.teams)
         if not len(matched.match):
             if self.settings.leaving:
                 self._leave(plan.joins, None, np.empty(0))
@@ -299,7 +311,8 @@ class Season:
         party[:players] = np.where(grouped & there, self.friends, party[:players])
         joins = np.zeros(self.accounts, np.bool_)
         joins[:players] = there & self.active[:players]
-        plan = Plan(joins, party, np.full(self.accounts, 2.0), np.ones(self.accounts, np.bool_))
+        usual = np.full(self.accounts, 2.0), np.ones(self.accounts, np.bool_), np.zeros(self.accounts, np.int64)
+        plan = Plan(joins, party, *usual)
         for index, behaviour in enumerate(self.behaviours):
             behaviour.queue(self, plan, np.flatnonzero((self.crew == index) & self.active))
         plan.joins[:] &= self.active
@@ -308,10 +321,10 @@ class Season:
         plan.joins[:] &= first[self.person] == np.arange(self.accounts)
         return plan
 
-    def _matched(self, plan: Plan, arriving: Floats) -> Offer:
-        """The slots of the matches that are played in this round."""
+    def _matched(self, plan: Plan, joins: Flags, arriving: Floats) -> Offer:
+        """The slots of the matches of those who join at the same hour of this round."""
         queue, made = Queue(), []
-        account = np.flatnonzero(plan.joins)
+        account = np.flatnonzero(joins)
         self.waited[account] = ARRIVING * (1.0 + arriving[account]) / SECOND
         account = account[np.argsort(plan.party[account], kind="stable")]
         party, sizes = np.unique(plan.party[account], return_counts=True)
@@ -329,6 +342,7 @@ class Season:
                 continue
             offer = self._offer(offers, known, account)
             declined = ~self._accepted(offer)
+            self.declined[offer.account[declined]] += 1
             refused = np.zeros(len(offers), np.bool_)
             refused[offer.match[declined]] = True
             ticket_match = np.repeat(np.arange(len(offers)), np.diff(offers.start))
