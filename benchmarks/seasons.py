@@ -7,7 +7,8 @@ from dataclasses import replace
 import evenmatch
 from benchmarks.figure import Figure, Section, seconds
 from evenmatch.lab.seasons.games import GAMES
-from evenmatch.lab.seasons.season import SeasonRecord, SeasonSettings, simulate_season
+from evenmatch.lab.seasons.season import SeasonRecord, simulate_season
+from evenmatch.lab.seasons.settings import SeasonSettings
 from evenmatch.systems import loop
 from evenmatch.systems.system import Rules
 

@@ -7,11 +7,12 @@ import pytest
 from numpy.testing import assert_array_equal
 
 import evenmatch
-from evenmatch.errors import BadParameterError
+from evenmatch.errors import BadParameterError, UnknownNameError
 from evenmatch.history import Columns
 from evenmatch.lab.seasons.games import GAMES, Play, find_game
 from evenmatch.lab.seasons.leaving import Annoyance
-from evenmatch.lab.seasons.season import Season, SeasonRecord, SeasonSettings, simulate_season
+from evenmatch.lab.seasons.season import Season, SeasonRecord, simulate_season
+from evenmatch.lab.seasons.settings import SeasonSettings
 
 SHORT = SeasonSettings(players=120, matches=400, weeks=3)
 
@@ -135,17 +136,17 @@ def test_losses_hopeless_matches_and_waiting_annoy():
 def test_a_setting_out_of_range_is_named():
     with pytest.raises(BadParameterError, match="players=3: expected a whole number from 20"):
         SeasonSettings(players=3)
-    with pytest.raises(BadParameterError, match="game='chess'"):
-        SeasonSettings(game="chess")
+    with pytest.raises(UnknownNameError, match="chess"):
+        season(game="chess")
 
 
 def test_spare_accounts_can_be_opened_and_retired():
     running = Season(SHORT, evenmatch.rules("elo"))
-    account = running.open_account(5, 0)
+    account = running.open_account(5)
     assert account == 120
     assert running.person[account] == 5
     running.retire(np.array([account]))
     assert not running.active[account]
-    while running.open_account(6, 0) >= 0:
+    while running.open_account(6) >= 0:
         pass
     assert (running.person >= 0).all()

@@ -1,10 +1,10 @@
-"""evenmatch audit: what unfair conduct earns under each rating system."""
+"""evenmatch audit: what unfair conduct earns under each rating system, what closes the hole, and who looks suspicious."""
 
 from __future__ import annotations
 
 import shlex
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -13,18 +13,28 @@ import typer
 
 from evenmatch.cli.shared import options
 from evenmatch.cli.shared.database_options import DATABASE, Db, opened
-from evenmatch.cli.shared.options import OnCluster, on_all_nodes, option, workers_of
+from evenmatch.cli.shared.derived_options import with_options
+from evenmatch.cli.shared.options import OnCluster, argument, on_all_nodes, option, workers_of
 from evenmatch.cli.shared.output import compile_ahead, note, print_json, print_table, printable, working
-from evenmatch.errors import UsageError
+from evenmatch.errors import UnknownNameError, UsageError
+from evenmatch.lab.seasons.settings import SeasonSettings
+from evenmatch.options import options_of
 
 if TYPE_CHECKING:
     from evenmatch.lab.backtests.workers import Workers
-    from evenmatch.lab.fairness.audit import Audit, AuditPlan, Contestant
+    from evenmatch.lab.fairness.audit import Audit, AuditPlan, Contestant, Kept
 
-HEADS = ("system", "behaviour", "game", "dose", "percentiles", "interval", "per hour", "team-mates", "rivals")
+GAINS = ("system", "behaviour", "game", "dose", "percentiles", "interval", "per hour", "team-mates", "rivals")
+CHANGES = ("parameters", "percentiles", "interval", "log loss", "wait", "")
+POLICIES = ("policy", "still there", "interval", "weakest fifth", "strongest fifth", "matches a week", "wait", "no match")
+STEPS = 1000  # of the progress bar
+CHOSEN = {name: option for name, option in options_of(SeasonSettings).items() if name not in {"game", "seed"}}
+Report = Callable[[int, int], None]  # seasons done, and all
 
 
+@with_options(CHOSEN, panel="Season")
 def command(
+    part: Annotated[str, argument("[PART]", "behaviours, cures or policies.")] = "behaviours",
     system: Annotated[str, option("--system, -s NAMES", "Rating systems or .py files, separated by commas.")] = "all",
     behaviour: Annotated[str, option("--behaviour, -b NAMES", "Behaviours or .py files, separated by commas.")] = "all",
     preset: Annotated[str | None, option("--preset NAME", "Audit this preset of the system.")] = None,
@@ -32,83 +42,76 @@ def command(
     game: Annotated[str | None, option("--game NAME", "The game, instead of each behaviour's own.")] = None,
     dose: Annotated[float | None, option("--dose D", "The dose, instead of the best one.", low=0, high=1)] = None,
     seeds: Annotated[str, option("--seeds FIRST:LAST", "Seeds of the measured seasons.")] = "101:112",
-    players: Annotated[int, option("--players N", "Players of a season.", low=20)] = 240,
-    matches: Annotated[int, option("--matches N", "Matches of a season, approximately.", low=1)] = 2000,
-    policy: Annotated[str, option("--policy NAME", "Policy of the matchmaker.")] = "balanced",
-    report: Annotated[Path | None, option("--report FILE", "Write the report as one .html file.")] = None,
+    report: Annotated[Path | None, option("--report FILE", "Write the audit of behaviours as one .html file.")] = None,
     keep: Annotated[
         Path | None, option("--keep FILE", "File of finished seasons. Default: beside the report, or none.")
     ] = None,
     ladder: Annotated[
-        str | None, option("--ladder, -l NAME", "List accounts of this ladder that look like a behaviour, instead.")
+        str | None, option("--ladder, -l NAME", "Instead, list accounts of this ladder that look like a behaviour.")
     ] = None,
-    db: Db = DATABASE,
     cluster: OnCluster = None,
+    db: Db = DATABASE,
     json: options.Json = False,
+    changes: dict[str, object],
 ) -> None:
     """Measure what quitting, boosting, smurfing and other conduct earns under each rating system.
 
     For every system and behaviour, the same players play the same simulated seasons twice: once honestly, once by the
     behaviour. The result is what they gain in percentiles at the most profitable dose, and what that costs the others.
-    Run an interrupted audit again to continue it: finished seasons are kept.
+    Run an interrupted audit again to continue it: with --report or --keep, finished seasons are kept.
+
+    `audit cures` tries other parameters of one system against one behaviour. `audit policies` compares matchmaking
+    policies by the players who are still there after a month.
 
     Examples:
     evenmatch audit --system all --report fairness.html
     evenmatch audit --system wager,elo --behaviour rage_quitter,booster_crew
-    evenmatch audit --system wager --preset article --behaviour early_quitter --dose 0.5
+    evenmatch audit cures --system wager --behaviour upset_attacker
+    evenmatch audit policies --system elo
     evenmatch audit --ladder arena --db game.db
     """
     if ladder is not None:
         _suspects(ladder, db, as_json=json)
         return
-    from evenmatch.lab.fairness.audit import AuditPlan, Kept, audit
-    from evenmatch.lab.seasons.season import SeasonSettings
-
-    measured = _seeds(seeds)
-    plan = AuditPlan(
-        contestants=_contestants(system, preset, param or []),
-        behaviours=_behaviours(behaviour),
-        settings=SeasonSettings(players=players, matches=matches, policy=policy),
-        game=_game(game),
-        doses=None if dose is None else (dose,),
-        search=() if dose is not None else AuditPlan.search,
-        measured=measured,
-    )
+    if part not in PARTS:
+        raise UnknownNameError("part of an audit", part, PARTS)
+    plan = _plan(_contestants(system, preset, param or []), _behaviours(behaviour), game, dose, seeds, changes)
     if report is not None:
         from evenmatch.tables.files import check_folder
 
         check_folder(report)
         keep = report.with_suffix(".seasons.jsonl") if keep is None else keep
     compile_ahead([contestant.system for contestant in plan.contestants], "rating systems")
+    from evenmatch.lab.fairness.audit import Kept
+
     try:
-        with _workers(cluster, plan) as workers, working("seasons", 1000) as progress:
-            found = audit(plan, workers, Kept(keep), lambda done, total: progress(1000 * done // total))
+        with _workers(cluster, plan) as workers, working("seasons", STEPS) as progress:
+            show = PARTS[part](plan, workers, Kept(keep), lambda done, total: progress(STEPS * done // total))
     except KeyboardInterrupt:
         note("interrupted; " + (f"{keep} keeps the finished seasons" if keep else "with --keep, seasons are kept"))
         raise typer.Exit(130) from None
-    if report is not None:
-        from evenmatch.lab.fairness.report import write_audit_report
-
-        write_audit_report(found, report, command=shlex.join(["evenmatch", *sys.argv[1:]]))
-    _show(found, as_json=json)
-    if report is not None:
-        note(f"{report}: written")
+    show(json, report)
 
 
-@contextmanager
-def _workers(cluster: str | None, plan: AuditPlan) -> Iterator[Workers]:
-    from evenmatch.lab.backtests.workers import Processes
+def _plan(
+    contestants: tuple[Contestant, ...],
+    behaviours: tuple[str, ...],
+    game: str | None,
+    dose: float | None,
+    seeds: str,
+    changes: dict[str, object],
+) -> AuditPlan:
+    from dataclasses import replace
 
-    with workers_of(cluster, [on_all_nodes(contestant.system) for contestant in plan.contestants]) as workers:
-        if workers is not None:
-            yield workers
-            return
-        with Processes() as processes:
-            try:
-                yield processes
-            except BaseException:
-                processes.shutdown(wait=False, cancel_futures=True)
-                raise
+    from evenmatch.lab.fairness.audit import AuditPlan
+    from evenmatch.lab.seasons.games import find_game
+
+    plan = AuditPlan(contestants=contestants, behaviours=behaviours, measured=_seeds(seeds))
+    settings = replace(plan.settings, **changes)  # type: ignore[arg-type]  # as declared
+    game = None if game is None else find_game(game).name
+    if dose is None:
+        return replace(plan, settings=settings, game=game)
+    return replace(plan, settings=settings, game=game, doses=(dose,), search=())
 
 
 def _contestants(listed: str, preset: str | None, params: list[str]) -> tuple[Contestant, ...]:
@@ -117,7 +120,7 @@ def _contestants(listed: str, preset: str | None, params: list[str]) -> tuple[Co
 
     names = systems.names() if listed.lower() == "all" else [name.strip() for name in listed.split(",") if name.strip()]
     if (preset or params) and len(names) > 1:
-        raise UsageError("--preset and --param need one --system; expected its name")
+        raise UsageError("--preset and --param are those of one system; expected --system NAME")
     changed = []
     for text in params:
         name, equals, value = text.partition("=")
@@ -142,12 +145,6 @@ def _behaviours(listed: str) -> tuple[str, ...]:
     return names
 
 
-def _game(name: str | None) -> str | None:
-    from evenmatch.lab.seasons.games import find_game
-
-    return None if name is None else find_game(name).name
-
-
 def _seeds(text: str) -> tuple[int, ...]:
     first, _, last = text.partition(":")
     try:
@@ -159,29 +156,43 @@ def _seeds(text: str) -> tuple[int, ...]:
     return found
 
 
-def _suspects(ladder: str, db: str, *, as_json: bool) -> None:
-    """Print the accounts of a recorded ladder that deserve a look."""
-    from evenmatch.corrections.ladder_history import read_history
-    from evenmatch.lab.fairness.suspects import ladder_suspects
+@contextmanager
+def _workers(cluster: str | None, plan: AuditPlan) -> Iterator[Workers]:
+    from evenmatch.lab.backtests.workers import Processes
 
-    with opened(db) as service:
-        history = read_history(service.database, ladder)
-    with working("comparing with honest seasons", 1000) as progress:
-        found = ladder_suspects(history.matches, history.rules, lambda share: progress(int(1000 * share)))
-    names = history.matches.player.to_pylist()
-    if as_json:
-        listed = [one._asdict() | {"account": names[one.account]} for one in found]
-        print_json({"ladder": ladder, "matches": len(history.matches), "suspects": listed})
-        return
-    if not found:
-        print(f"{printable(ladder)}: no account stands out, of {len(names):,} in {len(history.matches):,} matches")
-        return
-    rows = [[names[one.account], one.kind, f"{one.false_alarms:.2%}", one.evidence] for one in found]
-    title = f"{ladder}: accounts to look into; a false alarm is an honest account with as high a score"
-    print_table(title, ("account", "looks like", "false alarms", "evidence"), rows, right=("false alarms",))
+    with workers_of(cluster, [on_all_nodes(contestant.system) for contestant in plan.contestants]) as workers:
+        if workers is not None:
+            yield workers
+            return
+        with Processes() as processes:
+            try:
+                yield processes
+            except BaseException:
+                processes.shutdown(wait=False, cancel_futures=True)
+                raise
 
 
-def _show(found: Audit, *, as_json: bool) -> None:
+Show = Callable[[bool, Path | None], None]  # (as JSON, report)
+
+
+def _of_behaviours(plan: AuditPlan, workers: Workers, kept: Kept, progress: Report) -> Show:
+    from evenmatch.lab.fairness.audit import audit
+
+    found = audit(plan, workers, kept, progress)
+
+    def show(as_json: bool, report: Path | None) -> None:
+        if report is not None:
+            from evenmatch.lab.fairness.report import write_audit_report
+
+            write_audit_report(found, report, command=shlex.join(["evenmatch", *sys.argv[1:]]))
+        _print_gains(found, as_json=as_json)
+        if report is not None:
+            note(f"{report}: written")
+
+    return show
+
+
+def _print_gains(found: Audit, *, as_json: bool) -> None:
     if as_json:
         print_json({"cells": [cell.to_data(found.plan) for cell in found.cells]})
         return
@@ -199,8 +210,101 @@ def _show(found: Audit, *, as_json: bool) -> None:
         ]
         for cell in found.cells
     ]
-    seasons = len(found.plan.measured)
-    print_table(f"gained against honest play, over {seasons} pairs of seasons", HEADS, rows, right=HEADS[3:])
+    title = f"gained against honest play, over {len(found.plan.measured)} pairs of seasons"
+    print_table(title, GAINS, rows, right=GAINS[3:])
     for cell in found.cells:
         if cell.percentile.is_gain:
             print(printable(cell.sentence))
+
+
+def _of_cures(plan: AuditPlan, workers: Workers, kept: Kept, progress: Report) -> Show:
+    from evenmatch.lab.fairness.audit import game_of
+    from evenmatch.lab.fairness.cures import cures
+
+    if len(plan.contestants) != 1 or len(plan.behaviours) != 1:
+        raise UsageError("audit cures: expected one --system and one --behaviour")
+    (contestant,), (behaviour,) = plan.contestants, plan.behaviours
+    if game_of(plan, contestant, behaviour) is None:
+        raise UsageError(f"{contestant} rates none of the games of {behaviour}; expected another behaviour or --game")
+    found = cures(plan, workers, kept, progress)
+
+    def show(as_json: bool, report: Path | None) -> None:
+        if as_json:
+            print_json({"cures": [cure.to_data() for cure in found]})
+            return
+        rows = [
+            [
+                str(cure.contestant),
+                f"{cure.gain.mean:+.1f}",
+                f"{cure.gain.low:+.1f} to {cure.gain.high:+.1f}",
+                f"{cure.log_loss:+.4f}",
+                f"{cure.wait:+.0f} s",
+                "best" if cure.is_best else "",
+            ]
+            for cure in found
+        ]
+        title = f"{behaviour} under {contestant}: percentiles gained, and what each change costs against {contestant}"
+        print_table(title, CHANGES, rows, right=CHANGES[1:5])
+
+    return show
+
+
+def _of_policies(plan: AuditPlan, workers: Workers, kept: Kept, progress: Report) -> Show:
+    from dataclasses import replace
+
+    from evenmatch.lab.fairness.retention import compare_policies
+    from evenmatch.policy import presets
+
+    if len(plan.contestants) != 1:
+        raise UsageError("audit policies: expected one --system, by whose ratings players are matched")
+    settings = replace(plan.settings, weeks=max(plan.settings.weeks, 5.0), leaving=plan.settings.leaving or 1.0)
+    settings = replace(settings, game=plan.game or settings.game)
+    names = list(presets())
+    found = compare_policies(names, plan.contestants[0], settings, plan.measured, workers, progress)
+
+    def show(as_json: bool, report: Path | None) -> None:
+        if as_json:
+            print_json({"policies": [one.to_data() for one in found]})
+            return
+        rows = [
+            [
+                one.policy,
+                f"{one.kept.mean:.1%}",
+                f"{one.kept.low:.1%} to {one.kept.high:.1%}",
+                f"{one.by_skill[0]:.1%}",
+                f"{one.by_skill[-1]:.1%}",
+                f"{one.matches:.1f}",
+                f"{one.wait:.0f} s",
+                f"{one.unmatched:.1%}",
+            ]
+            for one in found
+        ]
+        title = f"players who are still there after a month, over {len(plan.measured)} seasons"
+        print_table(title, POLICIES, rows, right=POLICIES[1:])
+
+    return show
+
+
+PARTS = {"behaviours": _of_behaviours, "cures": _of_cures, "policies": _of_policies}
+
+
+def _suspects(ladder: str, db: str, *, as_json: bool) -> None:
+    """Print the accounts of a recorded ladder that deserve a look."""
+    from evenmatch.corrections.ladder_history import read_history
+    from evenmatch.lab.fairness.suspects import ladder_suspects
+
+    with opened(db) as service:
+        history = read_history(service.database, ladder)
+    with working("comparing with honest seasons", STEPS) as progress:
+        found = ladder_suspects(history.matches, history.rules, lambda share: progress(int(STEPS * share)))
+    names = history.matches.player.to_pylist()
+    if as_json:
+        listed = [one._asdict() | {"account": names[one.account]} for one in found]
+        print_json({"ladder": ladder, "matches": len(history.matches), "suspects": listed})
+        return
+    if not found:
+        print(f"{printable(ladder)}: no account stands out, of {len(names):,} in {len(history.matches):,} matches")
+        return
+    rows = [[names[one.account], one.kind, f"{one.false_alarms:.2%}", one.evidence] for one in found]
+    title = f"{ladder}: accounts to look into; false alarms: the share of honest accounts with as high a score"
+    print_table(title, ("account", "looks like", "false alarms", "evidence"), rows, right=("false alarms",))

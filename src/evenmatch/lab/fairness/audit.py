@@ -23,7 +23,8 @@ from evenmatch.history import Flags, Floats
 from evenmatch.lab import behaviours
 from evenmatch.lab.backtests.workers import Workers
 from evenmatch.lab.seasons.games import GAMES
-from evenmatch.lab.seasons.season import SeasonRecord, SeasonSettings, simulate_season
+from evenmatch.lab.seasons.season import SeasonRecord, simulate_season
+from evenmatch.lab.seasons.settings import SeasonSettings
 from evenmatch.options import Value
 from evenmatch.systems.fingerprint import fingerprint
 from evenmatch.systems.system import Rules

@@ -30,6 +30,10 @@ class Cure(NamedTuple):
     wait: float
     is_best: bool
 
+    def to_data(self) -> dict[str, object]:
+        """All numbers, for JSON."""
+        return self._asdict() | {"contestant": str(self.contestant), "gain": self.gain._asdict()}
+
 
 def candidates(contestant: Contestant) -> list[Contestant]:
     """The contestant, every preset of its system, and every parameter changed alone to a few other values."""
@@ -63,27 +67,18 @@ def _values(option: Option, own: Value) -> Iterator[Value]:
         yield from (float(option.low * factor) for factor in (1, 2, 4, 8) if option.low * factor <= option.high)
 
 
-def cures(
-    cell: Cell,
-    plan: AuditPlan,
-    workers: Workers,
-    kept: Kept | None = None,
-    progress: Progress | None = None,
-) -> list[Cure]:
-    """What each change of parameters makes of a cell of an audit, the smallest gain first."""
-    plan = replace(plan, contestants=tuple(candidates(cell.contestant)), behaviours=(cell.behaviour,), game=cell.game)
-    found = audit(plan, workers, kept, progress).cells
-    original = next(other for other in found if other.contestant == cell.contestant)
+def cures(plan: AuditPlan, workers: Workers, kept: Kept | None = None, progress: Progress | None = None) -> list[Cure]:
+    """What each change of parameters makes of one behaviour under one contestant, the smallest gain first.
+
+    plan  with one contestant and one behaviour, whose game the contestant rates
+    """
+    (original,) = plan.contestants
+    found = audit(replace(plan, contestants=tuple(candidates(original))), workers, kept, progress).cells
+    own = next(cell for cell in found if cell.contestant == original)
     best = _undominated(found)
     listed = [
-        Cure(
-            other.contestant,
-            other.percentile,
-            other.log_loss - original.log_loss,
-            other.wait - original.wait,
-            other in best,
-        )
-        for other in found
+        Cure(cell.contestant, cell.percentile, cell.log_loss - own.log_loss, cell.wait - own.wait, cell in best)
+        for cell in found
     ]
     return sorted(listed, key=lambda cure: cure.gain.mean)
 

@@ -11,7 +11,8 @@ import numpy as np
 from evenmatch.durations import DAY
 from evenmatch.lab.backtests.workers import Workers
 from evenmatch.lab.fairness.audit import Contestant, Measure, interval
-from evenmatch.lab.seasons.season import START, SeasonSettings, simulate_season
+from evenmatch.lab.seasons.season import START, simulate_season
+from evenmatch.lab.seasons.settings import SeasonSettings
 
 MONTH = 30 * DAY
 GROUPS = 5  # of players by skill, from the weakest
@@ -42,6 +43,10 @@ class PolicyRetention(NamedTuple):
     wait: float
     unmatched: float
     against_first: Measure
+
+    def to_data(self) -> dict[str, object]:
+        """All numbers, for JSON."""
+        return self._asdict() | {name: getattr(self, name)._asdict() for name in ("kept", "against_first")}
 
 
 def kept_players(contestant: Contestant, settings: SeasonSettings) -> KeptPlayers:

@@ -18,7 +18,8 @@ from evenmatch.durations import DAY
 from evenmatch.errors import InputError
 from evenmatch.history import Flags, Floats, History, match_results
 from evenmatch.lab.seasons.games import GAMES, Whole
-from evenmatch.lab.seasons.season import SeasonSettings, simulate_season
+from evenmatch.lab.seasons.season import simulate_season
+from evenmatch.lab.seasons.settings import SeasonSettings
 from evenmatch.rating import rateable
 from evenmatch.systems import loop
 from evenmatch.systems.system import Rules
