@@ -1,4 +1,4 @@
-"""evenmatch audit: what unfair conduct earns under each rating system, what closes the hole, and who looks suspicious."""
+"""evenmatch audit: what unfair conduct earns under each rating system, what cures it, and who looks suspicious."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 GAINS = ("system", "behaviour", "game", "dose", "percentiles", "interval", "per hour", "team-mates", "rivals")
 CHANGES = ("parameters", "percentiles", "interval", "log loss", "wait", "")
-POLICIES = ("policy", "still there", "interval", "weakest fifth", "strongest fifth", "matches a week", "wait", "no match")
+POLICIES = ("policy", "still there", "interval", "weakest fifth", "strongest", "matches a week", "wait", "no match")
 STEPS = 1000  # of the progress bar
 CHOSEN = {name: option for name, option in options_of(SeasonSettings).items() if name not in {"game", "seed"}}
 Report = Callable[[int, int], None]  # seasons done, and all
@@ -35,6 +35,7 @@ Report = Callable[[int, int], None]  # seasons done, and all
 @with_options(CHOSEN, panel="Season")
 def command(
     part: Annotated[str, argument("[PART]", "behaviours, cures or policies.")] = "behaviours",
+    *,
     system: Annotated[str, option("--system, -s NAMES", "Rating systems or .py files, separated by commas.")] = "all",
     behaviour: Annotated[str, option("--behaviour, -b NAMES", "Behaviours or .py files, separated by commas.")] = "all",
     preset: Annotated[str | None, option("--preset NAME", "Audit this preset of the system.")] = None,

@@ -215,7 +215,7 @@ class AuditPlan:
 
     contestants: tuple[Contestant, ...]
     behaviours: tuple[str, ...]
-    settings: SeasonSettings = field(default_factory=lambda: SeasonSettings(players=240, matches=2000))
+    settings: SeasonSettings = field(default_factory=SeasonSettings)
     game: str | None = None
     doses: tuple[float, ...] | None = None
     search: tuple[int, ...] = tuple(range(1, 5))

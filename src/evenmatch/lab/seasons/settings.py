@@ -13,8 +13,8 @@ class SeasonSettings(Checked):
     """A season to simulate. Skill is measured in standard deviations of the population."""
 
     game: str = text("team", "The game that is played.")
-    players: int = whole(300, 20, 1_000_000, "Number of players.")
-    matches: int = whole(3000, 1, 100_000_000, "Number of matches, approximately.")
+    players: int = whole(240, 20, 1_000_000, "Number of players.")
+    matches: int = whole(2000, 1, 100_000_000, "Number of matches, approximately.")
     weeks: float = number(8.0, 0.1, 520, "Length of the season in weeks.")
     seed: int = whole(1, 0, 2**32 - 1, "Seed of all random numbers.")
     policy: str = choice("balanced", tuple(presets()), "Policy of the matchmaker.")
