@@ -94,9 +94,9 @@ def matches(told: list[str], expected: list[str]) -> bool:
 
 @pytest.fixture(scope="module")
 def beside_the_examples(tmp_path_factory: pytest.TempPathFactory):
-    """A folder of its own for each page, with docs/examples and the how-to's system in it."""
+    """A folder of its own for each page, with docs/examples and the Python files of the how-to in it."""
     folder = tmp_path_factory.mktemp("page")
-    for file in [*(ROOT / "docs" / "examples").iterdir(), ROOT / "docs" / "how-to" / "league_points.py"]:
+    for file in [*(ROOT / "docs" / "examples").iterdir(), *(ROOT / "docs" / "how-to").glob("*.py")]:
         shutil.copy(file, folder)
     before = Path.cwd()
     os.chdir(folder)

@@ -12,6 +12,7 @@ from evenmatch.lab.seasons.games import Whole
 
 if TYPE_CHECKING:
     from evenmatch.lab.seasons.season import Plan, Season, SeasonRecord
+PLACED = 10  # matches after which an account is listed
 
 
 class AltSplitter(Behaviour):
@@ -24,12 +25,12 @@ class AltSplitter(Behaviour):
     name = "alt_splitter"
     title = "Account splitter"
     does = "divides the matches between two accounts and shows the better one"
-    games = ("duel", "team", "brawl")
+    games = ("team", "duel", "brawl")
 
     def judged(self, record: SeasonRecord) -> Flags:
-        """All accounts, of which each player's best counts."""
-        judged: Flags = record.crew == self.index
-        return judged
+        """Each player's first account, and every further account that has been placed; the best counts."""
+        placed: Flags = (record.crew == self.index) & (record.state.played >= PLACED)
+        return super().judged(record) | placed
 
     def begin(self, season: Season, own: Whole) -> None:
         """Open the further accounts."""

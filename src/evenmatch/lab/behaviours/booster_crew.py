@@ -13,6 +13,8 @@ from evenmatch.lab.seasons.games import Play, Whole
 if TYPE_CHECKING:
     from evenmatch.lab.seasons.season import Plan, Season, SeasonRecord
 
+SECURE = 0.7  # probits ahead: enough to win without the boosters
+
 
 class BoosterCrew(Behaviour):
     """In a share `dose` of the rounds, a party of throwaway accounts plays with the boosted player.
@@ -20,8 +22,9 @@ class BoosterCrew(Behaviour):
     The article's exploit: when the win is all but secured, the boosters leave, and the boosted player wins for a team
     that is three players short. Cost: the boosters' time on their own accounts, and a low mean rating of the team.
 
-    with_at, against_at  share of the match after which boosters leave the boosted player's team, if it leads, and the
-                         other team
+    is_party    whether they queue as one party
+    with_at     share of the match after which boosters leave the boosted player's team, if its lead is secure
+    against_at  share of the match after which they leave the other team
     """
 
     name = "booster_crew"
@@ -67,7 +70,7 @@ class BoosterCrew(Behaviour):
         own, other = play.team, team[self.friend[play.account]]
         booster = mine & (other >= 0)
         rivals = booster & (own != other) & (own // play.game.teams == other // play.game.teams)
-        play.leave(booster & (own == other) & (play.lead > 0) & (play.done >= self.with_at))
+        play.leave(booster & (own == other) & (play.lead >= SECURE) & (play.done >= self.with_at))
         play.leave(rivals & (play.done >= self.against_at))
 
 

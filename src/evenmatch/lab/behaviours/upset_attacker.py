@@ -21,8 +21,8 @@ KNOWN = 10  # matches of a player before anybody attacks the rank
 class UpsetAttacker(Behaviour):
     """Strong players who wait for the best other player at a quiet hour, each in a share `dose` of the rounds.
 
-    A quiet hour has just as many players as a match needs: the target, the best attackers on fresh accounts, up to
-    a team of them, and passers-by; all have opened their filters. At busy hours the matchmaker keeps newcomers away from the top.
+    A quiet hour has just as many players as a match needs: the target, the best attackers on fresh accounts, up to a
+    team of them, and passers-by, all with open filters. At busy hours the matchmaker keeps newcomers away from the top.
     The account loses to everybody else on purpose, so that it stays a newcomer's, and is replaced once it has gained.
     Attackers are judged by their own accounts, which rise if the top falls. Cost: rounds not played on these.
     """

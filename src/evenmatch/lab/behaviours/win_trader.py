@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from evenmatch.lab.seasons.season import Plan, Season
 
 
-WORSE = 6.0  # standard deviations of skill that the loser holds back
+WORSE = 8.0  # standard deviations of skill that the loser holds back
 
 
 class WinTrader(Behaviour):
