@@ -258,7 +258,7 @@ class Season:
         rng = self._stream(ROUND, self.round)
         plan = self._plan(rng)
         whim, noise = rng.random(self.accounts), rng.standard_normal((self.accounts, STAGES))
-        quitting = rng.random(self.accounts), rng.random(self.accounts), rng.random(self.accounts)
+        quitting = rng.random(self.accounts), rng.random(self.accounts)
         matched = self._matched(plan, rng.random(self.accounts))
         if not len(matched.match):
             return
@@ -365,12 +365,12 @@ class Season:
         means: Floats = ((chance.sum(2) - 0.5) / (game.teams - 1)).ravel()
         return means
 
-    def _quit(self, play: Play, stage: int, who: Floats, when: Floats, why: Floats) -> None:
+    def _quit(self, play: Play, stage: int, who: Floats, when: Floats) -> None:
         """Honest players who have to leave: most of them when they are behind."""
-        now = (who < self.game.quit) & (1 + (when * (STAGES - 1)).astype(np.int64) == stage)
-        kept = min(1.0, (1.0 - self.game.quit_behind) / max(self.game.quit_behind, 1e-9))
+        behind, ahead = self.game.quit_rates()
+        now = (who < max(behind, ahead)) & (1 + (when * (STAGES - 1)).astype(np.int64) == stage)
         if now.any():
-            play.leave(now & ((play.lead < 0) | (why < kept)))
+            play.leave(now & (who < np.where(play.lead < 0, behind, ahead)))
 
     def _rate(self, play: Play, truth: Floats) -> None:
         columns = play.columns(self.now, self._stream(RESULT, self.round), np.arange(self.accounts))
