@@ -29,14 +29,15 @@ class Game:
     absence       gap lost by a team of which nobody is there, beyond the skill of those who left
     draw_width    a match of two teams is drawn if the gap at the end is smaller than this
     margin_scale, margin_power  margin of the team scores: scale · gap^power, at least 1
-    target        score that ends a match; None: matches end with the time
-    finished      share of decided matches that end with `target`; in the others the loser's score is Poisson
-                  distributed with mean `level`, and so are the scores of a draw
+    target        score that ends a match; None: no score does
+    timed         whether time also ends a match that has a target
+    level         mean of the loser's score, Poisson distributed, if time ends the match; also of both scores of a draw
     score_mean, score_slope, score_noise  a player's score: mean · exp(slope · skill + noise), for a whole match;
                   in teams of one it is the team's score; the points of a free-for-all: mean · exp(noise · performance)
     duration, duration_spread  seconds of a whole match: its median, and the standard deviation of its logarithm
     quit          share of appearances that end early, in matches of equals
     quit_behind   share of these whose team is behind at that moment
+    quit_time     the share of the match played before a quit is a uniform number to this power
     fitted_to     the recorded set
     """
 
@@ -51,7 +52,7 @@ class Game:
     margin_scale: float
     margin_power: float = 1.0
     target: int | None = None
-    finished: float = 1.0
+    timed: bool = False
     level: float = 2.0
     score_mean: float = 20.0
     score_slope: float = 0.3
@@ -60,6 +61,7 @@ class Game:
     duration_spread: float = 0.2
     quit: float
     quit_behind: float = 0.7
+    quit_time: float = 1.0
     fitted_to: str
 
     @property
@@ -227,8 +229,7 @@ class Play:
         other = rng.poisson(game.level, self.matches).astype(np.float64)
         best = other + margin
         if game.target is not None:
-            ends = ~drawn & (rng.random(self.matches) < game.finished)
-            best = np.where(ends, float(game.target), np.minimum(best, game.target - 1.0))
+            best = np.where(drawn | game.timed, np.minimum(best, game.target - drawn), float(game.target))
             other = np.maximum(best - margin, 0.0)
         first = lead >= 0
         place = np.where(drawn[:, None], 1, np.where(np.stack((first, ~first), 1), 1, 2))
@@ -266,6 +267,42 @@ GAMES = {
             duration=600.0,
             quit=0.015,
             fitted_to="cod_cwl",
+        ),
+        Game(
+            name="sixes",
+            title="Teams of six",
+            team_size=6,
+            steepness=1.0,
+            draw_width=0.25,
+            margin_scale=1.0,
+            level=0.6,
+            duration=600.0,
+            quit=0.03,
+            fitted_to="halo2_smallteam",
+        ),
+        Game(
+            name="football",
+            title="Football between countries",
+            team_size=1,
+            steepness=0.6,
+            draw_width=0.3,
+            margin_scale=1.0,
+            level=0.6,
+            duration=5400.0,
+            quit=0.0,
+            fitted_to="intl_football",
+        ),
+        Game(
+            name="race",
+            title="Races of twenty",
+            teams=20,
+            team_size=1,
+            steepness=0.6,
+            draw_width=0.0,
+            margin_scale=1.0,
+            duration=5400.0,
+            quit=0.3,
+            fitted_to="f1",
         ),
         Game(
             name="brawl",

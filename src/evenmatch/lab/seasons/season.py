@@ -368,7 +368,8 @@ class Season:
     def _quit(self, play: Play, stage: int, who: Floats, when: Floats) -> None:
         """Honest players who have to leave: most of them when they are behind."""
         behind, ahead = self.game.quit_rates()
-        now = (who < max(behind, ahead)) & (1 + (when * (STAGES - 1)).astype(np.int64) == stage)
+        due = 1 + (when**self.game.quit_time * (STAGES - 1)).astype(np.int64)
+        now = (who < max(behind, ahead)) & (due == stage)
         if now.any():
             play.leave(now & (who < np.where(play.lead < 0, behind, ahead)))
 
