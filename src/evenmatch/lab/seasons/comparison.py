@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from itertools import pairwise
-from statistics import NormalDist
 from typing import NamedTuple
 
 import numpy as np
@@ -11,23 +10,12 @@ import numpy as np
 from evenmatch.history import Floats, History, team_results
 from evenmatch.lab.seasons.games import find_game
 from evenmatch.lab.seasons.season import SeasonRecord
+from evenmatch.lab.seasons.skill_gaps import heats, normal_quantile
 from evenmatch.rating import rules_of
 from evenmatch.systems import loop
 from evenmatch.tables import MatchTable
 
 _GAPS = np.array([0.0, 0.25, 0.5, 0.75, 1.0, 1.5, np.inf])  # bins of the predicted gap, in probits
-_GRID = np.linspace(-6.0, 6.0, 12001)
-_CDF = np.array([NormalDist().cdf(x) for x in _GRID.tolist()])
-
-
-def normal_share(x: Floats) -> Floats:
-    """Share of a standard normal distribution below x."""
-    return np.asarray(np.interp(x, _GRID, _CDF), np.float64)
-
-
-def normal_quantile(share: Floats) -> Floats:
-    """The value that this share of a standard normal distribution is below."""
-    return np.asarray(np.interp(share, _CDF, _GRID), np.float64)
 
 
 class Row(NamedTuple):
@@ -131,27 +119,3 @@ def _quantile(values: Floats, weight: Floats, share: float) -> float:
 def scored(history: History) -> bool:
     """Whether nearly all players have a score above 0."""
     return bool((history.columns.score > 0.0).mean() > 0.9)
-
-
-def heats(history: History, teams: int) -> History:
-    """The same history with larger contests of single players split at random into heats of this many."""
-    c, size = history.columns, np.diff(history.columns.team_start)
-    if teams == 2 or len(c.place) != len(c.player) or size.max() < 2 * teams:
-        return history
-    rng, order, heat_size = np.random.default_rng(41), [], []
-    for first, count in zip(c.team_start[:-1].tolist(), size.tolist(), strict=True):
-        kept = count if count < 2 * teams else count - count % teams
-        order.append(first + rng.permutation(count)[:kept])
-        heat_size.append([kept] if count < 2 * teams else [teams] * (kept // teams))
-    slots, match = np.concatenate(order), np.repeat(np.arange(len(size)), [len(part) for part in heat_size])
-    start = np.concatenate(([0], np.cumsum(np.concatenate(heat_size)))).astype(np.int32)
-    by_slot = ("place", "team_score", "player", "score", "seconds", "performance", "quit", "keep")
-    by_match = ("time", "duration", "pool", "ladder")
-    return History(
-        c._replace(
-            team_start=start,
-            slot_start=np.arange(len(slots) + 1, dtype=np.int32),
-            **{name: getattr(c, name)[slots] for name in by_slot},
-            **{name: getattr(c, name)[match] for name in by_match},
-        )
-    )

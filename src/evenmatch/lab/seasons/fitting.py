@@ -1,9 +1,4 @@
-"""Fit a game to recorded matches, and put a simulated season beside them.
-
-Skill is measured with errors, so it is measured twice: `even` learns once from one random half of the matches and once
-from the other. What the two ratings share is skill, and what they do not share is error. This gives the spread of
-skills, and how much of a gap between two ratings is real, without trusting any system's own deviations.
-"""
+"""Fit a game to recorded matches, and put a simulated season beside them."""
 
 from __future__ import annotations
 
@@ -15,50 +10,15 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from evenmatch.history import Floats, History
-from evenmatch.lab.seasons.comparison import Row, compare, heats, normal_quantile, normal_share, scored
-from evenmatch.lab.seasons.games import GAMES, STAGES, Game, Whole
+from evenmatch.lab.seasons.comparison import Row, compare, scored
+from evenmatch.lab.seasons.games import GAMES, STAGES, Game
 from evenmatch.lab.seasons.season import SeasonSettings, simulate_season
+from evenmatch.lab.seasons.skill_gaps import EXPERIENCE, SEED, Contests, Race, contests_of, heats, measured, race_of
 from evenmatch.rating import rules_of
-from evenmatch.systems import loop
 from evenmatch.tables import MatchTable, read
 
-EXPERIENCE = 3  # matches in each half before a rating is used
-SEED = 41
 TIMED = 0.9  # a match has a time limit if fewer winners reach the target
 QUANTILES = np.linspace(0.0025, 0.9975, 200)
-
-
-class Contests(NamedTuple):
-    """Comparisons of two teams, float64 (N,).
-
-    first, second  index of the team, int64
-    outcome  1: the first one won, 0.5: draw, 0: it lost
-    gaps     (2, N)  gap between the mean ratings of the two, by each of the two ratings
-    missing  share of the first team that was missing, minus that of the second
-    """
-
-    first: Whole
-    second: Whole
-    outcome: Floats
-    gaps: Floats
-    missing: Floats
-
-
-class Race(NamedTuple):
-    """How gaps become results, in probits of a match between teams of known strength.
-
-    unit   rating points of one standard deviation of skill
-    slope  gap for a rating gap of 1;  error  standard deviation of the true gap around it
-    home, absence, width, steepness  as in Game, for teams of the recorded size
-    """
-
-    unit: float
-    slope: float
-    error: float
-    home: float
-    absence: float
-    width: float
-    steepness: float
 
 
 @dataclass(frozen=True)
@@ -69,94 +29,6 @@ class Fit:
     comparison: tuple[Row, ...]
 
 
-def _measured(history: History) -> tuple[Floats, Floats]:
-    """Each slot's rating before the match, by either half of the matches, (2, S); and the earlier matches in it."""
-    c, rules = history.columns, rules_of("even")
-    half = np.random.default_rng(SEED).integers(0, 2, len(history))[history.slot_match]
-    ratings, earlier = np.empty((2, len(half))), np.empty((2, len(half)))
-    order = np.argsort(c.player, kind="stable")
-    starts = np.searchsorted(c.player[order], c.player)
-    for part in (0, 1):
-        taught = History(c._replace(keep=half == part))
-        result = loop.replay(rules, taught, rules.newcomers(history.players), journal=True)
-        assert result.journal is not None
-        ratings[part] = result.journal.before
-        before = np.cumsum(half[order] == part) - (half[order] == part)
-        ranks = np.empty(len(order))
-        ranks[order] = before
-        earlier[part] = ranks - before[starts]
-    return ratings, earlier
-
-
-def _contests(history: History, ratings: Floats, earlier: Floats) -> Contests:
-    """All matches of two teams; of a larger match random pairs of teams that played to the end."""
-    c, teams = history.columns, len(history.columns.place)
-    sizes = np.diff(c.slot_start)
-    match = np.repeat(np.arange(len(history)), np.diff(c.team_start))
-    two = np.diff(c.team_start)[match] == 2
-    shuffled = np.where(two, np.arange(teams), np.random.default_rng(SEED).permutation(teams))
-    played = two | (np.bincount(history.slot_team, c.quit, teams) == 0)
-    order = np.lexsort((shuffled, match))
-    order = order[played[order]]
-    place = np.arange(len(order)) - np.searchsorted(match[order], match[order])
-    paired = np.flatnonzero((place[1:] % 2 == 1) & (match[order][1:] == match[order][:-1]))
-    first, second = order[paired], order[paired + 1]
-    known = np.bincount(history.slot_team, earlier.min(0), teams) / sizes >= EXPERIENCE
-    kept = known[first] & known[second]
-    first, second = first[kept], second[kept]
-    mean = np.stack([np.bincount(history.slot_team, rating, teams) / sizes for rating in ratings])
-    place_gap = c.place[second].astype(np.int64) - c.place[first]
-    missing = (sizes[second] - sizes[first]) / np.maximum(sizes[first], sizes[second])
-    return Contests(first, second, 0.5 + 0.5 * np.sign(place_gap), mean[:, first] - mean[:, second], missing)
-
-
-def _ordered_probit(columns: Floats, outcome: Floats) -> tuple[Floats, Floats]:
-    """Maximum likelihood of an ordered probit, by Fisher scoring: coefficients and their errors.
-
-    columns  float64 (N, K);  outcome  1, 0.5 or 0. The last coefficient is half the width of the draws.
-    """
-    count = columns.shape[1]
-    drawn = outcome == 0.5
-    beta = np.zeros(count + 1)
-    beta[-1] = normal_quantile(np.array(0.5 + 0.5 * drawn.mean()))
-    for _ in range(50):
-        x, width = columns @ beta[:-1], beta[-1]
-        density = [np.exp(-0.5 * z * z) / np.sqrt(2.0 * np.pi) for z in (x - width, x + width)]
-        win, lose = normal_share(x - width), 1.0 - normal_share(x + width)
-        chance = np.maximum(np.where(drawn, 1.0 - win - lose, np.where(outcome == 1.0, win, lose)), 1e-9)
-        by_x = np.where(drawn, density[1] - density[0], np.where(outcome == 1.0, density[0], -density[1])) / chance
-        by_width = np.where(drawn, sum(density), -np.where(outcome == 1.0, density[0], density[1])) / chance
-        slopes = np.concatenate((columns * by_x[:, None], by_width[:, None]), 1)
-        if not drawn.any():
-            slopes[:, -1] = 0.0
-        information = slopes.T @ slopes + 1e-9 * np.eye(count + 1)
-        step = np.linalg.solve(information, slopes.sum(0))
-        beta = beta + np.clip(step, -0.5, 0.5)
-        beta[-1] = max(beta[-1], 0.0)
-        if np.abs(step).max() < 1e-7:
-            break
-    return beta, np.sqrt(np.diag(np.linalg.inv(information)))
-
-
-def _race(ratings: Floats, earlier: Floats, contests: Contests, size: float) -> Race:
-    """How the gaps between teams of this size become results.
-
-    Matchmaking narrows the gaps but not what a rating says about skill, so reliability is measured among all players.
-    """
-    known = earlier.min(0) >= EXPERIENCE
-    shared = np.cov(ratings[:, known])
-    unit = float(np.sqrt(max(shared[0, 1], 1e-9)))
-    reliable = min(shared[0, 1] / shared.mean(), 1.0)
-    gap = contests.gaps.mean(0) / unit
-    beta, error = _ordered_probit(np.stack((gap, np.ones(len(gap)), contests.missing), 1), contests.outcome)
-    beta[1] *= abs(beta[1]) > 3.0 * error[1]
-    # beta = slope / √(1 + e²), where e² = (slope / reliable)² · (1 - reliable) · 2 / size is the variance of the error
-    excess = float((beta[0] / reliable) ** 2 * (1.0 - reliable) * 2.0 / size)
-    stretch = 1.0 / np.sqrt(max(1.0 - excess, 0.1))
-    slope, home, absence, width = (float(b) * float(stretch) for b in beta)
-    return Race(unit, slope / unit, float(np.sqrt(stretch**2 - 1.0)), home, -absence, width, slope / reliable)
-
-
 def fit(matches: MatchTable, game: Game) -> Game:
     """The game with every number that these matches tell; the others stay as they are.
 
@@ -165,23 +37,25 @@ def fit(matches: MatchTable, game: Game) -> Game:
     """
     history = heats(matches.history, game.teams)
     c = history.columns
-    ratings, earlier = _measured(history)
-    contests = _contests(history, ratings, earlier)
+    ratings, earlier = measured(history)
+    contests = contests_of(history, ratings, earlier)
     size = float(np.diff(c.slot_start).mean())
-    race = _race(ratings, earlier, contests, size)
+    race = race_of(ratings, earlier, contests, size)
     growth = (game.team_size / size) ** 0.5
     numbers = {"steepness": race.steepness * growth, "home": race.home, "draw_width": race.width}
     if contests.missing.any():
         numbers["absence"] = race.absence * growth
     if np.diff(c.team_start).max() == 2 and not np.isnan(c.team_score).all():
         numbers |= _margins(history, race, contests)
-    if game.team_size > 1:
+    if game.teams > 2:  # points are whole numbers, so their size decides how often two teams draw
+        numbers["score_mean"] = 0.5 / (game.score_noise * max(race.width, 1e-4))
+    elif game.team_size > 1:
         numbers |= _scores(history, ratings, race.unit)
     if not np.isnan(c.duration).all():
         low, median, high = np.nanquantile(np.log(c.duration), (0.16, 0.5, 0.84))
         numbers |= {"duration": np.exp(median), "duration_spread": (high - low) / 2.0}
     numbers |= _quits(history, game, ratings, earlier, race)
-    found: dict[str, Any] = {name: float(f"{value:.3g}") for name, value in numbers.items()}
+    found: dict[str, Any] = {name: float(f"{value:.3g}") + 0.0 for name, value in numbers.items()}
     target, timed = found.pop("target", game.target), found.pop("timed", game.timed)
     return replace(game, **found, target=None if target is None else int(target), timed=bool(timed))
 
@@ -219,7 +93,7 @@ def _target(best: Floats) -> tuple[float, float]:
     """The score of winners that ends a match, and the share of winners who reach it; infinite if there is none."""
     values, counts = np.unique(best, return_counts=True)
     above = 1.0 - np.cumsum(counts) / counts.sum()
-    ends = np.flatnonzero((counts > 0.1 * counts.sum()) & (above < 0.05))
+    ends = np.flatnonzero((counts > 0.15 * counts.sum()) & (above < 0.1))
     return (float(values[ends[0]]), float(counts[ends[0] :].sum() / counts.sum())) if len(ends) else (np.inf, 0.0)
 
 
@@ -284,9 +158,12 @@ RECORDINGS = {
         Recording("halo2_smallteam", "", ("steepness", "absence", "quit")),
         Recording("cod_cwl", "Hardpoint", ("draw_width", *SCORES, *OWN_SCORES, *LENGTH)),
     ),
-    "sixes": (Recording("halo2_smallteam", "CaptureTheFlag", (*RESULTS, *SCORES, "absence", "quit")),),
-    "brawl": (Recording("codeforces", "", RESULTS),),
-    "race": (Recording("f1", "race", (*RESULTS, *LENGTH, *QUITS)),),
+    "sixes": (
+        Recording("halo2_smallteam", "Slayer", OWN_SCORES),
+        Recording("halo2_smallteam", "CaptureTheFlag", (*RESULTS, *SCORES, "absence", "quit")),
+    ),
+    "brawl": (Recording("codeforces", "", ("steepness", "score_mean")),),
+    "race": (Recording("f1", "race", ("steepness", "score_mean", *LENGTH, *QUITS)),),
 }
 
 
@@ -314,7 +191,8 @@ def fits(folder: Path, progress: Callable[[str], None] | None = None) -> dict[st
     for name, game in GAMES.items():
         if progress is not None:
             progress(name)
-        settings = SeasonSettings(game=name, players=400, matches=6000, present=0.1, policy="quick", seed=SEED)
+        present = min(0.5, 5.0 * game.players / 400)  # few at a time: matches of all gaps
+        settings = SeasonSettings(game=name, players=400, matches=4000, present=present, policy="quick", seed=SEED)
         record = simulate_season(settings, rules_of("even"))
         found[name] = Fit(fitted(folder, game), compare(recorded(folder, RECORDINGS[name][-1]), record))
     return found
