@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from evenmatch.errors import UnknownNameError
-from evenmatch.history import Columns, Flags, Floats, History
+from evenmatch.history import Columns, Flags, Floats, History, Integers
 
 Whole = NDArray[np.int64]
 STAGES = 8  # of a match: after each of them players may leave
@@ -29,11 +29,15 @@ class Game:
     absence       gap lost by a team of which nobody is there, beyond the skill of those who left
     draw_width    a match of two teams is drawn if the gap at the end is smaller than this
     margin_scale, margin_power  margin of the team scores: scale · gap^power, at least 1
-    target        score that ends a match; None: the loser's score is Poisson distributed with mean `level`
-    score_mean, score_slope, score_noise  a player's score: mean · exp(slope · skill + noise), for a whole match
+    target        score that ends a match; None: no score does
+    timed         whether time also ends a match that has a target
+    level         mean of the loser's score, Poisson distributed, if time ends the match; also of both scores of a draw
+    score_mean, score_slope, score_noise  a player's score: mean · exp(slope · skill + noise), for a whole match;
+                  in teams of one it is the team's score; the points of a free-for-all: mean · exp(noise · performance)
     duration, duration_spread  seconds of a whole match: its median, and the standard deviation of its logarithm
-    quit          share of appearances that end early
+    quit          share of appearances that end early, in matches of equals
     quit_behind   share of these whose team is behind at that moment
+    quit_time     the share of the match played before a quit is a uniform number to this power
     fitted_to     the recorded set
     """
 
@@ -48,6 +52,7 @@ class Game:
     margin_scale: float
     margin_power: float = 1.0
     target: int | None = None
+    timed: bool = False
     level: float = 2.0
     score_mean: float = 20.0
     score_slope: float = 0.3
@@ -56,12 +61,18 @@ class Game:
     duration_spread: float = 0.2
     quit: float
     quit_behind: float = 0.7
+    quit_time: float = 1.0
     fitted_to: str
 
     @property
     def players(self) -> int:
         """Players in a match."""
         return self.teams * self.team_size
+
+    def quit_rates(self) -> tuple[float, float]:
+        """Share of appearances that end early if the team is behind at that moment, and if it is not."""
+        behind = (self.teams - 1) / self.teams  # among equals
+        return self.quit * self.quit_behind / behind, self.quit * (1.0 - self.quit_behind) / (1.0 - behind)
 
 
 @dataclass(eq=False)
@@ -160,7 +171,9 @@ class Play:
         self.order = np.argsort(self.team, kind="stable")
         account, match, team = self.account[self.order], self.match[self.order], self.team[self.order]
         score, performance = self._scores(rng)
-        place, team_score = self._result(rng, score)
+        place, team_score = self._contest() if game.teams > 2 else self._result(rng)
+        if game.team_size == 1:
+            score = np.rint(team_score[self.team] * self.score_factor)
         length = np.exp(rng.normal(np.log(game.duration), game.duration_spread, self.matches))
         duration = np.maximum(np.rint(length * self.over), 2.0)
         part = np.minimum(self.left, self.over[self.match]) - self.joined
@@ -168,11 +181,11 @@ class Play:
         sizes = np.bincount(team, minlength=len(place))
         return Columns(
             time=np.full(self.matches, time),
-            team_start=np.arange(self.matches + 1) * game.teams,
+            team_start=np.arange(self.matches + 1, dtype=np.int32) * np.int32(game.teams),
             place=place,
             team_score=team_score,
-            slot_start=np.concatenate(([0], np.cumsum(sizes))),
-            player=players[account],
+            slot_start=np.concatenate(([0], np.cumsum(sizes))).astype(np.int32),
+            player=players[account].astype(np.int32),
             score=score[self.order],
             seconds=np.minimum(seconds, duration[match]),
             performance=performance[self.order],
@@ -193,32 +206,35 @@ class Play:
         performance = np.round(np.tanh((log - mean[self.match]) / (2.0 * game.score_noise + 1e-9)), 3)
         return score, performance
 
-    def _result(self, rng: np.random.Generator, score: Floats) -> tuple[Whole, Floats]:
-        """Places and scores of the teams. A team that left altogether loses."""
+    def _contest(self) -> tuple[Integers, Floats]:
+        """Places and points of more than two teams; equal points share a place."""
         game = self.game
-        if game.teams > 2:
-            total = np.bincount(self.team, score, len(self.performance)).reshape(-1, game.teams)
-            place = 1 + (total[:, None, :] > total[:, :, None]).sum(2)
-            return place.ravel().astype(np.int64), total.ravel()
+        points = np.rint(game.score_mean * np.exp(game.score_noise * self.performance)).reshape(-1, game.teams)
+        place = 1 + (points[:, None, :] > points[:, :, None]).sum(2)
+        return place.ravel().astype(np.int32), points.ravel()
+
+    def _result(self, rng: np.random.Generator) -> tuple[Integers, Floats]:
+        """Places and scores of two teams. A team that left altogether loses."""
+        game = self.game
         there = (np.bincount(self.team, self.here, len(self.performance)) > 0).reshape(-1, 2)
         lead = self._team_leads()[::2]
         left_alone = there[:, 0] != there[:, 1]
-        lead = np.where(left_alone, np.where(there[:, 0], 1.0, -1.0) * np.maximum(np.abs(lead), 1.0), lead)
+        least = np.maximum(np.abs(lead), max(1.0, game.draw_width))
+        lead = np.where(left_alone, np.where(there[:, 0], least, -least), lead)
         drawn = np.abs(lead) < game.draw_width
         winner = np.arange(self.matches) * 2 + (lead < 0)
         beyond = np.maximum(np.abs(lead) - game.draw_width, 0.0)
         margin = np.rint(game.margin_scale * beyond**game.margin_power * self.margin_factor[winner])
         margin = np.where(drawn, 0.0, np.maximum(margin, 1.0))
-        if game.target is None:
-            other = rng.poisson(game.level, self.matches).astype(np.float64)
-            best = other + margin
-        else:
-            best = np.where(drawn, game.target - 1.0, float(game.target))
-            other = best - np.minimum(margin, best)
+        other = rng.poisson(game.level, self.matches).astype(np.float64)
+        best = other + margin
+        if game.target is not None:
+            best = np.where(drawn | game.timed, np.minimum(best, game.target - drawn), float(game.target))
+            other = np.maximum(best - margin, 0.0)
         first = lead >= 0
         place = np.where(drawn[:, None], 1, np.where(np.stack((first, ~first), 1), 1, 2))
         scores = np.stack((np.where(first, best, other), np.where(first, other, best)), 1)
-        return place.ravel().astype(np.int64), scores.ravel()
+        return place.ravel().astype(np.int32), scores.ravel()
 
 
 def played(columns: Columns) -> History:
@@ -226,7 +242,8 @@ def played(columns: Columns) -> History:
     return History(columns)
 
 
-# Fitted to ../shared/data by fitting.fit; see docs/fairness.md for the fits beside the recorded distributions.
+# Reproduced by `evenmatch audit --fits FOLDER`, which calls fitting.fits. The quits of a duel and of a brawl, and the
+# absence of games without uneven teams, are assumptions: no recorded set tells them.
 GAMES = {
     game.name: game
     for game in (
@@ -234,35 +251,97 @@ GAMES = {
             name="duel",
             title="Duels",
             team_size=1,
-            steepness=1.0,
-            draw_width=0.05,
-            margin_scale=6.0,
+            steepness=0.821,
+            draw_width=0.0814,
+            margin_scale=4.46,
+            margin_power=0.7,
+            target=7,
+            timed=True,
+            level=3.31,
             duration=600.0,
             quit=0.01,
             fitted_to="halo2_h2h",
         ),
         Game(
+            name="football",
+            title="Football between countries",
+            team_size=1,
+            steepness=0.649,
+            home=0.382,
+            draw_width=0.383,
+            margin_scale=2.17,
+            level=0.606,
+            duration=5400.0,
+            quit=0.0,
+            fitted_to="intl_football",
+        ),
+        Game(
             name="team",
             title="Teams of four",
             team_size=4,
-            steepness=1.6,
-            draw_width=0.03,
-            margin_scale=60.0,
-            duration=600.0,
-            quit=0.015,
+            steepness=0.89,
+            absence=2.66,
+            draw_width=0.000751,
+            margin_scale=83.4,
+            margin_power=0.9,
+            target=250,
+            level=176.0,
+            score_mean=22.8,
+            score_slope=0.0512,
+            score_noise=0.243,
+            duration=616.0,
+            duration_spread=0.146,
+            quit=0.0321,
             fitted_to="cod_cwl",
+        ),
+        Game(
+            name="sixes",
+            title="Teams of six",
+            team_size=6,
+            steepness=0.989,
+            home=0.0614,
+            absence=4.55,
+            draw_width=0.289,
+            margin_scale=1.96,
+            margin_power=0.6,
+            target=3,
+            timed=True,
+            level=0.769,
+            score_mean=6.97,
+            score_slope=0.397,
+            score_noise=0.606,
+            duration=600.0,
+            quit=0.0313,
+            fitted_to="halo2_smallteam",
         ),
         Game(
             name="brawl",
             title="Free-for-alls of eight",
             teams=8,
             team_size=1,
-            steepness=1.0,
+            steepness=0.729,
             draw_width=0.0,
             margin_scale=1.0,
+            score_mean=60.7,
             duration=600.0,
             quit=0.02,
             fitted_to="codeforces",
+        ),
+        Game(
+            name="race",
+            title="Races of twenty",
+            teams=20,
+            team_size=1,
+            steepness=0.705,
+            draw_width=0.0,
+            margin_scale=1.0,
+            score_mean=5860.0,
+            duration=5940.0,
+            duration_spread=0.167,
+            quit=0.344,
+            quit_behind=1.0,
+            quit_time=1.55,
+            fitted_to="f1",
         ),
     )
 }

@@ -250,7 +250,7 @@ class Season:
         rng = self._stream(ROUND, self.round)
         plan = self._plan(rng)
         whim, noise = rng.random(self.accounts), rng.standard_normal((self.accounts, STAGES))
-        quitting = rng.random(self.accounts), rng.random(self.accounts), rng.random(self.accounts)
+        quitting = rng.random(self.accounts), rng.random(self.accounts)
         arriving = rng.random(self.accounts)
         hours = [plan.joins & (plan.hour == hour) for hour in np.unique(plan.hour[plan.joins]).tolist()]
         matched = _renumbered([self._matched(plan, joins, arriving) for joins in hours], self.game.teams)
@@ -368,12 +368,13 @@ class Season:
         means: Floats = ((chance.sum(2) - 0.5) / (game.teams - 1)).ravel()
         return means
 
-    def _quit(self, play: Play, stage: int, who: Floats, when: Floats, why: Floats) -> None:
+    def _quit(self, play: Play, stage: int, who: Floats, when: Floats) -> None:
         """Honest players who have to leave: most of them when they are behind."""
-        now = (who < self.game.quit) & (1 + (when * (STAGES - 1)).astype(np.int64) == stage)
-        kept = min(1.0, (1.0 - self.game.quit_behind) / max(self.game.quit_behind, 1e-9))
+        behind, ahead = self.game.quit_rates()
+        due = 1 + (when**self.game.quit_time * (STAGES - 1)).astype(np.int64)
+        now = (who < max(behind, ahead)) & (due == stage)
         if now.any():
-            play.leave(now & ((play.lead < 0) | (why < kept)))
+            play.leave(now & (who < np.where(play.lead < 0, behind, ahead)))
 
     def _rate(self, play: Play, truth: Floats) -> Columns:
         columns = play.columns(self.now, self._stream(RESULT, self.round), np.arange(self.accounts))
