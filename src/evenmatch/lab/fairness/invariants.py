@@ -30,6 +30,7 @@ Line = tuple[float, ...]  # the ratings of a team's players
 HAIR = 1e-3  # between two versions of one match
 SLIGHT = 0.02  # of sums and expectations
 TINY = 1e-9  # points: rounding errors
+UNMATCHED = 0.1  # expected score at which no matchmaker makes a match
 FAVOURED = 0.75  # expected score of a player one unit above an equal
 LEVELS = (0.0, 1.0, 3.0, -1.0)  # units above a newcomer
 PASTS = ("", "WL", "LLLLL", "WWWWW", "LLLLLLLLLW", "WL" * 18)
@@ -114,15 +115,15 @@ class Scene:
     def _match(self, teams: Sequence[Sequence[int]], play: Play, time: int) -> Match:
         sides = []
         for index, team in enumerate(teams):
-            slots = []
+            usual, slots = 20.0 + 2.0 * (len(teams) - play.place[index]), []
             for number, player in enumerate(team):
                 you = index == number == 0
                 share = play.left if you else 1.0
                 given = play.value if you else play.others
-                score = share * (given if play.field == "score" else 20.0)
+                score = share * (given if play.field == "score" else usual)
                 performance = given if play.field == "performance" else None
                 slots.append(Appearance(str(player), score, share * self._seconds, share < 1.0, performance))
-            points = 20.0 - play.place[index]
+            points = usual
             if play.field == "team_score":
                 points = play.value if index == 0 else play.others
             sides.append(Team(tuple(slots), play.place[index], points))
@@ -349,7 +350,7 @@ def check_result(rules: Rules, case: Case) -> Verdict:
     after = [scene.rate([Play(place)]) for place in places]
     broken, pair = "", (0, len(places) - 1)
     if _exceeds(scene.before[0] - after[0][0], scene, *after):
-        broken = f"{_you(case, scene)}: you win and fall to {_points(after[0][0])}."
+        broken = f"{_you(case, scene)}: you win and lose {_points(scene.before[0] - after[0][0])}."
     for index in range(len(places) - 1):
         if not broken and _exceeds(after[index + 1][0] - after[index][0], scene, *after):
             pair = (index, index + 1)
@@ -417,6 +418,8 @@ def _hours(ratings: Line) -> Iterator[Case]:
 def check_idling(rules: Rules, case: Case) -> Verdict:
     """Compare the expected rating after an hour of matches with the rating of a player who does not play."""
     scene = scene_of(rules, case)
+    if not UNMATCHED < scene.expected() < 1.0 - UNMATCHED:
+        return Verdict(False, "", (), ())
     chance = scene.chance(case.odds)
     after, weight = _paths(scene, case, chance, 1)
     change = after - scene.before[0]
