@@ -7,7 +7,7 @@ at the end is normal with standard deviation 1, so that skill is measured in pro
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -345,6 +345,14 @@ GAMES = {
         ),
     )
 }
+
+# Larger shapes of the fitted games, for Microsoft's table. Luck averages out in larger teams, so the gap between teams
+# whose mean skills differ by 1 grows with the root of their size.
+_TEAM, _BRAWL = GAMES["team"], GAMES["brawl"]
+GAMES["squad"] = replace(
+    _TEAM, name="squad", title="Teams of eight", team_size=8, steepness=_TEAM.steepness * (8 / _TEAM.team_size) ** 0.5
+)
+GAMES["arena"] = replace(_BRAWL, name="arena", title="Free-for-alls of sixteen", teams=16)
 
 
 def find_game(name: str) -> Game:

@@ -1,0 +1,538 @@
+"""Promises that a rating system should keep, each searched for its smallest counterexample with the real kernels.
+
+A case is a match of a few players with given ratings and earlier results. The player in question, "you", is the first
+player of the first team. A check plays the case in two or more versions and compares what you have afterwards.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from datetime import timedelta
+from functools import cache, lru_cache
+from itertools import product
+from typing import NamedTuple
+
+import numpy as np
+
+from evenmatch.calibration import bins_of, calibration_slopes
+from evenmatch.durations import SECOND
+from evenmatch.errors import InputError
+from evenmatch.history import Floats, History
+from evenmatch.lab.seasons.season import START, SeasonSettings, simulate_season
+from evenmatch.match import Appearance, Match, Team
+from evenmatch.systems import loop
+from evenmatch.systems.system import Rules
+from evenmatch.times import EPOCH
+
+Line = tuple[float, ...]  # the ratings of a team's players
+# Shares of the points that matches move: smaller differences are not counted.
+HAIR = 1e-3  # between two versions of one match
+SLIGHT = 0.02  # of sums and expectations
+TINY = 1e-9  # points: rounding errors
+UNMATCHED = 0.1  # expected score at which no matchmaker makes a match
+FAVOURED = 0.75  # expected score of a player one unit above an equal
+LEVELS = (0.0, 1.0, 3.0, -1.0)  # units above a newcomer
+PASTS = ("", "WL", "LLLLL", "WWWWW", "LLLLLLLLLW", "WL" * 18)
+FEW_PASTS = ("", "WWWWW", "WL" * 18)
+WIN, DRAW, LOSS = (1, 2), (1, 1), (2, 1)
+RESULTS = {WIN: "win", DRAW: "draw", LOSS: "lose"}
+_PAST_PLACES = {"W": WIN, "D": DRAW, "L": LOSS}
+
+
+class Case(NamedTuple):
+    """A small situation; each invariant uses some of the fields.
+
+    teams    shown rating of each player at the start, by team
+    past     earlier results of each team, one letter of W, D and L per match, against rivals of the same ratings
+    place    place of each team
+    left     share of the match after which you may leave
+    field    the score that varies: score, team_score or performance
+    scores   your worse score, your better one, and that of the others
+    odds     whose odds of winning are true: the system's own, or those of a simulated season
+    matches  number of matches;  seconds  length of each
+    """
+
+    teams: tuple[Line, ...]
+    past: tuple[str, ...] = ()
+    place: tuple[int, ...] = WIN
+    left: float = 1.0
+    field: str = ""
+    scores: tuple[float, float, float] = (0.0, 0.0, 0.0)
+    odds: str = "own"
+    matches: int = 1
+    seconds: float = 600.0
+
+    @property
+    def size(self) -> tuple[int, int, float, float]:
+        """What is compared to call one case smaller than another."""
+        ratings = [rating for team in self.teams for rating in team]
+        return len(ratings), sum(map(len, self.past)), max(ratings) - min(ratings), max(ratings)
+
+
+class Play(NamedTuple):
+    """One version of a match. value  your own score in `field`;  others  everybody else's."""
+
+    place: tuple[int, ...]
+    left: float = 1.0
+    field: str = ""
+    value: float = 0.0
+    others: float = 0.0
+
+
+class Scene:
+    """The players of a case after their earlier matches.
+
+    before    float64 (N,)  shown rating now; you are player 0
+    players   number of players in the match, the first in the state
+    second    number of a further account that starts with your rating
+    """
+
+    def __init__(self, rules: Rules, teams: tuple[Line, ...], past: tuple[str, ...], seconds: float) -> None:
+        """Rate the earlier matches. Raises InputError if the system cannot hold a rating or rate the match."""
+        self._rules, self._seconds = rules, seconds
+        ratings = [rating for team in teams for rating in team]
+        self.players = count = len(ratings)
+        numbers = iter(range(count))
+        self._teams = [[next(numbers) for _ in team] for team in teams]
+        self.second = 2 * count
+        self.state = rules.starting(np.array([*ratings, *ratings, ratings[0]]))
+        self.ladders = rules.ladders()
+        earlier = list(self._earlier(past))
+        self._now = START + len(earlier) * int(seconds) * SECOND
+        self._replay(earlier, in_place=True)
+        self.before: Floats = rules.system.as_of(self.state, self._now, rules.parameters)["rating"]
+
+    def _earlier(self, past: tuple[str, ...]) -> Iterator[Match]:
+        """Each team's earlier matches, against stand-ins who follow the players in the state."""
+        time = START
+        for team, results in zip(self._teams, past, strict=False):
+            rivals = [player + self.players for player in team]
+            for result in results:
+                yield self._match((team, rivals), Play(_PAST_PLACES[result]), time)
+                time += int(self._seconds) * SECOND
+
+    def _match(self, teams: Sequence[Sequence[int]], play: Play, time: int) -> Match:
+        sides = []
+        for index, team in enumerate(teams):
+            usual, slots = 20.0 + 2.0 * (len(teams) - play.place[index]), []
+            for number, player in enumerate(team):
+                you = index == number == 0
+                share = play.left if you else 1.0
+                given = play.value if you else play.others
+                score = share * (given if play.field == "score" else usual)
+                performance = given if play.field == "performance" else None
+                slots.append(Appearance(str(player), score, share * self._seconds, share < 1.0, performance))
+            points = usual
+            if play.field == "team_score":
+                points = play.value if index == 0 else play.others
+            sides.append(Team(tuple(slots), play.place[index], points))
+        moment = EPOCH + timedelta(microseconds=time)
+        return Match(str(time), moment, tuple(sides), duration=self._seconds)
+
+    def _replay(self, matches: Sequence[Match], *, in_place: bool = False) -> loop.Replay | None:
+        if not matches:
+            return None
+        history = History.of(matches, lambda _, player: int(player))
+        for _, reason in self._rules.system.refusals(history.columns, self._rules.parameters):
+            raise InputError(reason)
+        return loop.replay(self._rules, history, self.state, self.ladders, in_place=in_place)
+
+    def rate(self, plays: Iterable[Play], accounts: int = 1) -> Floats:
+        """Shown ratings after these matches, in which you play with 1 or 2 accounts in turn."""
+        matches = []
+        for index, play in enumerate(plays):
+            teams = [list(team) for team in self._teams]
+            teams[0][0] = (0, self.second)[index % accounts]
+            matches.append(self._match(teams, play, self._now + index * int(self._seconds) * SECOND))
+        result = self._replay(matches)
+        assert result is not None
+        after: Floats = result.state["rating"]
+        return after
+
+    def expected(self) -> float:
+        """The expected score of your team in a match of two."""
+        result = self._replay([self._match(self._teams, Play(WIN), self._now)])
+        assert result is not None
+        return float(result.expected[0])
+
+    def chance(self, odds: str) -> float:
+        """Your team's true chance to win, by these odds."""
+        own = min(max(self.expected(), 1e-9), 1.0 - 1e-9)
+        if odds == "own":
+            return own
+        return float(1.0 / (1.0 + (1.0 / own - 1.0) ** true_slope(self._rules)))
+
+
+@lru_cache(maxsize=4)  # neighbouring cases share their scene
+def _scene(rules: Rules, teams: tuple[Line, ...], past: tuple[str, ...], seconds: float) -> Scene:
+    return Scene(rules, teams, past, seconds)
+
+
+def scene_of(rules: Rules, case: Case) -> Scene:
+    """The players of a case. Raises InputError if the system cannot hold a rating or rate the earlier matches."""
+    return _scene(rules, case.teams, case.past, case.seconds)
+
+
+class Verdict(NamedTuple):
+    """The outcome of a check: whether what the invariant speaks of changed any rating, and the counterexample if any.
+
+    broken  a plain sentence; empty if the invariant holds
+    """
+
+    matters: bool
+    broken: str
+    columns: tuple[str, ...]
+    rows: tuple[tuple[float, ...], ...]
+
+
+@dataclass(frozen=True)
+class Invariant:
+    """A promise. cases: from the levels of a system; check: by the kernels; unused: why it may not apply."""
+
+    name: str
+    sentence: str
+    cases: Callable[[Line], Iterator[Case]]
+    check: Callable[[Rules, Case], Verdict]
+    unused: str
+
+
+@dataclass(frozen=True)
+class Finding:
+    """The result of a search: the invariant holds on all cases, or is broken by `case`, or does not apply.
+
+    cases    cases that were checked;  reason  why it does not apply; empty if it does
+    columns, rows  numbers of the counterexample, one row for each player or version
+    """
+
+    rules: Rules
+    invariant: Invariant
+    cases: int
+    reason: str = ""
+    case: Case | None = None
+    broken: str = ""
+    columns: tuple[str, ...] = ()
+    rows: tuple[tuple[float, ...], ...] = ()
+
+    @property
+    def holds(self) -> bool:
+        """True if it applies and no counterexample was found."""
+        return not self.reason and self.case is None
+
+    @property
+    def sentence(self) -> str:
+        """The finding in words."""
+        if self.reason:
+            return f"Not applicable: {self.reason}."
+        return self.broken or f"Holds in {self.cases:,} cases."
+
+    @property
+    def python(self) -> str:
+        """A program that checks the counterexample again; empty without one."""
+        if self.case is None:
+            return ""
+        chosen = {} if self.rules.preset is None else self.rules.system.presets[self.rules.preset]
+        default = self.rules.system.parameters()
+        usual = {name: chosen.get(name, getattr(default, name)) for name in self.rules.values()}
+        given = [repr(self.rules.system.name)]
+        given += [f"preset={self.rules.preset!r}"] if self.rules.preset else []
+        given += [f"{name}={value!r}" for name, value in self.rules.values().items() if value != usual[name]]
+        return (
+            "from evenmatch import rules\n"
+            "from evenmatch.lab.fairness.invariants import INVARIANTS, Case\n"
+            f"print(INVARIANTS[{self.invariant.name!r}].check(rules({', '.join(given)}), {self.case!r}))\n"
+        )
+
+
+@cache
+def true_slope(rules: Rules) -> float:
+    """How much of the log-odds of a system is true, by the duels of an honest season; below 1: it is too sure."""
+    record = simulate_season(SeasonSettings(game="duel", players=100, matches=6000), rules)
+    first = record.history.columns.team_start[len(record.history) // 2 : -1]
+    weight = np.ones(len(first))
+    bins = bins_of(record.expected[first], record.truth[first], weight, np.zeros(len(first), np.int64), 1)
+    return float(calibration_slopes(bins)[0])
+
+
+def rating_unit(rules: Rules) -> float:
+    """Points above a newcomer at which a player is expected to score 75 % against a newcomer; 100 if there are none."""
+    start = float(rules.newcomers(1)["rating"][0])
+
+    def expected(lead: float) -> float:
+        return scene_of(rules, Case(((start + lead,), (start,)))).expected()
+
+    high = 1e-3
+    while expected(high) < FAVOURED:
+        high *= 2.0
+        if high > 1e6:
+            return 100.0
+    low = high / 2.0
+    for _ in range(30):
+        middle = (low + high) / 2.0
+        low, high = (low, middle) if expected(middle) >= FAVOURED else (middle, high)
+    return float(f"{high:.2g}")
+
+
+def levels(rules: Rules) -> Line:
+    """Ratings for the cases: a newcomer's first."""
+    start, unit = float(rules.newcomers(1)["rating"][0]), rating_unit(rules)
+    return tuple(start + unit * level for level in LEVELS)
+
+
+def search(rules: Rules, invariant: Invariant, progress: Callable[[float], None] | None = None) -> Finding:
+    """Check all cases of an invariant from small to large, up to the first counterexample.
+
+    progress  called with the share of the cases that were checked
+    """
+    cases = sorted(invariant.cases(levels(rules)), key=lambda case: case.size)
+    checked, matters, refused = 0, False, ""
+    for index, case in enumerate(cases):
+        if progress is not None and index % 50 == 0:
+            progress(index / len(cases))
+        try:
+            verdict = invariant.check(rules, case)
+        except InputError as error:
+            refused = str(error)
+            continue
+        checked += 1
+        matters = matters or verdict.matters
+        if verdict.broken:
+            return Finding(rules, invariant, checked, "", case, verdict.broken, verdict.columns, verdict.rows)
+    if progress is not None:
+        progress(1.0)
+    if not checked:
+        return Finding(rules, invariant, 0, refused)
+    return Finding(rules, invariant, checked, "" if matters else f"{invariant.unused} in {checked:,} cases")
+
+
+def _line_ups(ratings: Line, letters: Sequence[str] = PASTS) -> Iterator[Case]:
+    """Two teams of 1, 2 and 5 players, and free-for-alls of 3 and 8, with several pasts."""
+    pasts = [(past, past) for past in letters] + [(letters[-1], ""), ("", letters[-1])]
+    for size, own, rival, past in product((1, 2, 5), ratings, ratings, pasts):
+        yield Case(((own,) * size, (rival,) * size), past)
+        if size == 2 and own != rival:
+            yield Case(((own, rival), (rival, rival)), past)
+    for count, own, rival, results in product((3, 8), ratings, ratings, letters):
+        yield Case(((own,), *((rival,),) * (count - 1)), (results,) * count, tuple(range(1, count + 1)))
+
+
+def _quits(ratings: Line) -> Iterator[Case]:
+    for case in _line_ups(ratings, FEW_PASTS):
+        alone = len(case.teams[0]) == 1
+        places = (WIN, DRAW, LOSS) if not alone else (LOSS,)
+        for left, place in product((0.25, 0.5, 0.9), places if len(case.teams) == 2 else (_last(case),)):
+            yield case._replace(left=left, place=place)
+
+
+def _last(case: Case) -> tuple[int, ...]:
+    """The places of a free-for-all in which you come last."""
+    return (len(case.teams), *range(1, len(case.teams)))
+
+
+def check_quitting(rules: Rules, case: Case) -> Verdict:
+    """Compare leaving with staying to the end, if the result and the score per second are the same."""
+    scene = scene_of(rules, case)
+    stayed, quitted = (scene.rate([Play(case.place, left)]) for left in (1.0, case.left))
+    broken = ""
+    if _exceeds(quitted[0] - stayed[0], scene, stayed, quitted):
+        broken = (
+            f"{_you(case, scene)}: if you {_result(case.place)}, you go to {_points(stayed[0])} by staying, "
+            f"but to {_points(quitted[0])} by leaving after {case.left:.0%} of the match."
+        )
+    return _compared(scene, broken, ("after staying", stayed), ("after leaving", quitted))
+
+
+def check_result(rules: Rules, case: Case) -> Verdict:
+    """Compare all your results in one match, and a win with not playing."""
+    scene, teams = scene_of(rules, case), len(case.teams)
+    rivals = range(1, teams)
+    places = (WIN, DRAW, LOSS) if teams == 2 else [(p, *(q + (q >= p) for q in rivals)) for p in range(1, teams + 1)]
+    after = [scene.rate([Play(place)]) for place in places]
+    broken, pair = "", (0, len(places) - 1)
+    if _exceeds(scene.before[0] - after[0][0], scene, *after):
+        broken = f"{_you(case, scene)}: you win and lose {_points(scene.before[0] - after[0][0])}."
+    for index in range(len(places) - 1):
+        if not broken and _exceeds(after[index + 1][0] - after[index][0], scene, *after):
+            pair = (index, index + 1)
+            better, worse = (_result(places[i]) for i in pair)
+            broken = (
+                f"{_you(case, scene)}: you go to {_points(after[index][0])} if you {better}, "
+                f"but to {_points(after[index + 1][0])} if you {worse}."
+            )
+    named = [(f"if you {_result(places[i])}", after[i]) for i in pair]
+    return _compared(scene, broken, *named)
+
+
+def _scores(ratings: Line) -> Iterator[Case]:
+    values = {
+        ("score", WIN): ((0, 10, 20), (20, 60, 20), (-5, 0, 10)),
+        ("score", LOSS): ((0, 10, 20), (20, 60, 20), (-5, 0, 10)),
+        ("team_score", WIN): ((1, 5, 0), (4, 9, 3)),
+        ("team_score", LOSS): ((0, 2, 5), (2, 4, 5)),
+        ("performance", WIN): ((-1, 0, 0), (0, 1, 0)),
+        ("performance", LOSS): ((-1, 0, 0), (0, 1, 0)),
+    }
+    for case in _line_ups(ratings, FEW_PASTS):
+        for (field, place), scores in values.items():
+            for worse, better, others in scores:
+                whole = place if len(case.teams) == 2 else case.place if place == WIN else _last(case)
+                yield case._replace(place=whole, field=field, scores=(float(worse), float(better), float(others)))
+
+
+def check_score(rules: Rules, case: Case) -> Verdict:
+    """Compare a better score with a worse one, if the result is the same."""
+    scene, (worse, better, others) = scene_of(rules, case), case.scores
+    low, high = (scene.rate([Play(case.place, 1.0, case.field, value, others)]) for value in (worse, better))
+    broken = ""
+    if _exceeds(low[0] - high[0], scene, low, high):
+        broken = (
+            f"{_you(case, scene)}: if you {_result(case.place)}, you go to {_points(low[0])} with a {case.field} of "
+            f"{worse:g}, but to {_points(high[0])} with {better:g}."
+        )
+    return _compared(scene, broken, (f"{case.field} {worse:g}", low), (f"{case.field} {better:g}", high))
+
+
+def _draws(ratings: Line) -> Iterator[Case]:
+    for case in _line_ups(ratings):
+        yield case._replace(place=(1,) * len(case.teams))
+
+
+def check_draw(rules: Rules, case: Case) -> Verdict:
+    """Add up what all players of a drawn match gain."""
+    scene = scene_of(rules, case)
+    after = scene.rate([Play(case.place)])
+    change = (after - scene.before)[: scene.players]
+    total = float(change.sum())
+    broken = ""
+    if total > SLIGHT * np.abs(change).sum() + TINY:
+        broken = f"{_you(case, scene)}: a draw raises the sum of all ratings by {_points(total)}."
+    return _compared(scene, broken, ("after a draw", after))
+
+
+def _hours(ratings: Line) -> Iterator[Case]:
+    sizes, odds, pasts = (1, 2, 5), ("own", "true"), ("", "WL" * 5, "WL" * 18)
+    for size, own, rival, past, whose in product(sizes, ratings, ratings, pasts, odds):
+        yield Case(((own,) * size, (rival,) * size), (past, past), odds=whose, matches=3, seconds=1200.0)
+
+
+def check_idling(rules: Rules, case: Case) -> Verdict:
+    """Compare the expected rating after an hour of matches with the rating of a player who does not play."""
+    scene = scene_of(rules, case)
+    if not UNMATCHED < scene.expected() < 1.0 - UNMATCHED:
+        return Verdict(False, "", (), ())
+    chance = scene.chance(case.odds)
+    after, weight = _paths(scene, case, chance, 1)
+    change = after - scene.before[0]
+    mean, moved = float(change @ weight), float(np.abs(change) @ weight)
+    broken = ""
+    if -mean > SLIGHT * moved + TINY:
+        whose = "the system's own odds" if case.odds == "own" else "the odds of a simulated season"
+        broken = (
+            f"{_you(case, scene)}: at {whose}, {chance:.1%} to win, an hour of {case.matches} matches "
+            f"takes {_points(-mean)} on average, and an idle hour takes nothing."
+        )
+    columns = ("before", "chance to win", "expected after an hour")
+    return Verdict(moved > 0.0, broken, columns, ((float(scene.before[0]), chance, float(after @ weight)),))
+
+
+def _splits(ratings: Line) -> Iterator[Case]:
+    start = ratings[0]
+    for size, rival, count, odds in product((1, 2, 5), ratings, (2, 4, 6), ("own", "true")):
+        yield Case(((start,) * size, (rival,) * size), odds=odds, matches=count)
+
+
+def check_splitting(rules: Rules, case: Case) -> Verdict:
+    """Compare a new account with the better of two new accounts that play the same matches in turn."""
+    scene = scene_of(rules, case)
+    chance = scene.chance(case.odds)
+    one, weight = _paths(scene, case, chance, 1)
+    two, _ = _paths(scene, case, chance, 2)
+    moved = float(np.abs(one - scene.before[0]) @ weight)
+    single, best = float(one @ weight), float(two @ weight)
+    broken = ""
+    if best - single > SLIGHT * moved + TINY:
+        broken = (
+            f"{_you(case, scene)}: {case.matches} matches with {chance:.1%} to win bring one account to "
+            f"{_points(single)} on average, but the better of two that share them to {_points(best)}."
+        )
+    columns = ("before", "chance to win", "one account", "the better of two")
+    return Verdict(moved > 0.0, broken, columns, ((float(scene.before[0]), chance, single, best),))
+
+
+def _paths(scene: Scene, case: Case, chance: float, accounts: int) -> tuple[Floats, Floats]:
+    """Your best account's rating after every sequence of wins and losses, and the probability of each."""
+    after, weight = [], []
+    for wins in product((True, False), repeat=case.matches):
+        rated = scene.rate([Play(WIN if won else LOSS) for won in wins], accounts)
+        after.append(float(max(rated[[0, scene.second][:accounts]])))
+        weight.append(chance ** sum(wins) * (1.0 - chance) ** (len(wins) - sum(wins)))
+    return np.array(after), np.array(weight)
+
+
+def _compared(scene: Scene, broken: str, *versions: tuple[str, Floats]) -> Verdict:
+    """A verdict with a row per player; what the invariant speaks of matters if the versions differ."""
+    players = scene.players
+    base = versions[-1][1] if len(versions) > 1 else scene.before
+    matters = bool((versions[0][1][:players] != base[:players]).any())
+    table = np.stack((scene.before, *(after for _, after in versions)), 1)[:players]
+    rows = tuple(tuple(row) for row in table.tolist())
+    return Verdict(matters, broken, ("before", *(name for name, _ in versions)), rows)
+
+
+def _exceeds(difference: float, scene: Scene, *versions: Floats) -> bool:
+    """Whether a difference between versions counts."""
+    moved = max(float(np.abs(after - scene.before)[: scene.players].max()) for after in versions)
+    return difference > HAIR * moved + TINY
+
+
+def _points(value: float) -> str:
+    return f"{value:.{4 if abs(value) < 10 else 2 if abs(value) < 1000 else 1}f}"
+
+
+def _result(place: tuple[int, ...]) -> str:
+    if place in RESULTS:
+        return RESULTS[place]
+    return f"finish in place {place[0]} of {len(place)}"
+
+
+def _you(case: Case, scene: Scene) -> str:
+    """The situation: who plays whom."""
+    own, rival = scene.before[0], scene.before[len(case.teams[0])]
+    size, teams = len(case.teams[0]), len(case.teams)
+    game = f"in a free-for-all of {teams}" if teams > 2 else f"in a match of {size} against {size}"
+    games = len(case.past[0]) if case.past else 0
+    experience = f" after {games} matches" if games else ""
+    return f"With {_points(own)}{experience} {game} against {_points(rival)}"
+
+
+INVARIANTS = {
+    invariant.name: invariant
+    for invariant in (
+        Invariant(
+            "quitting",
+            "staying is never worse than quitting",
+            _quits,
+            check_quitting,
+            "no rating differed between staying and leaving",
+        ),
+        Invariant(
+            "result", "a better result never lowers my rating", _line_ups, check_result, "no rating differed by result"
+        ),
+        Invariant("score", "a better score never lowers it", _scores, check_score, "no rating differed by score"),
+        Invariant("draw", "nobody gains in total from a draw", _draws, check_draw, "no draw changed a rating"),
+        Invariant(
+            "idling",
+            "an idle hour is never better than an honest hour of a player at that level",
+            _hours,
+            check_idling,
+            "no match changed the rating",
+        ),
+        Invariant(
+            "splitting",
+            "splitting one account in two gains nothing",
+            _splits,
+            check_splitting,
+            "no match changed the rating",
+        ),
+    )
+}
