@@ -18,7 +18,8 @@ from evenmatch.lab.backtests.workers import Workers
 from evenmatch.lab.fairness.audit import Contestant
 from evenmatch.lab.ladder.health import floor_of
 from evenmatch.lab.seasons.games import GAMES, Whole
-from evenmatch.lab.seasons.season import START, SeasonRecord, SeasonSettings, simulate_season
+from evenmatch.lab.seasons.season import START, SeasonRecord, simulate_season
+from evenmatch.lab.seasons.settings import SeasonSettings
 
 WITHIN = 5.0  # percentiles: nearer to the truth counts as found
 NEWCOMER = 10  # matches after which a player is no newcomer any more

@@ -19,7 +19,8 @@ from evenmatch.calibration import bins_of, calibration_slopes
 from evenmatch.durations import SECOND
 from evenmatch.errors import InputError
 from evenmatch.history import Floats, History
-from evenmatch.lab.seasons.season import START, SeasonSettings, simulate_season
+from evenmatch.lab.seasons.season import START, simulate_season
+from evenmatch.lab.seasons.settings import SeasonSettings
 from evenmatch.match import Appearance, Match, Team
 from evenmatch.systems import loop
 from evenmatch.systems.system import Rules

@@ -12,7 +12,8 @@ import numpy as np
 from evenmatch.history import Floats, History
 from evenmatch.lab.seasons.comparison import Row, compare, scored
 from evenmatch.lab.seasons.games import GAMES, STAGES, Game
-from evenmatch.lab.seasons.season import SeasonSettings, simulate_season
+from evenmatch.lab.seasons.season import simulate_season
+from evenmatch.lab.seasons.settings import SeasonSettings
 from evenmatch.lab.seasons.skill_gaps import EXPERIENCE, SEED, Contests, Race, contests_of, heats, measured, race_of
 from evenmatch.rating import rules_of
 from evenmatch.tables import MatchTable, read
