@@ -6,6 +6,7 @@ import shlex
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -27,6 +28,9 @@ if TYPE_CHECKING:
 GAINS = ("system", "behaviour", "game", "dose", "percentiles", "interval", "per hour", "team-mates", "rivals")
 CHANGES = ("parameters", "percentiles", "interval", "log loss", "wait", "")
 POLICIES = ("policy", "still there", "interval", "weakest fifth", "strongest", "matches a week", "wait", "no match")
+HEALTH = ("system", "rank correlation", "mean per 1,000", "median per 1,000", "at the floor", "newcomers", "slope")
+NEWCOMERS = ("duel", "team", "squad", "arena")
+FITS = ("what", "where", "recorded", "simulated", "distance")
 STEPS = 1000  # of the progress bar
 CHOSEN = {name: option for name, option in options_of(SeasonSettings).items() if name not in {"game", "seed"}}
 Report = Callable[[int, int], None]  # seasons done, and all
@@ -34,7 +38,7 @@ Report = Callable[[int, int], None]  # seasons done, and all
 
 @with_options(CHOSEN, panel="Season")
 def command(
-    part: Annotated[str, argument("[PART]", "behaviours, cures or policies.")] = "behaviours",
+    part: Annotated[str, argument("[PART]", "behaviours, invariants, health, cures, policies or fits.")] = "behaviours",
     *,
     system: Annotated[str, option("--system, -s NAMES", "Rating systems or .py files, separated by commas.")] = "all",
     behaviour: Annotated[str, option("--behaviour, -b NAMES", "Behaviours or .py files, separated by commas.")] = "all",
@@ -47,6 +51,7 @@ def command(
     keep: Annotated[
         Path | None, option("--keep FILE", "File of finished seasons. Default: beside the report, or none.")
     ] = None,
+    data: Annotated[Path | None, option("--data FOLDER", "Folder of recorded matches, for `fits`.")] = None,
     ladder: Annotated[
         str | None, option("--ladder, -l NAME", "Instead, list accounts of this ladder that look like a behaviour.")
     ] = None,
@@ -61,12 +66,15 @@ def command(
     behaviour. The result is what they gain in percentiles at the most profitable dose, and what that costs the others.
     Run an interrupted audit again to continue it: with --report or --keep, finished seasons are kept.
 
-    `audit cures` tries other parameters of one system against one behaviour. `audit policies` compares matchmaking
-    policies by the players who are still there after a month.
+    `audit invariants` searches for the smallest match in which a system breaks a promise, such as that staying is never
+    worse than quitting. `audit health` shows how soon ratings find the truth and whether they inflate. `audit cures`
+    tries other parameters of one system against one behaviour. `audit policies` compares matchmaking policies by the
+    players who are still there after a month. `audit fits` fits the games to recorded matches again.
 
     Examples:
     evenmatch audit --system all --report fairness.html
     evenmatch audit --system wager,elo --behaviour rage_quitter,booster_crew
+    evenmatch audit invariants --system wager --preset article
     evenmatch audit cures --system wager --behaviour upset_attacker
     evenmatch audit policies --system elo
     evenmatch audit --ladder arena --db game.db
@@ -74,8 +82,11 @@ def command(
     if ladder is not None:
         _suspects(ladder, db, as_json=json)
         return
+    if part == "fits":
+        _fits(data, as_json=json)
+        return
     if part not in PARTS:
-        raise UnknownNameError("part of an audit", part, PARTS)
+        raise UnknownNameError("part of an audit", part, (*PARTS, "fits"))
     plan = _plan(_contestants(system, preset, param or []), _behaviours(behaviour), game, dose, seeds, changes)
     if report is not None:
         from evenmatch.tables.files import check_folder
@@ -102,8 +113,6 @@ def _plan(
     seeds: str,
     changes: dict[str, object],
 ) -> AuditPlan:
-    from dataclasses import replace
-
     from evenmatch.lab.fairness.audit import AuditPlan
     from evenmatch.lab.seasons.games import find_game
 
@@ -251,8 +260,6 @@ def _of_cures(plan: AuditPlan, workers: Workers, kept: Kept, progress: Report) -
 
 
 def _of_policies(plan: AuditPlan, workers: Workers, kept: Kept, progress: Report) -> Show:
-    from dataclasses import replace
-
     from evenmatch.lab.fairness.retention import compare_policies
     from evenmatch.policy import presets
 
@@ -286,7 +293,76 @@ def _of_policies(plan: AuditPlan, workers: Workers, kept: Kept, progress: Report
     return show
 
 
-PARTS = {"behaviours": _of_behaviours, "cures": _of_cures, "policies": _of_policies}
+def _of_invariants(plan: AuditPlan, workers: Workers, kept: Kept, progress: Report) -> Show:
+    from evenmatch.lab.fairness.invariants import INVARIANTS, search
+
+    searches = [(contestant, invariant) for contestant in plan.contestants for invariant in INVARIANTS.values()]
+    found = []
+    for done, (contestant, invariant) in enumerate(searches, 1):
+        found.append((contestant, search(contestant.rules, invariant)))
+        progress(done, len(searches))
+
+    def show(as_json: bool, report: Path | None) -> None:
+        if as_json:
+            print_json({"invariants": [{"system": str(by), **finding.to_data()} for by, finding in found]})
+            return
+        for by, finding in found:
+            print(printable(f"{by}: “{finding.invariant.sentence}”"))
+            print(f"    {printable(finding.sentence)}")
+
+    return show
+
+
+def _of_health(plan: AuditPlan, workers: Workers, kept: Kept, progress: Report) -> Show:
+    from evenmatch.lab.fairness.health import health_by_system, newcomer_table
+
+    chosen = replace(plan.settings, game=plan.game or plan.settings.game)
+    measured = health_by_system(plan.contestants, chosen, workers, progress)
+    table = newcomer_table(plan.contestants, workers, progress=progress)
+
+    def show(as_json: bool, report: Path | None) -> None:
+        if as_json:
+            seasons = {str(by): season.to_data() for by, season in measured.items()}
+            print_json({"seasons": seasons, "matches_until_found": [row.to_data() for row in table]})
+            return
+        rows = [[str(by), *season.as_shown()] for by, season in measured.items()]
+        print_table(f"a season of the game {chosen.game}", HEALTH, rows, right=HEALTH[1:])
+        print_table(
+            "matches until newcomers are within 5 percentiles of the truth on average",
+            ("system", *NEWCOMERS),
+            [[str(row.contestant), *(row.shown(game) for game in NEWCOMERS)] for row in table],
+            right=NEWCOMERS,
+        )
+
+    return show
+
+
+def _fits(data: Path | None, *, as_json: bool) -> None:
+    """Print the games as fitted to recorded matches, beside the numbers in use, and recorded beside simulated."""
+    from evenmatch.lab.seasons.fitting import fits
+
+    if data is None or not data.is_dir():
+        raise UsageError("audit fits: expected --data FOLDER, the folder of the recorded matches")
+    with working("fitting games") as progress:
+        found = fits(data, lambda name: progress(0, f"fitting {name}"))
+    if as_json:
+        print_json({name: one.to_data() for name, one in found.items()})
+        return
+    for name, one in found.items():
+        rows = [
+            [row.topic, row.at, f"{row.recorded:.3g}", f"{row.simulated:.3g}", f"{row.distance:.3f}"]
+            for row in one.comparison
+        ]
+        print_table(f"{name}: recorded beside simulated", FITS, rows, right=FITS[2:])
+
+
+PARTS = {
+    "behaviours": _of_behaviours,
+    "invariants": _of_invariants,
+    "health": _of_health,
+    "cures": _of_cures,
+    "policies": _of_policies,
+}
 
 
 def _suspects(ladder: str, db: str, *, as_json: bool) -> None:

@@ -45,6 +45,11 @@ class Approach(NamedTuple):
     distance: Floats
     shortfall: Floats
 
+    def to_data(self) -> dict[str, object]:
+        """All numbers, for JSON."""
+        numbers = {name: column.tolist() for name, column in self._asdict().items()}
+        return numbers | {"found": self.found, "near": self.near}
+
     @property
     def found(self) -> int | None:
         """Matches until the mean shortfall is within 5 percentiles, and stays so on average; None: it never is."""
@@ -78,12 +83,39 @@ class SeasonHealth(NamedTuple):
     newcomers: float | None
     slope: float
 
+    def to_data(self) -> dict[str, object]:
+        """All numbers, for JSON."""
+        return self._asdict() | {"approach": self.approach.to_data()}
+
+    def as_shown(self) -> list[str]:
+        """The numbers of a table: correlation, rises, share at the floor, effect of newcomers, slope."""
+        return [
+            f"{self.correlation[-1][1]:.3f}",
+            f"{self.mean_rise:+.3g}",
+            f"{self.median_rise:+.3g}",
+            "–" if self.at_floor is None else f"{self.at_floor:.0%}",
+            "–" if self.newcomers is None else f"{self.newcomers:+.0f}",
+            f"{self.slope:.2f}",
+        ]
+
 
 class TableRow(NamedTuple):
     """How soon a system finds newcomers, by game; a game that it cannot rate is missing."""
 
     contestant: Contestant
     approach: Mapping[str, Approach]
+
+    def shown(self, game: str) -> str:
+        """Matches until newcomers are found in a game."""
+        if game not in self.approach:
+            return "–"
+        found = self.approach[game].found
+        return f"over {len(self.approach[game].shortfall)}" if found is None else str(found)
+
+    def to_data(self) -> dict[str, object]:
+        """Matches until newcomers are found and near, by game, for JSON; null: longer than measured."""
+        games = {game: {"found": one.found, "near": one.near} for game, one in self.approach.items()}
+        return {"system": str(self.contestant), "games": games}
 
 
 Progress = Callable[[int, int], None]

@@ -227,6 +227,11 @@ class Finding:
             return f"Not applicable: {self.reason}."
         return self.broken or f"Holds in {self.cases:,} cases."
 
+    def to_data(self) -> dict[str, object]:
+        """The finding for JSON, with the program that checks the counterexample again."""
+        named = {"invariant": self.invariant.name, "promise": self.invariant.sentence, "holds": self.holds}
+        return named | {"cases": self.cases, "sentence": self.sentence, "python": self.python}
+
     @property
     def python(self) -> str:
         """A program that checks the counterexample again; empty without one."""

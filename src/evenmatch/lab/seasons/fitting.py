@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -28,6 +28,10 @@ class Fit:
 
     game: Game
     comparison: tuple[Row, ...]
+
+    def to_data(self) -> dict[str, object]:
+        """Numbers and comparison, for JSON."""
+        return {"game": asdict(self.game), "comparison": [row._asdict() for row in self.comparison]}
 
 
 def fit(matches: MatchTable, game: Game) -> Game:
@@ -189,7 +193,7 @@ def fits(folder: Path, progress: Callable[[str], None] | None = None) -> dict[st
     progress  called with the name of each game that begins
     """
     found = {}
-    for name, game in GAMES.items():
+    for name, game in ((name, GAMES[name]) for name in RECORDINGS):
         if progress is not None:
             progress(name)
         present = min(0.5, 5.0 * game.players / 400)  # few at a time: matches of all gaps
