@@ -55,7 +55,7 @@ def fit(matches: MatchTable, game: Game) -> Game:
     if game.teams > 2:  # points are whole numbers, so their size decides how often two teams draw
         numbers["score_mean"] = 0.5 / (game.score_noise * max(race.width, 1e-4))
     elif game.team_size > 1:
-        numbers |= _scores(history, ratings, race.unit)
+        numbers |= _scores(history, ratings.mean(0) / race.unit, race.slope * race.unit / race.steepness)
     if not np.isnan(c.duration).all():
         low, median, high = np.nanquantile(np.log(c.duration), (0.16, 0.5, 0.84))
         numbers |= {"duration": np.exp(median), "duration_spread": (high - low) / 2.0}
@@ -102,19 +102,22 @@ def _target(best: Floats) -> tuple[float, float]:
     return (float(values[ends[0]]), float(counts[ends[0] :].sum() / counts.sum())) if len(ends) else (np.inf, 0.0)
 
 
-def _scores(history: History, ratings: Floats, unit: float) -> dict[str, float]:
-    """How a player's own score follows from skill, compared with the others of the match."""
+def _scores(history: History, rating: Floats, reliable: float) -> dict[str, float]:
+    """How a player's own score follows from skill, compared with the others of the match.
+
+    rating  float64 (S,)  in standard deviations of skill;  reliable  skill that is expected for a rating of 1
+    """
     c = history.columns
     if not scored(history):
         return {}
-    seen = c.score > 0.0
-    match, ones = history.slot_match[seen], np.bincount(history.slot_match[seen], minlength=len(history))
-    columns = np.stack((np.log(c.score[seen]), *(ratings[:, seen] / unit)))
-    around = np.stack([x - (np.bincount(match, x, len(history)) / np.maximum(ones, 1))[match] for x in columns])
-    free = (len(match) - (ones > 0).sum()) / len(match)
-    spread = around @ around.T / (len(match) * free)
-    slope = float((spread[0, 1] + spread[0, 2]) / (2.0 * spread[1, 2]))
-    noise = float(np.sqrt(max(spread[0, 0] - slope**2 * spread[1, 2], 1e-6)))
+    seen = (c.score > 0.0) & ~c.quit
+    match, columns = history.slot_match[seen], np.stack((np.log(c.score[seen]), rating[seen]))
+    count = np.bincount(match, minlength=len(history))
+    around = np.stack([x - (np.bincount(match, x, len(history)) / np.maximum(count, 1))[match] for x in columns])
+    spread = around @ around.T / (len(match) - (count > 0).sum())
+    slope = float(spread[0, 1] / spread[1, 1] / reliable)
+    skill = reliable**2 * spread[1, 1] + 1.0 - reliable  # variance among the players of a match
+    noise = float(np.sqrt(max(spread[0, 0] - slope**2 * skill, 1e-6)))
     return {"score_mean": float(np.exp(columns[0].mean())), "score_slope": slope, "score_noise": noise}
 
 

@@ -110,13 +110,13 @@ def measured(history: History) -> tuple[Floats, Floats]:
 
 
 def contests_of(history: History, ratings: Floats, earlier: Floats) -> Contests:
-    """All matches of two teams; of a larger match random pairs of teams that played to the end."""
+    """Matches of two teams that nobody left, and of larger matches random pairs of teams that nobody left."""
     c, teams = history.columns, len(history.columns.place)
     sizes = np.diff(c.slot_start)
     match = np.repeat(np.arange(len(history)), np.diff(c.team_start))
     two = np.diff(c.team_start)[match] == 2
     shuffled = np.where(two, np.arange(teams), np.random.default_rng(SEED).permutation(teams))
-    played = two | (np.bincount(history.slot_team, c.quit, teams) == 0)
+    played = np.bincount(history.slot_team, c.quit, teams) == 0
     order = np.lexsort((shuffled, match))
     order = order[played[order]]
     place = np.arange(len(order)) - np.searchsorted(match[order], match[order])
