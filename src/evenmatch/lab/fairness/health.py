@@ -66,7 +66,8 @@ class SeasonHealth(NamedTuple):
 
     approach     of the newcomers
     correlation  rank correlation of rating and true skill, with the mean number of matches per player, over time
-    mean_rise, median_rise  of all ratings in 1,000 matches, in points, over the second half of the season
+    mean_rise, median_rise  of the ratings in 1,000 matches, in points, over the second half of the season, among those
+                 who have played in the first half
     spread       points
     at_floor     share of the players at the floor at the end; None: the system has none
     newcomers    mean change of rating of other players in a match with newcomers minus that in other matches,
@@ -294,12 +295,13 @@ def _correlations(record: SeasonRecord, own: Flags) -> list[tuple[float, float]]
 
 
 def _rise(record: SeasonRecord, own: Flags, middle: Callable[[Floats], np.floating]) -> float:
-    """Rise of a middle of all ratings in 1,000 matches, by least squares over the second half."""
+    """Rise of a middle of ratings in 1,000 matches, by least squares over the second half of a season."""
     late = [snapshot for snapshot in record.snapshots if snapshot.round >= (record.rounds - 1) / 2]
     if len(late) < 2:
         return float("nan")
     matches = np.searchsorted(_rounds(record), [snapshot.round for snapshot in late], "right") / 1000.0
-    level = [float(middle(snapshot.rating[own & (snapshot.played > 0)])) for snapshot in late]
+    known = own & (late[0].played > 0)
+    level = [float(middle(snapshot.rating[known])) for snapshot in late]
     return float(np.polyfit(matches, level, 1)[0])
 
 

@@ -6,11 +6,11 @@ player of the first team. A check plays the case in two or more versions and com
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from functools import cache, lru_cache
-from itertools import product
+from itertools import pairwise, product
 from typing import NamedTuple
 
 import numpy as np
@@ -165,9 +165,7 @@ class Scene:
         return float(1.0 / (1.0 + (1.0 / own - 1.0) ** true_slope(self._rules)))
 
 
-@lru_cache(maxsize=4)  # neighbouring cases share their scene
-def _scene(rules: Rules, teams: tuple[Line, ...], past: tuple[str, ...], seconds: float) -> Scene:
-    return Scene(rules, teams, past, seconds)
+_scene = lru_cache(maxsize=4)(Scene)  # neighbouring cases share their scene
 
 
 def scene_of(rules: Rules, case: Case) -> Scene:
@@ -176,34 +174,40 @@ def scene_of(rules: Rules, case: Case) -> Scene:
 
 
 class Verdict(NamedTuple):
-    """The outcome of a check: whether what the invariant speaks of changed any rating, and the counterexample if any.
+    """The outcome of a check.
 
-    broken  a plain sentence; empty if the invariant holds
+    matters  whether what the invariant speaks of changed any rating
+    broken   the counterexample as a plain sentence; empty if the invariant holds
+    columns, rows  its numbers, one row for each player, or one for you
     """
 
     matters: bool
-    broken: str
-    columns: tuple[str, ...]
-    rows: tuple[tuple[float, ...], ...]
+    broken: str = ""
+    columns: tuple[str, ...] = ()
+    rows: tuple[tuple[float, ...], ...] = ()
 
 
 @dataclass(frozen=True)
 class Invariant:
-    """A promise. cases: from the levels of a system; check: by the kernels; unused: why it may not apply."""
+    """A promise.
+
+    name   what it speaks of;  sentence  the promise
+    cases  from the levels of a system;  check  of one case; raises InputError if the system cannot rate it
+    """
 
     name: str
     sentence: str
     cases: Callable[[Line], Iterator[Case]]
     check: Callable[[Rules, Case], Verdict]
-    unused: str
 
 
 @dataclass(frozen=True)
 class Finding:
-    """The result of a search: the invariant holds on all cases, or is broken by `case`, or does not apply.
+    """The result of a search.
 
-    cases    cases that were checked;  reason  why it does not apply; empty if it does
-    columns, rows  numbers of the counterexample, one row for each player or version
+    cases    number of cases that were checked
+    reason   why the invariant does not apply; empty if it does
+    case     the smallest counterexample;  verdict  on it; both None if there is none
     """
 
     rules: Rules
@@ -211,9 +215,7 @@ class Finding:
     cases: int
     reason: str = ""
     case: Case | None = None
-    broken: str = ""
-    columns: tuple[str, ...] = ()
-    rows: tuple[tuple[float, ...], ...] = ()
+    verdict: Verdict | None = None
 
     @property
     def holds(self) -> bool:
@@ -223,9 +225,9 @@ class Finding:
     @property
     def sentence(self) -> str:
         """The finding in words."""
-        if self.reason:
-            return f"Not applicable: {self.reason}."
-        return self.broken or f"Holds in {self.cases:,} cases."
+        if self.verdict is not None:
+            return self.verdict.broken
+        return f"Not applicable: {self.reason}." if self.reason else f"Holds in {self.cases:,} cases."
 
     def to_data(self) -> dict[str, object]:
         """The finding for JSON, with the program that checks the counterexample again."""
@@ -237,16 +239,13 @@ class Finding:
         """A program that checks the counterexample again; empty without one."""
         if self.case is None:
             return ""
-        chosen = {} if self.rules.preset is None else self.rules.system.presets[self.rules.preset]
-        default = self.rules.system.parameters()
-        usual = {name: chosen.get(name, getattr(default, name)) for name in self.rules.values()}
-        given = [repr(self.rules.system.name)]
-        given += [f"preset={self.rules.preset!r}"] if self.rules.preset else []
-        given += [f"{name}={value!r}" for name, value in self.rules.values().items() if value != usual[name]]
+        usual = self.rules.system.parameters()
+        changed = {name: value for name, value in self.rules.values().items() if value != getattr(usual, name)}
+        given = ", ".join([repr(self.rules.system.name), *(f"{name}={value!r}" for name, value in changed.items())])
         return (
             "from evenmatch import rules\n"
             "from evenmatch.lab.fairness.invariants import INVARIANTS, Case\n"
-            f"print(INVARIANTS[{self.invariant.name!r}].check(rules({', '.join(given)}), {self.case!r}))\n"
+            f"print(INVARIANTS[{self.invariant.name!r}].check(rules({given}), {self.case!r}))\n"
         )
 
 
@@ -255,34 +254,29 @@ def true_slope(rules: Rules) -> float:
     """How much of the log-odds of a system is true, by the duels of an honest season; below 1: it is too sure."""
     record = simulate_season(SeasonSettings(game="duel", players=100, matches=6000), rules)
     first = record.history.columns.team_start[len(record.history) // 2 : -1]
-    weight = np.ones(len(first))
-    bins = bins_of(record.expected[first], record.truth[first], weight, np.zeros(len(first), np.int64), 1)
-    return float(calibration_slopes(bins)[0])
+    weight, block = np.ones(len(first)), np.zeros(len(first), np.int64)
+    return float(calibration_slopes(bins_of(record.expected[first], record.truth[first], weight, block, 1))[0])
 
 
-def rating_unit(rules: Rules) -> float:
-    """Points above a newcomer at which a player is expected to score 75 % against a newcomer; 100 if there are none."""
+def levels(rules: Rules) -> Line:
+    """Ratings for the cases: a newcomer's first, the others in units.
+
+    A unit is the lead at which a newcomer's rival is expected to score 75 %; 100 points if there is none.
+    """
     start = float(rules.newcomers(1)["rating"][0])
 
     def expected(lead: float) -> float:
         return scene_of(rules, Case(((start + lead,), (start,)))).expected()
 
     high = 1e-3
-    while expected(high) < FAVOURED:
+    while expected(high) < FAVOURED and high < 1e6:
         high *= 2.0
-        if high > 1e6:
-            return 100.0
     low = high / 2.0
-    for _ in range(30):
+    for _ in range(20):
         middle = (low + high) / 2.0
         low, high = (low, middle) if expected(middle) >= FAVOURED else (middle, high)
-    return float(f"{high:.2g}")
-
-
-def levels(rules: Rules) -> Line:
-    """Ratings for the cases: a newcomer's first."""
-    start, unit = float(rules.newcomers(1)["rating"][0]), rating_unit(rules)
-    return tuple(start + unit * level for level in LEVELS)
+    unit = float(f"{high:.2g}") if high < 1e6 else 100.0
+    return tuple(round(start + unit * level, 9) for level in LEVELS)
 
 
 def search(rules: Rules, invariant: Invariant, progress: Callable[[float], None] | None = None) -> Finding:
@@ -300,15 +294,14 @@ def search(rules: Rules, invariant: Invariant, progress: Callable[[float], None]
         except InputError as error:
             refused = str(error)
             continue
-        checked += 1
-        matters = matters or verdict.matters
+        checked, matters = checked + 1, matters or verdict.matters
         if verdict.broken:
-            return Finding(rules, invariant, checked, "", case, verdict.broken, verdict.columns, verdict.rows)
+            return Finding(rules, invariant, checked, "", case, verdict)
     if progress is not None:
         progress(1.0)
-    if not checked:
-        return Finding(rules, invariant, 0, refused)
-    return Finding(rules, invariant, checked, "" if matters else f"{invariant.unused} in {checked:,} cases")
+    if checked:
+        refused = "" if matters else f"{invariant.name} made no difference to any rating in {checked:,} cases"
+    return Finding(rules, invariant, checked, refused)
 
 
 def _line_ups(ratings: Line, letters: Sequence[str] = PASTS) -> Iterator[Case]:
@@ -322,54 +315,41 @@ def _line_ups(ratings: Line, letters: Sequence[str] = PASTS) -> Iterator[Case]:
         yield Case(((own,), *((rival,),) * (count - 1)), (results,) * count, tuple(range(1, count + 1)))
 
 
-def _quits(ratings: Line) -> Iterator[Case]:
-    for case in _line_ups(ratings, FEW_PASTS):
-        alone = len(case.teams[0]) == 1
-        places = (WIN, DRAW, LOSS) if not alone else (LOSS,)
-        for left, place in product((0.25, 0.5, 0.9), places if len(case.teams) == 2 else (_last(case),)):
-            yield case._replace(left=left, place=place)
-
-
 def _last(case: Case) -> tuple[int, ...]:
-    """The places of a free-for-all in which you come last."""
+    """The places if you come last."""
     return (len(case.teams), *range(1, len(case.teams)))
 
 
+def _quits(ratings: Line) -> Iterator[Case]:
+    for case in _line_ups(ratings, FEW_PASTS):
+        places = (LOSS,) if len(case.teams[0]) == 1 else (WIN, DRAW, LOSS)  # who leaves a team empty loses
+        for (left, seconds), place in product(((0.25, 600.0), (0.5, 600.0), (0.9, 600.0), (0.5, 1800.0)), places):
+            yield case._replace(left=left, seconds=seconds, place=place if len(case.teams) == 2 else _last(case))
+
+
 def check_quitting(rules: Rules, case: Case) -> Verdict:
-    """Compare leaving with staying to the end, if the result and the score per second are the same."""
-    scene = scene_of(rules, case)
-    stayed, quitted = (scene.rate([Play(case.place, left)]) for left in (1.0, case.left))
-    broken = ""
-    if _exceeds(quitted[0] - stayed[0], scene, stayed, quitted):
-        broken = (
-            f"{_you(case, scene)}: if you {_result(case.place)}, you go to {_points(stayed[0])} by staying, "
-            f"but to {_points(quitted[0])} by leaving after {case.left:.0%} of the match."
-        )
-    return _compared(scene, broken, ("after staying", stayed), ("after leaving", quitted))
+    """Compare staying to the end with leaving, if the result and the score per second are the same."""
+    result = f"if you {_result(case.place)}"
+    leave = f"{result} and leave after {case.left:.0%} of the match"
+    return _in_order(rules, case, {f"{result} and stay": Play(case.place), leave: Play(case.place, case.left)})
 
 
-def check_result(rules: Rules, case: Case) -> Verdict:
+def check_results(rules: Rules, case: Case) -> Verdict:
     """Compare all your results in one match, and a win with not playing."""
-    scene, teams = scene_of(rules, case), len(case.teams)
-    rivals = range(1, teams)
-    places = (WIN, DRAW, LOSS) if teams == 2 else [(p, *(q + (q >= p) for q in rivals)) for p in range(1, teams + 1)]
-    after = [scene.rate([Play(place)]) for place in places]
-    broken, pair = "", (0, len(places) - 1)
-    if _exceeds(scene.before[0] - after[0][0], scene, *after):
-        broken = f"{_you(case, scene)}: you win and lose {_points(scene.before[0] - after[0][0])}."
-    for index in range(len(places) - 1):
-        if not broken and _exceeds(after[index + 1][0] - after[index][0], scene, *after):
-            pair = (index, index + 1)
-            better, worse = (_result(places[i]) for i in pair)
-            broken = (
-                f"{_you(case, scene)}: you go to {_points(after[index][0])} if you {better}, "
-                f"but to {_points(after[index + 1][0])} if you {worse}."
-            )
-    named = [(f"if you {_result(places[i])}", after[i]) for i in pair]
-    return _compared(scene, broken, *named)
+    teams = len(case.teams)
+    places = (WIN, DRAW, LOSS)
+    if teams > 2:
+        places = tuple((own, *(rival + (rival >= own) for rival in range(1, teams))) for own in range(1, teams + 1))
+    plays = {f"if you {_result(place)}": Play(place) for place in places}
+    scene, verdict = scene_of(rules, case), _in_order(rules, case, plays)
+    won, lost = (scene.rate([Play(place)]) for place in (places[0], places[-1]))
+    if _counts(scene.before[0] - won[0], scene, won, lost):
+        broken = f"{_you(case, scene)}: you win and lose {_points(scene.before[0] - won[0])}."
+        return _verdict(scene, broken, {"if you win": won})
+    return verdict
 
 
-def _scores(ratings: Line) -> Iterator[Case]:
+def _scored(ratings: Line) -> Iterator[Case]:
     values = {
         ("score", WIN): ((0, 10, 20), (20, 60, 20), (-5, 0, 10)),
         ("score", LOSS): ((0, 10, 20), (20, 60, 20), (-5, 0, 10)),
@@ -379,90 +359,91 @@ def _scores(ratings: Line) -> Iterator[Case]:
         ("performance", LOSS): ((-1, 0, 0), (0, 1, 0)),
     }
     for case in _line_ups(ratings, FEW_PASTS):
-        for (field, place), scores in values.items():
-            for worse, better, others in scores:
-                whole = place if len(case.teams) == 2 else case.place if place == WIN else _last(case)
+        for (field, place), listed in values.items():
+            whole = place if len(case.teams) == 2 else case.place if place == WIN else _last(case)
+            for worse, better, others in listed:
                 yield case._replace(place=whole, field=field, scores=(float(worse), float(better), float(others)))
 
 
-def check_score(rules: Rules, case: Case) -> Verdict:
+def check_scores(rules: Rules, case: Case) -> Verdict:
     """Compare a better score with a worse one, if the result is the same."""
-    scene, (worse, better, others) = scene_of(rules, case), case.scores
-    low, high = (scene.rate([Play(case.place, 1.0, case.field, value, others)]) for value in (worse, better))
-    broken = ""
-    if _exceeds(low[0] - high[0], scene, low, high):
-        broken = (
-            f"{_you(case, scene)}: if you {_result(case.place)}, you go to {_points(low[0])} with a {case.field} of "
-            f"{worse:g}, but to {_points(high[0])} with {better:g}."
-        )
-    return _compared(scene, broken, (f"{case.field} {worse:g}", low), (f"{case.field} {better:g}", high))
+    worse, better, others = case.scores
+    label = f"if you {_result(case.place)} with a {case.field.replace('_', ' ')} of"
+    plays = {f"{label} {value:g}": Play(case.place, 1.0, case.field, value, others) for value in (better, worse)}
+    return _in_order(rules, case, plays)
+
+
+def _in_order(rules: Rules, case: Case, plays: Mapping[str, Play]) -> Verdict:
+    """Check that no version of a match leaves you with more than the version before it."""
+    scene = scene_of(rules, case)
+    after = {label: scene.rate([play]) for label, play in plays.items()}
+    for better, worse in pairwise(after):
+        high, low = after[better], after[worse]
+        if _counts(low[0] - high[0], scene, high, low):
+            broken = f"{_you(case, scene)}: you go to {_points(high[0])} {better}, but to {_points(low[0])} {worse}."
+            return _verdict(scene, broken, {better: high, worse: low})
+    return _verdict(scene, "", after)
 
 
 def _draws(ratings: Line) -> Iterator[Case]:
-    for case in _line_ups(ratings):
-        yield case._replace(place=(1,) * len(case.teams))
+    return (case._replace(place=(1,) * len(case.teams)) for case in _line_ups(ratings))
 
 
-def check_draw(rules: Rules, case: Case) -> Verdict:
+def check_draws(rules: Rules, case: Case) -> Verdict:
     """Add up what all players of a drawn match gain."""
     scene = scene_of(rules, case)
     after = scene.rate([Play(case.place)])
     change = (after - scene.before)[: scene.players]
-    total = float(change.sum())
-    broken = ""
+    total, broken = float(change.sum()), ""
     if total > SLIGHT * np.abs(change).sum() + TINY:
         broken = f"{_you(case, scene)}: a draw raises the sum of all ratings by {_points(total)}."
-    return _compared(scene, broken, ("after a draw", after))
+    return _verdict(scene, broken, {"before": scene.before, "after a draw": after})
 
 
 def _hours(ratings: Line) -> Iterator[Case]:
-    sizes, odds, pasts = (1, 2, 5), ("own", "true"), ("", "WL" * 5, "WL" * 18)
-    for size, own, rival, past, whose in product(sizes, ratings, ratings, pasts, odds):
-        yield Case(((own,) * size, (rival,) * size), (past, past), odds=whose, matches=3, seconds=1200.0)
+    pasts = ("", "WL" * 5, "WL" * 18)
+    for size, own, rival, past, odds in product((1, 2, 5), ratings, ratings, pasts, ("own", "true")):
+        yield Case(((own,) * size, (rival,) * size), (past, past), odds=odds, matches=3, seconds=1200.0)
 
 
 def check_idling(rules: Rules, case: Case) -> Verdict:
     """Compare the expected rating after an hour of matches with the rating of a player who does not play."""
     scene = scene_of(rules, case)
     if not UNMATCHED < scene.expected() < 1.0 - UNMATCHED:
-        return Verdict(False, "", (), ())
-    chance = scene.chance(case.odds)
+        return Verdict(False)
+    before, chance = float(scene.before[0]), scene.chance(case.odds)
     after, weight = _paths(scene, case, chance, 1)
-    change = after - scene.before[0]
-    mean, moved = float(change @ weight), float(np.abs(change) @ weight)
-    broken = ""
-    if -mean > SLIGHT * moved + TINY:
+    mean, moved, broken = float(after @ weight), float(np.abs(after - before) @ weight), ""
+    if before - mean > SLIGHT * moved + TINY:
         whose = "the system's own odds" if case.odds == "own" else "the odds of a simulated season"
         broken = (
-            f"{_you(case, scene)}: at {whose}, {chance:.1%} to win, an hour of {case.matches} matches "
-            f"takes {_points(-mean)} on average, and an idle hour takes nothing."
+            f"{_you(case, scene)}: at {whose}, {chance:.1%} to win, an hour of {case.matches} matches costs "
+            f"{_points(before - mean)} on average, and an idle hour costs nothing."
         )
-    columns = ("before", "chance to win", "expected after an hour")
-    return Verdict(moved > 0.0, broken, columns, ((float(scene.before[0]), chance, float(after @ weight)),))
+    return Verdict(
+        moved > 0.0, broken, ("before", "chance to win", "expected after an hour"), ((before, chance, mean),)
+    )
 
 
 def _splits(ratings: Line) -> Iterator[Case]:
-    start = ratings[0]
     for size, rival, count, odds in product((1, 2, 5), ratings, (2, 4, 6), ("own", "true")):
-        yield Case(((start,) * size, (rival,) * size), odds=odds, matches=count)
+        yield Case(((ratings[0],) * size, (rival,) * size), odds=odds, matches=count)
 
 
 def check_splitting(rules: Rules, case: Case) -> Verdict:
     """Compare a new account with the better of two new accounts that play the same matches in turn."""
     scene = scene_of(rules, case)
-    chance = scene.chance(case.odds)
-    one, weight = _paths(scene, case, chance, 1)
-    two, _ = _paths(scene, case, chance, 2)
-    moved = float(np.abs(one - scene.before[0]) @ weight)
-    single, best = float(one @ weight), float(two @ weight)
-    broken = ""
+    before, chance = float(scene.before[0]), scene.chance(case.odds)
+    (one, weight), (two, _) = (_paths(scene, case, chance, accounts) for accounts in (1, 2))
+    single, best, broken = float(one @ weight), float(two @ weight), ""
+    moved = float(np.abs(one - before) @ weight)
     if best - single > SLIGHT * moved + TINY:
         broken = (
             f"{_you(case, scene)}: {case.matches} matches with {chance:.1%} to win bring one account to "
             f"{_points(single)} on average, but the better of two that share them to {_points(best)}."
         )
     columns = ("before", "chance to win", "one account", "the better of two")
-    return Verdict(moved > 0.0, broken, columns, ((float(scene.before[0]), chance, single, best),))
+    return Verdict(moved > 0.0, broken, columns, ((before, chance, single, best),))
 
 
 def _paths(scene: Scene, case: Case, chance: float, accounts: int) -> tuple[Floats, Floats]:
@@ -475,18 +456,15 @@ def _paths(scene: Scene, case: Case, chance: float, accounts: int) -> tuple[Floa
     return np.array(after), np.array(weight)
 
 
-def _compared(scene: Scene, broken: str, *versions: tuple[str, Floats]) -> Verdict:
+def _verdict(scene: Scene, broken: str, versions: Mapping[str, Floats]) -> Verdict:
     """A verdict with a row per player; what the invariant speaks of matters if the versions differ."""
-    players = scene.players
-    base = versions[-1][1] if len(versions) > 1 else scene.before
-    matters = bool((versions[0][1][:players] != base[:players]).any())
-    table = np.stack((scene.before, *(after for _, after in versions)), 1)[:players]
-    rows = tuple(tuple(row) for row in table.tolist())
-    return Verdict(matters, broken, ("before", *(name for name, _ in versions)), rows)
+    table = np.stack([scene.before, *versions.values()], 1)[: scene.players]
+    matters = bool((table[:, 1:] != table[:, 1:2]).any())
+    return Verdict(matters, broken, ("before", *versions), tuple(map(tuple, table.tolist())))
 
 
-def _exceeds(difference: float, scene: Scene, *versions: Floats) -> bool:
-    """Whether a difference between versions counts."""
+def _counts(difference: float, scene: Scene, *versions: Floats) -> bool:
+    """Whether a difference between versions is more than rounding."""
     moved = max(float(np.abs(after - scene.before)[: scene.players].max()) for after in versions)
     return difference > HAIR * moved + TINY
 
@@ -496,49 +474,26 @@ def _points(value: float) -> str:
 
 
 def _result(place: tuple[int, ...]) -> str:
-    if place in RESULTS:
-        return RESULTS[place]
-    return f"finish in place {place[0]} of {len(place)}"
+    return RESULTS.get(place, f"finish in place {place[0]} of {len(place)}")
 
 
 def _you(case: Case, scene: Scene) -> str:
     """The situation: who plays whom."""
-    own, rival = scene.before[0], scene.before[len(case.teams[0])]
     size, teams = len(case.teams[0]), len(case.teams)
-    game = f"in a free-for-all of {teams}" if teams > 2 else f"in a match of {size} against {size}"
-    games = len(case.past[0]) if case.past else 0
-    experience = f" after {games} matches" if games else ""
-    return f"With {_points(own)}{experience} {game} against {_points(rival)}"
+    game = f"a free-for-all of {teams}" if teams > 2 else f"a match of {size} against {size}"
+    experience = f" after {len(case.past[0])} matches" if case.past and case.past[0] else ""
+    return f"With {_points(scene.before[0])}{experience} in {game} against {_points(scene.before[size])}"
 
 
+HONEST_HOUR = "an idle hour is never better than an honest hour of a player at that level"
 INVARIANTS = {
     invariant.name: invariant
     for invariant in (
-        Invariant(
-            "quitting",
-            "staying is never worse than quitting",
-            _quits,
-            check_quitting,
-            "no rating differed between staying and leaving",
-        ),
-        Invariant(
-            "result", "a better result never lowers my rating", _line_ups, check_result, "no rating differed by result"
-        ),
-        Invariant("score", "a better score never lowers it", _scores, check_score, "no rating differed by score"),
-        Invariant("draw", "nobody gains in total from a draw", _draws, check_draw, "no draw changed a rating"),
-        Invariant(
-            "idling",
-            "an idle hour is never better than an honest hour of a player at that level",
-            _hours,
-            check_idling,
-            "no match changed the rating",
-        ),
-        Invariant(
-            "splitting",
-            "splitting one account in two gains nothing",
-            _splits,
-            check_splitting,
-            "no match changed the rating",
-        ),
+        Invariant("quitting", "staying is never worse than quitting", _quits, check_quitting),
+        Invariant("results", "a better result never lowers my rating", _line_ups, check_results),
+        Invariant("scores", "a better score never lowers it", _scored, check_scores),
+        Invariant("draws", "nobody gains in total from a draw", _draws, check_draws),
+        Invariant("idling", HONEST_HOUR, _hours, check_idling),
+        Invariant("splitting", "splitting one account in two gains nothing", _splits, check_splitting),
     )
 }
