@@ -26,6 +26,10 @@ from evenmatch.systems.system import Rules
 from evenmatch.tables import MatchTable
 
 FEWEST = 8  # matches of an account that is judged
+SETTLED = 0.15  # share of the matches after which an account counts as new to a settled ladder
+CONCENTRATED = 0.4  # share of an account's early leaves that one player's matches have
+NEARNESS = 4.0  # how much oftener than by chance equals meet
+LATE_SHARE = 0.5  # of a match: who played less of it joined late
 EARLY = 25  # first matches, in which a smurf shows
 HONEST_SEASONS = 8  # simulated for comparison
 FEWEST_PLAYERS, MOST_PLAYERS = 100, 600  # of these
@@ -92,39 +96,48 @@ class Evidence(NamedTuple):
 
 
 def smurfing(table: Table) -> Evidence:
-    """How much better the first matches of an account went than a newcomer's odds, in standard deviations."""
-    early = table.number < EARLY
-    surprise = np.bincount(table.account[early], (table.result - table.expected)[early], len(table.played))
-    spread = np.bincount(table.account[early], (table.expected * (1.0 - table.expected))[early], len(table.played))
-    won = np.bincount(table.account[early], table.result[early], len(table.played))
-    first = np.minimum(table.played, EARLY)
-    score = surprise / np.sqrt(np.maximum(spread, 1.0))
+    """How much better the first matches of an account that joined later went than its odds, in standard deviations.
+
+    Results count, and where it is recorded the performance among the players of the match.
+    """
+    accounts = len(table.played)
+    first = np.full(accounts, len(table.history))
+    np.minimum.at(first, table.account, table.history.slot_match.astype(np.int64))
+    early = (table.number < EARLY) & (first >= SETTLED * len(table.history))[table.account]
+    count = np.bincount(table.account[early], minlength=accounts)
+    won = np.bincount(table.account[early], table.result[early], accounts)
+    due = np.bincount(table.account[early], table.expected[early], accounts)
+    variance = np.bincount(table.account[early], (table.expected * (1.0 - table.expected))[early], accounts)
+    score = (won - due) / np.sqrt(np.maximum(variance, 1.0))
+    if table.history.largest > 2 and not np.isnan(shown := table.history.columns.performance).all():
+        performance = np.bincount(table.account[early], np.nan_to_num(shown[early]), accounts)
+        score = (score + performance / np.sqrt(np.maximum(count, 1)) / float(np.nanstd(shown))) / 2.0**0.5
 
     def sentence(account: int) -> str:
-        due = won[account] - surprise[account]
-        return f"scored {won[account]:g} in the first {first[account]} matches, where {due:.1f} were to be expected"
+        return f"scored {won[account]:g} in its first {count[account]} matches, where {due[account]:.1f} were expected"
 
     return Evidence(score, sentence)
 
 
 def sandbagging(table: Table) -> Evidence:
-    """The largest fall below expectation that was followed by as large a rise, in standard deviations."""
-    score, fall_from = np.zeros(len(table.played)), np.zeros((len(table.played), 3), np.int64)
-    gap = (table.result - table.expected)[table.order]
-    spread = (table.expected * (1.0 - table.expected))[table.order]
+    """How much longer than by chance an account's streaks of wins and of losses are, in standard deviations."""
+    score, streaks = np.zeros(len(table.played)), np.zeros((len(table.played), 2))
+    result = table.result[table.order]
     for account in np.flatnonzero(table.played >= FEWEST).tolist():
-        rows = slice(*table.start[account : account + 2].tolist())
-        path = np.concatenate(([0.0], np.cumsum(gap[rows])))
-        fall = np.maximum.accumulate(path) - path
-        rise = np.maximum.accumulate(path[::-1])[::-1] - path
-        depth = np.minimum(fall, rise)
-        low = int(depth.argmax())
-        score[account] = depth[low] / max(float(spread[rows].mean()), 0.05) ** 0.5 / max(len(path) - 1, 1) ** 0.5
-        fall_from[account] = int(path[: low + 1].argmax()), low, low + int(path[low:].argmax())
+        rows = result[table.start[account] : table.start[account + 1]]
+        won = rows[rows != 0.5] > 0.5
+        wins, count = int(won.sum()), len(won)
+        if not 1 < wins < count - 1:
+            continue
+        runs = 1 + int((won[1:] != won[:-1]).sum())
+        mean = 1.0 + 2.0 * wins * (count - wins) / count  # Wald and Wolfowitz 1940
+        variance = (mean - 1.0) * (mean - 2.0) / (count - 1)
+        score[account] = (mean - runs) / max(variance, 0.25) ** 0.5
+        streaks[account] = count / runs, count / mean
 
     def sentence(account: int) -> str:
-        high, low, again = fall_from[account].tolist()
-        return f"did far worse than expected from match {high + 1} to match {low}, and far better until match {again}"
+        length, usual = streaks[account]
+        return f"wins and loses in streaks of {length:.1f} matches, where {usual:.1f} are usual for its results"
 
     return Evidence(score, sentence)
 
@@ -154,22 +167,60 @@ def win_trading(table: Table) -> Evidence:
 
 
 def boosting(table: Table) -> Evidence:
-    """How unlikely it is that so many rivals left an account's matches by chance: -log10 of the probability."""
+    """How unlikely it is that an account quit so often in one player's matches by chance: -log10 of the probability.
+
+    Both are suspects: who leaves, and the player whose matches are left.
+    """
     h, played = table.history, table.played
-    quit_match = np.bincount(h.slot_team, h.columns.quit, len(h.columns.place))
-    of_match = np.bincount(h.slot_match, h.columns.quit, len(h))
-    rivals_left = (of_match[h.slot_match] - quit_match[h.slot_team] > 0) & ~h.columns.quit
-    left = np.bincount(table.account, rivals_left, len(played))
-    usual = float(rivals_left.mean()) if len(rivals_left) else 0.0
-    score = np.array([_poisson_tail(int(n), usual * k) for n, k in zip(left.tolist(), played.tolist(), strict=True)])
+    pairs = _left_behind(h)
+    score, partner = np.zeros(len(played)), np.full((len(played), 2), -1)
+    quits = np.bincount(h.columns.player[h.columns.quit], minlength=len(played))
+    if len(pairs):
+        both, counts = np.unique(pairs, axis=0, return_counts=True)
+        for (leaver, other), count in zip(both.tolist(), counts.tolist(), strict=True):
+            if count < max(2, CONCENTRATED * quits[leaver]):  # who always quits does it with everybody
+                continue
+            # A matchmaker pairs equals: an account meets the others more often than their share of all matches.
+            share = min(NEARNESS * played[other] / max(len(h), 1), 0.5)
+            unlikely = _poisson_tail(count, share * quits[leaver])
+            for account, with_whom in ((leaver, other), (other, leaver)):
+                if unlikely > score[account]:
+                    score[account], partner[account] = unlikely, (with_whom, count)
 
     def sentence(account: int) -> str:
-        return (
-            f"rivals left {left[account]:.0f} of {played[account]} matches early, "
-            f"where {usual * played[account]:.1f} were to be expected"
-        )
+        other, count = partner[account].tolist()
+        return f"{table.names[other]} and this account were in {count} matches that one of them left early"
 
     return Evidence(score, sentence)
+
+
+def switching(table: Table) -> Evidence:
+    """How unlikely it is that an account joined the winning team late so often: -log10 of the probability."""
+    h, played = table.history, table.played
+    c = h.columns
+    length = c.duration[h.slot_match]
+    late = ~c.quit & (c.seconds < LATE_SHARE * length) & (table.result > 0.5)
+    count = np.bincount(table.account, late, len(played))
+    usual = float(late.mean()) if len(late) else 0.0
+    usual = max(usual / 4.0, float(np.median(count / np.maximum(played, 1))), 1e-3)  # others may switch, too
+    score = np.array([_poisson_tail(int(n), usual * k) for n, k in zip(count.tolist(), played.tolist(), strict=True)])
+
+    def sentence(account: int) -> str:
+        return f"played only the end of {count[account]:.0f} of {played[account]} matches, for the team that won"
+
+    return Evidence(score, sentence)
+
+
+def _left_behind(h: History) -> Whole:
+    """Pairs of an account that quit and another account in the same match, int64 (N, 2)."""
+    listed = []
+    slots = h.match_slots
+    for quitter in np.flatnonzero(h.columns.quit).tolist():
+        match = h.slot_match[quitter]
+        others = h.columns.player[slots[match] : slots[match + 1]].astype(np.int64)
+        others = others[others != h.columns.player[quitter]]
+        listed.append(np.stack((np.full(len(others), h.columns.player[quitter], np.int64), others), 1))
+    return np.concatenate(listed) if listed else np.empty((0, 2), np.int64)
 
 
 def _opponents(h: History) -> Whole:
@@ -193,7 +244,8 @@ KINDS: Mapping[str, Callable[[Table], Evidence]] = {
     "smurf": smurfing,
     "sandbagger": sandbagging,
     "win trader": win_trading,
-    "boosted": boosting,
+    "booster": boosting,
+    "win switcher": switching,
 }
 
 
