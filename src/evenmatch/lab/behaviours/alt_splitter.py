@@ -12,6 +12,7 @@ from evenmatch.lab.seasons.games import Whole
 
 if TYPE_CHECKING:
     from evenmatch.lab.seasons.season import Plan, Season, SeasonRecord
+
 PLACED = 10  # matches after which an account is listed
 
 

@@ -59,7 +59,7 @@ class UpsetAttacker(Behaviour):
         quiet = np.concatenate((account, [self.target], passing))
         if known.any() and len(account) and len(quiet) == season.game.players:
             plan.joins[account] = True
-            plan.party[quiet], plan.hour[quiet], plan.within[quiet] = quiet, 1, 100.0
+            plan.party[quiet], plan.hour[quiet], plan.within[quiet] = quiet, 1 + account[0], 100.0
 
     def prepare(self, season: Season, play: Play, mine: Flags) -> None:
         """Play well only against the target."""

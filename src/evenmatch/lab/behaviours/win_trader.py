@@ -48,7 +48,7 @@ class WinTrader(Behaviour):
         plan.joins[meeting] = True
         plan.party[meeting] = meeting
         plan.within[meeting] = 100.0
-        plan.hour[meeting] = 1 + np.flatnonzero(come).repeat(2)
+        plan.hour[meeting] = 1 + self.pairs[come, 0].repeat(2)
 
     def prepare(self, season: Season, play: Play, mine: Flags) -> None:
         """Lose if it is the partner's turn to win."""
