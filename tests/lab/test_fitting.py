@@ -85,7 +85,7 @@ def test_the_numbers_of_a_simulated_game_are_found_again(name, numbers, seed, mo
     spread = record.state.skill[: record.settings.players].std()
     errors = {}
     for key, tolerance in TOLERANCE.items():
-        if key in numbers and numbers[key]:
+        if numbers.get(key):
             real = numbers[key] * (spread if key in ("steepness", "score_slope") else 1.0)
             errors[key] = getattr(found, key) / real - 1.0
             if abs(errors[key]) <= tolerance:
