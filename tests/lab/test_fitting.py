@@ -9,10 +9,10 @@ import pytest
 
 from evenmatch import rules
 from evenmatch.history import History
-from evenmatch.lab.seasons.comparison import compare, heats
 from evenmatch.lab.seasons.fitting import RECORDINGS, fit, fits, fitted
 from evenmatch.lab.seasons.games import GAMES
 from evenmatch.lab.seasons.season import SeasonSettings, simulate_season
+from evenmatch.lab.seasons.skill_gaps import heats
 from evenmatch.tables import MatchTable
 from evenmatch.tables.source import Source
 
@@ -132,19 +132,6 @@ def test_a_simulated_season_looks_like_the_recorded_matches():
     }
     assert far == {}
     assert {row.topic for game_fit in found.values() for row in game_fit.comparison} == set(DISTANCE)
-
-
-def test_a_game_with_other_margins_is_told_apart(monkeypatch):
-    true = replace(GAMES["football"], margin_scale=2.0)
-    real = table(season(monkeypatch, true, 1, matches=4000).history)
-
-    def far(game):
-        return max(
-            row.distance for row in compare(real, season(monkeypatch, game, 2, matches=4000)) if row.topic == "margin"
-        )
-
-    assert far(true) < 0.03
-    assert far(replace(true, margin_scale=3.0)) > 0.06
 
 
 def test_a_large_contest_is_split_into_heats_of_the_game(monkeypatch):
