@@ -54,7 +54,7 @@ def test_a_search_finds_the_article_s_hole_in_a_duel_and_none_in_the_default():
 
 def test_a_finding_is_replayed_by_its_program():
     finding = searched(rules("wager", quitter_time="actual"), "quitting")
-    assert "quitter_time='actual'" in finding.python
+    assert "'quitter_time': 'actual'" in finding.python
     printed = StringIO()
     with redirect_stdout(printed):
         exec(finding.python, {})
