@@ -5,7 +5,7 @@ A ladder that was recorded is measured by `evenmatch.lab.ladder.health`, which n
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import as_completed
 from dataclasses import replace
 from typing import NamedTuple
@@ -118,11 +118,6 @@ def newcomer_approach(contestant: Contestant, settings: Sequence[SeasonSettings]
     return approach_of([simulate_season(each, contestant.rules) for each in settings])
 
 
-def rates(contestant: Contestant, game: str) -> bool:
-    """Whether the system can rate the game."""
-    return contestant.rules.system.teams in (None, GAMES[game].teams)
-
-
 def newcomer_table(
     contestants: Sequence[Contestant],
     workers: Workers,
@@ -133,14 +128,10 @@ def newcomer_table(
 
     progress  called with the number of finished cells and the number of all
     """
+    cells = [(c, game) for c in contestants for game in MICROSOFT if c.rules.system.teams in (None, GAMES[game].teams)]
     futures = {
-        workers.submit(newcomer_approach, contestant, [table_settings(game, seed) for seed in seeds]): (
-            contestant,
-            game,
-        )
-        for contestant in contestants
-        for game in MICROSOFT
-        if rates(contestant, game)
+        workers.submit(newcomer_approach, c, [table_settings(game, seed) for seed in seeds]): (c, game)
+        for c, game in cells
     }
     table: dict[Contestant, dict[str, Approach]] = {contestant: {} for contestant in contestants}
     for done, future in enumerate(as_completed(futures), 1):
@@ -218,14 +209,12 @@ def _until(values: Floats) -> int | None:
     return int(good[0]) + 1 if len(good) else None
 
 
-def _correlations(record: SeasonRecord, own: Flags) -> list[tuple[float, float]]:
-    found = []
+def _correlations(record: SeasonRecord, own: Flags) -> Iterator[tuple[float, float]]:
     for snapshot in record.snapshots:
         known = own & (snapshot.played > 0)
         rating, skill = (_rank(values[known], values[known]) for values in (snapshot.rating, snapshot.skill))
         if rating.std() > 0.0:
-            found.append((float(snapshot.played[known].mean()), float(np.corrcoef(rating, skill)[0, 1])))
-    return found
+            yield float(snapshot.played[known].mean()), float(np.corrcoef(rating, skill)[0, 1])
 
 
 def _rise(record: SeasonRecord, own: Flags, middle: Callable[[Floats], np.floating]) -> float:

@@ -6,6 +6,7 @@ player of the first team. A check plays the case in two or more versions and com
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
@@ -26,7 +27,7 @@ from evenmatch.systems.system import Rules
 from evenmatch.times import EPOCH
 
 Line = tuple[float, ...]  # the ratings of a team's players
-SLIGHT = 0.01  # share of the points that matches move: smaller differences are not counted
+SLIGHT = 0.02  # share of the points that matches move: smaller differences are not counted
 TINY = 1e-9  # points: rounding errors
 UNMATCHED = 0.1  # expected score at which no matchmaker makes a match
 FAVOURED = 0.75  # expected score of a player one unit above an equal
@@ -183,29 +184,19 @@ class Invariant:
 class Finding:
     """The result of a search.
 
-    cases    number of cases that were checked
-    reason   why the invariant does not apply; empty if it does
-    case     the smallest counterexample;  verdict  on it; both None if there is none
+    outcome   holds, broken or not applicable;  sentence  the same in words, with the reason or the counterexample
+    checked   number of cases that were checked
+    case      the smallest counterexample, and its numbers as in its verdict
     """
 
     rules: Rules
     invariant: Invariant
-    cases: int
-    reason: str = ""
+    outcome: str
+    sentence: str
+    checked: int
     case: Case | None = None
-    verdict: Verdict | None = None
-
-    @property
-    def holds(self) -> bool:
-        """True if it applies and no counterexample was found."""
-        return not self.reason and self.case is None
-
-    @property
-    def sentence(self) -> str:
-        """The finding in words."""
-        if self.verdict is not None:
-            return self.verdict.broken
-        return f"Not applicable: {self.reason}." if self.reason else f"Holds in {self.cases:,} cases."
+    columns: tuple[str, ...] = ()
+    rows: tuple[tuple[float, ...], ...] = ()
 
     @property
     def python(self) -> str:
@@ -237,18 +228,9 @@ def levels(rules: Rules) -> Line:
     A unit is the lead at which a newcomer's rival is expected to score 75 %; 100 points if there is none.
     """
     start = float(rules.newcomers(1)["rating"][0])
-
-    def expected(lead: float) -> float:
-        return scene_of(rules, Case(((start + lead,), (start,)))).chance()
-
-    high = 1e-3
-    while expected(high) < FAVOURED and high < 1e6:
-        high *= 2.0
-    low = high / 2.0
-    for _ in range(20):
-        middle = (low + high) / 2.0
-        low, high = (low, middle) if expected(middle) >= FAVOURED else (middle, high)
-    unit = float(f"{high:.2g}") if high < 1e6 else 100.0
+    leads = [float(f"{1e-3 * 1.05**step:.2g}") for step in range(450)]
+    at = bisect_left(leads, FAVOURED, key=lambda lead: scene_of(rules, Case(((start + lead,), (start,)))).chance())
+    unit = leads[at] if at < len(leads) else 100.0
     return tuple(round(start + unit * level, 9) for level in LEVELS)
 
 
@@ -258,23 +240,23 @@ def search(rules: Rules, invariant: Invariant, progress: Callable[[float], None]
     progress  called with the share of the cases that were checked
     """
     cases = sorted(invariant.cases(levels(rules)), key=lambda case: case.size)
-    checked, matters, refused = 0, False, ""
+    checked, matters, reason = 0, False, ""
     for index, case in enumerate(cases):
         if progress is not None and index % 50 == 0:
             progress(index / len(cases))
         try:
             verdict = invariant.check(rules, case)
         except InputError as error:
-            refused = str(error)
+            reason = reason or str(error)
             continue
         checked, matters = checked + 1, matters or verdict.matters
         if verdict.broken:
-            return Finding(rules, invariant, checked, "", case, verdict)
-    if progress is not None:
-        progress(1.0)
+            return Finding(rules, invariant, "broken", verdict.broken, checked, case, verdict.columns, verdict.rows)
+    if matters:
+        return Finding(rules, invariant, "holds", f"Holds in {checked:,} cases.", checked)
     if checked:
-        refused = "" if matters else f"{invariant.name} made no difference to any rating in {checked:,} cases"
-    return Finding(rules, invariant, checked, refused)
+        reason = f"{invariant.name} made no difference to any rating in {checked:,} cases"
+    return Finding(rules, invariant, "not applicable", f"Not applicable: {reason}.", checked)
 
 
 def _line_ups(ratings: Line, letters: Sequence[str] = PASTS) -> Iterator[Case]:
