@@ -11,21 +11,21 @@ from evenmatch.lab.backtests.workers import Threads
 from evenmatch.lab.fairness.audit import Contestant
 from evenmatch.lab.fairness.health import (
     MICROSOFT,
+    TABLE_MATCHES,
     Approach,
     approach_of,
-    health_by_system,
     matches_before,
     measure_season,
     newcomer_table,
     table_settings,
 )
-from evenmatch.lab.seasons.season import SeasonSettings, simulate_season
+from evenmatch.lab.seasons.season import simulate_season
 
 
 @cache
 def still_season(system="elo", **parameters):
     """A season of the table, in which skill does not change."""
-    return simulate_season(table_settings("team", 1, players=100, share=0.4), rules(system, **parameters))
+    return simulate_season(replace(table_settings("team", 1), players=100, matches=1600), rules(system, **parameters))
 
 
 def with_ratings(record, rating):
@@ -110,18 +110,19 @@ def test_the_matches_of_each_player_are_counted_from_0():
         assert before[record.history.columns.player == player].tolist() == list(range(record.state.played[player]))
 
 
-def test_systems_are_compared_on_the_games_that_they_can_rate():
-    settings, told = SeasonSettings(game="brawl", players=60, matches=60), []
-    both = [Contestant("elo"), Contestant("wager")]
-    found = health_by_system(both, settings, Threads(1), lambda *at: told.append(at))
-    assert list(found) == both[:1]
-    assert told == [(1, 1)]
+def test_the_table_has_the_games_that_each_system_can_rate(monkeypatch):
+    for game in MICROSOFT:
+        monkeypatch.setitem(TABLE_MATCHES, game, 40)
+    told, both = [], [Contestant("elo"), Contestant("wager")]
+    table = newcomer_table(both, Threads(1), (1,), lambda *at: told.append(at))
+    assert [sorted(table[contestant]) for contestant in both] == [sorted(MICROSOFT), ["duel", "squad", "team"]]
+    assert told == [(done, 7) for done in range(1, 8)]
 
 
 @pytest.mark.slow
 def test_the_games_of_microsoft_s_table_have_its_order():
-    row, wager = newcomer_table([Contestant("trueskill"), Contestant("wager")], Threads(1), seeds=(1,))
-    found = {game: approach.found for game, approach in row.approach.items()}
+    trueskill = Contestant("trueskill")
+    table = newcomer_table([trueskill], Threads(1), seeds=(1,))
+    found = {game: approach.found for game, approach in table[trueskill].items()}
     assert None not in found.values()
     assert sorted(found, key=found.get) == sorted(MICROSOFT, key=MICROSOFT.get)
-    assert set(wager.approach) == {"duel", "team", "squad"}

@@ -314,23 +314,28 @@ def _of_invariants(plan: AuditPlan, workers: Workers, kept: Kept, progress: Repo
 
 
 def _of_health(plan: AuditPlan, workers: Workers, kept: Kept, progress: Report) -> Show:
-    from evenmatch.lab.fairness.health import health_by_system, newcomer_table
+    from evenmatch.lab.fairness.audit import game_of
+    from evenmatch.lab.fairness.health import newcomer_table, season_health
 
-    chosen = replace(plan.settings, game=plan.game or plan.settings.game)
-    measured = health_by_system(plan.contestants, chosen, workers, progress)
+    plan = replace(plan, game=plan.game or plan.settings.game)
+    rated = [contestant for contestant in plan.contestants if game_of(plan, contestant, "honest")]
+    settings = replace(plan.settings, game=plan.game)
+    futures = [workers.submit(season_health, contestant, settings) for contestant in rated]
+    measured = {contestant: future.result() for contestant, future in zip(rated, futures, strict=True)}
     table = newcomer_table(plan.contestants, workers, progress=progress)
 
     def show(as_json: bool, report: Path | None) -> None:
         if as_json:
             seasons = {str(by): season.to_data() for by, season in measured.items()}
-            print_json({"seasons": seasons, "matches_until_found": [row.to_data() for row in table]})
+            found = {str(by): {game: one.to_data() for game, one in games.items()} for by, games in table.items()}
+            print_json({"seasons": seasons, "newcomers": found})
             return
         rows = [[str(by), *season.as_shown()] for by, season in measured.items()]
-        print_table(f"a season of the game {chosen.game}", HEALTH, rows, right=HEALTH[1:])
+        print_table(f"a season of the game {plan.game}", HEALTH, rows, right=HEALTH[1:])
         print_table(
             "matches until newcomers are within 5 percentiles of the truth on average",
             ("system", *NEWCOMERS),
-            [[str(row.contestant), *(row.shown(game) for game in NEWCOMERS)] for row in table],
+            [[str(by), *(games[g].shown if g in games else "–" for g in NEWCOMERS)] for by, games in table.items()],
             right=NEWCOMERS,
         )
 

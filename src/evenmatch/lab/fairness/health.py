@@ -5,8 +5,9 @@ A ladder that was recorded is measured by `evenmatch.lab.ladder.health`, which n
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import as_completed
+from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
@@ -37,8 +38,7 @@ class Approach(NamedTuple):
 
     players    int64 (K,)    newcomers who played so many
     distance   float64 (K,)  mean distance of the shown percentile from the true one
-    shortfall  float64 (K,)  mean distance of which the shown percentile lies nearer to the middle, or, for newcomers
-               who start at the bottom, below the true one; negative: beyond it
+    shortfall  float64 (K,)  by how much the shown percentile lies nearer to the middle than the true one, on average
     """
 
     players: Whole
@@ -49,6 +49,11 @@ class Approach(NamedTuple):
         """All numbers, for JSON."""
         numbers = {name: column.tolist() for name, column in self._asdict().items()}
         return numbers | {"found": self.found, "near": self.near}
+
+    @property
+    def shown(self) -> str:
+        """Matches until newcomers are found, for a table."""
+        return f"over {len(self.shortfall)}" if self.found is None else str(self.found)
 
     @property
     def found(self) -> int | None:
@@ -100,48 +105,25 @@ class SeasonHealth(NamedTuple):
         ]
 
 
-class TableRow(NamedTuple):
-    """How soon a system finds newcomers, by game; a game that it cannot rate is missing."""
-
-    contestant: Contestant
-    approach: Mapping[str, Approach]
-
-    def shown(self, game: str) -> str:
-        """Matches until newcomers are found in a game."""
-        if game not in self.approach:
-            return "–"
-        found = self.approach[game].found
-        return f"over {len(self.approach[game].shortfall)}" if found is None else str(found)
-
-    def to_data(self) -> dict[str, object]:
-        """Matches until newcomers are found and near, by game, for JSON; null: longer than measured."""
-        games = {game: {"found": one.found, "near": one.near} for game, one in self.approach.items()}
-        return {"system": str(self.contestant), "games": games}
-
-
-Progress = Callable[[int, int], None]
-
-
 def measure_season(record: SeasonRecord) -> SeasonHealth:
     """Measure a season."""
     half = len(record.history) // 2
     own = np.arange(len(record.person)) < record.settings.players
     ratings = record.state.rating[own & (record.state.played > 0)]
     spread = max(float(ratings.std()), 1e-12)
-    mean_rise, median_rise = (_rise(record, own, middle) for middle in (np.mean, np.median))
     floor = floor_of(record.rules)
-    late = record.history.columns.team_start[half]
-    expected, truth = record.expected[late:], record.truth[late:]
-    bins = bins_of(expected, truth, np.ones(len(truth)), np.zeros(len(truth), np.int64), 1)
+    late = slice(record.history.columns.team_start[half], None)
+    weight = np.ones(len(record.truth[late]))
+    bins = bins_of(record.expected[late], record.truth[late], weight, np.zeros(len(weight), np.int64), 1)
     return SeasonHealth(
-        approach=approach_of([record]),
-        correlation=tuple(_correlations(record, own)),
-        mean_rise=mean_rise,
-        median_rise=median_rise,
-        spread=spread,
-        at_floor=None if floor is None else float((ratings <= floor).mean()),
-        newcomers=_newcomer_effect(record, half, spread),
-        slope=float(calibration_slopes(bins)[0]),
+        approach_of([record]),
+        tuple(_correlations(record, own)),
+        _rise(record, own, np.mean),
+        _rise(record, own, np.median),
+        spread,
+        None if floor is None else float((ratings <= floor).mean()),
+        _newcomer_effect(record, half, spread),
+        float(calibration_slopes(bins)[0]),
     )
 
 
@@ -150,35 +132,11 @@ def season_health(contestant: Contestant, settings: SeasonSettings) -> SeasonHea
     return measure_season(simulate_season(settings, contestant.rules))
 
 
-def health_by_system(
-    contestants: Sequence[Contestant], settings: SeasonSettings, workers: Workers, progress: Progress | None = None
-) -> dict[Contestant, SeasonHealth]:
-    """Measure the same season under each system that can rate its game."""
-    able = [contestant for contestant in contestants if _rates(contestant, settings.game)]
-    futures = {workers.submit(season_health, contestant, settings): contestant for contestant in able}
-    for done, _ in enumerate(as_completed(futures), 1):
-        if progress is not None:
-            progress(done, len(futures))
-    return {contestant: future.result() for future, contestant in futures.items()}
-
-
-def table_settings(game: str, seed: int, players: int = 200, share: float = 1.0) -> SeasonSettings:
-    """A season of the table: skill does not change, and everybody plays alone and about equally often.
-
-    share  of the usual number of matches
-    """
-    return SeasonSettings(
-        game=game,
-        players=players,
-        matches=max(1, round(TABLE_MATCHES[game] * share * players / 200)),
-        seed=seed,
-        newcomers=0.5,
-        learning=0.0,
-        drift=0.0,
-        eagerness=0.0,
-        days_off=0.0,
-        parties=0.0,
-    )
+def table_settings(game: str, seed: int) -> SeasonSettings:
+    """A season of the table: skill does not change, and everybody plays alone and about equally often."""
+    still = dict.fromkeys(("learning", "drift", "eagerness", "days_off", "parties"), 0.0)
+    made = SeasonSettings(game=game, players=200, matches=TABLE_MATCHES[game], seed=seed, newcomers=0.5)
+    return replace(made, **still)  # type: ignore[arg-type]
 
 
 def newcomer_approach(contestant: Contestant, settings: Sequence[SeasonSettings]) -> Approach:
@@ -190,48 +148,41 @@ def newcomer_table(
     contestants: Sequence[Contestant],
     workers: Workers,
     seeds: Sequence[int] = (1, 2),
-    games: Sequence[str] = tuple(MICROSOFT),
-    progress: Progress | None = None,
-) -> tuple[TableRow, ...]:
-    """How many matches each system needs to find newcomers, in the games of Microsoft's table.
+    progress: Callable[[int, int], None] | None = None,
+) -> dict[Contestant, dict[str, Approach]]:
+    """How soon each system finds newcomers in the games of Microsoft's table that it can rate.
 
     progress  called with the number of finished cells and the number of all
     """
-    cells = [(c, game) for c in contestants for game in games if _rates(c, game)]
+    cells = [(c, game) for c in contestants for game in MICROSOFT if c.rules.system.teams in (None, GAMES[game].teams)]
     futures = {
         workers.submit(newcomer_approach, c, [table_settings(game, seed) for seed in seeds]): (c, game)
         for c, game in cells
     }
-    for done, _ in enumerate(as_completed(futures), 1):
+    table: dict[Contestant, dict[str, Approach]] = {contestant: {} for contestant in contestants}
+    for done, future in enumerate(as_completed(futures), 1):
+        contestant, game = futures[future]
+        table[contestant][game] = future.result()
         if progress is not None:
-            progress(done, len(cells))
-    found = {cell: future.result() for future, cell in futures.items()}
-    return tuple(TableRow(c, {game: found[c, game] for game in games if (c, game) in found}) for c in contestants)
-
-
-def _rates(contestant: Contestant, game: str) -> bool:
-    return contestant.rules.system.teams in (None, GAMES[game].teams)
+            progress(done, len(futures))
+    return table
 
 
 def approach_of(records: Sequence[SeasonRecord]) -> Approach:
     """Follow the newcomers of several seasons from match to match."""
-    numbers, distances, shortfalls, count = [], [], [], 0
+    followed, count = [], 0
     for record in records:
-        newcomer, number = _newcomers(record), matches_before(record) + 1
+        newcomer = _newcomers(record)
         count += int(newcomer.sum())
         shown, truth = _percentiles(record)
         mine = newcomer[record.history.columns.player]
-        numbers.append(number[mine])
-        distances.append(np.abs(shown - truth)[mine])
-        shortfalls.append(((shown - truth) * np.sign(50.0 - truth))[mine])
-    number = np.concatenate(numbers)
-    players = np.bincount(number, minlength=2)[1:]
-    followed = max(1, int((players >= max(1.0, FOLLOWED * count)).sum()))
-    distance, shortfall = (
-        np.bincount(number, np.concatenate(values), len(players) + 1)[1:] / np.maximum(players, 1)
-        for values in (distances, shortfalls)
-    )
-    return Approach(players[:followed], distance[:followed], shortfall[:followed])
+        below = (shown - truth) * np.sign(50.0 - truth)
+        followed.append(np.stack((matches_before(record), np.abs(shown - truth), below))[:, mine])
+    number, distance, shortfall = np.concatenate(followed, 1)
+    players = np.bincount(number.astype(np.int64))
+    players = players[: max(1, int((players >= max(1.0, FOLLOWED * count)).sum()))]
+    means = (np.bincount(number.astype(np.int64), values)[: len(players)] / players for values in (distance, shortfall))
+    return Approach(players, *means)
 
 
 def matches_before(record: SeasonRecord) -> Whole:
@@ -284,14 +235,12 @@ def _until(values: Floats) -> int | None:
     return int(good[0]) + 1 if len(good) else None
 
 
-def _correlations(record: SeasonRecord, own: Flags) -> list[tuple[float, float]]:
-    found = []
+def _correlations(record: SeasonRecord, own: Flags) -> Iterator[tuple[float, float]]:
     for snapshot in record.snapshots:
         known = own & (snapshot.played > 0)
         rating, skill = (_rank(values[known], values[known]) for values in (snapshot.rating, snapshot.skill))
         if rating.std() > 0.0:
-            found.append((float(snapshot.played[known].mean()), float(np.corrcoef(rating, skill)[0, 1])))
-    return found
+            yield float(snapshot.played[known].mean()), float(np.corrcoef(rating, skill)[0, 1])
 
 
 def _rise(record: SeasonRecord, own: Flags, middle: Callable[[Floats], np.floating]) -> float:

@@ -6,6 +6,7 @@ player of the first team. A check plays the case in two or more versions and com
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
@@ -27,29 +28,32 @@ from evenmatch.systems.system import Rules
 from evenmatch.times import EPOCH
 
 Line = tuple[float, ...]  # the ratings of a team's players
-# Shares of the points that matches move: smaller differences are not counted.
-HAIR = 1e-3  # between two versions of one match
-SLIGHT = 0.02  # of sums and expectations
+SLIGHT = 0.02  # share of the points that matches move: smaller differences are not counted
 TINY = 1e-9  # points: rounding errors
 UNMATCHED = 0.1  # expected score at which no matchmaker makes a match
 FAVOURED = 0.75  # expected score of a player one unit above an equal
 LEVELS = (0.0, 1.0, 3.0, -1.0)  # units above a newcomer
 PASTS = ("", "WL", "LLLLL", "WWWWW", "LLLLLLLLLW", "WL" * 18)
+SCORES = {  # yours, a better one, and that of the others
+    "score": ((0.0, 10.0, 20.0), (20.0, 60.0, 20.0), (-5.0, 0.0, 10.0)),
+    "team_score": ((1.0, 5.0, 0.0), (4.0, 9.0, 3.0), (0.0, 2.0, 5.0), (2.0, 4.0, 5.0)),
+    "performance": ((-1.0, 0.0, 0.0), (0.0, 1.0, 0.0)),
+}
 FEW_PASTS = ("", "WWWWW", "WL" * 18)
 WIN, DRAW, LOSS = (1, 2), (1, 1), (2, 1)
-RESULTS = {WIN: "win", DRAW: "draw", LOSS: "lose"}
+RESULTS: Mapping[tuple[int, ...], str] = {WIN: "win", DRAW: "draw", LOSS: "lose"}
 _PAST_PLACES = {"W": WIN, "D": DRAW, "L": LOSS}
 
 
 class Case(NamedTuple):
-    """A small situation; each invariant uses some of the fields.
+    """A small situation, or one version of it; each invariant uses some of the fields.
 
     teams    shown rating of each player at the start, by team
     past     earlier results of each team, one letter of W, D and L per match, against rivals of the same ratings
     place    place of each team
-    left     share of the match after which you may leave
+    left     share of the match after which you leave; 1: you stay
     field    the score that varies: score, team_score or performance
-    scores   your worse score, your better one, and that of the others
+    scores   yours, a better one, and that of the others
     odds     whose odds of winning are true: the system's own, or those of a simulated season
     matches  number of matches;  seconds  length of each
     """
@@ -69,16 +73,6 @@ class Case(NamedTuple):
         """What is compared to call one case smaller than another."""
         ratings = [rating for team in self.teams for rating in team]
         return len(ratings), sum(map(len, self.past)), max(ratings) - min(ratings), max(ratings)
-
-
-class Play(NamedTuple):
-    """One version of a match. value  your own score in `field`;  others  everybody else's."""
-
-    place: tuple[int, ...]
-    left: float = 1.0
-    field: str = ""
-    value: float = 0.0
-    others: float = 0.0
 
 
 class Scene:
@@ -101,7 +95,8 @@ class Scene:
         self.ladders = rules.ladders()
         earlier = list(self._earlier(past))
         self._now = START + len(earlier) * int(seconds) * SECOND
-        self._replay(earlier, in_place=True)
+        if earlier:
+            self._replay(earlier, in_place=True)
         self.before: Floats = rules.system.as_of(self.state, self._now, rules.parameters)["rating"]
 
     def _earlier(self, past: tuple[str, ...]) -> Iterator[Match]:
@@ -110,59 +105,44 @@ class Scene:
         for team, results in zip(self._teams, past, strict=False):
             rivals = [player + self.players for player in team]
             for result in results:
-                yield self._match((team, rivals), Play(_PAST_PLACES[result]), time)
+                yield self._match((team, rivals), Case((), place=_PAST_PLACES[result]), time)
                 time += int(self._seconds) * SECOND
 
-    def _match(self, teams: Sequence[Sequence[int]], play: Play, time: int) -> Match:
-        sides = []
-        for index, team in enumerate(teams):
-            usual, slots = 20.0 + 2.0 * (len(teams) - play.place[index]), []
+    def _match(self, teams: Sequence[Sequence[int]], version: Case, time: int) -> Match:
+        sides, length, (yours, _, others) = [], self._seconds, version.scores
+        for index, (team, place) in enumerate(zip(teams, version.place, strict=True)):
+            usual, slots = 20.0 + 2.0 * (len(teams) - place), []
             for number, player in enumerate(team):
                 you = index == number == 0
-                share = play.left if you else 1.0
-                given = play.value if you else play.others
-                score = share * (given if play.field == "score" else usual)
-                performance = given if play.field == "performance" else None
-                slots.append(Appearance(str(player), score, share * self._seconds, share < 1.0, performance))
-            points = usual
-            if play.field == "team_score":
-                points = play.value if index == 0 else play.others
-            sides.append(Team(tuple(slots), play.place[index], points))
-        moment = EPOCH + timedelta(microseconds=time)
-        return Match(str(time), moment, tuple(sides), duration=self._seconds)
+                share, given = (version.left, yours) if you else (1.0, others)
+                score = share * (given if version.field == "score" else usual)
+                performance = given if version.field == "performance" else None
+                slots.append(Appearance(str(player), score, share * length, share < 1.0, performance))
+            points = (yours if index == 0 else others) if version.field == "team_score" else usual
+            sides.append(Team(tuple(slots), place, points))
+        return Match(str(time), EPOCH + timedelta(microseconds=time), tuple(sides), duration=length)
 
-    def _replay(self, matches: Sequence[Match], *, in_place: bool = False) -> loop.Replay | None:
-        if not matches:
-            return None
+    def _replay(self, matches: Sequence[Match], *, in_place: bool = False) -> loop.Replay:
         history = History.of(matches, lambda _, player: int(player))
         for _, reason in self._rules.system.refusals(history.columns, self._rules.parameters):
             raise InputError(reason)
         return loop.replay(self._rules, history, self.state, self.ladders, in_place=in_place)
 
-    def rate(self, plays: Iterable[Play], accounts: int = 1) -> Floats:
-        """Shown ratings after these matches, in which you play with 1 or 2 accounts in turn."""
+    def rate(self, versions: Iterable[Case], accounts: int = 1) -> Floats:
+        """Shown ratings after a match of each of these versions, in which you play with 1 or 2 accounts in turn."""
         matches = []
-        for index, play in enumerate(plays):
+        for index, version in enumerate(versions):
             teams = [list(team) for team in self._teams]
             teams[0][0] = (0, self.second)[index % accounts]
-            matches.append(self._match(teams, play, self._now + index * int(self._seconds) * SECOND))
-        result = self._replay(matches)
-        assert result is not None
-        after: Floats = result.state["rating"]
+            matches.append(self._match(teams, version, self._now + index * int(self._seconds) * SECOND))
+        after: Floats = self._replay(matches).state["rating"]
         return after
 
-    def expected(self) -> float:
-        """The expected score of your team in a match of two."""
-        result = self._replay([self._match(self._teams, Play(WIN), self._now)])
-        assert result is not None
-        return float(result.expected[0])
-
-    def chance(self, odds: str) -> float:
-        """Your team's true chance to win, by these odds."""
-        own = min(max(self.expected(), 1e-9), 1.0 - 1e-9)
-        if odds == "own":
-            return own
-        return float(1.0 / (1.0 + (1.0 / own - 1.0) ** true_slope(self._rules)))
+    def chance(self, odds: str = "own") -> float:
+        """Your team's chance to win a match of two teams, by the system's own odds or those of a simulated season."""
+        result = self._replay([self._match(self._teams, Case(()), self._now)])
+        own = min(max(float(result.expected[0]), 1e-9), 1.0 - 1e-9)
+        return own if odds == "own" else 1.0 / (1.0 + (1.0 / own - 1.0) ** true_slope(self._rules))
 
 
 _scene = lru_cache(maxsize=4)(Scene)  # neighbouring cases share their scene
@@ -205,29 +185,19 @@ class Invariant:
 class Finding:
     """The result of a search.
 
-    cases    number of cases that were checked
-    reason   why the invariant does not apply; empty if it does
-    case     the smallest counterexample;  verdict  on it; both None if there is none
+    outcome   holds, broken or not applicable;  sentence  the same in words, with the reason or the counterexample
+    checked   number of cases that were checked
+    case      the smallest counterexample, and its numbers as in its verdict
     """
 
     rules: Rules
     invariant: Invariant
-    cases: int
-    reason: str = ""
+    outcome: str
+    sentence: str
+    checked: int
     case: Case | None = None
-    verdict: Verdict | None = None
-
-    @property
-    def holds(self) -> bool:
-        """True if it applies and no counterexample was found."""
-        return not self.reason and self.case is None
-
-    @property
-    def sentence(self) -> str:
-        """The finding in words."""
-        if self.verdict is not None:
-            return self.verdict.broken
-        return f"Not applicable: {self.reason}." if self.reason else f"Holds in {self.cases:,} cases."
+    columns: tuple[str, ...] = ()
+    rows: tuple[tuple[float, ...], ...] = ()
 
     def to_data(self) -> dict[str, object]:
         """The finding for JSON, with the program that checks the counterexample again."""
@@ -241,11 +211,11 @@ class Finding:
             return ""
         usual = self.rules.system.parameters()
         changed = {name: value for name, value in self.rules.values().items() if value != getattr(usual, name)}
-        given = ", ".join([repr(self.rules.system.name), *(f"{name}={value!r}" for name, value in changed.items())])
         return (
             "from evenmatch import rules\n"
             "from evenmatch.lab.fairness.invariants import INVARIANTS, Case\n"
-            f"print(INVARIANTS[{self.invariant.name!r}].check(rules({given}), {self.case!r}))\n"
+            f"by = rules({self.rules.system.name!r}, **{changed!r})\n"
+            f"print(INVARIANTS[{self.invariant.name!r}].check(by, {self.case!r}))\n"
         )
 
 
@@ -264,18 +234,9 @@ def levels(rules: Rules) -> Line:
     A unit is the lead at which a newcomer's rival is expected to score 75 %; 100 points if there is none.
     """
     start = float(rules.newcomers(1)["rating"][0])
-
-    def expected(lead: float) -> float:
-        return scene_of(rules, Case(((start + lead,), (start,)))).expected()
-
-    high = 1e-3
-    while expected(high) < FAVOURED and high < 1e6:
-        high *= 2.0
-    low = high / 2.0
-    for _ in range(20):
-        middle = (low + high) / 2.0
-        low, high = (low, middle) if expected(middle) >= FAVOURED else (middle, high)
-    unit = float(f"{high:.2g}") if high < 1e6 else 100.0
+    leads = [float(f"{1e-3 * 1.05**step:.2g}") for step in range(450)]
+    at = bisect_left(leads, FAVOURED, key=lambda lead: scene_of(rules, Case(((start + lead,), (start,)))).chance())
+    unit = leads[at] if at < len(leads) else 100.0
     return tuple(round(start + unit * level, 9) for level in LEVELS)
 
 
@@ -285,23 +246,23 @@ def search(rules: Rules, invariant: Invariant, progress: Callable[[float], None]
     progress  called with the share of the cases that were checked
     """
     cases = sorted(invariant.cases(levels(rules)), key=lambda case: case.size)
-    checked, matters, refused = 0, False, ""
+    checked, matters, reason = 0, False, ""
     for index, case in enumerate(cases):
         if progress is not None and index % 50 == 0:
             progress(index / len(cases))
         try:
             verdict = invariant.check(rules, case)
         except InputError as error:
-            refused = str(error)
+            reason = reason or str(error)
             continue
         checked, matters = checked + 1, matters or verdict.matters
         if verdict.broken:
-            return Finding(rules, invariant, checked, "", case, verdict)
-    if progress is not None:
-        progress(1.0)
+            return Finding(rules, invariant, "broken", verdict.broken, checked, case, verdict.columns, verdict.rows)
+    if matters:
+        return Finding(rules, invariant, "holds", f"Holds in {checked:,} cases.", checked)
     if checked:
-        refused = "" if matters else f"{invariant.name} made no difference to any rating in {checked:,} cases"
-    return Finding(rules, invariant, checked, refused)
+        reason = f"{invariant.name} made no difference to any rating in {checked:,} cases"
+    return Finding(rules, invariant, "not applicable", f"Not applicable: {reason}.", checked)
 
 
 def _line_ups(ratings: Line, letters: Sequence[str] = PASTS) -> Iterator[Case]:
@@ -331,73 +292,61 @@ def check_quitting(rules: Rules, case: Case) -> Verdict:
     """Compare staying to the end with leaving, if the result and the score per second are the same."""
     result = f"if you {_result(case.place)}"
     leave = f"{result} and leave after {case.left:.0%} of the match"
-    return _in_order(rules, case, {f"{result} and stay": Play(case.place), leave: Play(case.place, case.left)})
+    return _in_order(rules, case, {f"{result} and stay": case._replace(left=1.0), leave: case})
 
 
 def check_results(rules: Rules, case: Case) -> Verdict:
     """Compare all your results in one match, and a win with not playing."""
     teams = len(case.teams)
-    places = (WIN, DRAW, LOSS)
+    places: tuple[tuple[int, ...], ...] = (WIN, DRAW, LOSS)
     if teams > 2:
         places = tuple((own, *(rival + (rival >= own) for rival in range(1, teams))) for own in range(1, teams + 1))
-    plays = {f"if you {_result(place)}": Play(place) for place in places}
-    scene, verdict = scene_of(rules, case), _in_order(rules, case, plays)
-    won, lost = (scene.rate([Play(place)]) for place in (places[0], places[-1]))
-    if _counts(scene.before[0] - won[0], scene, won, lost):
-        broken = f"{_you(case, scene)}: you win and lose {_points(scene.before[0] - won[0])}."
-        return _verdict(scene, broken, {"if you win": won})
-    return verdict
+    scene, honest = scene_of(rules, case), case._replace(left=1.0, field="")
+    won, lost = (scene.rate([honest._replace(place=place)]) for place in (places[0], places[-1]))
+    drop = float(scene.before[0] - won[0])
+    if _counts(drop, won - scene.before, lost - scene.before):
+        return _verdict(scene, f"{_you(case, scene)}: you win and lose {_points(drop)}.", {"if you win": won})
+    return _in_order(rules, case, {f"if you {_result(place)}": honest._replace(place=place) for place in places})
 
 
 def _scored(ratings: Line) -> Iterator[Case]:
-    values = {
-        ("score", WIN): ((0, 10, 20), (20, 60, 20), (-5, 0, 10)),
-        ("score", LOSS): ((0, 10, 20), (20, 60, 20), (-5, 0, 10)),
-        ("team_score", WIN): ((1, 5, 0), (4, 9, 3)),
-        ("team_score", LOSS): ((0, 2, 5), (2, 4, 5)),
-        ("performance", WIN): ((-1, 0, 0), (0, 1, 0)),
-        ("performance", LOSS): ((-1, 0, 0), (0, 1, 0)),
-    }
-    for case in _line_ups(ratings, FEW_PASTS):
-        for (field, place), listed in values.items():
-            whole = place if len(case.teams) == 2 else case.place if place == WIN else _last(case)
+    for case, place in product(_line_ups(ratings, FEW_PASTS), (WIN, LOSS)):
+        whole = place if len(case.teams) == 2 else case.place if place == WIN else _last(case)
+        for field, listed in SCORES.items():
             for worse, better, others in listed:
-                yield case._replace(place=whole, field=field, scores=(float(worse), float(better), float(others)))
+                if field != "team_score" or (worse > others) == (place == WIN):
+                    yield case._replace(place=whole, field=field, scores=(worse, better, others))
 
 
 def check_scores(rules: Rules, case: Case) -> Verdict:
     """Compare a better score with a worse one, if the result is the same."""
     worse, better, others = case.scores
     label = f"if you {_result(case.place)} with a {case.field.replace('_', ' ')} of"
-    plays = {f"{label} {value:g}": Play(case.place, 1.0, case.field, value, others) for value in (better, worse)}
-    return _in_order(rules, case, plays)
+    stay = case._replace(left=1.0)
+    improved = stay._replace(scores=(better, better, others))
+    return _in_order(rules, case, {f"{label} {better:g}": improved, f"{label} {worse:g}": stay})
 
 
-def _in_order(rules: Rules, case: Case, plays: Mapping[str, Play]) -> Verdict:
+def _in_order(rules: Rules, case: Case, versions: Mapping[str, Case]) -> Verdict:
     """Check that no version of a match leaves you with more than the version before it."""
     scene = scene_of(rules, case)
-    after = {label: scene.rate([play]) for label, play in plays.items()}
+    after = {label: scene.rate([version]) for label, version in versions.items()}
     for better, worse in pairwise(after):
         high, low = after[better], after[worse]
-        if _counts(low[0] - high[0], scene, high, low):
+        if _counts(low[0] - high[0], high - scene.before, low - scene.before):
             broken = f"{_you(case, scene)}: you go to {_points(high[0])} {better}, but to {_points(low[0])} {worse}."
             return _verdict(scene, broken, {better: high, worse: low})
     return _verdict(scene, "", after)
 
 
-def _draws(ratings: Line) -> Iterator[Case]:
-    return (case._replace(place=(1,) * len(case.teams)) for case in _line_ups(ratings))
-
-
 def check_draws(rules: Rules, case: Case) -> Verdict:
     """Add up what all players of a drawn match gain."""
-    scene = scene_of(rules, case)
-    after = scene.rate([Play(case.place)])
-    change = (after - scene.before)[: scene.players]
-    total, broken = float(change.sum()), ""
-    if total > SLIGHT * np.abs(change).sum() + TINY:
-        broken = f"{_you(case, scene)}: a draw raises the sum of all ratings by {_points(total)}."
-    return _verdict(scene, broken, {"before": scene.before, "after a draw": after})
+    scene, broken = scene_of(rules, case), ""
+    after = scene.rate([case._replace(left=1.0, field="")])
+    change = after - scene.before
+    if _counts(change.sum(), change):
+        broken = f"{_you(case, scene)}: a draw raises the sum of all ratings by {_points(change.sum())}."
+    return _verdict(scene, broken, {"after a draw": after})
 
 
 def _hours(ratings: Line) -> Iterator[Case]:
@@ -409,20 +358,18 @@ def _hours(ratings: Line) -> Iterator[Case]:
 def check_idling(rules: Rules, case: Case) -> Verdict:
     """Compare the expected rating after an hour of matches with the rating of a player who does not play."""
     scene = scene_of(rules, case)
-    if not UNMATCHED < scene.expected() < 1.0 - UNMATCHED:
+    if not UNMATCHED < scene.chance() < 1.0 - UNMATCHED:
         return Verdict(False)
     before, chance = float(scene.before[0]), scene.chance(case.odds)
-    after, weight = _paths(scene, case, chance, 1)
-    mean, moved, broken = float(after @ weight), float(np.abs(after - before) @ weight), ""
-    if before - mean > SLIGHT * moved + TINY:
+    (mean, moved), broken = _on_average(scene, case, chance), ""
+    if _counts(before - mean, np.array(moved)):
         whose = "the system's own odds" if case.odds == "own" else "the odds of a simulated season"
         broken = (
             f"{_you(case, scene)}: at {whose}, {chance:.1%} to win, an hour of {case.matches} matches costs "
             f"{_points(before - mean)} on average, and an idle hour costs nothing."
         )
-    return Verdict(
-        moved > 0.0, broken, ("before", "chance to win", "expected after an hour"), ((before, chance, mean),)
-    )
+    columns = ("before", "chance to win", "expected after an hour")
+    return Verdict(moved > 0.0, broken, columns, ((before, chance, mean),))
 
 
 def _splits(ratings: Line) -> Iterator[Case]:
@@ -432,12 +379,10 @@ def _splits(ratings: Line) -> Iterator[Case]:
 
 def check_splitting(rules: Rules, case: Case) -> Verdict:
     """Compare a new account with the better of two new accounts that play the same matches in turn."""
-    scene = scene_of(rules, case)
+    scene, broken = scene_of(rules, case), ""
     before, chance = float(scene.before[0]), scene.chance(case.odds)
-    (one, weight), (two, _) = (_paths(scene, case, chance, accounts) for accounts in (1, 2))
-    single, best, broken = float(one @ weight), float(two @ weight), ""
-    moved = float(np.abs(one - before) @ weight)
-    if best - single > SLIGHT * moved + TINY:
+    (single, moved), (best, _) = (_on_average(scene, case, chance, accounts) for accounts in (1, 2))
+    if _counts(best - single, np.array(moved)):
         broken = (
             f"{_you(case, scene)}: {case.matches} matches with {chance:.1%} to win bring one account to "
             f"{_points(single)} on average, but the better of two that share them to {_points(best)}."
@@ -446,27 +391,27 @@ def check_splitting(rules: Rules, case: Case) -> Verdict:
     return Verdict(moved > 0.0, broken, columns, ((before, chance, single, best),))
 
 
-def _paths(scene: Scene, case: Case, chance: float, accounts: int) -> tuple[Floats, Floats]:
-    """Your best account's rating after every sequence of wins and losses, and the probability of each."""
-    after, weight = [], []
+def _on_average(scene: Scene, case: Case, chance: float, accounts: int = 1) -> tuple[float, float]:
+    """Your best account's expected rating after all matches, and how far it is expected to move up or down."""
+    mean, moved = 0.0, 0.0
     for wins in product((True, False), repeat=case.matches):
-        rated = scene.rate([Play(WIN if won else LOSS) for won in wins], accounts)
-        after.append(float(max(rated[[0, scene.second][:accounts]])))
-        weight.append(chance ** sum(wins) * (1.0 - chance) ** (len(wins) - sum(wins)))
-    return np.array(after), np.array(weight)
+        rated = scene.rate([case._replace(place=WIN if won else LOSS) for won in wins], accounts)
+        best = float(max(rated[[0, scene.second][:accounts]]))
+        weight = chance ** sum(wins) * (1.0 - chance) ** (len(wins) - sum(wins))
+        mean, moved = mean + weight * best, moved + weight * abs(best - float(scene.before[0]))
+    return mean, moved
 
 
 def _verdict(scene: Scene, broken: str, versions: Mapping[str, Floats]) -> Verdict:
     """A verdict with a row per player; what the invariant speaks of matters if the versions differ."""
     table = np.stack([scene.before, *versions.values()], 1)[: scene.players]
-    matters = bool((table[:, 1:] != table[:, 1:2]).any())
+    matters = bool((table[:, 1:] != table[:, -2:-1]).any())
     return Verdict(matters, broken, ("before", *versions), tuple(map(tuple, table.tolist())))
 
 
-def _counts(difference: float, scene: Scene, *versions: Floats) -> bool:
-    """Whether a difference between versions is more than rounding."""
-    moved = max(float(np.abs(after - scene.before)[: scene.players].max()) for after in versions)
-    return difference > HAIR * moved + TINY
+def _counts(difference: float, *changes: Floats) -> bool:
+    """Whether a difference is more than a slight share of the largest change."""
+    return difference > SLIGHT * max(float(np.abs(change).max()) for change in changes) + TINY
 
 
 def _points(value: float) -> str:
@@ -492,7 +437,12 @@ INVARIANTS = {
         Invariant("quitting", "staying is never worse than quitting", _quits, check_quitting),
         Invariant("results", "a better result never lowers my rating", _line_ups, check_results),
         Invariant("scores", "a better score never lowers it", _scored, check_scores),
-        Invariant("draws", "nobody gains in total from a draw", _draws, check_draws),
+        Invariant(
+            "draws",
+            "nobody gains in total from a draw",
+            lambda ratings: (case._replace(place=(1,) * len(case.teams)) for case in _line_ups(ratings)),
+            check_draws,
+        ),
         Invariant("idling", HONEST_HOUR, _hours, check_idling),
         Invariant("splitting", "splitting one account in two gains nothing", _splits, check_splitting),
     )
