@@ -234,7 +234,6 @@ class VerifyTask:
             "differences": list(verification.differences[:DIFFERENCES_LISTED]),
             "rebuild_due_from": verification.due,
             "same_engine": verification.same_engine,
-            "unchecked": list(verification.unchecked),
         }
 
 
