@@ -19,6 +19,8 @@ from evenmatch.http.options import Options
 from evenmatch.http.server import site_over
 from evenmatch.operations.service import Service
 
+pytestmark = pytest.mark.both_databases
+
 SOON = 20.0  # seconds within which a thread does what it is about to do
 KEY = {"name": "one more", "scopes": ["read"]}
 DAY = 86_400

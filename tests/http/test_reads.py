@@ -23,6 +23,8 @@ from evenmatch.standings.division import Division
 from evenmatch.standings.rules import StandingsRules
 from ledger.sample_matches import START, ManualClock, after, duel
 
+pytestmark = pytest.mark.both_databases
+
 K = 32
 SLASHED = "x/y <b>'; DROP TABLE player;--"
 DIVISIONS = (Division("Low", 1), Division("High", 51))

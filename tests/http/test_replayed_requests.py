@@ -17,6 +17,8 @@ from evenmatch.http.options import Options
 from evenmatch.http.server import site_over
 from evenmatch.operations.service import Service
 
+pytestmark = pytest.mark.both_databases
+
 PATH = "/v1/keys"
 BODY = json.dumps({"name": "one more", "scopes": ["read"]}).encode()
 

@@ -240,30 +240,6 @@ def test_scores_and_segments_are_those_of_plain_python(name, odds):
             assert row[metric] == (None if value is None else pytest.approx(value, rel=1e-6)), (row, metric)
 
 
-def test_segments_add_up_to_the_whole():
-    matches = duels_table(3, 900, spread=200, draws=0.1, players=60, ladders=("x", "y", "z"))
-    found = backtest(matches, ["trueskill", "elo"], warm_up=0.3)
-    assert found.warm_up == 270
-    for variant in found.variants:
-        named = {"system": variant.system, "variant": variant.variant}
-        whole = row_of(found.scores, **named)
-        assert whole["matches"] == 630
-        for by in ("warm-up", "ladder", "experience", "period"):
-            parts = rows_where(found.segments, by=by, **named)
-            assert sum(row["matches"] for row in parts) == 630
-            for metric in ("log_loss", "brier"):
-                total = sum(row["matches"] * row[metric] for row in parts)
-                assert total / 630 == pytest.approx(whole[metric], rel=1e-12)
-        assert row_of(found.segments, by="all", **named)["matches"] == 900
-        after = row_of(found.segments, by="warm-up", **named)
-        assert {name: after[name] for name in after if name in whole} == {
-            name: whole[name] for name in whole if name in after
-        }
-        curve = rows_where(found.reliability, **named)
-        assert sum(point["matches"] for point in curve) == pytest.approx(630)
-        assert [point["predicted"] for point in curve] == sorted(point["predicted"] for point in curve)
-
-
 def test_matches_of_one_moment_have_no_interval_that_looks_sure():
     # three matches in a row are resampled together or not at all: their spread is not known
     listed = duels(1, 2000, spread=200, players=10)

@@ -118,16 +118,6 @@ def test_a_certainty_that_fails_costs_the_three_way_loss_too():
     assert found.three_way_log_loss.value == pytest.approx((ln(2) + 12 * ln(10)) / 2)
 
 
-def test_a_match_of_fifty_teams_counts_once():
-    large = (tuple(range(50)), [(0.75, 0)] * (50 * 49 // 2))
-    found = metrics_of([large, (LOST, [(0.75, 0)]), (DREW, [(0.75, 0)])])
-    assert found.matches == 3
-    assert found.log_loss.value == pytest.approx((ln(4 / 3) + ln(4) + ln(4 / math.sqrt(3))) / 3)
-    assert found.accuracy.value == pytest.approx(1 / 2)
-    _, bins = judge_all([large, (LOST, [(0.75, 0)])])
-    assert bins.sum((0, 1)) == pytest.approx([2, 2 * ln(3), 1])
-
-
 def test_it_does_not_matter_which_side_is_listed_first():
     matches = [(places, told) for places, told in some_matches(6, 200) if len(places) == 2]
     matches += [(WON, [EVEN]), (WON, [EVEN]), (DREW, [EVEN]), (WON, [(0.4, 0.2)])]

@@ -29,6 +29,8 @@ from evenmatch.webhooks.delivery import Deliverer
 from evenmatch.webhooks.subscriptions import Webhooks
 from ledger.sample_matches import START, after, duel
 
+pytestmark = pytest.mark.both_databases
+
 SECOND = 1_000_000
 ONE_DATABASE = pytest.mark.parametrize("store_url", ["sqlite"], indirect=True)  # what is tried is not its
 

@@ -29,6 +29,8 @@ from service.sample_queues import (
     solos,
 )
 
+pytestmark = pytest.mark.both_databases
+
 
 @pytest.fixture
 def queue_service(service, ladder):
