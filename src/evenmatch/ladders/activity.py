@@ -46,7 +46,7 @@ class _Rating(NamedTuple):
 class ServiceActivity:
     """Activity figures of a database.
 
-    positions  number of events, by ladder;  due  whether a rebuild is due, by ladder
+    positions  number of events, by ladder;  due  True if a rebuild is due, by ladder
     seats      (ladder, waiting players, playing players, open matches with players), one entry per ladder
     waiting, dead  number of webhook deliveries;  failing  number of webhooks whose last attempt failed
     queues  counts of waiting players, by ladder and queue
@@ -155,7 +155,7 @@ class OfferCounts:
         self._counted_to: dict[str, int] = {}  # by ladder: the last change whose offers were counted
 
     def forget(self, ladder: str) -> None:
-        """Start anew with the next call of `since`: another process counts meanwhile."""
+        """Start again with the next call of `since`, because another process counts meanwhile."""
         self._counted_to.pop(ladder, None)
 
     def since(self, ladder: str) -> Counter[tuple[str, str]]:

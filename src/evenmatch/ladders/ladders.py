@@ -120,12 +120,12 @@ class CorrectionRequest(Protocol):
         ...
 
 
-def is_done(store: Store, head: Head, wish: CorrectionRequest, event_id: str) -> bool:
-    """Whether the ledger already has this request under this id. Raises ConflictError if it has other content."""
+def is_done(store: Store, head: Head, request: CorrectionRequest, event_id: str) -> bool:
+    """True if the ledger already has this request under this id. Raises ConflictError if its content differs."""
     known = event_rows.find_events(store, head, [event_id])
     if not known:
         return False
-    change = wish.change(store, head)
+    change = request.change(store, head)
     if known[event_id][1] == digest_of_change(change):
         return True
     recorded = recorded_change(store, head, type(change), event_id)
@@ -158,7 +158,7 @@ def recorded_change(store: Store, head: Head, kind: type[C], event_id: str) -> C
 
 
 def _was_scrubbed(stored: object, sent: object) -> bool:
-    """Whether a stored reason is the sent one with pseudonyms in place of names erased since."""
+    """True if a stored reason is the sent one with pseudonyms in place of names erased since."""
     if not isinstance(stored, str) or not isinstance(sent, str):
         return False
     first, *parts = player_rows.PSEUDONYM.split(stored)
