@@ -142,16 +142,6 @@ def test_an_empty_history_is_a_history():
     same(History(made_columns()).join(empty), History(made_columns()))
 
 
-def test_taking_one_match_keeps_the_players_numbers():
-    second = History(made_columns()).take(slice(1, 2)).columns
-    assert second.time.tolist() == [20]
-    assert second.team_start.tolist() == [0, 3]
-    assert second.slot_start.tolist() == [0, 1, 2, 3]
-    assert second.player.tolist() == [2, 3, 0]
-    assert second.place.tolist() == [1, 2, 2]
-    assert second.keep.tolist() == [False, True, True]
-
-
 def test_joining_a_history_that_begins_earlier_is_refused():
     history = History(made_columns())
     with pytest.raises(InputError, match="earlier than the one before it"):

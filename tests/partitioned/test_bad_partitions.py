@@ -89,14 +89,6 @@ def test_skipped_matches_are_those_that_one_file_would_skip(tmp_path):
     assert pq.read_table(tmp_path / "out" / "ratings.parquet").equals(whole.standings())
 
 
-def test_a_match_in_which_a_player_stands_twice_is_skipped_and_the_others_count(tmp_path):
-    table = changed(duels(0, 6), 5, "player", duels(0, 6)["player"][4].as_py())
-    whole = rate(from_frame(table, skip_bad=True), ELO)
-    result = rated(written(tmp_path / "in", table), tmp_path, skip_bad=True)
-    assert (result.matches, result.skipped_matches) == (5, 1)
-    assert pq.read_table(tmp_path / "out" / "ratings.parquet").equals(whole.standings())
-
-
 @pytest.mark.parametrize("kind", [pa.dictionary(pa.int32(), pa.string()), pa.string_view()], ids=str)
 def test_match_ids_may_be_a_category_or_a_view(tmp_path, kind):
     table = duels(0, 20)
@@ -242,10 +234,3 @@ def test_a_full_disk_leaves_nothing_behind(tmp_path, size):
     rated(address, tmp_path / "before")
     with little_room(size):
         refused(address, tmp_path, (UsageError, InputError), "cannot be written")
-
-
-def test_a_result_is_whole_only_with_its_manifest(tmp_path):
-    address = written(tmp_path / "in", duels(0, 20))
-    rated(address, tmp_path)
-    assert (tmp_path / "out" / "manifest.json").exists()
-    assert (tmp_path / "journal" / "manifest.json").exists()
