@@ -20,6 +20,7 @@ from evenmatch.corrections.replay import (
     ReplayTally,
     appearance_sums,
     begin,
+    check_replay_size,
     replay,
     replay_apart,
     unchanged,
@@ -207,12 +208,19 @@ def is_due(head: Head, plan: Plan) -> bool:
 
 
 def rebuild(
-    database: Database, ladder: str, clock: Callable[[], int], *, whole: bool = False, progress: Progress | None = None
+    database: Database,
+    ladder: str,
+    clock: Callable[[], int],
+    *,
+    whole: bool = False,
+    progress: Progress | None = None,
+    limit: int | None = None,
 ) -> RebuildResult | None:
     """Write a new generation of a ladder's ratings and swap it in; return None if no rebuild is due.
 
     whole  rebuild from the first event, due or not
-    Reads and writes continue meanwhile. Matches that arrive are rated before the swap.
+    limit  the largest replay allowed, see replay_size; None: any
+    Reads and writes continue meanwhile. Matches that arrive are rated before the swap. Raises ReplayTooLargeError.
     """
     while True:
         with database.write() as store:
@@ -224,7 +232,9 @@ def rebuild(
                 plan = event_rows.read_plan(store, head, head.corrected)
             if not whole and not is_due(head, plan):
                 return None
-            build = _open(database, store, head, plan, 1 if whole else None, clock())
+            since = _first_change(head, plan, 1 if whole else None)
+            check_replay_size(store, head, since, limit)
+            build = _open(database, store, head, plan, since, clock())
         if build.finish(progress, clock):
             if whole:
                 repair(database, ladder)
@@ -239,12 +249,15 @@ def correct_and_rebuild(
     event_id: str,
     progress: Progress | None = None,
     note: Callable[[Store], None] = lambda _: None,
+    *,
+    limit: int | None = None,
 ) -> Effect:
     """Add a correction and the resulting ratings to the ledger atomically; return what changed.
 
-    note  called in the transaction that adds it
-    Raises what `wish` raises, BadRowsError if a strict correction leaves matches unrated, and InputError if a rating
-    would leave the range of the system.
+    note   called in the transaction that adds it
+    limit  the largest replay allowed, see replay_size; None: any
+    Raises what `wish` raises, ReplayTooLargeError, BadRowsError if a strict correction leaves matches unrated, and
+    InputError if a rating would leave the range of the system.
     """
     while True:
         with database.write() as store:
@@ -259,11 +272,13 @@ def correct_and_rebuild(
                 return Effect(planned.told, [], players, 0, 0, head.position)
             wanted = Correction(head.position + 1, planned.change)
             plan = plan_of([wanted], event_rows.read_plan(store, head, head.corrected))
+            since = _first_change(head, plan, planned.since)
+            check_replay_size(store, head, since, limit)
             matches = None
             if planned.insertion is not None:
                 matches = PendingMatches.of(planned.insertion, ids_created(store, planned.insertion.batch))
             pending = PendingCorrection(wish, planned, event_id, note, matches)
-            build = _open(database, store, head, plan, planned.since, clock(), pending)
+            build = _open(database, store, head, plan, since, clock(), pending)
         if build.finish(progress, clock):
             assert build.effect is not None
             return build.effect
@@ -288,24 +303,25 @@ def _open(
     store: Store,
     head: Head,
     plan: Plan,
-    since: int | None,
+    since: int,
     now: int,
     pending: PendingCorrection | None = None,
 ) -> RebuildRun:
-    """Create the row of a new generation, with the next number, and return its builder.
-
-    since  position from which a requested correction changes ratings, in addition to pending ones
-    """
+    """Create the row of a new generation, with the next number, and return its builder."""
     system = plan.last_rules.system
-    starts = [position for position in (since, head.due) if position is not None]
-    if head.engine != engine_of(system) or not starts:
-        starts.append(1)
     last = rating_rows.last_generation(store, head.ladder)
     rating_rows.insert_generation(
         store, head.ladder, last + 1, system.name, engine_of(system), planned=head.corrected, ready=False, now=now
     )
-    first = min(*starts, head.position + 1)  # in an altered row `due` may be after the last event
-    return RebuildRun(database, head, plan, first, last + 1, pending)
+    return RebuildRun(database, head, plan, since, last + 1, pending)
+
+
+def _first_change(head: Head, plan: Plan, since: int | None) -> int:
+    """The first position whose ratings change: by a correction from `since` (None: by none), or by a due rebuild."""
+    starts = [position for position in (since, head.due) if position is not None]
+    if head.engine != engine_of(plan.last_rules.system) or not starts:
+        return 1
+    return min(*starts, head.position + 1)  # in an altered row `due` may be after the last event
 
 
 @dataclass

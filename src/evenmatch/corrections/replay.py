@@ -14,7 +14,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from evenmatch.errors import BadRowsError, DamageError, InputError, RowProblem
+from evenmatch.errors import BadRowsError, ConflictError, DamageError, InputError, RowProblem
 from evenmatch.history import Flags
 from evenmatch.ladders.ladders import PlannedCorrection
 from evenmatch.ledger import event_rows, player_rows, rating_rows
@@ -29,6 +29,10 @@ from evenmatch.ledger.store import Head, Row, Store
 from evenmatch.systems.system import Records
 
 Progress = Callable[[int], None]
+
+
+class ReplayTooLargeError(ConflictError):
+    """A replay is larger than its caller allows. Nothing was changed."""
 
 
 class ReplayStep(NamedTuple):
@@ -183,6 +187,18 @@ def begin(store: Store, head: Head, plan: Plan, since: int) -> Roster:
     except (zlib.error, ValueError) as error:
         damage = f"the checkpoint of ladder {head.name!r} at position {position} is damaged ({error})"
         raise DamageError(f"{damage}; `evenmatch rebuild --whole` rebuilds all ratings without it") from error
+
+
+def replay_size(store: Store, head: Head, since: int) -> int:
+    """The number of events that a replay from `since` reads, plus the number of states that it writes."""
+    replayed = head.position - rating_rows.last_checkpoint_position(store, head, before=since)
+    return replayed + rating_rows.count_states(store, head)
+
+
+def check_replay_size(store: Store, head: Head, since: int, limit: int | None) -> None:
+    """Raise ReplayTooLargeError if a replay from `since` exceeds a limit (None: there is none)."""
+    if limit is not None and (size := replay_size(store, head, since)) > limit:
+        raise ReplayTooLargeError(f"ladder {head.name!r}: the replay has {size:,} steps; expected at most {limit:,}")
 
 
 def appearance_sums(block: Block) -> NDArray[np.int64]:

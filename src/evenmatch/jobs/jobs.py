@@ -25,6 +25,7 @@ from evenmatch.errors import (
     ConflictError,
     EvenmatchError,
     JobCancelledError,
+    JobStoppedError,
     StoreError,
     UnknownNameError,
 )
@@ -270,6 +271,8 @@ class Jobs:
             self._report(running, 0)
             content: dict[str, object] = {"result": dict(work(lambda position: self._report(running, position)))}
             state, running.done = "done", running.total
+        except JobStoppedError as caught:
+            state, content, error = "failed", {"told": STOPPED}, caught
         except JobCancelledError as caught:
             state, content, error = "cancelled", {"told": CANCELLED}, caught
         except EvenmatchError as caught:
@@ -282,12 +285,12 @@ class Jobs:
         return error
 
     def _report(self, running: _Running, position: int) -> None:
-        """Note the position reached. Raises JobCancelledError if cancelled, ConflictError if the process stops."""
+        """Note the position reached. Raises JobCancelledError if cancelled, JobStoppedError if the process stops."""
         running.done = min(position, running.total)
         if running.cancelled.is_set():
             raise JobCancelledError(f"{running.job} was cancelled; nothing was changed")
         if self._stopping.is_set():
-            raise ConflictError(STOPPED)
+            raise JobStoppedError(STOPPED)
 
     def _cancel(self, running: _Running) -> None:
         running.cancelled.set()

@@ -17,7 +17,7 @@ from contextlib import suppress
 from multiprocessing.connection import Connection
 
 from evenmatch.accounts.audit_entries import AuditEntry
-from evenmatch.corrections.replay import Progress
+from evenmatch.corrections.replay import Progress, ReplayTooLargeError
 from evenmatch.errors import EvenmatchError, JobCancelledError, StoreError
 from evenmatch.jobs.jobs import Job, Jobs
 from evenmatch.jobs.tasks import Outline, Task, is_recorded, named
@@ -52,7 +52,8 @@ class LadderWork:
         task = named(task)
         outline = self._outline(task)
         if outline.size <= self.small:
-            return task.run(self._service, _no_progress)
+            with suppress(ReplayTooLargeError):  # a rebuild has become due since
+                return task.run(self._service.limited(self.small), _no_progress)
         return self._begin(task, outline)[0]
 
     def begin(self, task: Task, audit_entry: AuditEntry | None = None, *, alone: bool = False) -> tuple[Job, bool]:
@@ -71,7 +72,10 @@ class LadderWork:
         self, task: Task, outline: Outline, audit_entry: AuditEntry | None = None, *, alone: bool = False
     ) -> tuple[Job, bool]:
         def work(progress: Progress) -> Mapping[str, object]:
-            return task.run(self._service, progress) if outline.size <= self.small else self._elsewhere(task, progress)
+            if outline.size <= self.small:
+                with suppress(ReplayTooLargeError):
+                    return task.run(self._service.limited(self.small), progress)
+            return self._elsewhere(task, progress)
 
         return self._jobs.begin(
             *(task.kind, task.ladder, work, audit_entry), request=outline.request, as_of=outline.as_of, alone=alone
@@ -107,9 +111,10 @@ def run_in_process(url: str, task: Task, progress: Progress) -> Mapping[str, obj
     kind, content = "progress", 0
     try:
         while kind == "progress":
-            progress(content)
             if reports.poll(LOOK):
                 kind, content = reports.recv()
+            if kind == "progress":
+                progress(content)
     except (EOFError, OSError):
         process.join()
         raise WorkerLostError(

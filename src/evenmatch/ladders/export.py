@@ -38,15 +38,25 @@ TEXT = pa.large_string()
 PEOPLE = ("player", "into")  # fields of a correction that contain player ids
 
 
-def match_tables(store: Store, head: Head, *, counted: bool = False) -> Iterator[pa.Table]:
-    """Every recorded match in tidy long form (a row per player), in blocks, in the order of the ledger.
+def match_tables(
+    store: Store,
+    head: Head,
+    *,
+    counted: bool = False,
+    after: int = 0,
+    progress: Callable[[int], None] | None = None,
+) -> Iterator[pa.Table]:
+    """Every match recorded after a position in tidy long form (a row per player), in blocks, in the ledger's order.
 
     counted  only rated matches, at their effective end times, with refunds as `keep`: `rate` computes the ladder's
              ratings from them, unless it had seasons, starting ratings or changes of rules
+    progress  called with the position reached after each block
     """
     plan = event_rows.read_plan(store, head, head.planned)
     latest = np.iinfo(np.int64).min  # effective end of the previous match
-    for block, rows in event_rows.read_blocks(store, head, 0, head.position, Scope(plan.upto)):
+    for block, rows in event_rows.read_blocks(store, head, after, head.position, Scope(plan.upto)):
+        if progress:
+            progress(int(block.counts_at[-1]))
         chosen = np.arange(len(block))
         if counted:
             chosen = np.flatnonzero([bool(lines) for lines in _live(store, head, block)])

@@ -5,7 +5,8 @@ from __future__ import annotations
 import secrets
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import Literal
+from copy import copy
+from typing import Literal, Self
 
 import numpy as np
 
@@ -52,6 +53,7 @@ class Service(Transacting):
         super().__init__(database, clock)
         self._boards = StandingsCache(database)
         self.match_limits = LARGEST
+        self._replay_limit: int | None = None
         self.recorder = Recorder(database, self._boards, clock, lambda: self.match_limits)
 
     @classmethod
@@ -62,6 +64,12 @@ class Service(Transacting):
         """
         database = Database.open(url)
         return cls(database, DatabaseClock(database.time) if clock is None else clock)
+
+    def limited(self, replay_limit: int) -> Self:
+        """A copy that raises ReplayTooLargeError instead of a replay with more events and states than this."""
+        other = copy(self)
+        other._replay_limit = replay_limit
+        return other
 
     def close(self) -> None:
         """Wait for views that are being computed, then close the connections."""
@@ -191,7 +199,8 @@ class Service(Transacting):
                   ConflictError
         """
         effect = repair.correct_and_rebuild(
-            self.database, ladder, self.clock, wish, event_id or _id("correction"), progress, self.note
+            *(self.database, ladder, self.clock, wish, event_id or _id("correction"), progress, self.note),
+            limit=self._replay_limit,
         )
         self._boards.forget(ladder)
         self.divide(ladder)
@@ -204,11 +213,13 @@ class Service(Transacting):
         with self._read(ladder) as (store, head):
             if event_id is not None and is_done(store, head, wish, event_id):
                 return already_applied(event_id, head.position)
-            return corrections.preview(store, head, wish(store, head), progress)
+            return corrections.preview(store, head, wish(store, head), progress, self._replay_limit)
 
     def rebuild(self, ladder: str, *, whole: bool = False, progress: Progress | None = None) -> RebuildResult | None:
         """Rebuild a ladder's ratings from its ledger if a rebuild is due (None: it was not). whole: in any case."""
-        rebuilt = repair.rebuild(self.database, ladder, self.clock, whole=whole, progress=progress)
+        rebuilt = repair.rebuild(
+            self.database, ladder, self.clock, whole=whole, progress=progress, limit=self._replay_limit
+        )
         if rebuilt is not None:
             self._boards.forget(ladder)
             self.divide(ladder)

@@ -89,7 +89,8 @@ class Delivery:
     """One event to send to one webhook, and the state of its delivery.
 
     body      the JSON text that is sent
-    attempts  since it was created, or sent again by an operator
+    made_at   when it was created, or last sent again by an operator
+    attempts  made since then
     next_at   when the next attempt is made; null: there is none
     error     error of the last attempt
     """
@@ -169,9 +170,9 @@ def count_attempt(
 
 
 def restart_delivery(store: Store, delivery: int, now: int) -> Delivery:
-    """Make a delivery pending again, as if it had never been attempted, and return it."""
-    sql = "UPDATE delivery SET attempts = 0, next_at = ?, delivered_at = NULL, error = NULL WHERE delivery = ?"
-    return Delivery(*store.all(f"{sql} RETURNING {_COLUMNS}", now, delivery)[0])
+    """Make a delivery pending again, as if it had just been created, and return it."""
+    sql = "UPDATE delivery SET made_at = ?, attempts = 0, next_at = ?, delivered_at = NULL, error = NULL"
+    return Delivery(*store.all(f"{sql} WHERE delivery = ? RETURNING {_COLUMNS}", now, now, delivery)[0])
 
 
 def retry_at(store: Store, webhook: int, time: int) -> None:
