@@ -210,7 +210,7 @@ def test_a_late_report_counts_as_though_it_had_ended_with_the_latest():
     assert history.columns.time.tolist() == [latest, 1767225601_000000]
 
 
-def test_the_duration_is_the_longest_time_of_any_player_where_it_is_not_told():
+def test_a_missing_duration_is_the_longest_time_of_any_player():
     seconds = np.array([NAN, 60, 50, NAN, NAN, 7.0])
     filled = fill_duration(np.array([NAN, NAN, 9.0]), seconds, np.array([0, 3, 5, 6], np.int32))
     np.testing.assert_array_equal(filled, [60, NAN, 9])

@@ -81,7 +81,7 @@ def test_a_region_has_to_be_one_where_all_can_play():
     assert broken(*played_matches(0, [[anywhere], [solo(4, 30.0)]]), DUEL).players == 0
 
 
-def test_a_match_has_a_value_that_all_accept_or_nobody_insists_any_more():
+def test_a_match_has_a_value_accepted_by_all_unless_nobody_still_insists():
     policy = replace(
         DUEL,
         attributes={"platform": {"values": ["pc", "console"]}, "input": {"values": ["pad", "keys"], "worth": 30}},
@@ -126,7 +126,7 @@ def test_a_ticket_in_two_matches_spoils_both():
     assert found.size.tolist() == [True] * 4
 
 
-def test_roles_are_covered_by_those_who_offer_them():
+def test_roles_are_covered_by_players_who_offer_them():
     policy = replace(PAIRS, roles={"tank": 1})
     tank, healer, both, any_role = (
         solo(at, 30.0, roles=roles) for at, roles in enumerate([("tank",), ("healer",), ("healer", "tank"), ()], 1)

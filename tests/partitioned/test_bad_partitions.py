@@ -76,7 +76,7 @@ def test_a_bad_row_is_named_with_its_file_and_row(tmp_path):
     )
 
 
-def test_skipped_matches_are_those_that_one_file_would_skip(tmp_path):
+def test_partitions_skip_the_same_matches_as_one_file(tmp_path):
     tables = [duels(0, 20), changed(duels(20, 20), 31, "place", -3), changed(duels(40, 20), 0, "player", "")]
     address = written(tmp_path / "in", *tables)
     whole = rate(from_frame(pa.concat_tables(tables), skip_bad=True), ELO)
