@@ -49,17 +49,6 @@ def count_seen(service):
         return store.connection.exec_driver_sql("SELECT COUNT(*) FROM seen_signature").scalar()
 
 
-@pytest.fixture
-def other(database_url, clock, options):
-    """The same application in another process: `ask` and `close`."""
-    with Service.open(str(database_url), clock) as service:
-        site = site_over(service, options)
-        asking = Asking(application(site))
-        yield asking
-        asking.close()
-        site.threads.shutdown()
-
-
 def test_a_signed_write_is_accepted_once(asking, sign, site):
     headers = sign()
     assert asking.post(PATH, content=BODY, headers=headers).status_code == 201

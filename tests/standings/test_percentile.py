@@ -44,7 +44,7 @@ QUEUE = [
 
 
 @pytest.mark.parametrize(("ratings", "expected"), QUEUE)
-def test_a_queue_percentile_is_the_middle_of_those_who_are_equal(ratings, expected):
+def test_a_queue_percentile_is_the_middle_of_the_tied_players(ratings, expected):
     assert queue_percentiles(np.array(ratings, float), np.ones(len(ratings), bool)).tolist() == expected
 
 
@@ -54,7 +54,7 @@ RATINGS = st.lists(
 
 
 @given(RATINGS)
-def test_percentiles_are_those_of_counting_one_by_one(players):
+def test_percentiles_match_counting_one_by_one(players):
     rating, active = np.array([r for r, _ in players]), np.array([a for _, a in players])
     ladder = [r for r, a in players if a]
     for own, shown, queued in zip(

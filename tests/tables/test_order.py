@@ -93,7 +93,7 @@ def test_a_ladder_is_rated_as_though_it_stood_alone(system):
         assert alone.to_pylist() == [row for row in together.to_pylist() if row["ladder"] == ladder]
 
 
-def test_a_ladder_that_is_not_there_names_those_that_are():
+def test_an_unknown_ladder_is_refused_with_the_known_ones():
     with pytest.raises(UnknownNameError, match=r"unknown ladder 'duels' \(did you mean 'duel'\?\); known: duel, team"):
         from_frame(frame_of(LADDERS, "table")).on_ladder("duels")
 
