@@ -65,7 +65,6 @@ PARTS: dict[str, Part] = {
     "closer matches are worth more": Part({"spread_cost": 0.0}),
     "wide matches are of neighbours": Part({"even_spread": 100.0}),
     "best disjoint matches": Part(edits=(Edit(PASSES, "in pick(last, value)", "in np.flatnonzero(last >= 0)"),)),
-    "oldest of the collected": Part(edits=(Edit(PASSES, "    _oldest_first(v, active, count)\n", ""),)),
     "eviction": Part(edits=(Edit(PASSES, "count, s = _evict(v, hi, t.low, rules, work, count)", "break"),)),
     "chosen filters first": Part(
         edits=(Edit(PASSES, "for level in range(1 + wider):", "for level in range(1 * wider, 1 + wider):"),)
@@ -93,16 +92,15 @@ PARTS: dict[str, Part] = {
     "reservation for overdue tickets": Part(
         edits=(Edit(OVERDUE, "tick.free[later[~overdue[later]]] = False", "pass"),)
     ),
-    "reservation without enough players": Part(edits=(Edit(OVERDUE, "KEPT_FOR = 8", "KEPT_FOR = 0"),)),
+    "reservation without enough players": Part(edits=(Edit(OVERDUE, "INCOMPLETE = 8", "INCOMPLETE = 0"),)),
     "overdue relative to the mean wait": Part(
         edits=(Edit("policy.py", "OVERDUE_TIMES = 16.0", "OVERDUE_TIMES = 0.0"),)
     ),
-    "nearest first for overdue tickets": Part(
-        edits=(Edit(OVERDUE, "for order in (nearest, self.by_age):", "for order in (self.by_age,):"),)
-    ),
-    "soonest reserved first": Part(edits=(Edit(OVERDUE, "search.soonest(first), first)", "by_age, first)"),)),
     "others excluded for overdue tickets": Part(
-        edits=(Edit(OVERDUE, "OTHERS = 8 ", "OTHERS = 1 "), Edit(OVERDUE, "REFUSED = 64 ", "REFUSED = 1 "))
+        edits=(
+            Edit(OVERDUE, "EXCLUDED = 8", "EXCLUDED = 1"),
+            Edit(OVERDUE, "EXCLUDED_FOR_ODDS = 64", "EXCLUDED_FOR_ODDS = 1"),
+        )
     ),
 }
 

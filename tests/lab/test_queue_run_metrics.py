@@ -154,8 +154,9 @@ def test_an_empty_run_has_no_figures():
 def test_the_winner_is_drawn_by_the_odds_of_true_skill():
     # 20,000 matches of 100 points: 1 / (1 + 10^(-1/4)) = 0.6401
     count, policy = 20_000, Policy(team_size=1, max_odds=None)
-    tickets = Tickets.solo(
-        *(np.arange(2 * count), np.zeros(2 * count, np.int64), np.arange(2 * count), np.full(2 * count, 50.0)),
+    tickets = Tickets.plain(
+        *(np.arange(2 * count), np.zeros(2 * count, np.int64), np.arange(2 * count + 1), np.arange(2 * count)),
+        np.full(2 * count, 50.0),
         *(np.full(2 * count, 1500.0), np.full(2 * count, 5.0), np.ones(2 * count, np.bool_)),
     )
     matches = RunMatches(

@@ -178,7 +178,7 @@ def test_members_who_do_not_agree_are_both_named():
 
     with pytest.raises(InputError, match=r"player 1 and player 3 are in one party .* platform: pc and console"):
         Ticket(id=1, queued=NOW, members=members(("pc",), ("pc", "console"), ("console",)))
-    with pytest.raises(InputError, match="player 1, player 2, player 3: no value of platform is accepted by all"):
+    with pytest.raises(InputError, match="player 1, player 2, player 3: they do not all accept one value of platform"):
         Ticket(id=1, queued=NOW, members=members(("pc", "phone"), ("pc", "console"), ("console", "phone")))
     with pytest.raises(InputError, match=r"every accepted map is vetoed \(dust\)"):
         choosing(1, map=("dust",), vetoes=("dust",))

@@ -358,7 +358,7 @@ def test_who_waits_on_one_ladder_of_a_playlist_waits_on_all(queue_service):
 
 def test_followers_of_all_tickets_are_told(queue_service, service, maker):
     heard = []
-    queue_service.listen(lambda ladder, numbers: heard.append((ladder, numbers)))
+    queue_service.notifier.listen(lambda ladder, numbers: heard.append((ladder, numbers)))
     joined = join_one(queue_service, DUELS, party("ann", playlist=BOTH))
     (rival,) = join_queue(queue_service, DUELS, party("bob"))
     maker.step(DUELS)

@@ -49,7 +49,7 @@ def test_who_gives_no_sign_of_life_is_dropped(queue_service, ladder, service, cl
         queue_service.heartbeats.note(ladder, queue_service.status(ladder, looking))
         queue_service.heartbeats.write()
     assert maker.step(ladder).dropped == (silent,)
-    assert queue_service.status(ladder, silent).ended == "no sign of life for 45 s (heartbeat)"
+    assert queue_service.status(ladder, silent).ended == "no heartbeat for 45 s"
     assert queue_service.status(ladder, looking).state == "waiting"
     assert select_rows(service, "SELECT * FROM penalty") == []
     join_queue(queue_service, ladder, party("ann"))
@@ -244,7 +244,7 @@ def test_a_ladder_that_fails_keeps_no_other_from_its_matches(queue_service, ladd
         return step(where)
 
     monkeypatch.setattr(maker, "step", failing)
-    queue_service.listen(lambda *_: asked.set())
+    queue_service.notifier.listen(lambda *_: asked.set())
     join_queue(queue_service, ladder, *solos("ann", "bob"))
     loop = threading.Thread(target=maker.run, args=(stop,))
     loop.start()
@@ -301,7 +301,7 @@ def test_the_loop_makes_matches_and_lets_go_when_it_stops(queue_service, ladder,
     queue_service.set_queue(ladder, "ranked", DUEL, QueueRules(tick=0.05))
     asked, stop = threading.Event(), threading.Event()
     tickets = join_queue(queue_service, ladder, *solos("ann", "bob"))
-    queue_service.listen(lambda *_: asked.set())
+    queue_service.notifier.listen(lambda *_: asked.set())
     loop = threading.Thread(target=Matchmaker(queue_service).run, args=(stop,))
     loop.start()
     try:

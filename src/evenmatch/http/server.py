@@ -199,7 +199,7 @@ def workers(site: Site) -> list[Worker]:
     """The background workers of this process; each runs in a thread until the event is set."""
     clock, follows = site.service.clock, site.options.follower
     writing = [
-        ("hearing", site.queue_service.hear),
+        ("hearing", site.queue_service.notifier.hear),
         ("heartbeats", site.queue_service.heartbeats.run),
     ]
     return [

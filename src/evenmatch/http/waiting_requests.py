@@ -196,7 +196,7 @@ class TicketNotifications:
         def notify(ladder: str, tickets: list[int]) -> None:
             loop.call_soon_threadsafe(self.wake, ladder, tickets)
 
-        queue_service.listen(notify)
+        queue_service.notifier.listen(notify)
 
     def wake(self, ladder: str, tickets: Sequence[int]) -> None:
         """Wake the requests that wait for any of these tickets."""

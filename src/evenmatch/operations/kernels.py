@@ -30,7 +30,7 @@ from evenmatch.match import Appearance, Match, Team
 from evenmatch.matchmaking import Member, Met, Opening, Policy, Queue, Ticket, backfill, propose, why
 from evenmatch.matchmaking.balance import divide
 from evenmatch.matchmaking.conflict import keep_apart, worth
-from evenmatch.matchmaking.match_details import asked_to_play, by_team, line_ups, measure, rematch_costs, tell
+from evenmatch.matchmaking.match_details import assigned_roles, by_team, line_ups, measure, proposals_of, rematch_costs
 from evenmatch.matchmaking.overdue import oldest_with
 from evenmatch.matchmaking.passes import MatchRegions, TicketWindows, make_matches
 from evenmatch.matchmaking.queue import count_arrivals, fill_waiting, join, merge
@@ -48,7 +48,7 @@ MATCHMAKER: Mapping[str, tuple[object, ...]] = {  # by part: the kernels that ar
     SEARCH: (make_matches,),
     TEAMS: (
         *(join, count_arrivals, merge, fill_waiting, keep_apart, divide, line_ups, by_team, measure),
-        *(asked_to_play, rematch_costs),
+        *(assigned_roles, rematch_costs),
     ),
     LATER: (oldest_with, worth, add_party),
 }
@@ -124,7 +124,7 @@ def _compile_teams() -> None:
     view, expired = view_of(queue, SECOND, policy)
     tick = TickState(queue, view, SECOND, policy)
     tick.make(np.array([0, 2]), np.array([0, 1]), rules_of(policy, SECOND, policy.team_size))
-    tell(queue, tick.view, policy, SECOND, tick.matches(), expired)
+    proposals_of(queue, tick.view, policy, SECOND, tick.matches(), expired)
 
 
 def _compile_later() -> None:
