@@ -277,7 +277,7 @@ class StateTransaction:
         return ids | self.ids, names | self.names
 
     def roster(self, store: Store, rules: Rules, ids: Ids) -> Roster:
-        """The states of these players, like player_states.read_roster; the caller changes them in place."""
+        """The states of these players, like rating_rows.read_roster; the caller changes them in place."""
         parts: list[States] = []
         missing = ids
         if all(kind == Kind.MATCH for kind, _, _ in self.later):
