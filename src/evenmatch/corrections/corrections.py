@@ -36,7 +36,7 @@ class Void:
     reason: str | None = None
 
     def change(self, store: Store, head: Head) -> MatchVoided:
-        """Which match, and why."""
+        """The match and the reason."""
         return MatchVoided(_match(store, head, self.match_id), self.match_id, self.reason)
 
     def __call__(self, store: Store, head: Head) -> PlannedCorrection:
@@ -59,7 +59,7 @@ class Unvoid:
     reason: str | None = None
 
     def change(self, store: Store, head: Head) -> MatchReinstated:
-        """Which match, and why."""
+        """The match and the reason."""
         return MatchReinstated(_match(store, head, self.match_id), self.match_id, self.reason)
 
     def __call__(self, store: Store, head: Head) -> PlannedCorrection:
@@ -99,7 +99,7 @@ class Ban:
             raise BadParameterError(reason)
 
     def change(self, store: Store, _: Head) -> PlayerBanned:
-        """The player, the rule, since when, and why."""
+        """The player, the rule, the time from which it applies, and the reason."""
         return PlayerBanned(player_rows.find(store, self.player), self.since, cast("BanRule", self.rule), self.reason)
 
     def __call__(self, store: Store, head: Head) -> PlannedCorrection:
@@ -123,7 +123,7 @@ class Reinstate:
     reason: str | None = None
 
     def change(self, store: Store, _: Head) -> PlayerReinstated:
-        """The player, and why."""
+        """The player and the reason."""
         return PlayerReinstated(player_rows.find(store, self.player), self.reason)
 
     def __call__(self, store: Store, head: Head) -> PlannedCorrection:

@@ -63,7 +63,7 @@ def read_history(
 
 
 def _begin(store: Store, head: Head, latest: int) -> tuple[int, int]:
-    """The position after which the last `latest` matches stand, and the number of matches before them."""
+    """The position after which to read the last `latest` matches, and the number of matches before them."""
     correction_positions = np.array(event_rows.read_correction_positions(store, head.ladder), np.int64)
     skipped = max(head.position - len(correction_positions) - latest, 0)
     after = skipped

@@ -428,8 +428,7 @@ class RebuildRun:
                 progress(self.roster.position)  # may raise to cancel the rebuild
             last = min(first + COPIED, self.since) - 1
             with self.database.write(durable=False) as store:
-                rating_rows.copy_journal_lines(store, self.head, self.generation, first, last)
-                rating_rows.copy_checkpoints(store, self.head, self.generation, first, last)
+                rating_rows.copy_lines_and_checkpoints(store, self.head, self.generation, first, last)
         with self.database.write(durable=False) as store:
             rating_rows.copy_inserted_lines(store, self.head, self.generation, self.since)
 
@@ -506,15 +505,10 @@ def _delete(database: Database, ladder: int, generation: int, *, earlier: bool) 
 
     The row of the generation itself is deleted if it has never been in use.
     """
-    for delete_some in (
-        rating_rows.delete_some_journal_lines,
-        rating_rows.delete_some_states,
-        rating_rows.delete_some_checkpoints,
-    ):
-        left = True
-        while left:
-            with database.write(durable=False) as store:
-                left = delete_some(store, ladder, generation, AT_ONCE, earlier=earlier)
+    left = True
+    while left:
+        with database.write(durable=False) as store:
+            left = rating_rows.delete_some_rows(store, ladder, generation, AT_ONCE, earlier=earlier)
     with database.write(durable=False) as store:
         rating_rows.delete_unready(store, ladder, generation, earlier=earlier)
 

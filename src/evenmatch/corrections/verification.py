@@ -116,7 +116,7 @@ class LineCheck:
 
 
 class NameCheck:
-    """Collects what is wrong with the names of the players in a ladder's events.
+    """Collects damage to the names of the players in a ladder's events.
 
     corrections  all of the ladder's; None: they cannot be read
     """
@@ -272,7 +272,7 @@ def _name_check(store: Store, head: Head) -> NameCheck:
 
 
 def _compare_corrections(head: Head, plan: Plan) -> list[str]:
-    """Differences between the last correction and those that the ladder's row and its ratings name as the last."""
+    """Disagreements about the last correction between the events, the ladder's row and its ratings."""
     last = plan.upto
     differences = []
     if head.corrected != last:

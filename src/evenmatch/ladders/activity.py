@@ -1,4 +1,4 @@
-"""Activity figures of all ladders for monitoring, read from the database on request, so every process agrees."""
+"""Activity figures of all ladders for monitoring, read from the database, so all processes report the same."""
 
 from __future__ import annotations
 

@@ -6,8 +6,9 @@ from collections.abc import Iterable, Mapping
 
 from evenmatch import systems
 from evenmatch.errors import UnknownNameError, UsageError
-from evenmatch.ladders.export import corrections_of
 from evenmatch.ladders.ladders import ChangeRules, Ladder, lasting
+from evenmatch.ledger import event_rows
+from evenmatch.ledger.events import RulesChanged
 from evenmatch.operations.service import Service
 from evenmatch.options import options_of
 from evenmatch.policy import Policy, presets
@@ -105,8 +106,9 @@ def choose(
 
 def _is_from_the_start(service: Service, ladder: Ladder) -> bool:
     """True if the ladder's current rules apply to all its matches."""
-    events = [row["event"] for row in corrections_of(service.database, ladder.name)]
-    return bool([event["start"] for event in events if isinstance(event, dict) and "parameters" in event][-1])
+    with service.reading(ladder.name) as (store, head):
+        changes = [event.change for event in event_rows.read_corrections(store, head, head.corrected)]
+    return [change.start for change in changes if isinstance(change, RulesChanged)][-1]
 
 
 def _other_rules(ladder: Ladder, system: str | None, preset: str | None, values: Mapping[str, object]) -> Rules:

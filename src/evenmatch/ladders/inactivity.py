@@ -101,7 +101,7 @@ def next_decay(
 
 
 def _counted(store: Store, head: Head, system: str) -> tuple[int, int] | None:
-    """When the rule began to apply to this system's ratings, and the end of the counted weeks; None: it does not."""
+    """When the rule began to apply to this system's ratings, and the end of the counted weeks; None: it never did."""
     began: int | None = None
     after, rated_by = 0, None
     for event in event_rows.read_corrections(store, head, head.position):

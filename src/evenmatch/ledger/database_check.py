@@ -111,7 +111,7 @@ _TRIGGERS = {
 
 
 class DatabaseCheck(NamedTuple):
-    """The result of a check. damage: a sentence for each finding; unchecked: what could not be checked, and why."""
+    """The result of a check. damage: a sentence for each finding; unchecked: why some checks were skipped."""
 
     damage: tuple[str, ...]
     unchecked: tuple[str, ...] = ()

@@ -100,7 +100,7 @@ class PlayerReinstated:
 
 @dataclass(frozen=True)
 class PlayerMerged:
-    """The matches of `player` count as those of the player `into`, now and in the past."""
+    """All matches of `player`, past and future, count as matches of the player `into`."""
 
     kind: ClassVar[Kind] = Kind.MERGED
     player: int
@@ -142,7 +142,7 @@ class RulesChanged:
 
 @dataclass(frozen=True)
 class SettingsChanged:
-    """Settings of the ladder changed; no rating did. settings: all of them afterwards; changes: those requested."""
+    """Settings of the ladder changed, without changing ratings. settings: all new ones; changes: as requested."""
 
     kind: ClassVar[Kind] = Kind.SETTINGS
     settings: Body

@@ -147,7 +147,7 @@ class _Draft:
 
     @classmethod
     def of(cls, plan: Plan) -> _Draft:
-        """A draft with the corrections of a plan."""
+        """A draft that begins with the corrections of a plan."""
         return cls(
             plan.upto,
             [*plan.rules],

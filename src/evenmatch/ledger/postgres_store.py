@@ -298,7 +298,7 @@ def _packed(values: Sequence[int] | Sequence[str]) -> Packed:
 
 
 def _groups(statements: Sequence[Statement]) -> Iterator[list[Statement]]:
-    """Split statements into groups, in their order: those of a group write to different tables."""
+    """Split statements, in order, into groups that each write to different tables."""
     group: list[Statement] = []
     tables: set[str] = set()
     for statement in statements:
@@ -321,14 +321,14 @@ def _table_of(sql: str) -> str:
 
 @lru_cache(1000)
 def _as_one(statements: tuple[str, ...]) -> str:
-    """One statement of PostgreSQL that does what all of them do."""
+    """Combine statements into one."""
     *first, last = statements
     parts = ", ".join(f"w{number} AS ({sql})" for number, sql in enumerate(first))
     return _native(f"WITH {parts} {last}" if first else last)
 
 
 def _native(sql: str) -> str:
-    """The statement with the placeholders of psycopg, to which a percent sign is the beginning of one."""
+    """The statement with psycopg's placeholders, and with percent signs doubled because they begin one."""
     return sql.replace("%", "%%").replace("?", "%b")
 
 

@@ -119,7 +119,7 @@ class Store(ABC):
 
     @abstractmethod
     def update(self, table: sa.Table, key: Sequence[str], columns: Sequence[str], rows: Sequence[Row]) -> None:
-        """Set columns of existing rows; each of `rows` has the values of `key`, which find it, and of `columns`.
+        """Set columns of existing rows. Each of `rows` has the values of `key`, which select it, then of `columns`.
 
         No two rows have the same key.
         """

@@ -17,6 +17,7 @@ from evenmatch.ledger.store import Head, Store
 
 LATEST = 300  # latest matches that are evaluated
 LOOKED_AT = 50  # latest matches that are searched for the last loss
+OTHERS = 12  # other players in the result, those met most often
 HOURS = 24
 
 
@@ -75,8 +76,8 @@ class Encounters(NamedTuple):
     latest: bool
 
 
-def encounters(store: Store, head: Head, player: int, *, most: int = 12) -> Encounters:
-    """The encounters of a player, with at most `most` other players.
+def encounters(store: Store, head: Head, player: int) -> Encounters:
+    """The encounters of a player, with at most OTHERS other players.
 
     The result against another player compares the places of their teams; other results cover all rivals.
     """
@@ -101,8 +102,8 @@ def encounters(store: Store, head: Head, player: int, *, most: int = 12) -> Enco
                 points = 1.0 if place > own_place else 0.5 if place == own_place else 0.0
                 against[other] = against[other].after(points, expected)
     met = sorted(against.keys() | beside.keys(), key=lambda one: (-against[one].matches, -beside[one].matches, one))
-    names = player_rows.names_of(store, met[:most])
-    others = tuple(Encounter(names[other], against[other], beside[other]) for other in met[:most])
+    names = player_rows.names_of(store, met[:OTHERS])
+    others = tuple(Encounter(names[other], against[other], beside[other]) for other in met[:OTHERS])
     return Encounters(whole, others, tuple(hours), len(positions) > LATEST)
 
 
