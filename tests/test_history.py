@@ -138,8 +138,6 @@ def test_columns_that_do_not_fit_together_are_refused(changes, said):
 def test_an_empty_history_is_a_history():
     empty = History(made_columns()).take(slice(0, 0))
     assert (len(empty), empty.players, empty.largest) == (0, 0, 0)
-    same(empty.join(History(made_columns())), History(made_columns()))
-    same(History(made_columns()).join(empty), History(made_columns()))
 
 
 def test_taking_one_match_keeps_the_players_numbers():
@@ -150,20 +148,6 @@ def test_taking_one_match_keeps_the_players_numbers():
     assert second.player.tolist() == [2, 3, 0]
     assert second.place.tolist() == [1, 2, 2]
     assert second.keep.tolist() == [False, True, True]
-
-
-def test_joining_a_history_that_begins_earlier_is_refused():
-    history = History(made_columns())
-    with pytest.raises(InputError, match="earlier than the one before it"):
-        history.join(history)
-
-
-@given(histories(), st.data())
-def test_split_anywhere_and_joined_is_the_same_bit_for_bit(history, data):
-    one, two = sorted(data.draw(st.tuples(*[st.integers(0, len(history))] * 2)))
-    parts = [history.take(slice(0, one)), history.take(slice(one, two)), history.take(slice(two, None))]
-    same(parts[0].join(parts[1]).join(parts[2]), history)
-    same(parts[0].join(parts[1].join(parts[2])), history)
 
 
 @given(histories(), st.data())

@@ -134,17 +134,6 @@ class History:
             )
         )
 
-    def join(self, later: History) -> History:
-        """Return this history followed by a later one with the same player indices.
-
-        Raises InputError if `later` begins before this one ends.
-        """
-        a, b = self.columns, later.columns
-        joined = {name: np.concatenate((getattr(a, name), getattr(b, name))) for name in Columns._fields}
-        joined["team_start"] = np.concatenate((a.team_start, a.team_start[-1] + b.team_start[1:]))
-        joined["slot_start"] = np.concatenate((a.slot_start, a.slot_start[-1] + b.slot_start[1:]))
-        return History(Columns(**joined))
-
     @staticmethod
     def of(
         matches: Sequence[Match],

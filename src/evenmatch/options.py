@@ -299,6 +299,23 @@ def known_values(owner: type, kind: str, data: Mapping[str, object]) -> dict[str
     return {name: None if value == "none" and options[name].optional else value for name, value in data.items()}
 
 
+def read_values(owner: type, kind: str, values: Mapping[str, object], place: str = "") -> dict[str, Any]:
+    """Read values by name; text is parsed. Raises UnknownNameError or BadParameterError.
+
+    kind, place  how messages name an option and its owner
+    """
+    options = options_of(owner)
+    read = {}
+    for name, value in values.items():
+        if name not in options:
+            raise UnknownNameError(kind, name, options)
+        try:
+            read[name] = options[name].read(value)
+        except (ValueError, TypeError, OverflowError):
+            raise BadParameterError(f"{name}={shown(value)}{place}: expected {options[name].accepts}") from None
+    return read
+
+
 def shown(value: object) -> str:
     """A value as it would be typed after --param name=."""
     if isinstance(value, bool):

@@ -163,7 +163,7 @@ def test_the_id_of_a_match_given_as_a_player_is_understood(run, league):
     for match in ("d03", "d04"):
         ended = run("reinstate", match)
         assert (ended.code, ended.out) == (2, "")
-        assert f"there is no player '{match}', but a match with this id; to let it count: " in ended.err
+        assert f"no player is called '{match}', but a match has this id; to reinstate it: " in ended.err
         assert f"evenmatch reinstate --match {match}\n" in ended.err
     assert "unknown player 'd99'" in run("reinstate", "d99").err
 

@@ -10,7 +10,7 @@ import pytest
 
 from elo_matches import START, duel, duels, duels_table
 from evenmatch import from_matches
-from evenmatch.lab.backtests.match_cells import divide, fewest_matches
+from evenmatch.lab.backtests.match_cells import divide
 from random_matches import random_table
 from reference import prediction_metrics
 
@@ -48,7 +48,6 @@ def players_of(matches):
 )
 def test_experience_is_counted_as_in_a_plain_loop(matches):
     expected = prediction_metrics.fewest_before(players_of(matches))
-    assert fewest_matches(matches.history).tolist() == expected
     found = labels(matches, divide(matches, len(matches) // 2), "experience")
     assert found == [prediction_metrics.experience(before) for before in expected]
 

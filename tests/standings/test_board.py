@@ -220,7 +220,6 @@ def test_any_rating_has_the_place_that_counting_gives_it(players, rules, ratings
     for rating in ratings:
         assert fast.percentile(rating) == slow.percentile(rating)
         assert fast.queue_percentile(rating) == slow.queue_percentile(rating)
-        assert fast.rank_of(rating) == slow.rank_of(rating)
     many = np.array(ratings)
     assert fast.against.percentiles(many).tolist() == [slow.percentile(rating) for rating in ratings]
     assert fast.against.queue_percentiles(many).tolist() == [slow.queue_percentile(rating) for rating in ratings]
@@ -350,24 +349,22 @@ def test_an_unlisted_player_with_a_listed_rating_stands_among_the_ties_by_id():
     assert [one.player for one in taken(players).around(3, 1)] == [2, 4]
 
 
-# A rating, its percentile, fractional percentile and rank among the worked ladder's 50, 40, 40, (30), 20
+# A rating, its percentile, fractional percentile among the worked ladder's 50, 40, 40, (30), 20
 ASKED = [
-    (50, 100, 90.0, 1),
-    (45, 81, 80.0, 2),  # 4 below, 1 above
-    (40, 67, 60.0, 2),
-    (30, 26, 30.0, 4),  # 1 below, 3 above; its player is counted and has no rank
-    (20, 1, 10.0, 4),
-    (19, 1, 0.0, 5),
-    (90, 100, 100.0, 1),
+    (50, 100, 90.0),
+    (45, 81, 80.0),  # 4 below, 1 above
+    (40, 67, 60.0),
+    (30, 26, 30.0),  # 1 below, 3 above; its player is counted and has no rank
+    (20, 1, 10.0),
+    (19, 1, 0.0),
+    (90, 100, 100.0),
 ]
 
 
-@pytest.mark.parametrize(("rating", "percentile", "queued", "rank"), ASKED)
-def test_any_rating_can_be_asked_for(rating, percentile, queued, rank):
+@pytest.mark.parametrize(("rating", "percentile", "queued"), ASKED)
+def test_any_rating_can_be_asked_for(rating, percentile, queued):
     found = taken(LADDER)
-    assert (found.percentile(rating), found.queue_percentile(rating), found.rank_of(rating)) == (
-        percentile, queued, rank,
-    )  # fmt: skip
+    assert (found.percentile(rating), found.queue_percentile(rating)) == (percentile, queued)
 
 
 def test_cuts_are_the_lowest_ratings_that_reach_a_division():
@@ -382,7 +379,7 @@ def test_a_ladder_of_nobody_answers_all_the_same():
     for players in ([], [One(1, 5.0, hidden=True), One(2, 6.0, ago=None)]):
         found = taken(players)
         assert (len(found), found.population, found.pages(10)) == (0, 0, 0)
-        assert (found.percentile(5.0), found.queue_percentile(5.0), found.rank_of(5.0)) == (1, 50.0, 1)
+        assert (found.percentile(5.0), found.queue_percentile(5.0)) == (1, 50.0)
         assert found.page(1, 10) == found.around(1, 3) == found.among([7, 8]) == []
         assert found.standing(7) is None
 

@@ -84,7 +84,7 @@ def not_utf8(text: str) -> bytes | None:
 
 @contextmanager
 def long_cells() -> Iterator[None]:
-    """Let the csv module read cells of any length inside the block."""
+    """Allow the csv module to read cells of any length inside the block."""
     limit = csv.field_size_limit(sys.maxsize)
     try:
         yield

@@ -30,7 +30,7 @@ Preview = Annotated[bool, option("--preview", "Only show how ratings would chang
 
 
 def _not_blank(text: str | None) -> str | None:
-    """Return the id of --id. Raises UsageError for an empty one, which would count as no id."""
+    """Return the id of --id. Raises UsageError for a blank one."""
     if text is not None and not text.strip():
         raise UsageError(f"--id {shlex.quote(text)}: expected text that is not blank, or no --id")
     return text
@@ -113,13 +113,6 @@ def minutes_text(micros: int) -> str:
             f"a stored time is {micros} microseconds after 1970, expected one before the year 10000; "
             "`evenmatch verify` shows what is damaged"
         ) from error
-
-
-def check_unlike(*files: Path | None) -> None:
-    """Raise UsageError if two of these are the same file."""
-    named = [path.resolve() for path in files if path is not None]
-    if len(set(named)) < len(named):
-        raise UsageError("two of the files are the same; expected different files")
 
 
 def counted(number: int, noun: str, plural: str = "") -> str:

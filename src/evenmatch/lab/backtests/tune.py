@@ -66,8 +66,8 @@ def tune(
 ) -> TuningResult:
     """Search for the parameters with which a system predicts the last three quarters of these matches best.
 
-    seconds   budget, including trials of a resumed run. Defaults and presets are always tried; above 0, the search goes
-              on beyond its budget until it has tried 20 sets of parameters
+    seconds   budget, including trials of a resumed run. Defaults and presets are always tried; above 0, the search
+              continues beyond its budget until it has tried 20 sets of parameters
     trials    folder for the trials file; None: trials are not stored
     workers   threads, None for one per core; or what replays the matches elsewhere, such as the workers of a cluster
     most      largest number of trials, also below 20; None: limited by `seconds` only
@@ -332,7 +332,7 @@ def _typed(values: Values) -> Values:
 def _key(history: History, system: System, space: Mapping[str, Option]) -> str:
     """Digest of everything a search depends on: matches, kernels, ranges, and the source of the scoring code."""
     inputs = f"{FORMAT} {LEARNED} {fingerprint(system)} {space}"
-    inputs += "".join(inspect.getsource(module) for module in (evaluation, evaluation))
+    inputs += inspect.getsource(evaluation)
     digest = hashlib.blake2b(inputs.encode(), digest_size=10)
     for column in history.columns:
         digest.update(column.tobytes())
