@@ -24,7 +24,7 @@ def load_kernels(by: Rules) -> None:
         loop.load(by)
 
 
-def is_cached(compiled: Any) -> bool:  # noqa: ANN401 - numba names no type for what it compiles
+def is_cached(compiled: Any) -> bool:  # noqa: ANN401 - numba has no public type for this
     """Whether numba's disk cache has this function; True if the function cannot be cached.
 
     Entries for another Python, numba, source version or processor do not count.

@@ -20,7 +20,7 @@ Integers = NDArray[np.int32]
 Times = NDArray[np.int64]
 Flags = NDArray[np.bool_]
 UNKNOWN = "NaN: not known"
-FloatOrNaN = Annotated[float, UNKNOWN]  # in records that are shown to people
+FloatOrNaN = Annotated[float, UNKNOWN]  # shown as null
 
 
 class Columns(NamedTuple):

@@ -265,7 +265,7 @@ def _field(option: Option) -> Any:  # noqa: ANN401
     return field(default=option.default, metadata={"option": option})
 
 
-# what the declarations are used for
+# uses of the declarations
 
 
 def options_of(owner: type) -> Mapping[str, Option]:

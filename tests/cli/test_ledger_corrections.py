@@ -154,7 +154,7 @@ def test_a_ban_from_a_time_to_come_says_that_nothing_is_touched_yet(run, league)
     ended = run("ban", "b", "--since", "2099-01-01")
     assert ended.code == 0
     assert "no rating moves" in ended.out
-    assert "--since 2099-01-01 is in the future: no match so far is changed" in ended.err
+    assert "--since 2099-01-01 is in the future: no match has changed yet" in ended.err
     assert run("ban", "c", "--since", "2026-01-05").err == ""
 
 

@@ -48,7 +48,7 @@ def command(
 
 def _print(result: DatabaseCopy) -> None:
     rows = [(name, f"{table.rows:,}", table.digest) for name, table in result.tables.items() if table.rows]
-    print_table("Tables that are equal in both databases", ("table", "rows", "digest"), rows, right=("rows",))
+    print_table("Tables, equal in both databases", ("table", "rows", "digest"), rows, right=("rows",))
     for ladder in result.ladders:
         size = f"{counted(ladder.matches, 'match', 'matches')}, {counted(ladder.players, 'player')}"
         due = "" if ladder.is_equal else "; a rebuild is still due"

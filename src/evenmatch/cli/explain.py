@@ -1,4 +1,4 @@
-"""evenmatch explain: one match and its rating changes in words."""
+"""evenmatch explain: describe a match and its rating changes."""
 
 from __future__ import annotations
 

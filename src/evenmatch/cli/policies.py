@@ -190,7 +190,7 @@ def _value(value: object) -> str:
 
 
 def _text(text: str) -> str:
-    """A TOML string; characters that are not printable are escaped, since they could move a terminal's cursor."""
+    """Write a TOML string. Unprintable characters are escaped, because they could move a terminal's cursor."""
     escaped = text.replace("\\", "\\\\").replace('"', '\\"')
     return (
         '"'

@@ -43,7 +43,7 @@ if TYPE_CHECKING:
 
 AT_ONCE = 500  # matches in one call of record_many
 SHOWN = 200  # rows of the table of receipts
-LISTED = 50  # refused matches that are listed
+LISTED = 50  # refused matches shown
 
 
 def record(

@@ -149,7 +149,7 @@ class ClusterExecutor(Executor):
         return Shared(self._ray.put(value))
 
     def submit(self, fn: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> Future[T]:
-        """Start a task. The future raises what the function raises, or ClusterError."""
+        """Start a task. The future raises the function's own error, or ClusterError."""
         assert not kwargs, "arguments are sent by position"
         future: Future[T] = Future()
         future.set_running_or_notify_cancel()

@@ -193,7 +193,7 @@ class ChunkBuilder:
         return Piece(rows, table, table.skipped)
 
     def build(self, piece: Piece) -> Chunk:
-        """The chunk of the next piece, without matches that are left out (see `skipped`).
+        """Build the chunk of the next piece. Matches that are left out are listed in its `skipped`.
 
         Raises InputError if rows are not grouped or not in time order.
         """

@@ -53,7 +53,7 @@ class TextArrays(NamedTuple):
 
 
 def random_key() -> Key:
-    """A key for `hashes_of`: nobody can prepare names that collide under a key that is drawn at run time."""
+    """Draw a key for `hashes_of`. Nobody can prepare names that collide under a key drawn at run time."""
     return secrets.randbits(64), secrets.randbits(64)
 
 
@@ -138,7 +138,7 @@ class Names:
         return out
 
     def _make_room(self, players: int, size: int) -> None:
-        """Make room for this many new players, whose names have this many bytes in all."""
+        """Make room for this many new players, with this many bytes of names in total."""
         players += self.count
         offsets, data = self._known
         self._known = TextArrays(with_room(offsets, players + 1), with_room(data, int(offsets[self.count]) + size))

@@ -113,7 +113,7 @@ class PlayerRecords:
         return counts
 
     def rated(self, names: pa.Array, ladder: np.ndarray) -> RatedPlayers:
-        """Every player who played. `names` and `ladder` are those of all players, by number."""
+        """Return every player with a match. names, ladder: of all players, by number."""
         played = self._played(len(names))
         kept = np.flatnonzero(played)
         is_whole = len(kept) == len(names)

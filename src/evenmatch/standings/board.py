@@ -138,7 +138,7 @@ class Snapshot:
 
     @property
     def has_ratings(self) -> bool:
-        """Whether it shows ratings, at least those of placed players."""
+        """Whether ratings are shown, at least those of placed players."""
         return self.show in ("rating", "after_placement")
 
     def percentile(self, rating: float) -> int:

@@ -317,7 +317,7 @@ class System:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Rules:
-    """A system with fixed parameters: what a ladder is rated by."""
+    """A system with fixed parameters, by which a ladder is rated."""
 
     system: System
     parameters: Parameters

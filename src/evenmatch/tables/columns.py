@@ -268,7 +268,7 @@ def _one_by_one(
 
 
 def _from_numbers(numbers: Floats, form: TimeFormat) -> tuple[Times, Flags]:
-    """Times in a format, or dates of eight digits; and a mask of the numbers that are neither."""
+    """Read numbers as times in a format, or as eight-digit dates, and mask the numbers that are neither."""
     unread = ~((numbers >= form.low) & (numbers < form.high))
     count = np.where(unread, form.zero, numbers) - form.zero
     whole = np.floor(count)

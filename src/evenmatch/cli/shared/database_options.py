@@ -62,7 +62,7 @@ def opened(db: str) -> Iterator[Service]:
 
 
 def shown_database(service: Service) -> str:
-    """The database as one would type it, without its password."""
+    """Return the name of the database as the user would type it, without its password."""
     return service.database.shown
 
 
@@ -123,7 +123,7 @@ def counted(number: int, noun: str, plural: str = "") -> str:
 def audit_entry(
     action: str, ladder: str | None = None, target: str | None = None, body: Mapping[str, object] | None = None
 ) -> AuditEntry:
-    """An audit entry of the operator at the command line; action names are those of the HTTP endpoints."""
+    """Make the audit entry of an operator's command. Actions have the same names as in the HTTP API."""
     from evenmatch.accounts.access import OPERATOR
     from evenmatch.accounts.audit_entries import AuditEntry
 

@@ -120,7 +120,7 @@ def naming_value(error: typer.BadParameter) -> str:
 def moment(
     text: str | None, option: str = "--as-of", expected: str = "ISO 8601, for example 2026-11-21T18:30:00Z"
 ) -> int | None:
-    """Parse a time into microseconds since 1970. option, expected: what the UsageError names and would accept."""
+    """Parse a time into microseconds since 1970. option, expected: named in the UsageError."""
     from evenmatch.tables.columns import parse_time
     from evenmatch.times import SECONDS, YEARS, is_plausible, likeness, misread
 

@@ -89,7 +89,7 @@ def _fields_of(record: Any) -> list[str]:  # noqa: ANN401 - the type of a datacl
 
 @cache
 def _times_of(record: Any) -> list[str]:  # noqa: ANN401
-    """The fields of a record that are declared as times."""
+    """Return the names of the fields that are declared as times."""
     hints = get_type_hints(record, include_extras=True)
     return [
         name
@@ -225,7 +225,7 @@ def _lines(what: str, total: int | None) -> Iterator[Callable[..., None]]:
 
 
 def compile_ahead(parts: Sequence[str], what: str) -> None:
-    """Compile the kernels of `parts` that are missing on this machine, so that no later request waits for them."""
+    """Compile those kernels of `parts` that this machine lacks, so that later requests need not wait for them."""
     from evenmatch.operations.kernels import Compilation, missing
 
     lacking = missing(parts)

@@ -48,7 +48,7 @@ from evenmatch.tables.partitions import Partition
 
 
 class Reading(NamedTuple):
-    """The matches to read, and what the first reading found.
+    """The matches to read, and the findings of the first reading.
 
     name      name of the matches, for messages
     players   number of players
@@ -194,7 +194,7 @@ MEMORY = 1 << 30  # bytes for the player records of all variants judged in one r
 
 @dataclass
 class _Survey:
-    """What the first reading found."""
+    """The findings of the first reading."""
 
     matches: int = 0
     players: int = 0

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from evenmatch.history import Flags, History, Integers, ranges
 from evenmatch.tables import MatchTable
 
-# Share of decided matches won (or lost) by the first-listed team from which the order counts as one of finish.
+# If the first-listed team wins (or loses) at least this share of decided matches, the order reveals the result.
 TELLING = 0.8
 SCRAMBLE = np.uint64(0x9E3779B97F4A7C15)  # odd multiplier of a multiplicative hash
 

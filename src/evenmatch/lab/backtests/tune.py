@@ -90,7 +90,7 @@ def tune(
 def _search(
     search: _Search, pool: Workers, untried: list[Values], seconds: float, most: int | None, report: Progress
 ) -> None:
-    """Try the given parameters, then what the search proposes, until budget and floor are reached."""
+    """Try the given parameters, then those that the search proposes, until the budget is spent."""
     begun, used = time.monotonic(), search.used
     floor, ceiling = FLOOR if seconds else 0, most or np.inf
     shared = pool.share((search.history, search.cell))
@@ -126,7 +126,7 @@ def trial_loss(system: System, values: Values, over: tuple[History, Integers]) -
     whole, cell = over
     try:
         rules = Rules.of(system, **values)
-    except BadParameterError:  # values that are invalid in combination
+    except BadParameterError:  # the combination of values is invalid
         return np.inf, 0.0
     refused = refused_by(rules, whole)
     if too_many(len(refused), len(whole)):
