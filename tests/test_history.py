@@ -138,8 +138,6 @@ def test_columns_that_do_not_fit_together_are_refused(changes, said):
 def test_an_empty_history_is_a_history():
     empty = History(made_columns()).take(slice(0, 0))
     assert (len(empty), empty.players, empty.largest) == (0, 0, 0)
-    same(empty.join(History(made_columns())), History(made_columns()))
-    same(History(made_columns()).join(empty), History(made_columns()))
 
 
 def test_joining_a_history_that_begins_earlier_is_refused():

@@ -327,7 +327,7 @@ def test_late_and_new_matches_of_one_file_both_find_their_place(run, league, tmp
     ended = run("import", "both.csv", "--at-their-time")
     assert (ended.code, ended.err) == (0, "")
     assert "ladder duel: 3 matches added; 1 match is inserted at the time played" in ended.out
-    assert run("verify").out.startswith(f"ladder duel: all is equal ({held(run)[0]} matches")
+    assert run("verify").out.startswith(f"ladder duel: everything matches ({held(run)[0]} matches")
 
 
 @pytest.mark.parametrize(

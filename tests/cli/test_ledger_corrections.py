@@ -107,7 +107,7 @@ def test_a_ban_from_a_time_to_come_says_that_nothing_is_touched_yet(run, league)
     ended = run("ban", "b", "--since", "2099-01-01")
     assert ended.code == 0
     assert "no rating moves" in ended.out
-    assert "--since 2099-01-01 is in the future: no match so far is changed" in ended.err
+    assert "--since 2099-01-01 is in the future: no match has changed yet" in ended.err
     assert run("ban", "c", "--since", "2026-01-05").err == ""
 
 
@@ -116,7 +116,7 @@ def test_the_id_of_a_match_given_as_a_player_is_understood(run, league):
     for match in ("d03", "d04"):
         ended = run("reinstate", match)
         assert (ended.code, ended.out) == (2, "")
-        assert f"there is no player '{match}', but a match with this id; to let it count: " in ended.err
+        assert f"no player is called '{match}', but a match has this id; to reinstate it: " in ended.err
         assert f"evenmatch reinstate --match {match}\n" in ended.err
     assert "unknown player 'd99'" in run("reinstate", "d99").err
 

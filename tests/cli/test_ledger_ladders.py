@@ -100,7 +100,7 @@ def test_list_counts_what_each_ladder_holds(run, league):
 
 def test_an_archived_ladder_is_read_takes_nothing_and_is_reopened(run, league, tmp_path):
     assert run("ladder", "archive", "duel").out == "ladder duel: archived\n"
-    assert run("ladder", "archive", "duel").out == "ladder duel: is archived already\n"
+    assert run("ladder", "archive", "duel").out == "ladder duel: is already archived\n"
     assert run("ladder", "list").out.splitlines()[2].split()[-1] == "archived"
     more = tmp_path / "more.csv"
     more.write_text("match_id,played_at,player,team,place\nx1,2026-03-01,ann,1,1\nx1,2026-03-01,bob,2,2\n")
@@ -212,7 +212,7 @@ def test_rules_that_can_rate_none_of_the_matches_are_refused(run, tmp_path, monk
         assert "none of its 1 matches can be rated" in ended.err
 
 
-PREVIEW = "this is a preview, nothing was changed; run it again without --preview to apply it\n"
+PREVIEW = "this is a preview; nothing has changed. To apply it, run the command again without --preview\n"
 
 
 def test_one_note_says_that_a_preview_changed_nothing(run, league):
@@ -239,7 +239,7 @@ def test_a_change_to_what_is_so_already_is_said_and_not_recorded(named, run, lea
     before = league.read_bytes()
     for more in ([], ["--preview"], ["--id", "mine"]):
         ended = run("ladder", "change", "duel", *named, *more)
-        assert (ended.code, ended.out) == (0, "ladder duel: nothing to change, all of these values are set already\n")
+        assert (ended.code, ended.out) == (0, "ladder duel: nothing to change; it already has all of these values\n")
     told = json.loads(run("ladder", "change", "duel", *named, "--json").out)
     assert (told["moves"], told["changes"], told["ladder"]["events"]) == ([], [], 12)
     assert league.read_bytes() == before
@@ -352,7 +352,7 @@ def test_advice_names_the_matches_after_which_percentiles_have_steadied(run, tmp
     assert run("import", matches, "--ladder", "arena", "--db", db).code == 0
     expected = placement_advice(rate(from_matches(played), rules("wager"), journal=True), 6)
     told = json.loads(run("ladder", "advise", "arena", "--move", 6, "--db", db, "--json").out)
-    assert (told["placement"], told["present"], told["move"]) == (expected.placement, 7, 6)
+    assert (told["placement"], told["present"], told["bound"]) == (expected.placement, 7, 6)
     assert [step["completed"] for step in told["steps"]] == [step.completed for step in expected.steps]
     assert told["steps"][3]["mean"] == pytest.approx(expected.steps[3].mean)
     done = {name: count for name, count in counts_of(played).items() if count >= 8}

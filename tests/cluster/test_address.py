@@ -95,7 +95,7 @@ def test_a_server_of_http_2_may_be_one():
 def test_a_file_is_not_rated_on_a_cluster(tmp_path):
     told = run_command("rate", tmp_path / "season.csv", "--system", "elo", "--cluster", "local")
     assert told.code == 2
-    assert "season.csv is one file, for one process; expected a folder or URL of partitions" in told.err
+    assert "season.csv is one file, rated by one process; expected a folder or URL of partitions" in told.err
 
 
 def test_workers_open_no_sqlite_file_and_no_password_is_shown():

@@ -68,5 +68,5 @@ def test_files_that_change_after_they_were_counted_are_an_error(tmp_path, seed):
             (tmp_path / "other" / "0.parquet").replace(tmp_path / "in" / "0.parquet")
 
     partitions = find_partitions(str(tmp_path / "in"))
-    with pytest.raises(InputError, match="in: the matches are not those that were counted before"):
+    with pytest.raises(InputError, match="in: the matches have changed since they were counted"):
         backtest_partitions(partitions, ["elo"], name="in", progress=exchange)

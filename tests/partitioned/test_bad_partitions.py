@@ -159,7 +159,7 @@ def test_a_folder_with_other_files(tmp_path):
 
 def test_an_empty_folder_and_a_pattern_without_files(tmp_path):
     for address in (tmp_path, tmp_path / "*.parquet", tmp_path / "no" / "such"):
-        with pytest.raises(UsageError, match="no files are there"):
+        with pytest.raises(UsageError, match="there are no files"):
             find_partitions(str(address))
 
 

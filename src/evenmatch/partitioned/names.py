@@ -1,4 +1,4 @@
-"""Numbers for the players of a stream, and the check that no match id is used twice; both in bounded memory."""
+"""Number the players of a stream and check that no match id is used twice, in bounded memory."""
 
 from __future__ import annotations
 
@@ -6,26 +6,18 @@ import secrets
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, NamedTuple, TypeVar, cast
+from typing import NamedTuple, TypeVar
 
 import numpy as np
 import pyarrow as pa
-from numba import njit
 from numpy.typing import NDArray
 
 from evenmatch.errors import InputError
 from evenmatch.history import Integers
-from evenmatch.systems.compiled import prefetch
+from evenmatch.systems.compiled import cached, prefetch
 from evenmatch.tables.partitions import Partition
 
-F = TypeVar("F", bound=Callable[..., object])
 Number = TypeVar("Number", bound=np.generic)
-_OPTIONS: dict[str, Any] = {"cache": True, "nogil": True, "error_model": "numpy"}
-
-
-def compiled(function: F) -> F:
-    """Compile a kernel."""
-    return cast("F", njit(**_OPTIONS)(function))
 
 
 def with_room(array: NDArray[Number], length: int) -> NDArray[Number]:
@@ -61,7 +53,7 @@ class TextArrays(NamedTuple):
 
 
 def random_key() -> Key:
-    """A key for `hashes_of`: nobody can prepare names that collide under a key that is drawn at run time."""
+    """Draw a key for `hashes_of`. Nobody can prepare names that collide under a key drawn at run time."""
     return secrets.randbits(64), secrets.randbits(64)
 
 
@@ -72,12 +64,12 @@ def hashes_of(text: TextArrays, key: Key) -> Hashes:
     return out
 
 
-@compiled
+@cached
 def _rotated(x: np.uint64, bits: int) -> np.uint64:
     return (x << np.uint64(bits)) | (x >> np.uint64(64 - bits))
 
 
-@compiled
+@cached
 def _sip_round(
     v0: np.uint64, v1: np.uint64, v2: np.uint64, v3: np.uint64
 ) -> tuple[np.uint64, np.uint64, np.uint64, np.uint64]:
@@ -88,7 +80,7 @@ def _sip_round(
     return v0, v1, _rotated(v2, 32), v3
 
 
-@compiled
+@cached
 def _hash_texts(text: TextArrays, k0: np.uint64, k1: np.uint64, out: Hashes) -> None:
     for row in range(len(out)):
         start, end = text.offsets[row], text.offsets[row + 1]
@@ -146,7 +138,7 @@ class Names:
         return out
 
     def _make_room(self, players: int, size: int) -> None:
-        """Make room for this many new players, whose names have this many bytes in all."""
+        """Make room for this many new players, with this many bytes of names in total."""
         players += self.count
         offsets, data = self._known
         self._known = TextArrays(with_room(offsets, players + 1), with_room(data, int(offsets[self.count]) + size))
@@ -167,7 +159,7 @@ class Names:
         return pa.LargeStringArray.from_buffers(self.count, pa.py_buffer(offsets), pa.py_buffer(data))
 
 
-@compiled
+@cached
 def _move(entries: Entries, larger: Entries) -> None:
     mask = len(larger) - 1
     for index in range(len(entries)):
@@ -178,7 +170,7 @@ def _move(entries: Entries, larger: Entries) -> None:
             larger[place] = entries[index]
 
 
-@compiled
+@cached
 def _is_same(data: NDArray[np.uint8], start: int, known: NDArray[np.uint8], first: int, size: int) -> bool:
     for index in range(size):  # noqa: SIM110 - compiled
         if data[start + index] != known[first + index]:
@@ -186,7 +178,7 @@ def _is_same(data: NDArray[np.uint8], start: int, known: NDArray[np.uint8], firs
     return True
 
 
-@compiled
+@cached
 def _number(
     text: TextArrays,
     ladder: Integers,

@@ -56,7 +56,9 @@ class BattlepointsParameters(Parameters):
         optional=True,
     )
     truncate: bool = flag(False, "cut ratings to whole points")
-    provisional_games: int = whole(0, 0, 1000, "how many first matches of a player use provisional_k as K; 0: none")
+    provisional_games: int = whole(
+        0, 0, 1000, "number of a player's first matches that use provisional_k as K; 0: none"
+    )
     provisional_k: float = number(64.0, 0, 1000, "most points that such a match can move")
     advantage: float = number(0.0, -1e5, 1e5, "points added to the team that is listed first", search=(-100, 200))
 
@@ -101,7 +103,7 @@ FACTORS = (
     Factor("k", "most points the match could move, by the player's own bracket or as a provisional player"),
     Factor("surprise", "result minus the player's own expected score, averaged over the rivals"),
     Factor("lopsided", "factor for a lopsided result: 1 if it was not; with several rivals, the mean", neutral=1.0),
-    Factor("gain", "what K is multiplied by: the surprise times the factor, averaged over the rivals"),
+    Factor("gain", "multiplier of K: the surprise times the factor, averaged over the rivals"),
     Factor("floor", "whether the floor stopped the fall", flag=True),
 )
 

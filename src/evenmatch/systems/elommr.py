@@ -332,7 +332,7 @@ def _move(state: Records, rating: Floats, p: ElommrParameters) -> Records:
 
 SYSTEM = System(
     name="elommr",
-    title="robust mean of performances, each measured against everybody in the match; for large free-for-alls",
+    title="robust mean of performances, each measured against everyone in the match; for large free-for-alls",
     source="Ebtekar & Liu 2021, An Elo-like System for Massive Multiplayer Competitions",
     parameters=ElommrParameters,
     presets={"split_ties": {"split_ties": True}},

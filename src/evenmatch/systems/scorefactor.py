@@ -89,7 +89,7 @@ FACTORS = (
     Factor("k", "most points the match could move, by games so far and time in the match; 0: left out"),
     Factor("share", "share of the score per second against each other player, averaged; in duels, the result"),
     Factor("expected_share", "the share that the ratings predicted"),
-    Factor("gain", "what K is multiplied by: share minus expected_share, unless favourites are spared or it is a sum"),
+    Factor("gain", "multiplier of K: share minus expected_share, unless favourites are spared or it is a sum"),
     Factor("rot", "points lost to inactivity before the match"),
     Factor("floor", "whether the floor stopped the fall", flag=True),
 )

@@ -58,7 +58,7 @@ from numpy.typing import NDArray
 
 from evenmatch.errors import BadParameterError, InputError, UnknownNameError, UsageError
 from evenmatch.history import Columns, Floats, Integers
-from evenmatch.options import Value, choice, flag, number, numbers, options_of, shown, whole
+from evenmatch.options import Value, choice, flag, number, numbers, options_of, read_values, whole
 from evenmatch.systems.compiled import kernel, rarely
 from evenmatch.systems.ladder_records import NO_LADDER, Learned, Records
 
@@ -108,16 +108,7 @@ def build(system: str, parameters: type[Parameters], values: Mapping[str, object
 
     Raises UnknownNameError for a name that the system does not have, BadParameterError for a value it does not accept.
     """
-    options = options_of(parameters)
-    read: dict[str, Value] = {}
-    for name, value in values.items():
-        if name not in options:
-            raise UnknownNameError(f"parameter of {system}", name, options)
-        try:
-            read[name] = options[name].read(value)
-        except (ValueError, TypeError, OverflowError):
-            raise BadParameterError(f"{name}={shown(value)} for {system}: expected {options[name].accepts}") from None
-    made = parameters(**read)
+    made = parameters(**read_values(parameters, f"parameter of {system}", values, f" for {system}"))
     if conflict := made.conflict():
         raise BadParameterError(f"{system}: {conflict}")
     return made
@@ -163,7 +154,7 @@ def team_count(h: Columns, accepted: int, system: str) -> Iterator[tuple[int, st
 FactorValue = float | bool | str
 
 FARTHEST = 1e12  # points from 0, where float64 still resolves a thousandth of a point
-EVEN_GAP = 0.05  # scores this close to the expected one are told as expected
+EVEN_GAP = 0.05  # scores this close to the expected one are described as expected
 
 
 class Factor(NamedTuple):
@@ -243,7 +234,7 @@ class System:
     strength        (records, parameters): float64 (N,), how strong players are in rating points: teams of the same
                     size with equal means of it have even odds, or nearly. If the shown rating lies below the mean, it
                     is the mean.
-    ladder          dtype of the record of what is learned about a ladder; None: nothing is
+    ladder          dtype of the record of what is learned about a ladder; None: nothing is learned
     new_ladder      (parameters): that record before the first match, as a tuple in the order of `ladder`
     from_start      parameters that can change only before the first match, since records do not fit another value
     predicts        whether `update` writes the expected scores of a match of two teams itself, so that a replay
@@ -326,7 +317,7 @@ class System:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Rules:
-    """A system with fixed parameters: what a ladder is rated by."""
+    """A system with fixed parameters, by which a ladder is rated."""
 
     system: System
     parameters: Parameters
@@ -442,7 +433,7 @@ def verdict(result: float, expected: float) -> str:
 
 
 def score_text(change: Change, expected: float | None = None) -> str:
-    """How the result compares with what was expected, in words and numbers; expected: None: of the team."""
+    """How the result compares with the expected score, which is the team's by default, in words and numbers."""
     due = change.expected if expected is None else expected
     return f"{verdict(change.result, due)}: scored {change.result:.2f} instead of {due:.3f}"
 

@@ -86,9 +86,6 @@ def _readable(cell: str) -> str:
     return cell.encode(errors="surrogateescape").decode(errors="replace")
 
 
-# characters of a line shown in a message
-
-
 def read_json(path: Path, name: str) -> tuple[pa.Table, Source]:
     """Read the rows of a JSON Lines file with Arrow; if that fails, with the slower `read_lines`."""
     texts = pa.schema([(name, pa.large_string()) for name in ("match_id", "ladder", "player", "team")])

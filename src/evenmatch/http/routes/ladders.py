@@ -127,7 +127,7 @@ async def change_rules(ladder: str, asked: RulesChange, request: Request, caller
     operation_id="preview_rules",
 )
 async def preview_rules(ladder: str, asked: RulesChange, request: Request, _: Admin) -> Response:
-    """Preview whose rating would change under other rules; nothing is changed.
+    """Preview whose rating would change under other rules; nothing changed.
 
     The `result` of a job has the preview as `effect`.
     """
@@ -195,7 +195,7 @@ async def decay_ratings(ladder: str, request: Request, caller: Admin) -> Respons
 
 @changes_router.get(f"{BY_NAME}/decay/preview", response_model=CorrectionEffect, operation_id="preview_decay")
 async def preview_decay(ladder: str, request: Request, _: Admin, days: Ahead = 0) -> Response:
-    """Preview the ratings that would fall by inactivity after some days without matches; nothing is changed."""
+    """Preview the ratings that would fall by inactivity after some days without matches; nothing changed."""
     site = site_of(request)
     return read(request, effect_out(await site.change(ladder, DailyDecay(site.service).preview, ladder, days)))
 

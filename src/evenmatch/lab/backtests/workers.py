@@ -1,4 +1,4 @@
-"""Where backtests and tuning replay histories: threads of this process, or another executor of the same shape."""
+"""The workers that replay histories for backtests and tuning: threads, or an executor with the same methods."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class Threads(ThreadPoolExecutor):
     """Threads: the kernels release the interpreter's lock."""
 
     def __init__(self, workers: int | None = None) -> None:
-        """Begin. workers: None for one per core."""
+        """Start the threads. workers: None for one per core."""
         self.workers = workers or os.cpu_count() or 1
         super().__init__(self.workers)
 
