@@ -7,6 +7,10 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from difflib import get_close_matches
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from concurrent.futures import Future
 
 
 class EvenmatchError(Exception):
@@ -237,6 +241,14 @@ class StoreError(EvenmatchError):
 
     Writes are atomic: anything not acknowledged can be sent again under the same id.
     """
+
+
+class UnansweredError(StoreError):
+    """A request was not answered in time. `work`: done once the thread that carries the request out has ended."""
+
+    def __init__(self, message: str, work: Future[Any]) -> None:
+        self.work = work
+        super().__init__(message)
 
 
 class TransactionTimeoutError(StoreError):

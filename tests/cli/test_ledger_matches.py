@@ -198,7 +198,7 @@ def test_of_several_files_all_are_written_or_none(run, league, monkeypatch):
     def broken(*_):
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("evenmatch.ladders.export.CsvWriter.write", broken)
+    monkeypatch.setattr("evenmatch.tables.files._append_csv", broken)
     names = {path.name for path in league.parent.iterdir()}
     ended = run("export", "--matches", "m.parquet", "--ratings", "r.csv")
     assert ended.code == 2

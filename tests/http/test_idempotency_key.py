@@ -13,6 +13,7 @@ from evenmatch.accounts.idempotent_requests import LEASE
 from evenmatch.accounts.signing import SignedRequest
 from evenmatch.errors import StoreError
 from evenmatch.http import middleware
+from evenmatch.http import site as site_module
 from evenmatch.http.app import endpoints
 from evenmatch.http.options import Options
 
@@ -169,6 +170,38 @@ def test_a_request_that_runs_long_stays_that_of_its_process(send, held, clock, s
         assert send("k").json()["type"] == "urn:evenmatch:problem:still-running"
         go.set()
         assert first.result().status_code == 201
+    assert count_made(site) == 1
+
+
+@pytest.mark.parametrize("is_done", [True, False])
+def test_a_request_that_was_not_answered_in_time_runs_until_its_thread_has_ended(
+    send, held, clock, site, monkeypatch, is_done
+):
+    monkeypatch.setattr(site_module, "CALL_LIMIT", 1.0)
+    monkeypatch.setattr(middleware, "EXTEND_EVERY", 0.01)
+    (begun, go), create = held, site.keys.create
+
+    def failing(*_, **__):
+        begun.set()
+        assert go.wait(SOON)
+        raise StoreError("the connection was lost")
+
+    monkeypatch.setattr(site.keys, "create", create if is_done else failing)
+    assert send("k").status_code == 503
+    assert begun.is_set()
+    assert send("k").json()["type"] == "urn:evenmatch:problem:still-running"
+    clock.move(seconds=2 * LEASE / 1e6)
+    deadline = time.monotonic() + SOON
+    while lease_end(site.service) < clock.now + LEASE:
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+    assert send("k").json()["type"] == "urn:evenmatch:problem:still-running"
+    monkeypatch.setattr(site.keys, "create", create)
+    go.set()
+    while (again := send("k")).json().get("type") == "urn:evenmatch:problem:still-running":
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+    assert again.status_code == (409 if is_done else 201), again.json()
     assert count_made(site) == 1
 
 

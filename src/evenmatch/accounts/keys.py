@@ -23,8 +23,9 @@ __all__ = ["Key", "Keys"]
 REMEMBERED = 2_000_000  # microseconds for which a row read from the database is cached
 LETTERS = "abcdefghijklmnopqrstuvwxyz234567"
 ACCEPTED = "send a key exactly as `evenmatch key create` showed it"
+PREFIX = "em_"  # begins every API key
 _ID_LETTERS = 13
-_ID = re.compile(r"em_[a-z2-7]{10}")
+_ID = re.compile(rf"{PREFIX}[a-z2-7]{{10}}")
 _TEXT = re.compile(rf"({_ID.pattern})_[A-Za-z0-9_-]{{43}}")
 
 
@@ -86,7 +87,7 @@ class Keys:
             raise UsageError(
                 f"the key would expire at {expires_at} µs; the expiry must be in the future and before the year 2100"
             )
-        key_id = f"em_{''.join(secrets.choice(LETTERS) for _ in range(_ID_LETTERS - 3))}"
+        key_id = PREFIX + "".join(secrets.choice(LETTERS) for _ in range(_ID_LETTERS - len(PREFIX)))
         text = f"{key_id}_{secrets.token_urlsafe(32)}"
         key = Key(key_id, name, granted, limits, now, expires_at, None)
         with self._database.write() as store:
@@ -172,6 +173,10 @@ class Keys:
         """Return whether the key with this id can be checked without reading the database."""
         return self._cached(key) is not None
 
+    def was_found(self, key: str) -> bool:
+        """Return whether the key with this id or text was ever read from the database by this process."""
+        return key[:_ID_LETTERS] in self._cache
+
     def _admit(self, text: str, known: _CachedKey | None) -> Caller:
         if known is None or not hmac.compare_digest(verifier(signing_key(text)), known.stored.verifier):
             raise AccessError(f"the key {text[:_ID_LETTERS]} is not known, or its secret is wrong; {ACCEPTED}")
@@ -219,4 +224,4 @@ def _without_secret(key: str) -> str:
     """Return a key id for messages, shortened if it contains part of the secret."""
     if len(key) <= _ID_LETTERS:
         return key
-    return f"{key[: _ID_LETTERS if key.startswith('em_') else 4]}…"
+    return f"{key[: _ID_LETTERS if key.startswith(PREFIX) else 4]}…"

@@ -12,7 +12,7 @@ import jwt
 
 from evenmatch.accounts import account_sql
 from evenmatch.accounts.access import Caller
-from evenmatch.accounts.keys import Keys
+from evenmatch.accounts.keys import PREFIX, Keys
 from evenmatch.accounts.tokens import PLAYER_SCOPES, Tokens, decode_signed, encode_signed
 from evenmatch.durations import SECOND
 from evenmatch.errors import AccessError
@@ -20,7 +20,6 @@ from evenmatch.ledger.database import Database
 
 LASTS = 12 * 3600  # seconds
 ISSUER = "evenmatch session"
-KEY = "em_"  # begins every API key
 LARGEST = 3_900  # characters of a session's text: browsers drop cookies of more than 4,096 bytes
 
 
@@ -61,7 +60,7 @@ class Sessions:
         text = text.strip()
         claims: dict[str, object] = {"iss": ISSUER, "jti": secrets.token_urlsafe(18)}
         ends = self._clock() // SECOND + LASTS
-        if text.startswith(KEY):
+        if text.startswith(PREFIX):
             claims |= {"sub": self._keys.authenticate(text).key, "exp": ends}
         else:
             caller = self._tokens.verify(text)

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 import jwt
 
 from evenmatch.accounts.access import Caller
-from evenmatch.accounts.keys import Keys
+from evenmatch.accounts.keys import PREFIX, Keys
 from evenmatch.durations import SECOND
 from evenmatch.errors import AccessError, ForbiddenError, UsageError
 from evenmatch.ledger.database import Database
@@ -63,7 +63,7 @@ class Tokens:
         Raises ForbiddenError, UsageError, InputError for an invalid player name, UnknownNameError for a ladder.
         """
         by.check("queue")
-        if by.player is not None or not by.key.startswith("em_"):
+        if by.player is not None or not by.key.startswith(PREFIX):
             raise ForbiddenError(f"{by.actor} cannot issue tokens; authenticate with an API key")
         check_text("player name", player)
         seconds = LASTS if lasts is None else lasts

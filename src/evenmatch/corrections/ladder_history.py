@@ -21,7 +21,7 @@ from evenmatch.tables.build import assemble
 from evenmatch.tables.source import Source
 from evenmatch.tables.table import MatchTable
 
-LATEST = 200_000  # how many of the latest matches are read by default
+LATEST = 200_000  # latest matches that are read by default
 
 
 @dataclass(frozen=True, eq=False)

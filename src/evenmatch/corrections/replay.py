@@ -56,7 +56,7 @@ def replay(
     """Rate all matches after the roster's position up to the head, updating the roster in place.
 
     progress  called with the roster's position, first before anything is read
-    lines     whether the steps need the journal lines that are stored
+    lines     False: leave out the stored journal lines
     pending   see `event_rows.Scope`
     """
     read = partial(
@@ -73,9 +73,9 @@ def replay_apart(
     progress: Progress | None = None,
     pending: Sequence[Row] = (),
 ) -> Iterator[ReplayStep]:
-    """Like `replay`, with a transaction for each block, so that none stays open while others write.
+    """Like `replay`, with a transaction per block, so that none stays open while others write.
 
-    Another thread reads the next block meanwhile. Events are only added, so all blocks belong to one ledger.
+    Another thread reads ahead. Events are only added, so all blocks belong to one ledger.
     """
 
     def read(after: int) -> tuple[Block, StoredMatches] | None:
@@ -139,7 +139,7 @@ class ReplayTally:
 
     ladder: str
     plan: Plan
-    wish: PlannedCorrection | None
+    planned: PlannedCorrection | None
     since: int = 1
     rated: int = 0
     left_out: int = 0
@@ -150,7 +150,7 @@ class ReplayTally:
         late = step.block.counts_at >= self.since
         self.rated += int((step.rated.counted & late).sum())
         self.left_out += int((step.rated.refused & late).sum())
-        if self.wish is not None and self.wish.strict and step.rated.refused.any():
+        if self.planned is not None and self.planned.strict and step.rated.refused.any():
             rules = self.plan.last_rules
             columns = step.block.columns._replace(player=np.zeros(len(step.block.ids), np.int32))
             reasons = dict(rules.system.refusals(columns, rules.parameters))
@@ -164,7 +164,12 @@ class ReplayTally:
             error = BadRowsError(by, self.problems)
             error.outcome = "nothing was changed"
             raise error
-        if self.wish is not None and isinstance(self.wish.change, RulesChanged) and self.left_out and not self.rated:
+        if (
+            self.planned is not None
+            and isinstance(self.planned.change, RulesChanged)
+            and self.left_out
+            and not self.rated
+        ):
             raise InputError(f"{by}: none of its {self.left_out:,} matches can be rated; choose other rules")
 
 
@@ -214,7 +219,7 @@ def appearance_sums(block: Block) -> NDArray[np.int64]:
 
 
 def unchanged(step: ReplayStep, systems: Mapping[int, str], plan: Plan) -> Flags:
-    """A mask of the matches of a step whose ratings equal those first recorded (shown standings are not compared)."""
+    """Mask of the matches of a step whose ratings equal those first recorded. Shown standings are not compared."""
     system = plan.last_rules.system
     own = [generation for generation, name in systems.items() if name == system.name]
     return same_lines(step.stored.told, step.rated, np.isin(np.array(step.stored.generations), own))

@@ -175,7 +175,7 @@ class NameCheck:
             yield f"player {name!r} is searched as {folded!r}"
 
     def _is_erased(self, owner: int, identity: Identity) -> bool:
-        """Whether a player was erased according to the ladder or, if it cannot be read, the player's row.
+        """True if a player was erased according to the ladder or, if it cannot be read, according to the player's row.
 
         The events of a ladder without that correction came later and are checked under the pseudonym.
         """
@@ -210,7 +210,7 @@ class Verification:
 
     @property
     def is_equal(self) -> bool:
-        """Whether everything equals a replay of the whole ledger, and no rebuild is due."""
+        """True if everything equals a replay of the whole ledger and no rebuild is due."""
         return not self.damage and not self.differences and self.due is None and self.same_engine
 
 

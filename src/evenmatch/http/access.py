@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import contextmanager
 from typing import Annotated
 
 from fastapi import Depends, Request
@@ -11,13 +12,14 @@ from starlette.types import Scope
 
 from evenmatch.accounts import signing
 from evenmatch.accounts.access import ANYONE, Caller
+from evenmatch.accounts.keys import PREFIX as KEY
 from evenmatch.accounts.signing import SignedRequest
 from evenmatch.errors import (
     AccessError,
+    EvenmatchError,
     ForbiddenError,
     HostError,
     RateLimitError,
-    StoreError,
     UnknownNameError,
     UsageError,
 )
@@ -91,7 +93,7 @@ async def authenticated(site: Site, scope: Scope, body: Body) -> Caller:
     try:
         caller, signed = await _verified(site, scope, text, body)
     except AccessError:
-        count_wrong_key(site, scope)
+        context.actor, context.allowance = "(unknown)", site.open_limit.take(client_of(scope))
         raise
     allow(site, scope, caller)
     if signed is not None and scope["method"] not in READS and not site.options.follower:
@@ -118,12 +120,6 @@ def header(scope: Scope, name: bytes) -> str | None:
     return None
 
 
-def count_wrong_key(site: Site, scope: Scope) -> None:
-    """Count a request with a wrong key, as one without a key, for its address. Raises RateLimitError."""
-    context = context_of(scope)
-    context.actor, context.allowance = "(unknown)", site.open_limit.take(client_of(scope))
-
-
 def recalled(site: Site, scope: Scope) -> Caller | None:
     """The caller if known without a database query; None if the endpoint must authenticate or report the error."""
     text = header(scope, b"authorization")
@@ -135,30 +131,20 @@ def recalled(site: Site, scope: Scope) -> Caller | None:
         return None
 
 
-async def identified(site: Site, scope: Scope, body: bytes) -> Caller | None:
-    """Like `recalled`, but query the database for an unknown key or token, and note an error in the context.
-
-    A signed request is authenticated by `authenticated`, which raises errors.
-    """
-    caller, text = context_of(scope).caller or recalled(site, scope), header(scope, b"authorization")
-    if caller is not None or text is None:
-        return caller
-    if _is_signature(text):
-        return await authenticated(site, scope, read_before(body))
-    try:
-        return await _looked_up(site, text)
-    except (AccessError, StoreError) as error:
-        context_of(scope).refused = error
-        return None
-
-
 async def count(site: Site, scope: Scope) -> None:
-    """Count a request that reaches no endpoint, for its key or token or else for its address. Raises RateLimitError."""
-    caller = recalled(site, scope) if is_signed(scope) else await identified(site, scope, b"")
-    if isinstance(context_of(scope).refused, AccessError):
-        count_wrong_key(site, scope)
-    else:
-        allow(site, scope, caller or ANYONE)
+    """Count a request that reaches no endpoint, for its key or token, or else for its address. Raises RateLimitError.
+
+    A signature is not verified, since that takes the body: the request counts for its address.
+    """
+    if _is_signature(header(scope, b"authorization") or ""):
+        allow(site, scope, ANYONE)
+        return
+    try:
+        await authenticated(site, scope, read_before(b""))
+    except RateLimitError:
+        raise
+    except EvenmatchError:
+        pass  # the response says that there is no endpoint
 
 
 def allow(site: Site, scope: Scope, caller: Caller) -> None:
@@ -185,55 +171,60 @@ def is_allowed(site: Site, scope: Scope, caller: Caller) -> bool:
 
 
 def _remembered(site: Site, text: str) -> Caller | None:
-    """The caller of this header; None if that takes the database or the rest of the request."""
-    scheme, _, credentials = text.partition(" ")
-    if scheme.lower() != "bearer":
+    """The caller of a key or token, from memory alone. Raises AccessError."""
+    credentials = _bearer(text)
+    if credentials is None:
         return None
-    credentials = credentials.strip()
-    return (site.keys if credentials.startswith("em_") else site.tokens).recall(credentials)
+    return (site.keys if credentials.startswith(KEY) else site.tokens).recall(credentials)
+
+
+def _bearer(text: str) -> str | None:
+    """The key or token in an Authorization header; None for another scheme."""
+    scheme, _, credentials = text.partition(" ")
+    return credentials.strip() if scheme.lower() == "bearer" else None
 
 
 async def _verified(site: Site, scope: Scope, text: str, body: Body) -> tuple[Caller, SignedRequest | None]:
-    """The caller of these credentials, and the signature of a signed request."""
-    refused = context_of(scope).refused
-    if refused is not None:
-        raise refused
+    """The caller of these credentials, and the signature of a signed request. Raises AccessError, RateLimitError."""
     caller = _remembered(site, text)
     if caller is not None:
         return caller, None
-    caller = await _looked_up(site, text)
-    if caller is not None:
-        return caller, None
+    credentials = _bearer(text)
+    if credentials is not None:
+        if not credentials.startswith(KEY):  # a forged token is refused without a query
+            return await site.identify(site.tokens.verify, credentials), None
+        with _limiting_lookups(site, scope, credentials):
+            return await site.identify(site.keys.authenticate, credentials), None
     if not _is_signature(text):
-        raise _unknown_scheme(text)
+        raise AccessError(f"unknown authorization scheme {text.partition(' ')[0][:20]!r}; {ACCEPTED}")
     signed, content = signing.read(text), await body()
     verify, request = site.keys.authenticate_signed, (signed, scope["method"], _target(scope), content)
     if len(content) <= SMALL and site.keys.is_remembered(signed.key):
         return verify(*request), signed
-    return await site.identify(verify, *request), signed
+    with _limiting_lookups(site, scope, signed.key):
+        return await site.identify(verify, *request), signed
 
 
-def _unknown_scheme(text: str) -> AccessError:
-    return AccessError(f"unknown authorization scheme {text.partition(' ')[0][:20]!r}; {ACCEPTED}")
+@contextmanager
+def _limiting_lookups(site: Site, scope: Scope, key: str) -> Iterator[None]:
+    """Count the block as a failed lookup if it raises AccessError. Raises RateLimitError if its address has too many.
 
-
-def is_signed(scope: Scope) -> bool:
-    """Whether a request is signed. Its key may be anybody's until the signature is verified."""
-    return _is_signature(header(scope, b"authorization") or "")
+    key  the text or id of a key. One that was found before is not limited: it is read at most every two seconds.
+    """
+    if site.keys.was_found(key):
+        yield
+        return
+    client = client_of(scope)
+    site.lookup_limit.check(client)
+    try:
+        yield
+    except AccessError:
+        site.lookup_limit.charge(client)
+        raise
 
 
 def _is_signature(text: str) -> bool:
     return text.partition(" ")[0].lower() == signing.SCHEME.lower()
-
-
-async def _looked_up(site: Site, text: str) -> Caller | None:
-    """Look up the caller of a key or token in the database; None for other credentials. Raises AccessError."""
-    scheme, _, credentials = text.partition(" ")
-    if scheme.lower() != "bearer":
-        return None
-    credentials = credentials.strip()
-    verify = site.keys.authenticate if credentials.startswith("em_") else site.tokens.verify
-    return await site.identify(verify, credentials)
 
 
 def _target(scope: Scope) -> str:

@@ -82,7 +82,7 @@ IDEMPOTENCY_KEY = {
 
 def application(site: Site, lifespan: Lifespan | None = None, pages: Pages | None = None) -> ASGIApp:
     """Create the application with its middleware; `lifespan` runs the background workers."""
-    api: ASGIApp = ErrorBoundary(HotRoutes(endpoints(site, lifespan), site))
+    api: ASGIApp = ErrorBoundary(HotRoutes(endpoints(site, lifespan)))
     whole = api if pages is None else _with_pages(api, pages(site))
     app: ASGIApp
     if site.options.follower:

@@ -7,8 +7,9 @@ import hashlib
 import re
 import secrets
 import time
+from concurrent.futures import Future
 from contextlib import suppress
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from starlette.requests import ClientDisconnect
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
@@ -110,6 +111,7 @@ class Idempotency:
 
     def __init__(self, app: ASGIApp, site: Site) -> None:
         self._app, self._site = app, site
+        self._ending: set[asyncio.Task[None]] = set()  # asyncio itself keeps only weak references
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Handle a request."""
@@ -150,7 +152,10 @@ class Idempotency:
         return await self._site.work(self._site.idempotent_requests.begin, *request)
 
     async def _carry_out(self, attempt: Attempt, scope: Scope, body: Receive, send: Send) -> None:
-        """Carry out a request, store its answer, then send it."""
+        """Carry out a request, store its answer, then send it.
+
+        If the work still runs when the answer is sent, the lease is kept until it has ended.
+        """
         response = _Response()
         extending = asyncio.create_task(self._extend(attempt))
         try:
@@ -159,10 +164,23 @@ class Idempotency:
             await self._end(attempt, None)
             raise
         finally:
-            extending.cancel()
-        await self._end(attempt, response.answer)
+            unfinished = context_of(scope).unfinished
+            if unfinished is None:
+                extending.cancel()
+        if unfinished is None:
+            await self._end(attempt, response.answer)
+        else:
+            ending = asyncio.create_task(self._end_after(unfinished, extending, attempt))
+            self._ending.add(ending)
+            ending.add_done_callback(self._ending.discard)
         if response.answer is not None:
             await _send(response.answer, send)
+
+    async def _end_after(self, work: Future[Any], extending: asyncio.Task[None], attempt: Attempt) -> None:
+        """End an attempt once its work has ended. Whether it was carried out is in the audit trail."""
+        await asyncio.gather(asyncio.wrap_future(work), return_exceptions=True)
+        extending.cancel()
+        await self._end(attempt, None)
 
     async def _end(self, attempt: Attempt, answer: Answer | None) -> None:
         """Store the answer of an attempt. If the attempt failed or has no answer, the request may be sent again.

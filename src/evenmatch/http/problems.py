@@ -24,6 +24,7 @@ from evenmatch.errors import (
     RateLimitError,
     StillRunningError,
     StoreError,
+    UnansweredError,
     UnknownNameError,
     UsageError,
 )
@@ -143,6 +144,8 @@ def make_problem(
 
 def refusal(error: EvenmatchError, context: RequestContext) -> Response:
     """The response for an EvenmatchError to a request; details of a database error go only to the log."""
+    if isinstance(error, UnansweredError):
+        context.unfinished = error.work
     return respond(refused_problem(error, context))
 
 

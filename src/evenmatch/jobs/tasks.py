@@ -68,7 +68,7 @@ DIFFERENCES_LISTED = 100  # in the result of a verification
 
 
 class Outline(NamedTuple):
-    """What is known of a task before it begins.
+    """The size and identity of a task, known before it begins.
 
     size     events to replay and states to write
     request, as_of  see Jobs.begin
@@ -178,7 +178,7 @@ class SeasonTask:
 
 @dataclass(frozen=True)
 class DueTask:
-    """Rebuild a ladder's ratings where that is due, after players were merged."""
+    """Carry out the rebuild that is due on a ladder, as after a merge of players."""
 
     ladder: str
 

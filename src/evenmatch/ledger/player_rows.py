@@ -97,7 +97,7 @@ def read_odd_names(store: Store, head: Head, after: str, limit: int) -> tuple[li
 PSEUDONYM = re.compile("erased-[0-9a-f]{12}")  # the name of an erased player, also in reasons
 LAST = "\U0010ffff"  # sorts after every other character
 BEGINNING, SIMILAR = 3, 3  # shortest common prefix of similar names, and number of suggestions
-NEAR = 200  # how many names are compared with an unknown one, for each length of the prefix
+NEAR = 200  # names compared with an unknown one, for each length of the prefix
 ON_LADDER = "state s JOIN ladder l ON l.ladder = s.ladder AND l.generation = s.generation"
 
 
@@ -117,7 +117,7 @@ def ids_of(store: Store, names: Sequence[str]) -> dict[str, int]:
 
 
 def ids_on(store: Store, head: Head, names: Sequence[str]) -> dict[str, int]:
-    """The ids of these names, omitting players without a rating on a ladder, their own or a merged player's."""
+    """The ids of these names, omitting players without a rating on a ladder. A rating of a merged player counts."""
     known = ids_of(store, names)
     ids = sorted(set(known.values()))
     on = (head.ladder, head.generation)
@@ -339,7 +339,7 @@ def identities(store: Store, player: int) -> list[int]:
 
 
 def is_erased(store: Store, player: int) -> bool:
-    """Whether the player was erased (only a pseudonym is left)."""
+    """True if the player was erased and has only a pseudonym."""
     return bool(store.all("SELECT 1 FROM player WHERE player = ? AND erased_at IS NOT NULL", player))
 
 

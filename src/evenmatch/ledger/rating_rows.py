@@ -44,7 +44,7 @@ def insert_generation(
 
 
 def generation_exists(store: Store, ladder: int, generation: int) -> bool:
-    """Whether there is a generation with this number."""
+    """True if there is a generation with this number."""
     return bool(store.all("SELECT 1 FROM generation WHERE ladder = ? AND generation = ?", ladder, generation))
 
 
@@ -286,7 +286,7 @@ def count_states(store: Store, head: Head) -> int:
 
 
 def have_states(store: Store, ladder: int, players: Sequence[int]) -> bool:
-    """Whether one of these players has a state in any generation."""
+    """True if one of these players has a state in any generation."""
     return bool(store.among("SELECT 1 FROM state WHERE ladder = ? AND player IN ({}) LIMIT 1", (ladder,), players))
 
 

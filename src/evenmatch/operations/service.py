@@ -161,7 +161,7 @@ class Service(Transacting):
         return imported
 
     def late_matches(self, ladder: str, matches: MatchTable) -> imports.LateMatches:
-        """Which of these matches would count as the newest of a ladder although they ended earlier."""
+        """Find the matches that would count as the newest of a ladder although they ended earlier."""
         return imports.late(self.database, ladder, matches)
 
     def insertion(
@@ -191,15 +191,15 @@ class Service(Transacting):
     # corrections
 
     def correct(
-        self, ladder: str, wish: CorrectionRequest, progress: Progress | None = None, event_id: str | None = None
+        self, ladder: str, request: CorrectionRequest, progress: Progress | None = None, event_id: str | None = None
     ) -> Effect:
-        """Apply a correction: add it and the resulting ratings to the ledger; for `wish` see corrections.
+        """Apply a correction: add it and the resulting ratings to the ledger; for `request` see corrections.
 
         event_id  chosen by the caller: repeating it changes nothing, repeating it with other content raises
                   ConflictError
         """
         effect = repair.correct_and_rebuild(
-            *(self.database, ladder, self.clock, wish, event_id or _id("correction"), progress, self.note),
+            *(self.database, ladder, self.clock, request, event_id or _id("correction"), progress, self.note),
             limit=self._replay_limit,
         )
         self._boards.forget(ladder)
@@ -207,13 +207,13 @@ class Service(Transacting):
         return effect
 
     def preview(
-        self, ladder: str, wish: CorrectionRequest, progress: Progress | None = None, event_id: str | None = None
+        self, ladder: str, request: CorrectionRequest, progress: Progress | None = None, event_id: str | None = None
     ) -> Effect:
         """Compute what a correction would do, without changing anything."""
         with self._read(ladder) as (store, head):
-            if event_id is not None and is_done(store, head, wish, event_id):
+            if event_id is not None and is_done(store, head, request, event_id):
                 return already_applied(event_id, head.position)
-            return corrections.preview(store, head, wish(store, head), progress, self._replay_limit)
+            return corrections.preview(store, head, request(store, head), progress, self._replay_limit)
 
     def rebuild(self, ladder: str, *, whole: bool = False, progress: Progress | None = None) -> RebuildResult | None:
         """Rebuild a ladder's ratings from its ledger if a rebuild is due (None: it was not). whole: in any case."""

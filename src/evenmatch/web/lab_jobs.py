@@ -242,7 +242,7 @@ class LabCache:
 
     async def _compute(self, site: Site, view: View) -> CachedHealth:
         name = view.head.name
-        report = await site.work(_compute_health, site, view, within=None)
+        report = await site.work(_compute_health, site, view, is_limited=False)
         self._reports[name] = report
         self._reports.move_to_end(name)
         while len(self._reports) > LADDERS:

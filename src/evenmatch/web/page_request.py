@@ -665,7 +665,7 @@ class PageRequest:
             }
             return render(template, values)
 
-        response = HTMLResponse(await self.site.work(page, within=None), status)
+        response = HTMLResponse(await self.site.work(page, is_limited=False), status)
         if not kept:
             response.headers["Cache-Control"] = "no-store"
         self.cookies.delete(response, NOTICE)

@@ -1,4 +1,4 @@
-"""Rows of the tables `webhook`, `delivery` and `told`, which records how far each webhook's deliveries were created."""
+"""Rows of the tables `webhook`, `delivery` and `told`, the last event for which each webhook has deliveries."""
 
 from __future__ import annotations
 
@@ -92,7 +92,7 @@ class Delivery:
     made_at   when it was created, or last sent again by an operator
     attempts  made since then
     next_at   when the next attempt is made; null: there is none
-    error     error of the last attempt
+    error     why the last attempt failed
     """
 
     delivery: int
@@ -198,9 +198,9 @@ def give_up_orphaned_deliveries(store: Store) -> None:
 
 
 def delete_old_deliveries(store: Store, before: int, dead_before: int, limit: int) -> int:
-    """Delete up to `limit` deliveries that arrived and were created before a time, or before another one at all.
+    """Delete up to `limit` arrived deliveries made before a time, and dead ones made before `dead_before`.
 
-    Returns their number. The latest delivery always stays: SQLite would otherwise assign its number again.
+    Return how many. The latest delivery always stays: SQLite would otherwise assign its number again.
     """
     sql = (
         "SELECT delivery FROM delivery WHERE made_at < ? AND (delivered_at IS NOT NULL OR made_at < ?) "

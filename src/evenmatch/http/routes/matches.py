@@ -135,7 +135,7 @@ async def get_odds(ladder: str, line_up: LineUp, request: Request, caller: Reade
     teams = [team.players for team in line_up.teams]
     query = None if line_up.stakes is None else _stakes_query(line_up.stakes)
     find = site.reading(caller).prospects
-    return written(await site.work(lambda: encoded(_odds(ladder, find(ladder, teams, query))), odds_for=caller))
+    return written(await site.odds(caller, lambda: encoded(_odds(ladder, find(ladder, teams, query)))))
 
 
 def _match(ladder: str, system: str, match: MatchProfile) -> MatchOut:

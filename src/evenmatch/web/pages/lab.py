@@ -338,7 +338,7 @@ async def queue(visit: PageRequest) -> Response:
     busy = ""
     try:
         async with visit.shared.lab_cache.turn():
-            runs = await visit.site.work(_simulate, visit, values, within=None)
+            runs = await visit.site.work(_simulate, visit, values, is_limited=False)
     except ConflictError as error:
         busy = str(error)
     return await visit.show("lab_queue", lambda: _queue(visit, values, runs, busy))
