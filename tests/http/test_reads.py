@@ -107,6 +107,12 @@ def test_standings_list_who_is_placed_best_first(league):
     assert (page.listed, page.active, page.players, page.placement, page.next) == (3, 5, 5, 2, None)
 
 
+def test_a_cursor_that_nobody_gave_is_refused(league):
+    for cursor in ("x", "WzFd", "W10", "bm8", "é", "A" * 2000):
+        told = league.get("/v1/ladders/duel/standings", status=422, params={"cursor": cursor})
+        assert "the `next` of a previous page" in told["detail"]
+
+
 def test_standings_that_are_known_are_not_sent_again(league):
     first = league.asking.get("/v1/ladders/duel/standings", headers=league.headers["read"])
     league.clock.move(seconds=3)
