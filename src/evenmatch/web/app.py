@@ -159,10 +159,6 @@ async def error_page(visit: PageRequest, error: EvenmatchError, page: PageRoute 
     if _is_refused_stranger(visit, error):  # this page reveals nothing about the site and repeats nothing sent
         return await visit.show("error", {"title": kind.title, "told": str(error), "meant": None}, kind.status)
     meant = _suggestion(visit, error)
-    if isinstance(error, UnknownNameError) and error.kind == "ladder" and visit.request.method == "GET":
-        corrected = await visit.site.work(_corrected_case, visit, error.name)
-        if corrected is not None:
-            return RedirectResponse(corrected, 302)
     after_login = visit.here if page is None or page.form is None else _fill_path(visit, page.form)
     if isinstance(error, AccessError) and kind.status == 401:
         if visit.request.method == "GET" and visit.session is None:
@@ -212,18 +208,6 @@ def _suggestion(visit: PageRequest, error: EvenmatchError) -> tuple[str, str] | 
     replaced = [error.close if part == error.name else part for part in parts]
     new_query = {name: error.close if value == error.name else value for name, value in query.items()}
     return f"Did you mean “{error.close}”?", address(*replaced) + (f"?{urlencode(new_query)}" if new_query else "")
-
-
-def _corrected_case(visit: PageRequest, name: str) -> str | None:
-    """The same URL on the only readable ladder whose name differs from this one only in case."""
-    caller = visit.caller
-    readable = [] if caller is None else [ladder for ladder in visit.site.service.names() if caller.may("read", ladder)]
-    matching = [ladder for ladder in readable if ladder.casefold() == name.casefold()]
-    if len(matching) != 1:
-        return None
-    path, query = visit.request.scope["path"], visit.request.url.query
-    rest = path.split("/", 3)[3:]
-    return "/".join((address("ladders", matching[0]), *rest)) + (f"?{query}" if query else "")
 
 
 class _NotFound:

@@ -30,7 +30,7 @@ from starlette.requests import Request
 from starlette.responses import HTMLResponse, PlainTextResponse, RedirectResponse, Response
 
 from evenmatch.accounts.access import ANYONE, Caller
-from evenmatch.accounts.audit_entries import AuditEntry
+from evenmatch.accounts.audit_trail import AuditEntry
 from evenmatch.accounts.sessions import LASTS, Session
 from evenmatch.errors import AccessError, BusyError, EvenmatchError, ForbiddenError, StoreError, UsageError
 from evenmatch.http.access import allow, check_own
@@ -44,7 +44,7 @@ from evenmatch.lab.display_names import plain, visible
 from evenmatch.ladders.ladder_queries import LadderQueries
 from evenmatch.times import iso_time
 from evenmatch.web.forms import CONFIRM, FieldError, Fields, Form, refused
-from evenmatch.web.lab_jobs import LabCache
+from evenmatch.web.lab_cache import LabCache
 from evenmatch.web.view_models import seen_of
 
 SESSION, ME, NOTICE, ONCE = "evenmatch-session", "evenmatch-me", "evenmatch-notice", "evenmatch-once"

@@ -20,7 +20,7 @@ from evenmatch.accounts.audit_entries import Correcting, correcting
 from evenmatch.corrections.corrections import Ban, Reinstate, Unvoid, Void
 from evenmatch.errors import ConflictError, UsageError
 from evenmatch.http.access import Admin
-from evenmatch.http.cursors import Cursor, Limit, read_cursor, write_cursor
+from evenmatch.http.cursors import Cursor, Limit, number_of, split_page
 from evenmatch.http.models.base import LONGEST, Fault, micros
 from evenmatch.http.models.corrections import BanRequest, CorrectionResult, VoidRequest
 from evenmatch.http.models.from_records import page_of
@@ -216,10 +216,8 @@ async def _correct(
 
 async def _listed(request: Request, ladder: str, kind: str, limit: int, cursor: str | None) -> Response:
     site = site_of(request)
-    before = None if cursor is None else int(read_cursor(cursor, int)[0])
-    rulings = await site.work(_read, site, ladder, kind, before, limit + 1)
-    after = write_cursor(rulings[limit - 1].position) if len(rulings) > limit else None
-    return read_page(request, CorrectionEntry, rulings[:limit], after)
+    rulings = await site.work(_read, site, ladder, kind, number_of(cursor), limit + 1)
+    return read_page(request, CorrectionEntry, *split_page(rulings, limit, lambda ruling: (ruling.position,)))
 
 
 def _read(site: Site, ladder: str, kind: str, before: int | None, limit: int) -> list[CorrectionEntry]:

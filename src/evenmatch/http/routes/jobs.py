@@ -8,11 +8,10 @@ from fastapi import APIRouter, Query, Request
 from starlette.responses import Response
 
 from evenmatch.accounts.access import Caller
-from evenmatch.accounts.audit_entries import AuditEntry
+from evenmatch.accounts.audit_trail import AuditEntry
 from evenmatch.errors import UnknownNameError
-from evenmatch.http.access import Admin, AnyAdmin, Watcher
-from evenmatch.http.audit_entries import audit_entry
-from evenmatch.http.cursors import Cursor, Limit, read_cursor, write_cursor
+from evenmatch.http.access import Admin, AnyAdmin, Watcher, audit_entry
+from evenmatch.http.cursors import Cursor, Limit, read_cursor, split_page
 from evenmatch.http.models.base import Problem
 from evenmatch.http.models.from_records import page_of
 from evenmatch.http.models.jobs import Health, JobOut
@@ -102,9 +101,8 @@ async def list_jobs(
         begun_at, name = read_cursor(cursor, int, str)
         before = (int(begun_at), str(name))
     jobs = await site.work(site.jobs.page, ladder, before, limit + 1)
-    last = jobs[:limit][-1:]
-    after = write_cursor(last[0].begun_at, last[0].job) if len(jobs) > limit else None
-    return read_page(request, JobOut, [job_out(job) for job in jobs[:limit]], after)
+    page, after = split_page(jobs, limit, lambda job: (job.begun_at, job.job))
+    return read_page(request, JobOut, map(job_out, page), after)
 
 
 LOADING = "getting ready: loading rating systems and matchmaker; the first start compiles them, which takes a minute"

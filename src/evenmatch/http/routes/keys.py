@@ -8,7 +8,7 @@ from starlette.responses import Response
 from evenmatch.accounts.account_sql import Entry
 from evenmatch.accounts.keys import Key
 from evenmatch.http.access import Admin, AnyAdmin, Queuer
-from evenmatch.http.cursors import Cursor, Limit, read_cursor, write_cursor
+from evenmatch.http.cursors import Cursor, Limit, number_of, read_cursor, split_page
 from evenmatch.http.models.base import micros
 from evenmatch.http.models.from_records import page_of
 from evenmatch.http.models.keys import KeyCreate, KeyCreated, KeyOut, TokenOut, TokenRequest
@@ -41,10 +41,9 @@ async def list_keys(request: Request, _: Admin, limit: Limit = 50, cursor: Curso
     if cursor is not None:
         begin = read_cursor(cursor, int, str)
         keys = [key for key in keys if (key.created_at, key.key) > begin]
-    last = keys[:limit][-1:]
-    after = write_cursor(last[0].created_at, last[0].key) if len(keys) > limit else None
+    page, after = split_page(keys, limit, lambda key: (key.created_at, key.key))
     now = site.service.clock()
-    return read_page(request, KeyOut, [KeyOut.from_record(key, state=key.state(now)) for key in keys[:limit]], after)
+    return read_page(request, KeyOut, [KeyOut.from_record(key, state=key.state(now)) for key in page], after)
 
 
 @router.delete("/keys/{key}", response_model=KeyOut, operation_id="revoke_key")
@@ -71,7 +70,5 @@ async def list_audit(
     """The audit trail of a ladder, or of all ladders, latest first."""
     site = site_of(request)
     caller.check("admin", ladder)
-    before = None if cursor is None else int(read_cursor(cursor, int)[0])
-    entries = await site.work(site.audit.page, ladder, before, limit + 1)
-    after = write_cursor(entries[limit - 1].entry) if len(entries) > limit else None
-    return read_page(request, Entry, entries[:limit], after)
+    entries = await site.work(site.audit.page, ladder, number_of(cursor), limit + 1)
+    return read_page(request, Entry, *split_page(entries, limit, lambda entry: (entry.entry,)))

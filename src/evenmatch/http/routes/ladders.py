@@ -14,9 +14,8 @@ from evenmatch import systems
 from evenmatch.accounts.access import Caller
 from evenmatch.corrections.effect import Effect
 from evenmatch.corrections.ladder_heads import LadderHead, present_head
-from evenmatch.http.access import Admin, Reader
-from evenmatch.http.audit_entries import audit_entry
-from evenmatch.http.cursors import Cursor, Limit, read_cursor, write_cursor
+from evenmatch.http.access import Admin, Reader, audit_entry
+from evenmatch.http.cursors import Cursor, Limit, read_cursor, split_page
 from evenmatch.http.models.corrections import CorrectionEffect
 from evenmatch.http.models.from_records import model_of, page_of
 from evenmatch.http.models.jobs import JobOut
@@ -229,9 +228,8 @@ async def list_ladders(request: Request, caller: Reader, limit: Limit = 50, curs
     site = site_of(request)
     after = None if cursor is None else str(read_cursor(cursor, str)[0])
     ladders = await site.work(site.reading(caller).ladders, after, limit + 1, readable(caller))
-    items = [ladder_out(ladder) for ladder in ladders[:limit]]
-    following = write_cursor(items[-1].name) if len(ladders) > limit else None
-    return read_page(request, LadderOut, items, following)
+    page, following = split_page(ladders, limit, lambda ladder: (ladder.name,))
+    return read_page(request, LadderOut, map(ladder_out, page), following)
 
 
 @router.get(LADDER, response_model=LadderDetails, operation_id="get_ladder")

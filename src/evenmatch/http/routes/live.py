@@ -20,7 +20,7 @@ from evenmatch.http.report_recording import rendered
 from evenmatch.http.request_bodies import described
 from evenmatch.http.request_context import context_of
 from evenmatch.http.responses import read, written
-from evenmatch.http.site import ListedMatch, Site, site_of
+from evenmatch.http.site import Site, site_of
 from evenmatch.http.waiting_requests import until
 from evenmatch.live.attendance import Ending, PlayerEnd, Presence, TeamEnd
 from evenmatch.live.status import MatchStatus
@@ -40,7 +40,7 @@ async def live_matches(ladder: str, request: Request, caller: Reader, queue: str
     if queue is not None:
         await site.work(site.queue_service.queue, ladder, queue)
 
-    def make() -> list[ListedMatch]:
+    def make() -> list[tuple[str | None, bytes]]:
         # in parts, since one call for all would hold the interpreter's lock
         return [(match.queue, _rendered(seen.live(match))) for match in site.running.on(ladder)]
 
@@ -49,7 +49,7 @@ async def live_matches(ladder: str, request: Request, caller: Reader, queue: str
         return read(request, b'{"items":[%b]}' % items)
 
     # One computation for all callers and queues, in threads for this alone: it takes long.
-    matches = await site.live_lists.get((ladder, seen), make, partial(site.list_threads.work, ladder))
+    matches = await site.computations.get(("live list", ladder, seen), partial(site.list_threads.work, ladder, make))
     return await site.work(select)
 
 
@@ -60,21 +60,20 @@ async def live_match(
     """A running match, or one that has ended; with `after` and `wait`, return when it has changed."""
     site = site_of(request)
 
-    def find() -> MatchStatus:
-        return site.running.status(ladder, match_id)
+    find = partial(site.work, site.running.status, ladder, match_id)
 
     async def look() -> MatchStatus:
-        return await site.live_statuses.get((ladder, match_id), find)  # one query for all that wait
+        return await site.computations.get(("live status", ladder, match_id), find)  # one query for all who wait
 
     if wait > 0 and after is not None:
         context_of(request.scope).waits = True
         async with site.waiting.poll(request, caller) as waiter:
             status = await until(look, lambda status: status.change > after, wait, waiter)
     else:
-        status = await site.work(find)
+        status = await find()
     seen = await site.visibility(caller, ladder)
-    question = (ladder, match_id, status.change, seen)
-    body = await site.live_answers.get(question, lambda: _rendered(seen.live(status)))
+    question = ("live match", ladder, match_id, status.change, seen)
+    body = await site.computations.get(question, partial(site.work, lambda: _rendered(seen.live(status))))
     return await site.work(read, request, body)
 
 

@@ -7,8 +7,7 @@ from typing import Annotated
 from fastapi import APIRouter, Query, Request
 from starlette.responses import Response
 
-from evenmatch.http.access import Admin, Reader, check_own
-from evenmatch.http.audit_entries import audit_entry
+from evenmatch.http.access import Admin, Reader, audit_entry, check_own
 from evenmatch.http.cursors import Cursor, Limit, list_key, read_cursor, write_cursor
 from evenmatch.http.models.base import LONGEST
 from evenmatch.http.models.from_records import page_of

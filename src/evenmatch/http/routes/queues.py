@@ -8,8 +8,7 @@ from fastapi import APIRouter, Query, Request
 from starlette.responses import Response
 
 from evenmatch.experiment import ARMS
-from evenmatch.http.access import Admin, Queuer, Reader
-from evenmatch.http.audit_entries import audit_entry
+from evenmatch.http.access import Admin, Queuer, Reader, audit_entry
 from evenmatch.http.models.base import Moment, micros, moment
 from evenmatch.http.models.queues import (
     ComparedFigureOut,

@@ -9,9 +9,8 @@ from starlette.responses import Response
 
 from evenmatch.accounts.access import Caller
 from evenmatch.errors import UnknownNameError
-from evenmatch.http.access import Admin, AnyAdmin
-from evenmatch.http.audit_entries import audit_entry
-from evenmatch.http.cursors import Cursor, Limit, read_cursor, write_cursor
+from evenmatch.http.access import Admin, AnyAdmin, audit_entry
+from evenmatch.http.cursors import Cursor, Limit, number_of, split_page
 from evenmatch.http.models.from_records import page_of
 from evenmatch.http.models.webhooks import DeliveryOut, WebhookCreate, WebhookCreated, WebhookOut
 from evenmatch.http.responses import read_page, written
@@ -42,16 +41,15 @@ async def list_webhooks(
     """The webhooks of a ladder, or all webhooks."""
     site = site_of(request)
     caller.check("admin", ladder)
-    begin = 0 if cursor is None else int(read_cursor(cursor, int)[0])
+    begin = number_of(cursor) or 0
     webhooks = [
         hook
         for hook in await site.work(site.webhooks.list)
         if hook.webhook > begin and (ladder is None or hook.ladder == ladder)
     ]
     failing = await site.work(site.webhooks.failing)
-    page = [_webhook(hook, failing.get(hook.webhook)) for hook in webhooks[:limit]]
-    after = write_cursor(webhooks[limit - 1].webhook) if len(webhooks) > limit else None
-    return read_page(request, WebhookOut, page, after)
+    page, after = split_page(webhooks, limit, lambda hook: (hook.webhook,))
+    return read_page(request, WebhookOut, [_webhook(hook, failing.get(hook.webhook)) for hook in page], after)
 
 
 @router.delete("/webhooks/{webhook}", response_model=WebhookOut, operation_id="remove_webhook")
@@ -87,10 +85,9 @@ async def list_deliveries(
     """The deliveries of a webhook, latest first; dead ones were given up."""
     site = site_of(request)
     await site.work(_find, site, webhook, caller)
-    before = None if cursor is None else int(read_cursor(cursor, int)[0])
-    deliveries = await site.work(site.webhooks.deliveries, webhook, state, before, limit)
-    after = write_cursor(deliveries[-1].delivery) if len(deliveries) == limit else None
-    return read_page(request, DeliveryOut, [DeliveryOut.from_record(delivery) for delivery in deliveries], after)
+    deliveries = await site.work(site.webhooks.deliveries, webhook, state, number_of(cursor), limit + 1)
+    page, after = split_page(deliveries, limit, lambda delivery: (delivery.delivery,))
+    return read_page(request, DeliveryOut, map(DeliveryOut.from_record, page), after)
 
 
 @router.post("/deliveries/{delivery}/redeliver", response_model=DeliveryOut, operation_id="redeliver")
