@@ -21,7 +21,7 @@ router = APIRouter(prefix="/v1", tags=["access"])
 
 @router.post("/keys", response_model=KeyCreated, status_code=201, operation_id="create_key")
 async def create_key(asked: KeyCreate, request: Request, caller: Admin) -> Response:
-    """Create a key and return its text, which is shown only once, since it is not stored."""
+    """Create a key and return its text, which is not stored and cannot be shown again."""
     site = site_of(request)
     expires_at = None if asked.expires_at is None else micros(asked.expires_at)
 
@@ -35,7 +35,7 @@ async def create_key(asked: KeyCreate, request: Request, caller: Admin) -> Respo
 
 @router.get("/keys", response_model=page_of(KeyOut), operation_id="list_keys")
 async def list_keys(request: Request, _: Admin, limit: Limit = 50, cursor: Cursor = None) -> Response:
-    """All keys without their text, including revoked and expired ones."""
+    """List all keys without their text, including revoked and expired ones."""
     site = site_of(request)
     keys = await site.work(site.keys.list)
     if cursor is not None:
@@ -57,7 +57,7 @@ async def revoke_key(key: str, request: Request, caller: Admin) -> Response:
 
 @router.post("/tokens", response_model=TokenOut, status_code=201, operation_id="issue_token")
 async def issue_token(asked: TokenRequest, request: Request, caller: Queuer) -> Response:
-    """Issue a short-lived token with which a game client can queue and read as one player, and nothing else."""
+    """Issue a short-lived token with which a game client can queue and read as one player."""
     site = site_of(request)
     token = await site.work(site.tokens.issue, caller, asked.player, asked.ladders, asked.expires_in)
     return written(TokenOut.from_record(token, token=token.text), 201)
@@ -67,7 +67,7 @@ async def issue_token(asked: TokenRequest, request: Request, caller: Queuer) -> 
 async def list_audit(
     request: Request, caller: AnyAdmin, ladder: str | None = None, limit: Limit = 50, cursor: Cursor = None
 ) -> Response:
-    """The audit trail of a ladder, or of all ladders, latest first."""
+    """List the audit trail of a ladder, or of all ladders, latest first."""
     site = site_of(request)
     caller.check("admin", ladder)
     entries = await site.work(site.audit.page, ladder, number_of(cursor), limit + 1)

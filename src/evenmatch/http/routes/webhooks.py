@@ -38,7 +38,7 @@ async def create_webhook(asked: WebhookCreate, request: Request, caller: AnyAdmi
 async def list_webhooks(
     request: Request, caller: AnyAdmin, ladder: str | None = None, limit: Limit = 50, cursor: Cursor = None
 ) -> Response:
-    """The webhooks of a ladder, or all webhooks."""
+    """List the webhooks of a ladder, or all webhooks."""
     site = site_of(request)
     caller.check("admin", ladder)
     begin = number_of(cursor) or 0
@@ -64,7 +64,7 @@ async def remove_webhook(webhook: Number, request: Request, caller: AnyAdmin) ->
 
 @router.post("/webhooks/{webhook}/resume", response_model=WebhookOut, operation_id="resume_webhook")
 async def resume_webhook(webhook: Number, request: Request, caller: AnyAdmin) -> Response:
-    """Make the next attempt of a failing webhook at once instead of at `next_at`."""
+    """Retry the delivery of a failing webhook at once instead of at `next_at`."""
     site = site_of(request)
     current = await site.work(_find, site, webhook, caller)
     entry = audit_entry(request, caller, "webhook.resumed", current.ladder, str(webhook))
@@ -82,7 +82,7 @@ async def list_deliveries(
     limit: Limit = 50,
     cursor: Cursor = None,
 ) -> Response:
-    """The deliveries of a webhook, latest first; dead ones were given up."""
+    """List the deliveries of a webhook, latest first. Dead ones are not retried."""
     site = site_of(request)
     await site.work(_find, site, webhook, caller)
     deliveries = await site.work(site.webhooks.deliveries, webhook, state, number_of(cursor), limit + 1)
@@ -99,7 +99,7 @@ async def redeliver(delivery: Number, request: Request, caller: Admin) -> Respon
 
 
 def _find(site: Site, webhook: int, caller: Caller) -> Webhook:
-    """A webhook that the caller may administer. Raises UnknownNameError, also for those of other ladders."""
+    """Return a webhook. Raises UnknownNameError, also if the caller may not administer its ladder."""
     hook = site.webhooks.get(webhook)
     if not caller.may("admin", hook.ladder):
         raise UnknownNameError("webhook", str(webhook), ())
@@ -107,6 +107,6 @@ def _find(site: Site, webhook: int, caller: Caller) -> Webhook:
 
 
 def _webhook(webhook: Webhook, failed: Delivery | None = None) -> WebhookOut:
-    """The response model of a webhook. failed: the delivery that comes next, if an attempt has failed."""
+    """Return the response model of a webhook. failed: its next delivery, if an attempt of it has failed."""
     failures, error, next_at = (0, None, None) if failed is None else (failed.attempts, failed.error, failed.next_at)
     return WebhookOut.from_record(webhook, failures=failures, error=error, next_at=next_at)
