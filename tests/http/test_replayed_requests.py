@@ -55,7 +55,7 @@ def test_a_signed_write_is_accepted_once(asking, sign, site):
     for _ in range(2):
         again = asking.post(PATH, content=BODY, headers=headers)
         assert again.status_code == 401
-        assert "the signature was seen before: a signed write is accepted once" in again.json()["detail"]
+        assert "this signature was already used: a signed write is accepted once" in again.json()["detail"]
         assert again.headers["WWW-Authenticate"]
     assert count_made(site) == 1
 
@@ -156,7 +156,7 @@ def test_signatures_are_forgotten_when_their_timestamps_are_too_old_and_not_befo
         assert again.status_code == 401
         if "s ago; at most 300 s are allowed" in again.json()["detail"]:
             break
-        assert "seen before" in again.json()["detail"]
+        assert "already used" in again.json()["detail"]
         clock.move(seconds=PRUNE_EVERY)
     assert at == 2 * SKEW // PRUNE_EVERY + 1
     clock.move(days=1)

@@ -27,8 +27,8 @@ LARGEST = 3_900  # characters of a session's text: browsers drop cookies of more
 class Session:
     """A valid session.
 
-    caller  the permissions of its API key, or of the player whose token began it
-    proof   the CSRF token that each form of the session carries
+    caller  the holder of its API key, or the player whose token began it
+    proof   the CSRF token that every form of the session carries
     name    the session's id;  until  its expiry, microseconds since the epoch
     """
 
@@ -80,7 +80,7 @@ class Sessions:
         return cookie
 
     def find(self, text: str) -> Session | None:
-        """The session of a cookie text; None if it is forged, expired or ended, or its key or token has ended."""
+        """Return the session of a cookie; None if it is forged, expired or ended, or its key or token is invalid."""
         signed = self._signed(text)
         if signed is None:
             return None
@@ -97,7 +97,7 @@ class Sessions:
         return Session(caller, proof, session, until)
 
     def is_invalid(self, text: str) -> bool:
-        """Return whether a cookie text is forged or expired. Needs no query."""
+        """Return whether a cookie is forged or expired, without querying the database."""
         return len(text) > LARGEST or self._signed(text) is None
 
     def end(self, session: Session) -> None:

@@ -1,8 +1,8 @@
-"""Authentication and authorization, the dependency of every endpoint except health checks."""
+"""Authentication, authorization and rate limits of requests."""
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Awaitable, Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Annotated
 
@@ -12,6 +12,7 @@ from starlette.types import Scope
 
 from evenmatch.accounts import signing
 from evenmatch.accounts.access import ANYONE, Caller
+from evenmatch.accounts.audit_trail import AuditEntry
 from evenmatch.accounts.keys import PREFIX as KEY
 from evenmatch.accounts.signing import SignedRequest
 from evenmatch.errors import (
@@ -27,8 +28,8 @@ from evenmatch.http.hosts import client_address, is_text
 from evenmatch.http.request_context import context_of
 from evenmatch.http.site import ALL, Site, site_of
 
-READS = ("GET", "HEAD", "OPTIONS")  # methods that change nothing, so their signatures may be used again
-SMALL = 65_536  # bytes; the signature of a smaller body is checked in the event loop, within 0.1 ms
+READS = ("GET", "HEAD", "OPTIONS")  # these change nothing, so their signatures may be repeated
+SMALL = 65_536  # bytes; signatures of smaller bodies are checked in the event loop, which takes 0.1 ms
 Body = Callable[[], Awaitable[bytes]]
 ACCEPTED = "expected the header Authorization: Bearer KEY, with a key from `evenmatch key create` or a player's token"
 
@@ -38,7 +39,7 @@ class RequireScope(HTTPBearer):
 
     open_read   requests without a key are allowed if the operator opened reads
     somewhere   the scope for any one ladder is enough; the handler then checks the ladder itself
-    everywhere  the answer is about all ladders, so a key for all of them is required; a player's token is refused
+    everywhere  the answer concerns all ladders, so it requires a key for all of them; a player's token is refused
     """
 
     def __init__(
@@ -47,7 +48,7 @@ class RequireScope(HTTPBearer):
         super().__init__(auto_error=False, scheme_name="key", description="An API key, or a player's token.")
         self.scope, self.open_read, self.somewhere, self.everywhere = scope, open_read, somewhere, everywhere
 
-    async def __call__(self, request: Request) -> Caller:  # type: ignore[override]  # a caller, not only the header
+    async def __call__(self, request: Request) -> Caller:  # type: ignore[override]  # returns a caller
         """Return the caller. Raises AccessError, ForbiddenError or RateLimitError."""
         site = site_of(request)
         caller = await authenticated(site, request.scope, request.body)
@@ -62,7 +63,7 @@ class RequireScope(HTTPBearer):
 
 
 def _check_text(request: Request) -> None:
-    """Raise UnknownNameError or UsageError for parameters no database can store: NUL or a lone surrogate."""
+    """Raise UnknownNameError or UsageError for parameters with NUL or a lone surrogate, which no database can store."""
     for name, value in request.path_params.items():
         if not is_text(value):
             raise UnknownNameError(name.removesuffix("_id"), value, ())
@@ -103,7 +104,7 @@ async def authenticated(site: Site, scope: Scope, body: Body) -> Caller:
 
 
 def read_before(body: bytes) -> Body:
-    """A function that returns a body, for `authenticated`."""
+    """Return a function that returns a body, for `authenticated`."""
 
     async def read() -> bytes:
         return body
@@ -121,7 +122,7 @@ def header(scope: Scope, name: bytes) -> str | None:
 
 
 def recalled(site: Site, scope: Scope) -> Caller | None:
-    """The caller if known without a database query; None if the endpoint must authenticate or report the error."""
+    """Return the caller if no query is needed; None if the endpoint must authenticate them or report the error."""
     text = header(scope, b"authorization")
     if text is None:
         return ANYONE if site.options.open_reads and _has_allowed_host(site, scope) else None
@@ -162,7 +163,7 @@ def allow(site: Site, scope: Scope, caller: Caller) -> None:
 
 
 def is_allowed(site: Site, scope: Scope, caller: Caller) -> bool:
-    """Count a request like `allow`. If the limit is exceeded, return False, so that the endpoint reports it."""
+    """Like `allow`, but return False if the limit is exceeded; the endpoint then reports it."""
     try:
         allow(site, scope, caller)
     except RateLimitError:
@@ -243,21 +244,21 @@ def check_own(site: Site, caller: Caller, player: str) -> None:
 
 
 def no_key(site: Site) -> AccessError:
-    """The error for a request without a key that needs one."""
+    """Return the error for a request that needs a key and has none."""
     opened = "" if site.options.open_reads else ". EVENMATCH_OPEN_READS allows reading without a key"
     return AccessError(f"no key was sent; {ACCEPTED}{opened}")
 
 
 def client_of(scope: Scope) -> str:
-    """The client address that limits count, as a trusted proxy reports it if there is one."""
+    """The client address for rate limits; behind a trusted proxy, the one that the proxy reports."""
     client = scope.get("client")
     return client_address(client[0]) if client else "?"
 
 
 def check_host(site: Site, scope: Scope) -> None:
-    """Raise HostError for a request under a name that is not allowed. Without a key, it may come from a browser.
+    """Raise HostError if a request without a key, which may come from a browser, uses a host name that is not allowed.
 
-    It counts as a request without a key, so it may raise RateLimitError.
+    The request counts for its address. Raises RateLimitError.
     """
     if not _has_allowed_host(site, scope):
         allow(site, scope, ANYONE)
@@ -268,6 +269,18 @@ def check_host(site: Site, scope: Scope) -> None:
 def _has_allowed_host(site: Site, scope: Scope) -> bool:
     hosts = [value for name, value in scope["headers"] if name == b"host"]
     return len(hosts) == 1 and hosts[0].decode("latin-1") in site.hosts
+
+
+def audit_entry(
+    request: Request,
+    caller: Caller,
+    action: str,
+    ladder: str | None = None,
+    target: str | None = None,
+    body: Mapping[str, object] | None = None,
+) -> AuditEntry:
+    """Return the audit entry of an action that the caller is about to take."""
+    return AuditEntry(caller, action, ladder, target, {} if body is None else body, context_of(request.scope).id)
 
 
 Reader = Annotated[Caller, Depends(RequireScope("read", open_read=True))]

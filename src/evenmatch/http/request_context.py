@@ -1,4 +1,4 @@
-"""The state of one request: id, caller, rate limit, status of the response."""
+"""The state of one request: its id, caller, rate limit and response status."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class RequestContext:
 
 
 class BodyRefusedError(HTTPException):
-    """A body that is not read. An HTTPException, since the framework would report others as an unreadable body."""
+    """A body that is too large to be read. FastAPI passes an HTTPException on and replaces any other exception."""
 
     def __init__(self, problem: Problem) -> None:
         self.problem = problem
@@ -46,12 +46,12 @@ class BodyRefusedError(HTTPException):
 
 
 def logged_path(scope: Scope) -> str:
-    """The path of a request for a line of the log, which anyone can make very long."""
+    """Return the path of a request for the log, shortened, since anyone can send a very long one."""
     path: str = scope["path"]
     return path if len(path) <= LONGEST_LOGGED else f"{path[:LONGEST_LOGGED]}…"
 
 
 def context_of(scope: Scope) -> RequestContext:
-    """The context of the request with this scope."""
+    """Return the context of the request with this scope."""
     context: RequestContext = scope["evenmatch.asked"]
     return context

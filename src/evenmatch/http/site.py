@@ -1,4 +1,4 @@
-"""The objects that the request handlers of one process share: services, caches, limits, worker threads."""
+"""The services, caches, limits and worker threads that the request handlers of a process share."""
 
 from __future__ import annotations
 
@@ -26,14 +26,13 @@ from evenmatch.http.metrics import HttpMetrics
 from evenmatch.http.options import Options
 from evenmatch.http.rate_limits import RateLimit
 from evenmatch.http.readiness import Readiness
-from evenmatch.http.views import CachedResponses, SharedComputation, ViewCache
+from evenmatch.http.views import CachedResponses, SharedComputations, ViewCache
 from evenmatch.http.waiting_requests import TicketNotifications, WaitingRequests
 from evenmatch.jobs.jobs import Jobs
 from evenmatch.jobs.worker import LadderWork
 from evenmatch.ladders.ladder_queries import LadderQueries
 from evenmatch.ladders.visibility import Visibility
 from evenmatch.live.live_matches import Running
-from evenmatch.live.status import MatchStatus
 from evenmatch.operations.kernels import Kernels
 from evenmatch.operations.open_database import DailyCheck
 from evenmatch.operations.service import Service
@@ -46,7 +45,6 @@ from evenmatch.recording.report_batch import ReportBatch
 from evenmatch.webhooks.subscriptions import Webhooks
 
 T = TypeVar("T")
-ListedMatch = tuple[str | None, bytes]  # the queue of a running match, and its JSON
 REPORT_LIMIT = 15.0  # seconds before a report, or a request to a queue, times out
 IDENTITY_LIMIT = 10.0  # seconds before the lookup of a key times out
 CALL_LIMIT = 60.0  # seconds before any other request times out, unless its work may take longer
@@ -57,9 +55,9 @@ THREADS = 16  # for blocking calls; the connection pool keeps eight connections 
 
 @dataclass
 class Site:
-    """The services, and the state that a process holds between requests. Created by `server.site_over`.
+    """What the request handlers of a process share. Created by `server.site_over`.
 
-    stopping  set when the process is asked to stop: long polls and streams then end at once
+    stopping  set when the process is asked to stop, which ends long polls and streams
     """
 
     service: Service
@@ -92,10 +90,8 @@ class Site:
         self.readiness = Readiness(self.service)
         self.daily_check = DailyCheck(self.service.database, self.queue_service.leases)
         self.waiting = WaitingRequests(self.stopping, self.metrics.waiting)
-        self.live_statuses: SharedComputation[MatchStatus] = SharedComputation(self.work)
-        self.live_answers: SharedComputation[bytes] = SharedComputation(self.work)
-        self.live_lists: SharedComputation[list[ListedMatch]] = SharedComputation(self.work)
-        self.views = ViewCache(self.service, self.work, self.answers)
+        self.computations = SharedComputations()
+        self.views = ViewCache(self.service, self.work, self.answers, self.computations)
         start = self.threads.submit
         self.reports: GroupCommit[ReportBatch, list[Outcome]] = GroupCommit.staged(
             self._prepare_reports, start, _log_bug, len, REPORT_LIMIT
@@ -264,6 +260,6 @@ def _log_bug(error: BaseException) -> None:
 
 
 def site_of(request: Request) -> Site:
-    """The site of the application that handles this request."""
+    """Return the site of the application that handles this request."""
     site: Site = request.app.state.site
     return site

@@ -9,7 +9,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import ClassVar, NamedTuple, Protocol, cast
 
-from evenmatch.accounts.audit_entries import AuditEntry, Correcting
+from evenmatch.accounts.audit_entries import Correcting
+from evenmatch.accounts.audit_trail import AuditEntry
 from evenmatch.corrections.effect import Effect, RatingMove
 from evenmatch.corrections.repair import RebuildResult
 from evenmatch.corrections.replay import Progress, replay_size

@@ -16,7 +16,7 @@ from collections.abc import Mapping
 from contextlib import suppress
 from multiprocessing.connection import Connection
 
-from evenmatch.accounts.audit_entries import AuditEntry
+from evenmatch.accounts.audit_trail import AuditEntry
 from evenmatch.corrections.replay import Progress, ReplayTooLargeError
 from evenmatch.errors import EvenmatchError, JobCancelledError, StoreError
 from evenmatch.jobs.jobs import Job, Jobs

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from evenmatch.accounts.access import SERVICE, Caller
-from evenmatch.accounts.audit_entries import AuditEntry
+from evenmatch.accounts.audit_trail import AuditEntry
 from evenmatch.corrections.replay import Progress
 from evenmatch.durations import DAY, HOUR, SECOND
 from evenmatch.errors import ConflictError, EvenmatchError, InputError

@@ -5,7 +5,7 @@ from __future__ import annotations
 import secrets
 from collections.abc import Sequence
 
-from evenmatch.accounts.audit_entries import AuditEntry
+from evenmatch.accounts.audit_trail import AuditEntry
 from evenmatch.errors import ConflictError, InputError, UnknownNameError
 from evenmatch.ledger import ladder_rows
 from evenmatch.ledger.store import Store

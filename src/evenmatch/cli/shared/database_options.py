@@ -18,7 +18,7 @@ from evenmatch.errors import DamageError, UsageError
 from evenmatch.times import EPOCH
 
 if TYPE_CHECKING:
-    from evenmatch.accounts.audit_entries import AuditEntry
+    from evenmatch.accounts.audit_trail import AuditEntry
     from evenmatch.operations.service import Service
 
 DATABASE = "evenmatch.db"
@@ -125,7 +125,7 @@ def audit_entry(
 ) -> AuditEntry:
     """Make the audit entry of an operator's command. Actions have the same names as in the HTTP API."""
     from evenmatch.accounts.access import OPERATOR
-    from evenmatch.accounts.audit_entries import AuditEntry
+    from evenmatch.accounts.audit_trail import AuditEntry
 
     return AuditEntry(OPERATOR, action, ladder, target, {} if body is None else body)
 
