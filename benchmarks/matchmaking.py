@@ -305,8 +305,8 @@ def solos(count: int, draw: np.random.Generator | None = None, now: int = NOW, f
     ratings = draw.normal(1500, 300, count)
     percentile = queue_percentiles(ratings, np.ones(count, np.bool_)) if count else np.empty(0)
     number = np.arange(first, first + count)
-    strict = np.zeros(count, np.bool_)
-    return Tickets.solo(number, np.full(count, now), number, percentile, ratings, np.full(count, 5.0), strict)
+    queued, start, within = np.full(count, now), np.arange(count + 1), np.full(count, 5.0)
+    return Tickets.plain(number, queued, start, number, percentile, ratings, within, np.zeros(count, np.bool_))
 
 
 def parties(players: int, *, plain: bool = False) -> Tickets:

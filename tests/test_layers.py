@@ -327,7 +327,6 @@ BULK = {
     "store.py",
     "sqlite_store.py",
     "postgres_store.py",
-    "generation_rows.py",
     "table_copy.py",
     "schema.py",
     "live_schema.py",

@@ -175,17 +175,21 @@ def settings() -> str:
 def web_pages() -> str:
     """Every page of the web site, and who may see it."""
     from evenmatch.web.pages import PAGES as SITE  # noqa: PLC0415 - as above
+    from evenmatch.web.pages import lab  # noqa: PLC0415 - as above
 
     parts = [
         "# Pages of the web site\n",
-        "[What is on them](../how-to/web-site.md). `read`: everybody where reads are open, else who is logged in with "
-        "a key that may read the ladder; `admin`: who is logged in with a key that may operate it; –: the page itself "
-        "decides, and shows what its visitor may see. Addresses that answer to POST are forms of these pages.\n",
+        "[What they show](../how-to/web-site.md). `read`: all visitors if reads are open, otherwise those logged in "
+        "with a key that may read the ladder. `admin`: visitors logged in with a key that may operate the ladder. "
+        "–: the page decides by itself what its visitor may see. POST addresses belong to the forms on these pages.\n",
         "| address | who | what |\n| --- | --- | --- |",
     ]
     for page in SITE:
         path = page.path.replace(":text", "")
-        told = (inspect.getdoc(page.handler) or "").partition("\n")[0]
+        handler = (
+            getattr(lab, page.handler.__name__) if page.whole else page.handler
+        )  # the lab is imported on first use
+        told = (inspect.getdoc(handler) or "").partition("\n")[0]
         parts.append(f"| `{page.methods[0]} {path}` | {page.scope or '–'} | {told} |")
     return "\n".join(parts) + "\n"
 

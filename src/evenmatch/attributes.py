@@ -1,4 +1,4 @@
-"""Queue attributes: what a ticket can ask for besides a rank filter, a region and a role."""
+"""Queue attributes: requests of a ticket beyond its rank filter, region and role."""
 
 from __future__ import annotations
 

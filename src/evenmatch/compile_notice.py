@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -11,8 +10,6 @@ from typing import Any
 
 from evenmatch.systems import loop
 from evenmatch.systems.system import Rules
-
-UPDATE_INTERVAL = 1.0  # between two updates of the elapsed time
 
 
 def load_kernels(by: Rules) -> None:
@@ -27,7 +24,7 @@ def load_kernels(by: Rules) -> None:
         loop.load(by)
 
 
-def is_cached(compiled: Any) -> bool:  # noqa: ANN401 - numba names no type for what it compiles
+def is_cached(compiled: Any) -> bool:  # noqa: ANN401 - numba has no public type for this
     """Whether numba's disk cache has this function; True if the function cannot be cached.
 
     Entries for another Python, numba, source version or processor do not count.
@@ -40,24 +37,12 @@ def is_cached(compiled: Any) -> bool:  # noqa: ANN401 - numba names no type for 
 
 @contextmanager
 def compile_notice(what: str) -> Iterator[None]:
-    """Report on standard error that the block compiles `what`; terminals and notebooks also show elapsed seconds."""
-    message, is_done, begin = f"evenmatch: compiling {what}, once per installation", threading.Event(), time.monotonic()
+    """Say on standard error that the block compiles `what`; terminals and notebooks also show how long it took."""
+    message, begin = f"evenmatch: compiling {what}, once per installation", time.monotonic()
     is_watched = sys.stderr.isatty() or "ipykernel" in sys.modules  # the standard error of a notebook is not a terminal
-
-    def count() -> None:
-        while not is_done.wait(UPDATE_INTERVAL):
-            sys.stderr.write(f"\r{message}: {time.monotonic() - begin:.0f} s")
-            sys.stderr.flush()
-
-    sys.stderr.write(f"{message} …" if is_watched else f"{message}\n")
-    sys.stderr.flush()
-    counter = threading.Thread(target=count, name="evenmatch-compile-notice", daemon=True)
-    if is_watched:
-        counter.start()
+    print(f"{message} …" if is_watched else message, file=sys.stderr, flush=True)
     try:
         yield
     finally:
-        is_done.set()
         if is_watched:
-            counter.join()
-            sys.stderr.write(f"\r{message}: done in {time.monotonic() - begin:.0f} s\n")
+            print(f"evenmatch: compiled {what} in {time.monotonic() - begin:.0f} s", file=sys.stderr, flush=True)

@@ -7,6 +7,10 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from difflib import get_close_matches
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from concurrent.futures import Future
 
 
 class EvenmatchError(Exception):
@@ -186,6 +190,10 @@ class JobCancelledError(ConflictError):
     """A job was cancelled before it changed anything."""
 
 
+class JobStoppedError(JobCancelledError):
+    """A job was stopped together with its process, before it changed anything."""
+
+
 class NotYetError(ConflictError):
     """Not allowed yet: the player has a penalty or is in a match. `until`: microseconds since the epoch."""
 
@@ -233,6 +241,14 @@ class StoreError(EvenmatchError):
 
     Writes are atomic: anything not acknowledged can be sent again under the same id.
     """
+
+
+class UnansweredError(StoreError):
+    """A request was not answered in time. `work`: done once the thread that carries the request out has ended."""
+
+    def __init__(self, message: str, work: Future[Any]) -> None:
+        self.work = work
+        super().__init__(message)
 
 
 class TransactionTimeoutError(StoreError):

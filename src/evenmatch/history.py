@@ -20,7 +20,7 @@ Integers = NDArray[np.int32]
 Times = NDArray[np.int64]
 Flags = NDArray[np.bool_]
 UNKNOWN = "NaN: not known"
-FloatOrNaN = Annotated[float, UNKNOWN]  # in records that are shown to people
+FloatOrNaN = Annotated[float, UNKNOWN]  # shown as null
 
 
 class Columns(NamedTuple):
@@ -133,17 +133,6 @@ class History:
                 ladder=c.ladder[chosen],
             )
         )
-
-    def join(self, later: History) -> History:
-        """Return this history followed by a later one with the same player indices.
-
-        Raises InputError if `later` begins before this one ends.
-        """
-        a, b = self.columns, later.columns
-        joined = {name: np.concatenate((getattr(a, name), getattr(b, name))) for name in Columns._fields}
-        joined["team_start"] = np.concatenate((a.team_start, a.team_start[-1] + b.team_start[1:]))
-        joined["slot_start"] = np.concatenate((a.slot_start, a.slot_start[-1] + b.slot_start[1:]))
-        return History(Columns(**joined))
 
     @staticmethod
     def of(

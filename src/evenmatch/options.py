@@ -265,7 +265,7 @@ def _field(option: Option) -> Any:  # noqa: ANN401
     return field(default=option.default, metadata={"option": option})
 
 
-# what the declarations are used for
+# uses of the declarations
 
 
 def options_of(owner: type) -> Mapping[str, Option]:
@@ -297,6 +297,23 @@ def known_values(owner: type, kind: str, data: Mapping[str, object]) -> dict[str
         if name not in options:
             raise UnknownNameError(kind, name, options)
     return {name: None if value == "none" and options[name].optional else value for name, value in data.items()}
+
+
+def read_values(owner: type, kind: str, values: Mapping[str, object], place: str = "") -> dict[str, Any]:
+    """Read values by name; text is parsed. Raises UnknownNameError or BadParameterError.
+
+    kind, place  how messages name an option and its owner
+    """
+    options = options_of(owner)
+    read = {}
+    for name, value in values.items():
+        if name not in options:
+            raise UnknownNameError(kind, name, options)
+        try:
+            read[name] = options[name].read(value)
+        except (ValueError, TypeError, OverflowError):
+            raise BadParameterError(f"{name}={shown(value)}{place}: expected {options[name].accepts}") from None
+    return read
 
 
 def shown(value: object) -> str:

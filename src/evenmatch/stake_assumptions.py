@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Self
 
-from evenmatch.errors import BadParameterError, UnknownNameError
-from evenmatch.options import Checked, number, options_of, shown
+from evenmatch.errors import BadParameterError
+from evenmatch.options import Checked, number, read_values
 
 
 @dataclass(frozen=True)
@@ -41,13 +41,4 @@ class StakeAssumptions(Checked):
 
         Raises UnknownNameError or BadParameterError.
         """
-        options = options_of(cls)
-        read: dict[str, float | None] = {}
-        for name, value in values.items():
-            if name not in options:
-                raise UnknownNameError("assumption", name, options)
-            try:
-                read[name] = options[name].read(value)
-            except (ValueError, TypeError, OverflowError):
-                raise BadParameterError(f"{name}={shown(value)}: expected {options[name].accepts}") from None
-        return cls(**read)  # type: ignore[arg-type] # each option has read its own
+        return cls(**read_values(cls, "assumption", values))

@@ -77,7 +77,7 @@ class Cases(NamedTuple):
     quitter: Integers
 
     def label(self, case: int, names: Sequence[str]) -> str:
-        """A case in words, for messages."""
+        """Describe a case, for messages."""
         if self.quitter[case] >= 0:
             return f"{names[self.quitter[case]]} quits"
         if (self.places[case] == 1).all():
@@ -207,7 +207,7 @@ def _history(sizes: Sequence[int], time: int, a: StakeAssumptions, cases: Cases)
 
 
 def _sentences(by: Rules, teams: int, a: StakeAssumptions) -> list[str]:
-    """The assumptions and the meaning of the outcomes in words."""
+    """Describe the assumptions and the meaning of the outcomes."""
     play = "Times are not recorded" if a.seconds is None else f"All players play the whole match, {a.seconds:g} seconds"
     performance = "not recorded" if a.performance is None else f"{a.performance:g}"
     if teams == 2:

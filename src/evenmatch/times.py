@@ -11,7 +11,7 @@ from evenmatch.durations import DAY, SECOND
 from evenmatch.errors import UnknownNameError
 
 MICROSECONDS = "microseconds since the Unix epoch, UTC"
-Time = Annotated[int, MICROSECONDS]  # in records that are shown to people, who see it as ISO 8601
+Time = Annotated[int, MICROSECONDS]  # shown as ISO 8601
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 FIRST_TIME = -5_364_662_400 * SECOND  # 1800-01-01

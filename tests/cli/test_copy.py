@@ -49,7 +49,7 @@ def test_everything_is_copied_and_new_players_get_new_numbers(urls, run):
     source, target = urls
     ended = run("copy", "--from", source, "--to", target)
     assert ended.code == 0
-    assert f"ladder default: all is equal ({MATCHES} matches, 12 players)" in ended.out
+    assert f"ladder default: everything matches ({MATCHES} matches, 12 players)" in ended.out
     assert events_in(target) == events_in(source)
     with Service.open(target) as service:
         assert service.verify("default").is_equal

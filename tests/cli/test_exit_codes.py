@@ -35,7 +35,7 @@ WRONG = [
     ("rate SEASON -s wager --out x.txt", "suffix '.txt'"),
     ("rate SEASON -s wager --journal FOLDER", "suffix"),
     ("rate NOWHERE.csv -s wager", "No such file"),
-    ("rate FOLDER -s wager", "no files are there"),
+    ("rate FOLDER -s wager", "there are no files"),
     ("rate SEASON.txt -s wager", "expected one of .csv, .parquet, .jsonl"),
     ("systems wagr", "unknown system 'wagr'"),
     ("explain SEASON -s wager", "--match"),

@@ -218,7 +218,7 @@ def test_a_drill_restores_the_newest_backup_and_compares_it_with_the_live_databa
     ended = run("drill", "backups", "--live", league, "--max-age", "0.5")
     assert (ended.code, ended.err) == (0, "")
     assert ended.out.startswith("backups/new.db: can be restored, checked in ")
-    assert "ladder duel: 13 events, 11 matches, 6 players, all is equal" in ended.out
+    assert "ladder duel: 13 events, 11 matches, 6 players, everything matches" in ended.out
     assert ended.out.endswith("the live database continues from it\n")
     told = json.loads(run("drill", "backups", "--json").out)
     assert (told["sound"], told["heads"][0]["position"]) == (True, 13)
@@ -338,7 +338,7 @@ def test_a_drill_says_that_there_is_no_ladder_in_a_backup_of_an_empty_database(r
     assert run("backup", tmp_path / "empty.db", "--db", live).code == 0
     ended = run("drill", tmp_path / "empty.db", "--live", live)
     assert ended.code == 0
-    assert "  there is no ladder in it\n" in ended.out
+    assert "  it contains no ladders\n" in ended.out
 
 
 @pytest.mark.parametrize("name", ["du\u200bel", "{x", "[1]", '"q"', " two  words ", "line\u2028end", "a\nb"])

@@ -17,7 +17,7 @@ def test_the_command_prints_the_numbers_after_each_quarter(run, tmp_path, monkey
     assert "one extra player, five against four" in told.out
     document = json.loads(run("learned", "m.csv", "--json").out)
     assert [moment["matches"] for moment in document] == [500, 1000, 1500, 2000]
-    assert document[-1]["learned"][0]["name"] == "side"
+    assert document[-1]["numbers"][0]["name"] == "side"
     assert run("learned", "m.csv", "--system", "elo").code == 1
 
 
@@ -29,8 +29,8 @@ def test_a_ladder_by_even_has_learned_and_one_by_elo_is_told_so(run, tmp_path, m
     told = run("learned", "--ladder", "arena", "--json")
     assert told.code == 0, told
     of_file = run("learned", "m.csv", "--json")
-    numbers = json.loads(of_file.out)[-1]["learned"]
-    assert json.loads(told.out)[-1]["learned"] == numbers
+    numbers = json.loads(of_file.out)[-1]["numbers"]
+    assert json.loads(told.out)[-1]["numbers"] == numbers
     assert run("export", "--ladder", "arena", "--learned", "numbers.parquet").code == 0
     assert pq.read_table("numbers.parquet").to_pylist() == numbers
     assert run("ladder", "create", "plain", "--system", "elo").code == 0

@@ -24,7 +24,7 @@ WRONG = [
     ("ladder create x --system elo --db no/such/folder/x.db", "the folder no/such/folder does not exist"),
     ("ladder create x --system elo --db mysql://h/d", "is not a supported database"),
     ("ladder show duell", "unknown ladder 'duell' (did you mean 'duel'?); known: duel"),
-    ("ladder change duel", "nothing to change was named"),
+    ("ladder change duel", "nothing to change"),
     ("ladder change duel --param k=20 --from tomorrow", "--from tomorrow: expected start or now"),
     ("ladder change duel --system glicko2 --from now", "a new system cannot start from now on"),
     ("ladder change duel --param kk=20", "did you mean 'k'?"),
@@ -33,11 +33,11 @@ WRONG = [
     ("import SEASON --ladder duell", "did you mean 'duel'?"),
     ("import SEASON --ratings --unrated", "--ratings imports no matches"),
     ("record nowhere.csv", "No such file"),
-    ("export", "nothing to export was named"),
+    ("export", "nothing to export"),
     ("export --counted --ratings r.csv", "--counted needs --matches"),
     ("export --ratings r.txt", "suffix '.txt'"),
     ("export --ratings no/r.csv", "cannot be written"),
-    ("export --ratings r.csv --journal ./r.csv", "two of the files are the same"),
+    ("export --ratings r.csv --journal ./r.csv", "is named twice"),
     ("void d3", "unknown match 'd3' of ladder 'duel'"),
     ("void d3", "did you mean 'd03'?"),
     ("ban aa --rule void", "unknown player 'aa'"),
@@ -123,7 +123,7 @@ def test_a_database_without_a_ladder_says_how_to_make_one(run, tmp_path):
     ended = run("standings", "--db", tmp_path / "empty.db")
     assert ended.code == 2
     assert "evenmatch ladder create NAME --system S" in ended.err
-    assert run("verify", "--db", tmp_path / "empty.db").out == "there is no ladder to verify\n"
+    assert run("verify", "--db", tmp_path / "empty.db").out == "there are no ladders to verify\n"
 
 
 def test_a_file_that_is_no_database_ends_with_3(run, tmp_path):

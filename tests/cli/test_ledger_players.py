@@ -116,7 +116,7 @@ def test_a_name_that_a_player_has_already_is_said_and_nothing_is_recorded(run, l
     before = league.read_bytes()
     for old in ("a", "Ann"):
         ended = run("player", "rename", old, "Ann")
-        assert (ended.code, ended.out) == (0, f"player {old} is already named Ann; nothing is changed\n")
+        assert (ended.code, ended.out) == (0, f"player {old} is already named Ann; nothing changed\n")
     assert json.loads(run("ladder", "show", "duel", "--json").out)["events"] == 13
     assert league.read_bytes() == before
 

@@ -74,7 +74,7 @@ def test_an_experiment_is_started_listed_and_stopped(queue_command, tmp_path):
     assert stopped["stopped_at"] is not None
     assert listed(queue_command)[0]["experiment"] is None
     audited = queue_command("audit", "duel", "ranked").out
-    assert "Nothing is known yet: 10 blocks of slices are needed at least" in audited
+    assert "Nothing is known yet: at least 10 blocks of slices are needed" in audited
 
 
 @pytest.mark.parametrize(

@@ -87,7 +87,7 @@ def test_a_backup_says_that_the_secret_is_not_in_it(run, league, tmp_path):
     assert "secret" not in run("backup", "first.db").err
     run("key", "create", "game", "--scope", "report")
     told = run("backup", "second.db")
-    assert f"the copy opens nothing without the master secret ({league}.secret); keep that elsewhere, or" in told.err
+    assert f"the copy is useless without the master secret ({league}.secret); keep that elsewhere, or" in told.err
     assert not (tmp_path / "second.db.secret").exists()
     secret = league.with_name("league.db.secret").read_bytes().strip()
     assert secret not in (tmp_path / "second.db").read_bytes()
@@ -111,14 +111,14 @@ def test_a_backup_with_its_secret_serves_when_it_is_restored_where_nothing_else_
     told = run("backup", "copy.db", "--with-secret")
     assert told.code == 0
     assert told.out.splitlines()[1:] == ["copy.db.secret: its master secret, mode 0600"]
-    assert "whoever has both files can sign and log in as anybody" in told.err
+    assert "anyone with both files can sign and log in as anybody" in told.err
     secret = tmp_path / "copy.db.secret"
     assert stat.S_IMODE(secret.stat().st_mode) == 0o600
     environment.delenv(VARIABLE, raising=False)
     for file in tmp_path.glob("league.db*"):
         file.unlink()
     assert run("drill", "copy.db").out.splitlines()[1:] == [
-        "  ladder duel: 12 events, 11 matches, 6 players, all is equal",
+        "  ladder duel: 12 events, 11 matches, 6 players, everything matches",
         "  its last event was recorded at " + run("head", "duel", "--db", "copy.db").out.split()[3],
     ]
     create_key(run, "--db", "copy.db")

@@ -24,7 +24,7 @@ def run_sql(db, sql):
 
 def test_verify_says_that_all_is_equal(run, league):
     ended = run("verify")
-    assert (ended.code, ended.out, ended.err) == (0, "ladder duel: all is equal (11 matches, 6 players)\n", "")
+    assert (ended.code, ended.out, ended.err) == (0, "ladder duel: everything matches (11 matches, 6 players)\n", "")
     told = json.loads(run("verify", "--json").out)
     assert told["equal"] is True
     assert told["ladders"][0]["differences"] == []

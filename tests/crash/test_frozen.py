@@ -32,7 +32,7 @@ def url(request: pytest.FixtureRequest, postgres: Postgres) -> str:
     return copy_on_server(request.config.stash, postgres)
 
 
-@pytest.mark.parametrize("writes", [False, True], ids=["locked", "written"])
+@pytest.mark.parametrize("writes", [pytest.param(False, marks=pytest.mark.slow), True], ids=["locked", "written"])
 def test_others_record_before_game_servers_lose_patience_while_a_writer_is_frozen(url: str, writes: bool):
     with Service.open(url) as service:
         service.create_ladder(LADDER, "elo", rules("elo"))
@@ -56,7 +56,10 @@ def test_others_record_before_game_servers_lose_patience_while_a_writer_is_froze
 
 @pytest.mark.parametrize(
     "take",
-    [lambda store: store.lock(LADDER), lambda store: ladder_rows.lock_changes(store, 1)],
+    [
+        lambda store: store.lock(LADDER),
+        pytest.param(lambda store: ladder_rows.lock_changes(store, 1), marks=pytest.mark.slow),
+    ],
     ids=["ladder", "changes"],
 )
 def test_transactions_of_a_frozen_process_that_wait_for_one_lock_do_not_add_up(url, take):
@@ -154,7 +157,7 @@ def fail(database: Database) -> None:
         store.run("UPDATE nothing SET a = 1")
 
 
-def test_an_error_after_a_transaction_that_timed_out_is_told_as_what_it_is(url: str):
+def test_an_error_after_a_timed_out_transaction_keeps_its_own_kind(url: str):
     """Also if the caller is still handling the first one, from which the second then seems to come."""
     with Service.open(url) as service:
         try:

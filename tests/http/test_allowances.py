@@ -5,7 +5,7 @@ import json
 import pytest
 
 from evenmatch import rules
-from evenmatch.accounts import signing
+from evenmatch.accounts import account_sql, signing
 from evenmatch.accounts.signing import SignedRequest
 from evenmatch.http.access import client_of
 from evenmatch.http.options import Options
@@ -98,8 +98,38 @@ def test_wrong_keys_count_for_their_address_and_leave_its_good_keys_alone(client
         assert statuses(client, 1, headers=bearer(text)) == [200]
 
 
+@pytest.fixture
+def key_queries(monkeypatch):
+    """The ids of the keys that are read from the database, as a list that grows."""
+    read, ids = account_sql.read_api_key, []
+
+    def noting(store, key):
+        ids.append(key)
+        return read(store, key)
+
+    monkeypatch.setattr(account_sql, "read_api_key", noting)
+    return ids
+
+
+def test_wrong_keys_of_an_address_are_looked_up_as_often_as_its_allowance_permits(client, clock, site, key_queries):
+    seen, unseen = (site.keys.create(name, ["read"])[1] for name in ("seen", "unseen"))
+    assert statuses(client, 1, headers=bearer(seen)) == [200]
+    del key_queries[:]
+    for at in range(FEW + 5):
+        client.get(LADDERS, headers=wrong(at))
+        client.post(f"{LADDERS}/duel/matches", json={}, headers=wrong(at + 12))
+    assert len(key_queries) == FEW
+    clock.move(seconds=10)  # what the process remembered of the key is old
+    assert statuses(client, 1, headers=bearer(seen)) == [200]
+    assert len(key_queries) == FEW + 1
+    assert statuses(client, 1, headers=bearer(unseen)) == [429]  # it cannot be told from a wrong one without a query
+    assert len(key_queries) == FEW + 1
+
+
 def test_wrong_keys_leave_signed_reports_of_their_address_alone(client, clock, site, ladder):
     text, path = site.keys.create("game", ["report"])[1], f"/v1/ladders/{ladder}/matches"
+    assert statuses(client, 1, headers=bearer(text)) == [200]
+    clock.move(seconds=10)  # what the process remembered of the key is old
 
     def report(match_id, key=text[:13]):
         body = json.dumps({**REPORT, "id": match_id}).encode()

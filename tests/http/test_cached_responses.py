@@ -4,6 +4,7 @@ import asyncio
 import gc
 import threading
 import weakref
+from functools import partial
 from itertools import pairwise
 
 import pytest
@@ -11,7 +12,7 @@ import pytest
 from evenmatch import rules
 from evenmatch.errors import UnknownNameError
 from evenmatch.http.options import Options
-from evenmatch.http.views import SharedComputation
+from evenmatch.http.views import SharedComputations
 from evenmatch.ladders.settings import Settings
 from evenmatch.standings.rules import StandingsRules
 from ledger.sample_matches import duel
@@ -170,13 +171,13 @@ def test_what_several_ask_at_the_same_moment_is_made_once(site):
         return len(made)
 
     async def ask():
-        once = SharedComputation(site.work)
-        asked = [asyncio.ensure_future(once.get("a", make)) for _ in range(5)]
+        once = SharedComputations()
+        asked = [asyncio.ensure_future(once.get("a", partial(site.work, make))) for _ in range(5)]
         await asyncio.sleep(0)
         asked[0].cancel()  # who goes away takes nothing from the others
         gate.set()
         told = await asyncio.gather(*asked, return_exceptions=True)
-        return told, await once.get("a", make)
+        return told, await once.get("a", partial(site.work, make))
 
     told, later = asyncio.run(ask())
     assert isinstance(told[0], asyncio.CancelledError)
@@ -188,9 +189,11 @@ def test_what_cannot_be_made_is_told_to_all_and_tried_again(site):
         raise UnknownNameError("ladder", "x", ())
 
     async def ask():
-        once = SharedComputation(site.work)
-        told = await asyncio.gather(*(once.get("a", fail) for _ in range(3)), return_exceptions=True)
-        return told, await once.get("a", lambda: "made")
+        once = SharedComputations()
+        told = await asyncio.gather(
+            *(once.get("a", partial(site.work, fail)) for _ in range(3)), return_exceptions=True
+        )
+        return told, await once.get("a", partial(site.work, lambda: "made"))
 
     told, later = asyncio.run(ask())
     assert ([type(one) for one in told], later) == ([UnknownNameError] * 3, "made")

@@ -13,6 +13,8 @@ from evenmatch.errors import StoreError
 from evenmatch.http import site as site_module
 from evenmatch.operations.kernels import load_system
 
+pytestmark = pytest.mark.both_databases
+
 MATCH = {
     "id": "m1",
     "played_at": "2025-11-21T18:30:00Z",
@@ -75,9 +77,10 @@ def test_a_request_whose_key_cannot_be_looked_up_is_answered_in_time(admin, aski
     assert site.service.ladder("duel").matches == 0
 
 
-def test_a_read_that_waits_for_too_long_raises_an_error_and_one_that_may_take_long_does_not(site):
+def test_a_read_that_waits_for_too_long_raises_an_error_and_one_that_may_take_long_does_not(site, monkeypatch):
+    monkeypatch.setattr(site_module, "CALL_LIMIT", 0.2)
     going = threading.Event()
     with pytest.raises(StoreError, match=r"not answered within 0\.2 s"):
-        asyncio.run(site.work(going.wait, 60, within=0.2))
+        asyncio.run(site.work(going.wait, 60))
     going.set()
-    assert asyncio.run(site.work(lambda: time.sleep(0.3) or "done", within=None)) == "done"
+    assert asyncio.run(site.work(lambda: time.sleep(0.3) or "done", is_limited=False)) == "done"

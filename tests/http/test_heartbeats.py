@@ -6,7 +6,7 @@ from evenmatch.accounts.keys import Keys
 from evenmatch.errors import StoreError
 from evenmatch.operations.service import Service
 from evenmatch.queues import queue_sql
-from evenmatch.queues.queue_service import EVERY
+from evenmatch.queues.queue_service import WRITE_EVERY
 from protocol_server import wait_for
 from server_process import Served
 
@@ -117,7 +117,7 @@ def test_a_process_without_matchmakers_writes_heartbeats(database_url, tmp_path)
             ticket = admin.post(TICKETS, json={"members": [{"player": "ann"}], "queues": ["main"]}).json()["ticket"]
             joined_at = seen_at(service, ticket)
             assert admin.get(f"{TICKETS}/{ticket}").status_code == 200
-            wait_for(lambda: seen_at(service, ticket) > joined_at, EVERY + 10)
+            wait_for(lambda: seen_at(service, ticket) > joined_at, WRITE_EVERY + 10)
 
 
 def seen_at(service, ticket):

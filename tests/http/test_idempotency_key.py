@@ -8,16 +8,16 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from asgi_client import Asking
 from evenmatch.accounts import idempotent_requests, signing
 from evenmatch.accounts.idempotent_requests import LEASE
 from evenmatch.accounts.signing import SignedRequest
 from evenmatch.errors import StoreError
 from evenmatch.http import middleware
-from evenmatch.http.app import application, endpoints
+from evenmatch.http import site as site_module
+from evenmatch.http.app import endpoints
 from evenmatch.http.options import Options
-from evenmatch.http.server import site_over
-from evenmatch.operations.service import Service
+
+pytestmark = pytest.mark.both_databases
 
 SOON = 20.0  # seconds within which a thread does what it is about to do
 KEY = {"name": "one more", "scopes": ["read"]}
@@ -38,18 +38,6 @@ def send(asking, operator):
         return by.request(method, path, json=body, headers=headers)
 
     return request
-
-
-@pytest.fixture
-def other(database_url, clock, options):
-    """The same application in another process."""
-    with Service.open(str(database_url), clock) as service:
-        site = site_over(service, options)
-        asking = Asking(application(site))
-        asking.site = site
-        yield asking
-        asking.close()
-        site.threads.shutdown()
 
 
 @pytest.fixture
@@ -182,6 +170,38 @@ def test_a_request_that_runs_long_stays_that_of_its_process(send, held, clock, s
         assert send("k").json()["type"] == "urn:evenmatch:problem:still-running"
         go.set()
         assert first.result().status_code == 201
+    assert count_made(site) == 1
+
+
+@pytest.mark.parametrize("is_done", [True, False])
+def test_a_request_that_was_not_answered_in_time_runs_until_its_thread_has_ended(
+    send, held, clock, site, monkeypatch, is_done
+):
+    monkeypatch.setattr(site_module, "CALL_LIMIT", 1.0)
+    monkeypatch.setattr(middleware, "EXTEND_EVERY", 0.01)
+    (begun, go), create = held, site.keys.create
+
+    def failing(*_, **__):
+        begun.set()
+        assert go.wait(SOON)
+        raise StoreError("the connection was lost")
+
+    monkeypatch.setattr(site.keys, "create", create if is_done else failing)
+    assert send("k").status_code == 503
+    assert begun.is_set()
+    assert send("k").json()["type"] == "urn:evenmatch:problem:still-running"
+    clock.move(seconds=2 * LEASE / 1e6)
+    deadline = time.monotonic() + SOON
+    while lease_end(site.service) < clock.now + LEASE:
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+    assert send("k").json()["type"] == "urn:evenmatch:problem:still-running"
+    monkeypatch.setattr(site.keys, "create", create)
+    go.set()
+    while (again := send("k")).json().get("type") == "urn:evenmatch:problem:still-running":
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+    assert again.status_code == (409 if is_done else 201), again.json()
     assert count_made(site) == 1
 
 
@@ -356,7 +376,7 @@ def test_a_players_token_has_a_limited_number_of_keys(send, duel, site, operator
     assert [keep(key).status_code for key in "abc"] == [200] * 3
     refused = keep("d")
     assert (refused.status_code, refused.headers["Retry-After"]) == (429, str(DAY))
-    assert "player ann has used 3 Idempotency-Keys within a day; expected no more" in refused.json()["detail"]
+    assert "player ann has used 3 Idempotency-Keys within a day, the most allowed" in refused.json()["detail"]
     assert is_repeated(keep("a"))
     assert send("k").status_code == 201  # others have theirs
 

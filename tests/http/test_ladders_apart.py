@@ -80,7 +80,7 @@ def test_metrics_are_for_keys_of_all_ladders(asking, callers, keys, hidden):
     for headers in callers.values():
         refused = asking.get("/metrics", headers=headers)
         assert refused.status_code == 403
-        assert re.search("/metrics,? (which )?is about all", refused.text)
+        assert re.search("/metrics,? (which )?concerns all", refused.text)
     token = asking.post("/v1/tokens", json={"player": "ann"}, headers=keys["queue"]).json()["token"]
     assert asking.get("/metrics", headers={"Authorization": f"Bearer {token}"}).status_code == 403
     assert "zeta-hidden" in asking.get("/metrics", headers=keys["read"]).text

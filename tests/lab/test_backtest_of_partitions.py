@@ -23,7 +23,7 @@ def equal(streamed, whole):
 
 
 @pytest.mark.parametrize(("system", "piece"), [("elo", 100_000), ("wager", 90)])
-def test_the_numbers_are_those_of_one_file(tmp_path, system, piece):
+def test_the_numbers_match_those_of_one_file(tmp_path, system, piece):
     table = random_table(system, 5, 600)
     write_partitions(table, tmp_path / "in", files=3, row_group=200)
     streamed = backtest_partitions(
@@ -68,5 +68,5 @@ def test_files_that_change_after_they_were_counted_are_an_error(tmp_path, seed):
             (tmp_path / "other" / "0.parquet").replace(tmp_path / "in" / "0.parquet")
 
     partitions = find_partitions(str(tmp_path / "in"))
-    with pytest.raises(InputError, match="in: the matches are not those that were counted before"):
+    with pytest.raises(InputError, match="in: the matches have changed since they were counted"):
         backtest_partitions(partitions, ["elo"], name="in", progress=exchange)

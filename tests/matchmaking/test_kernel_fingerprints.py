@@ -68,7 +68,7 @@ def test_a_kernel_that_uses_what_is_defined_below_it_is_refused():
     def early(value):
         return later(value)  # noqa: F821
 
-    with pytest.raises(NameError, match="early uses later, which must be defined above it"):
+    with pytest.raises(NameError, match="early uses later; define later above the kernel"):
         fingerprint(early)
 
 

@@ -422,8 +422,8 @@ def test_a_ticket_is_overdue_relative_to_the_waits_of_others(others, expected):
 
 
 def test_an_overdue_player_comes_before_a_closer_match_of_others():
-    """The outlier at 70 has waited long enough for everything; 50 and 51 would be closer."""
-    tickets = [solo(1, 50, **STRICT), solo(2, 51, **STRICT), solo(3, 70, waited=240)]
+    """The outlier at 70 is overdue and gets the longer-waiting of the others, who would be closer to each other."""
+    tickets = [solo(1, 50, **STRICT), solo(2, 51, waited=1, **STRICT), solo(3, 70, waited=240)]
     assert matched_tickets(tickets, plain_policy()) == [[1, 2]]
     assert matched_tickets(tickets, plain_policy(overdue_after=240)) == [[2, 3]]
 

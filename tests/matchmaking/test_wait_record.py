@@ -7,7 +7,7 @@ import pytest
 
 from evenmatch.durations import SECOND
 from evenmatch.matchmaking import Policy, Queue, propose
-from evenmatch.matchmaking.queue import SAMPLE, ExpectedWait, WaitKind, WaitRecord, quantiles
+from evenmatch.matchmaking.queue import REMEMBERED_PER_SECOND, ExpectedWait, WaitKind, WaitRecord, quantiles
 from evenmatch.matchmaking.waiting import remember
 from matchmaking.sample_tickets import NOW, queue_of, solo
 
@@ -76,9 +76,9 @@ def test_only_some_of_many_that_join_are_remembered():
     queue, ids = Queue(), range(1000)
     for ticket in ids:
         queue.join(solo(ticket, ticket / 10))
-    assert len(remember(queue, list(ids), NOW, Policy())) == SAMPLE
+    assert len(remember(queue, list(ids), NOW, Policy())) == REMEMBERED_PER_SECOND
     assert remember(queue, list(ids), NOW, Policy()) == {}
-    assert len(remember(queue, list(ids), NOW + SECOND, Policy())) == SAMPLE
+    assert len(remember(queue, list(ids), NOW + SECOND, Policy())) == REMEMBERED_PER_SECOND
 
 
 def test_the_memory_changes_no_proposal():

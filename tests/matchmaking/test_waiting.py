@@ -182,7 +182,8 @@ def test_half_wait_less_than_told_and_nine_of_ten_less_than_the_upper_figure():
         strict = draw.uniform(size=len(ids)) < 0.25
         rating = 1500 + 300 * np.array([NormalDist().inv_cdf(point / 100) for point in points])
         within = np.where(strict, 5.0, 2.0)
-        queue.join_all(Tickets.solo(ids, np.full(len(ids), now - SECOND // 2), ids, points, rating, within, ~strict))
+        queued, start = np.full(len(ids), now - SECOND // 2), np.arange(len(ids) + 1)
+        queue.join_all(Tickets.plain(ids, queued, start, ids, points, rating, within, ~strict))
         if tick < 600:
             told |= {one: (now, wait) for one, wait in remember(queue, ids.tolist(), now, policy).items()}
         found = propose(queue, now, policy)

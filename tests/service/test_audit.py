@@ -3,7 +3,7 @@
 import pytest
 
 from evenmatch.accounts.access import OPERATOR, Caller
-from evenmatch.accounts.audit_trail import Audit, note
+from evenmatch.accounts.audit_trail import Audit, AuditEntry
 from evenmatch.errors import EvenmatchError, InputError
 
 ANN = Caller("player ann", frozenset({"queue"}), player="ann")
@@ -15,7 +15,7 @@ def add_entry(service, clock):
 
     def noting(action, caller=OPERATOR, **told):
         with service.database.write() as store:
-            note(store, caller, action, now=clock(), **told)
+            AuditEntry(caller, action, **told).note(store, clock())
         clock.move(seconds=1)
 
     return noting
@@ -66,7 +66,7 @@ def test_a_ladders_trail_holds_nothing_of_others(service, add_entry):
 
 def test_what_is_taken_back_is_not_in_the_trail(service, clock):
     with pytest.raises(EvenmatchError), service.database.write() as store:  # noqa: PT012
-        note(store, OPERATOR, "player.banned", now=clock())
+        AuditEntry(OPERATOR, "player.banned").note(store, clock())
         raise EvenmatchError
     assert Audit(service.database).page() == []
 

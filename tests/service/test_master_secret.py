@@ -323,7 +323,7 @@ def test_where_it_is_lost_a_reset_leaves_bearer_keys_and_makes_the_rest_anew(ope
     (replaced,) = master_secret.reset(open_database().database, clock)
     new = open_database()
     assert new.works(secrets) == {"key"}
-    with pytest.raises(AccessError, match="is older than the master secret and cannot sign; create a new key"):
+    with pytest.raises(AccessError, match="is older than the master secret and cannot sign requests; create a new key"):
         new.keys.authenticate_signed(*new.sign(secrets["key"]))
     assert (replaced.webhook, replaced.url, [replaced.secret]) == (1, HOOK[0], new.webhook_secrets())
     assert new.works(new.fill() | {"hook": None}) == ALL - {"hook"}

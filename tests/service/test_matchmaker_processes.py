@@ -7,7 +7,7 @@ import pytest
 from evenmatch import rules
 from evenmatch.queues import queue_sql as stored_leases
 from evenmatch.queues.leases import Leases
-from evenmatch.queues.matchmaker import FORGET, MATCHMAKER, PROCESS, Matchmaker, MatchmakerProcesses
+from evenmatch.queues.matchmaker import DELETE_AFTER, MATCHMAKER, PROCESS, Matchmaker, MatchmakerProcesses
 from evenmatch.queues.queue_rules import QueueRules
 from evenmatch.queues.queue_service import QueueService, lease_of
 from service.sample_queues import DUEL, check_everything, join_queue, solos
@@ -119,7 +119,7 @@ def test_a_ladder_whose_queues_are_gone_is_released(begin, ladders):
 def test_the_lease_of_a_process_that_is_long_gone_is_deleted(begin, service, ladders):
     begin("gone", 0.0).look()
     two = begin("two", 0.0)
-    pass_time([two], FORGET + 1.0)
+    pass_time([two], DELETE_AFTER + 1.0)
     with service.database.read() as store:
         assert [*stored_leases.read_leases_named(store, PROCESS)] == [f"{PROCESS}two"]
         assert len(stored_leases.read_leases_named(store, MATCHMAKER)) == LADDERS + 1

@@ -157,7 +157,7 @@ def test_a_policy_that_misses_the_target_is_not_adopted(busy, service, ladder):
     """One comes every two seconds, and the second of a pair later than 5 s in a twelfth of the cases: e^-2.5."""
     fitted = policy_fits.fit(service, ladder, "ranked", WaitTarget(within=5, share=0.99))
     assert "cannot be kept by any width" in " ".join(fitted.explanation)
-    with pytest.raises(ConflictError, match="no width keeps 99 of 100 within 5 s"):
+    with pytest.raises(ConflictError, match="no width meets 99 of 100 within 5 s"):
         policy_fits.adopt(service, ladder, fitted, OPERATOR)
 
 

@@ -187,7 +187,7 @@ def test_the_washout_and_other_times_are_left_out(service, ladder, queue_service
     assert found["spread"].second.value == 1.0
     assert np.isnan(found["spread"].difference.low)  # too few slices
     assert found["spread"].verdict == "not known yet: too few matches"
-    assert compared.summary == ("Nothing is known yet: 10 blocks of slices are needed at least, and there are 3.")
+    assert compared.summary == ("Nothing is known yet: at least 10 blocks of slices are needed, and there are 3.")
     assert found["per_hour"].first.value == pytest.approx(14 / (20 + 30 + 20) * 3600)
     assert found["per_hour"].second.value == pytest.approx(14 / (20 + 20 + 30) * 3600)
     begin = experiment.started_at

@@ -10,7 +10,6 @@ from evenmatch.errors import ConflictError, StoreError
 from evenmatch.live.attendance import Presence
 from evenmatch.live.live_matches import Running
 from evenmatch.queues import matchmaker
-from evenmatch.queues.leases import Leases
 from evenmatch.queues.matchmaker import Matchmaker
 from evenmatch.queues.queue_rules import QueueRules
 from evenmatch.queues.queue_service import QueueService, lease_of
@@ -20,6 +19,7 @@ from service.sample_queues import (
     Accept,
     Leave,
     accept_all,
+    always,
     check_everything,
     granted,
     join_one,
@@ -29,24 +29,14 @@ from service.sample_queues import (
     solos,
 )
 
+pytestmark = pytest.mark.both_databases
+
 
 @pytest.fixture
 def queue_service(service, ladder):
     made = QueueService(service)
     made.set_queue(ladder, "ranked", DUEL, QueueRules(heartbeat=30))
     return made
-
-
-@pytest.fixture
-def maker(queue_service):
-    return Matchmaker(queue_service)
-
-
-def always(queue_service):
-    """A matchmaker that believes it holds every lease: the worst that two processes can do to one another."""
-    leases = Leases(queue_service.service.database, "always")
-    leases.hold = lambda _: True
-    return Matchmaker(queue_service, leases)
 
 
 def test_who_gives_no_sign_of_life_is_dropped(queue_service, ladder, service, clock, maker):
@@ -59,7 +49,7 @@ def test_who_gives_no_sign_of_life_is_dropped(queue_service, ladder, service, cl
         queue_service.heartbeats.note(ladder, queue_service.status(ladder, looking))
         queue_service.heartbeats.write()
     assert maker.step(ladder).dropped == (silent,)
-    assert queue_service.status(ladder, silent).ended == "no sign of life for 45 s (heartbeat)"
+    assert queue_service.status(ladder, silent).ended == "no heartbeat for 45 s"
     assert queue_service.status(ladder, looking).state == "waiting"
     assert select_rows(service, "SELECT * FROM penalty") == []
     join_queue(queue_service, ladder, party("ann"))
@@ -254,7 +244,7 @@ def test_a_ladder_that_fails_keeps_no_other_from_its_matches(queue_service, ladd
         return step(where)
 
     monkeypatch.setattr(maker, "step", failing)
-    queue_service.listen(lambda *_: asked.set())
+    queue_service.notifier.listen(lambda *_: asked.set())
     join_queue(queue_service, ladder, *solos("ann", "bob"))
     loop = threading.Thread(target=maker.run, args=(stop,))
     loop.start()
@@ -311,7 +301,7 @@ def test_the_loop_makes_matches_and_lets_go_when_it_stops(queue_service, ladder,
     queue_service.set_queue(ladder, "ranked", DUEL, QueueRules(tick=0.05))
     asked, stop = threading.Event(), threading.Event()
     tickets = join_queue(queue_service, ladder, *solos("ann", "bob"))
-    queue_service.listen(lambda *_: asked.set())
+    queue_service.notifier.listen(lambda *_: asked.set())
     loop = threading.Thread(target=Matchmaker(queue_service).run, args=(stop,))
     loop.start()
     try:

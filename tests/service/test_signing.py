@@ -61,7 +61,7 @@ OTHERS = [
 
 @pytest.mark.parametrize("other", OTHERS, ids=str)
 def test_a_signature_fits_no_other_request(other):
-    with pytest.raises(AccessError, match="does not fit the request"):
+    with pytest.raises(AccessError, match="does not match the request"):
         check_signature(signed_request(), **other)
 
 
@@ -71,7 +71,7 @@ def test_a_signature_by_another_key_or_of_another_second_does_not_fit():
         signed_request()._replace(timestamp=AT + 1),
         signed_request()._replace(signature="0" * 64),
     ):
-        with pytest.raises(AccessError, match="does not fit") as told:
+        with pytest.raises(AccessError, match="does not match") as told:
             check_signature(one)
         assert KEY.hex() not in str(told.value)
         assert signed_request().signature not in str(told.value)  # or whoever reads the answer could send it again

@@ -29,48 +29,6 @@ def duel(places=AHEAD, scores=(None, None), seconds=(None, None), **match_fields
     return slow_match(team(places[0], a, score=scores[0]), team(places[1], b, score=scores[1]), **match_fields)
 
 
-# --- All four
-
-
-@pytest.mark.parametrize("name", NAMES)
-def test_changes_come_in_order_of_match_team_and_player_and_each_begins_where_the_last_one_ended(name):
-    system = globals()[name]
-    a, b, c, d = (SlowPlayer(name, score=3.0) for name in "ABCD")
-    matches = [slow_match(team(2, a, d), team(1, b, c), name="1"), slow_match(team(1, c), team(2, a), name="2")]
-
-    changes = system.replay(matches)
-
-    assert [(change.match_id, change.team, change.player) for change in changes] == [
-        ("1", 0, "A"),
-        ("1", 0, "D"),
-        ("1", 1, "B"),
-        ("1", 1, "C"),
-        ("2", 0, "C"),
-        ("2", 1, "A"),
-    ]
-    assert changes[4].before == changes[3].after
-    assert changes[5].before == changes[0].after
-
-
-@pytest.mark.parametrize("name", NAMES)
-def test_a_replay_leaves_the_starting_state_as_it_was(name):
-    system = globals()[name]
-    window = {"mean": 0.0, "window": [(1.0, 0.0, 0.0, 1.0)]}
-    state = {"A": window} if name == "prav" else {"A": {"rating": 1234.0}}
-    first = system.replay([duel()], state=state)
-    assert system.replay([duel()], state=state) == first
-
-
-@pytest.mark.parametrize("name", NAMES)
-def test_expected_scores_of_two_teams_sum_to_one(name):
-    system = globals()[name]
-    state = {"A": {"mean": 1.3}, "C": {"mean": 0.2}} if name == "prav" else ratings(130.0, 170.0, 120.0)
-    a, b, c = (SlowPlayer(name, score=1.0) for name in "ABC")
-    odds = expected_by_player(system.replay([slow_match(team(1, a, b), team(2, c))], state=state))
-    assert odds["A"] == odds["B"] != 0.5
-    assert odds["A"] + odds["C"] == pytest.approx(1)
-
-
 # --- Section 1: wager
 
 PUBLISHED_A = (21.84, 19.71, 19.94, 20.87, 18.43, 24.05)

@@ -8,32 +8,13 @@ import math
 
 import pytest
 
-from small_matches import AHEAD, BEHIND, DAY, LEVEL, after, close, duel, expected_by_player, gained, ratings, slow_match
+from small_matches import AHEAD, BEHIND, LEVEL, after, close, duel, expected_by_player, gained, ratings, slow_match
 
 NAMES = ("elo", "glicko", "glicko2", "trophies", "planeswalker")
 elo = glicko = glicko2 = trophies = planeswalker = None  # each test is given both implementations in turn
 pytestmark = pytest.mark.usefixtures("implementation")
 
 # --- All five
-
-
-@pytest.mark.parametrize("name", NAMES)
-def test_each_rating_begins_where_the_last_match_left_it(name):
-    system = globals()[name]
-    matches = [slow_match((2, "AD"), (1, "BC"), name="1"), slow_match((1, "C"), (2, "A"), time=DAY, name="2")]
-
-    changes = system.replay(matches)
-
-    assert [(change.match_id, change.team, change.player) for change in changes] == [
-        ("1", 0, "A"),
-        ("1", 0, "D"),
-        ("1", 1, "B"),
-        ("1", 1, "C"),
-        ("2", 0, "C"),
-        ("2", 1, "A"),
-    ]
-    assert changes[4].before == changes[3].after
-    assert changes[5].before == changes[0].after
 
 
 # System, start of a newcomer

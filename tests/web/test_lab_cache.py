@@ -6,8 +6,8 @@ import contextlib
 import pytest
 
 from evenmatch.errors import ConflictError
-from evenmatch.web import lab_jobs
-from evenmatch.web.lab_jobs import LabCache
+from evenmatch.web import lab_cache, lab_jobs
+from evenmatch.web.lab_cache import LabCache
 from ledger.sample_matches import duel
 
 
@@ -43,7 +43,7 @@ def test_a_health_is_shown_for_a_while_though_matches_came(site, league, health_
     site.service.record(duel(9, "ann", "bob", league))
     later = site.service.view(league)
     assert kept.known(later) is first
-    monkeypatch.setattr(lab_jobs.time, "monotonic", lambda: first.until + 1)
+    monkeypatch.setattr(lab_cache.time, "monotonic", lambda: first.until + 1)
     assert kept.known(later) is None
     assert asyncio.run(kept.health(site, later)).health.matches.sum() == 7
     assert health_calls == [league, league]
@@ -52,7 +52,7 @@ def test_a_health_is_shown_for_a_while_though_matches_came(site, league, health_
 def test_a_health_that_is_as_it_was_is_never_worked_out_again(site, league, health_calls, monkeypatch):
     kept, view = LabCache(), site.service.view(league)
     first = asyncio.run(kept.health(site, view))
-    monkeypatch.setattr(lab_jobs.time, "monotonic", lambda: first.until + 1)
+    monkeypatch.setattr(lab_cache.time, "monotonic", lambda: first.until + 1)
     assert asyncio.run(kept.health(site, view)) is first
     assert health_calls == [league]
 
@@ -68,11 +68,11 @@ def test_few_wait_for_the_simulator_and_one_uses_it():
             inside.pop()
 
     async def all_at_once():
-        return await asyncio.gather(*(use() for _ in range(lab_jobs.PATIENT + 2)), return_exceptions=True)
+        return await asyncio.gather(*(use() for _ in range(lab_cache.PATIENT + 2)), return_exceptions=True)
 
     told = asyncio.run(all_at_once())
     assert max(most) == 1
-    assert [type(one) for one in told] == [type(None)] * lab_jobs.PATIENT + [ConflictError] * 2
+    assert [type(one) for one in told] == [type(None)] * lab_cache.PATIENT + [ConflictError] * 2
     with contextlib.suppress(ConflictError):
         asyncio.run(use())
-    assert len(most) == lab_jobs.PATIENT + 1  # it is free again
+    assert len(most) == lab_cache.PATIENT + 1  # it is free again

@@ -16,7 +16,7 @@ from ledger.sample_matches import duel
 
 @pytest.fixture(autouse=True)
 def _often(monkeypatch):
-    monkeypatch.setattr(page_request, "EVERY", 0.1)
+    monkeypatch.setattr(page_request, "POLL_EVERY", 0.1)
 
 
 async def heard(site, league, seen, acts):
@@ -80,7 +80,7 @@ def test_the_stream_is_one_of_events_and_ends_with_the_process(anyone, site, lea
 def test_streams_are_counted_by_address_from_before_they_begin(site):
     stream = page_request.ChangeStream(site)
     with ExitStack() as open_streams:
-        for _ in range(page_request.EACH):
+        for _ in range(page_request.STREAMS_OF_CLIENT):
             open_streams.enter_context(stream.place("1.2.3.4"))
         with pytest.raises(BusyError), stream.place("1.2.3.4"):
             pass

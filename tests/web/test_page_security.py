@@ -189,15 +189,10 @@ def test_a_number_that_no_page_has_is_refused_in_words(anyone, league, number):
     )
 
 
-def test_a_ladder_is_found_whatever_the_case_of_its_name_and_with_a_slash_behind(anyone, league, service):
-    led = anyone.get("/ladders/League/standings?around=ann")
-    assert (led.status_code, led.headers["location"]) == (302, f"/ladders/{league}/standings?around=ann")
+def test_a_page_is_found_with_a_slash_behind_its_address(anyone, league):
     led = anyone.get(f"/ladders/{league}/?x=1")
     assert (led.status_code, led.headers["location"]) == (308, f"/ladders/{league}?x=1")
     assert anyone.get("/nothing/").status_code == 404
-    service.create_ladder("LEAGUE", "elo", rules("elo"))
-    assert anyone.get("/ladders/League").status_code == 404  # which of the two is not clear
-    assert anyone.get("/ladders/LEAGUE").status_code == 200
 
 
 def test_another_spelling_leads_to_no_ladder_that_may_not_be_read(site, league, service):

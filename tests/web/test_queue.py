@@ -168,7 +168,7 @@ def test_a_page_answers_the_offer_that_it_shows(anyone, site, queue, matchmaker)
     shown = re.search(r'name="offer" value="(\d+)"', anyone.page(ticket))[1]
     for say in ("accept", "decline"):
         stale = anyone.submit(ticket, say=say, offer=str(int(shown) - 1))
-        assert (stale.status_code, "answer that one" in stale.text) == (409, True)
+        assert (stale.status_code, "; answer offer " in stale.text) == (409, True)
     assert anyone.submit(ticket, say="accept", offer=shown).status_code == 303
     own = site.queue_service.status(queue, int(ticket.rpartition("/")[2])).offer.own
     assert own == {"ann": True}
@@ -267,7 +267,7 @@ def test_an_answer_that_comes_too_late_is_refused_in_words(anyone, queue):
     ticket = joined(anyone, "ann")
     answer = anyone.submit(ticket, say="accept")
     assert answer.status_code == 409
-    assert re.search(r'<p class="told bad" role="alert"[^>]*>[^<]*still waits and has no open offer', answer.text)
+    assert re.search(r'<p class="told bad" role="alert"[^>]*>[^<]*is waiting and has no open offer', answer.text)
 
 
 @pytest.fixture

@@ -1,1 +1,1 @@
-"""Who may do what: keys, tokens, sessions, signatures and the audit trail."""
+"""Access control: keys, tokens, sessions, signatures and the audit trail."""

@@ -11,7 +11,7 @@ GIVES = {
     "report": frozenset({"report", "read", "ratings"}),
     "queue": frozenset({"queue", "read"}),
     "read": frozenset({"read"}),
-    "ratings": frozenset({"ratings", "read"}),  # also those that the ladder does not show its players
+    "ratings": frozenset({"ratings", "read"}),  # including ratings that the ladder hides from its players
     "admin": frozenset(SCOPES),
 }
 
@@ -20,12 +20,12 @@ GIVES = {
 class Caller:
     """An authenticated caller.
 
-    actor    their name in the audit trail
-    scopes   the granted scopes, from SCOPES; some include others (GIVES)
-    ladders  the ladders they may act on; None: all, including ladders created later
-    player   the only player they may act for; None: not limited to one player
-    key      identifies the caller for rate limiting
-    expires_at  of a player's token, in microseconds since the epoch; None: it ends with its key
+    actor       their name in the audit trail
+    scopes      the granted scopes, from SCOPES; some include others (GIVES)
+    ladders     the ladders they may act on; None: all, including ladders created later
+    player      the only player they may act for; None: not limited to one player
+    key         identifies the caller for rate limiting
+    expires_at  expiry of a player's token, in microseconds since the epoch; None: for callers with a key
     """
 
     actor: str
@@ -37,7 +37,7 @@ class Caller:
 
     @property
     def issuer(self) -> str:
-        """Return the id of the caller's API key, or of the key that issued the player's token."""
+        """The id of the caller's API key, or of the key that issued the player's token."""
         return self.key if self.player is None else self.key.removesuffix(f"/{self.player}")
 
     def may(self, scope: str, ladder: str | None = None) -> bool:
@@ -62,16 +62,16 @@ class Caller:
             )
 
     def check_everywhere(self, what: str) -> None:
-        """Raise ForbiddenError for a player's token, and for a caller of some ladders only.
+        """Raise ForbiddenError for a player's token, and for a caller who may act on some ladders only.
 
-        what  what is about all ladders, for the message
+        what  the resource that concerns all ladders, for the message
         """
         if self.player is not None:
-            raise ForbiddenError(f"{self.actor} cannot read {what}, which is about all players; send an API key")
+            raise ForbiddenError(f"{self.actor} cannot read {what}, which concerns all players; send an API key")
         if self.ladders is not None:
             allowed = ", ".join(map(repr, sorted(self.ladders)))
             raise ForbiddenError(
-                f"{self.actor} may act on {allowed or 'no ladder'}; {what} is about all ladders and requires a key "
+                f"{self.actor} may act on {allowed or 'no ladder'}; {what} concerns all ladders and requires a key "
                 "for all of them"
             )
 
@@ -90,5 +90,5 @@ class Caller:
 
 
 ANYONE = Caller("anyone", frozenset({"read"}), key="anyone")  # unauthenticated, if the operator allows public reads
-OPERATOR = Caller("operator", frozenset({"admin"}), key="operator")  # the command line
-SERVICE = Caller("service", frozenset({"admin"}), key="service")  # what the service does by itself
+OPERATOR = Caller("operator", frozenset({"admin"}), key="operator")  # whoever uses the command line
+SERVICE = Caller("service", frozenset({"admin"}), key="service")  # automatic actions of the service

@@ -1,7 +1,7 @@
 """Rows of the tables `api_key`, `audit`, `ended_session` and `seen_signature`.
 
-API keys are stored with their scopes (JSON), a hash that verifies them and a sealed signing key. The audit trail gets
-one entry per action, in the transaction of the action.
+An API key is stored with its scopes (JSON), a hash that verifies it and a sealed signing key. The audit trail gets one
+entry per action, in the transaction of the action.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ class Key:
 
 @dataclass(frozen=True)
 class StoredKey:
-    """A key, and what the database keeps to recognize it.
+    """A key with the values by which the database recognizes it.
 
     verifier  SHA-256 of the signing key;  sealed  the signing key, sealed; None: the key cannot sign
     """
@@ -75,12 +75,12 @@ def read_all_api_keys(store: Store) -> list[Key]:
 
 
 def read_unrevoked_key_ids(store: Store) -> list[str]:
-    """Return the ids of the keys that were not revoked, ascending."""
+    """Return the ids of unrevoked keys, ascending."""
     return [row[0] for row in store.all("SELECT key FROM api_key WHERE revoked_at IS NULL ORDER BY key")]
 
 
 def insert_api_key(store: Store, key: Key, verifier: bytes, signing_key: bytes) -> None:
-    """Insert a new key, which is not revoked. Raises SecretError."""
+    """Insert a new key. Raises SecretError."""
     ladders = None if key.ladders is None else json.dumps(key.ladders, ensure_ascii=False)
     sealed = secret_rows.sealer(store).seal(signing_key, _API_KEYS_TABLE, key.key)
     row = (key.key, key.name, verifier, sealed, json.dumps(key.scopes), ladders, key.created_at, key.expires_at)
@@ -99,7 +99,7 @@ def set_key_revoked_at(store: Store, key: str, now: int) -> None:
 
 
 def delete_signing_keys(store: Store) -> None:
-    """Stop all existing keys from signing; as bearer keys they stay valid."""
+    """Delete the signing keys of all API keys, which stay valid as bearer keys."""
     store.run("UPDATE api_key SET signing_key = NULL")
 
 
@@ -136,7 +136,6 @@ def insert_audit_entry(
     now: int,
     actor: str,
     action: str,
-    *,
     ladder: str | None,
     target: str | None,
     body: Mapping[str, object],
@@ -149,7 +148,7 @@ def insert_audit_entry(
 
 
 def has_audit_entry(store: Store, actor: str, request: str, since: int) -> bool:
-    """Return whether a request of an actor has an entry since a time in microseconds."""
+    """Return whether an actor's request has an entry since a time in microseconds."""
     sql = "SELECT 1 FROM audit WHERE at >= ? AND actor = ? AND request = ? LIMIT 1"
     return bool(store.all(sql, since, actor, request))
 
@@ -173,12 +172,12 @@ def is_session_ended(store: Store, session: str) -> bool:
 
 
 def put_ended_session(store: Store, session: str, until: int) -> None:
-    """Insert an ended session, or replace the one with its id. until: when it would have expired."""
+    """Store an ended session, replacing any with the same id. until: when it would have expired."""
     store.upsert(live_schema.ended_session, ("session", "until"), [(session, until)])
 
 
 def delete_expired_sessions(store: Store, now: int) -> None:
-    """Delete the sessions that would have expired by now."""
+    """Delete ended sessions that would have expired by now."""
     store.run("DELETE FROM ended_session WHERE until <= ?", now)
 
 
@@ -188,7 +187,7 @@ _TOGETHER = 500  # rows per statement
 def insert_new_signatures(store: Store, rows: Sequence[tuple[int, bytes]]) -> set[bytes]:
     """Insert the rows (until, digest) that are new; return their digests.
 
-    A digest always has the same `until`. Rows are inserted in order, so two writers cannot deadlock.
+    Rows are inserted in sorted order, so that two writers cannot deadlock.
     """
     new: set[bytes] = set()
     ordered = sorted(set(rows))

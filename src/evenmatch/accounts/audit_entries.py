@@ -1,44 +1,15 @@
-"""Audit entries: actions to be recorded in the audit trail, in the transaction that performs them."""
+"""The audit entries of corrections."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
-
-from evenmatch.accounts import audit_trail
 from evenmatch.accounts.access import Caller
+from evenmatch.accounts.audit_trail import AuditEntry
 from evenmatch.corrections.corrections import Ban, Reinstate, Unvoid, Void
 from evenmatch.ladders.ladders import ChangeRules
-from evenmatch.ledger.store import Store
 from evenmatch.recording.insertion import InsertMatches
 from evenmatch.times import iso_time
 
 Correcting = Void | Unvoid | Ban | Reinstate | ChangeRules | InsertMatches
-
-
-@dataclass(frozen=True)
-class AuditEntry:
-    """An action of a caller; the fields are those of audit_trail.note. The body must not contain secrets."""
-
-    caller: Caller
-    action: str
-    ladder: str | None = None
-    target: str | None = None
-    body: Mapping[str, object] = field(default_factory=dict)
-    request: str | None = None
-
-    def note(self, store: Store, now: int, target: str | None = None) -> None:
-        """Write the entry. target: replaces the entry's own, for a target that was not known before."""
-        audit_trail.note(
-            store,
-            self.caller,
-            self.action,
-            ladder=self.ladder,
-            target=self.target if target is None else target,
-            body=self.body,
-            now=now,
-            request=self.request,
-        )
 
 
 def correcting(caller: Caller, ladder: str, wish: Correcting, request: str | None = None) -> AuditEntry:

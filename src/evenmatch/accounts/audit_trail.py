@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass, field
 
 from evenmatch.accounts import account_sql
 from evenmatch.accounts.access import Caller
@@ -12,24 +13,32 @@ from evenmatch.ledger.store import Store
 from evenmatch.ledger.text import check_text
 
 
-def note(
-    store: Store,
-    caller: Caller,
-    action: str,
-    *,
-    ladder: str | None = None,
-    target: str | None = None,
-    body: Mapping[str, object] | None = None,
-    now: int,
-    request: str | None = None,
-) -> None:
-    """Write an entry, in the transaction that performs the action. The body must not contain secrets."""
-    for what, text in (("target", target), ("request id", request)):
-        if text is not None:
-            check_text(what, text)
-    account_sql.insert_audit_entry(
-        store, now, caller.actor, action, ladder=ladder, target=target, body=body or {}, request=request
-    )
+@dataclass(frozen=True)
+class AuditEntry:
+    """An action of a caller, to be recorded in the audit trail. The body must not contain secrets.
+
+    target   what the action is applied to
+    request  id of the request, as in the logs
+    """
+
+    caller: Caller
+    action: str
+    ladder: str | None = None
+    target: str | None = None
+    body: Mapping[str, object] = field(default_factory=dict)
+    request: str | None = None
+
+    def note(self, store: Store, now: int, target: str | None = None) -> None:
+        """Write the entry, in the transaction that performs the action.
+
+        target  replaces the entry's own target, if it was unknown until now
+        """
+        target = self.target if target is None else target
+        for what, text in (("target", target), ("request id", self.request)):
+            if text is not None:
+                check_text(what, text)
+        row = (now, self.caller.actor, self.action, self.ladder, target, self.body, self.request)
+        account_sql.insert_audit_entry(store, *row)
 
 
 class Audit:

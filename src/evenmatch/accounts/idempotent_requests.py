@@ -17,10 +17,10 @@ from evenmatch.ledger.store import Store
 
 __all__ = ["LEASE", "Answer", "Attempt", "IdempotentRequests"]
 
-KEPT = 86_400 * SECOND  # how long an answer is repeated
+KEPT = 86_400 * SECOND  # how long an answer is stored
 PRUNE_EVERY = 60 * SECOND
-LEASE = 30 * SECOND  # a process that has not extended the lease of its request for so long is considered dead
-PER_PLAYER = 1_000  # requests stored for a player's token
+LEASE = 30 * SECOND  # a process that has not extended the lease of its request for this long is considered dead
+PER_PLAYER = 1_000  # most requests stored for a player's token
 RETRY_AFTER = 1.0  # seconds
 
 
@@ -33,9 +33,9 @@ class Answer(NamedTuple):
 
 
 class IdempotentRequests:
-    """The requests of a database that have an Idempotency-Key. Thread-safe, also across processes.
+    """The stored requests with an Idempotency-Key. Safe to share between threads and processes.
 
-    The transactions here are not durable by themselves: a power failure loses them only together with the change.
+    These transactions are not durable by themselves: a power failure loses them only together with the change.
     """
 
     def __init__(self, database: Database, clock: Callable[[], int]) -> None:
@@ -61,8 +61,8 @@ class IdempotentRequests:
             outcome = _repeated(store, caller, attempt, f"the Idempotency-Key {key[:80]!r}")
         if outcome is None and is_full:
             raise RateLimitError(
-                f"{caller.actor} has used {PER_PLAYER:,} Idempotency-Keys within a day; expected no more, or a request "
-                "without one",
+                f"{caller.actor} has used {PER_PLAYER:,} Idempotency-Keys within a day, the most allowed; send the "
+                "request without one",
                 KEPT / SECOND,
             )
         if outcome is None:
@@ -70,7 +70,7 @@ class IdempotentRequests:
         return outcome
 
     def end(self, attempt: Attempt, answer: Answer | None) -> None:
-        """Store the answer of an attempt; None: it changed nothing, and the request can be sent again."""
+        """Store the answer of an attempt; None: the attempt changed nothing, and the request can be sent again."""
         with self._database.write(durable=False) as store:
             if answer is None:
                 request_sql.delete(store, attempt)
@@ -79,26 +79,26 @@ class IdempotentRequests:
                 request_sql.set_answer(store, attempt, head + b"\n" + answer.body)
 
     def extend(self, attempt: Attempt) -> None:
-        """Extend the lease of an attempt that still runs, at least once in half of LEASE."""
+        """Extend the lease of a running attempt. Call it more often than every LEASE / 2."""
         with self._database.write(durable=False) as store:
             request_sql.set_lease(store, attempt, self._clock() + LEASE)
 
     def release(self, attempt: Attempt) -> None:
-        """End the lease of an attempt that failed: the request can be sent again, unless the audit trail has it."""
+        """End the lease of a failed attempt. The request can then be sent again, unless it is in the audit trail."""
         with self._database.write(durable=False) as store:
             request_sql.set_lease(store, attempt, self._clock())
 
 
 def _repeated(store: Store, caller: Caller, attempt: Attempt, shown: str) -> Answer | Attempt | None:
-    """Return the outcome for a request that is stored; None if it is running or was deleted meanwhile."""
+    """Return the outcome of a stored request; None if it is running or has been deleted."""
     stored = request_sql.read(store, attempt.caller, attempt.digest)
     if stored is None:
         return None
     before, held_until, answer = stored
     if before.content != attempt.content:
         raise ConflictError(
-            f"{shown} was used for another request; expected a new key for each request, and the same method, address "
-            "and body when it is sent again"
+            f"{shown} was used for another request; use a new key for each request, and the same method, address and "
+            "body to repeat one"
         )
     if answer is not None:
         head, _, body = answer.partition(b"\n")

@@ -1,4 +1,4 @@
-"""API keys: shown once when created, checked with each request. The database contains nothing that could be sent."""
+"""API keys: shown once when created, checked with each request. The database holds only hashes of them."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from evenmatch.accounts import account_sql
 from evenmatch.accounts.access import OPERATOR, SCOPES, Caller
 from evenmatch.accounts.account_sql import Key, StoredKey
-from evenmatch.accounts.audit_trail import note
+from evenmatch.accounts.audit_trail import AuditEntry
 from evenmatch.accounts.signing import SignedRequest, check, signing_key, verifier
 from evenmatch.errors import AccessError, UnknownNameError, UsageError
 from evenmatch.ledger.database import Database
@@ -20,11 +20,12 @@ from evenmatch.times import END_TIME, iso_time
 
 __all__ = ["Key", "Keys"]
 
-REMEMBERED = 2_000_000  # microseconds for which a row read from the database is cached
+REMEMBERED = 2_000_000  # microseconds for which a stored key is cached
 LETTERS = "abcdefghijklmnopqrstuvwxyz234567"
 ACCEPTED = "send a key exactly as `evenmatch key create` showed it"
+PREFIX = "em_"  # begins every API key
 _ID_LETTERS = 13
-_ID = re.compile(r"em_[a-z2-7]{10}")
+_ID = re.compile(rf"{PREFIX}[a-z2-7]{{10}}")
 _TEXT = re.compile(rf"({_ID.pattern})_[A-Za-z0-9_-]{{43}}")
 
 
@@ -48,7 +49,7 @@ class _CachedKey:
         if key.state(now) == "good":
             return
         how, ended_at = ("expired", key.expires_at) if key.revoked_at is None else ("was revoked", key.revoked_at)
-        assert ended_at is not None  # of a key that is not good
+        assert ended_at is not None  # since the key is not good
         raise AccessError(f"the key {key.key} {how} at {iso_time(ended_at)}; use another key")
 
 
@@ -57,7 +58,7 @@ class Keys:
 
     def __init__(self, database: Database, clock: Callable[[], int]) -> None:
         self._database, self._clock = database, clock
-        self._cache: dict[str, _CachedKey] = {}  # existing keys only, so it stays small
+        self._cache: dict[str, _CachedKey] = {}  # by id; holds only keys that exist, so it stays small
 
     def create(
         self,
@@ -86,7 +87,7 @@ class Keys:
             raise UsageError(
                 f"the key would expire at {expires_at} µs; the expiry must be in the future and before the year 2100"
             )
-        key_id = f"em_{''.join(secrets.choice(LETTERS) for _ in range(_ID_LETTERS - 3))}"
+        key_id = PREFIX + "".join(secrets.choice(LETTERS) for _ in range(_ID_LETTERS - len(PREFIX)))
         text = f"{key_id}_{secrets.token_urlsafe(32)}"
         key = Key(key_id, name, granted, limits, now, expires_at, None)
         with self._database.write() as store:
@@ -95,7 +96,7 @@ class Keys:
             secret = signing_key(text)
             account_sql.insert_api_key(store, key, verifier(secret), secret)
             body = {"name": name, "scopes": granted, "ladders": limits, "expires_at": expires_at}
-            note(store, by, "key.created", target=key_id, body=body, now=now, request=request)
+            AuditEntry(by, "key.created", None, key_id, body, request).note(store, now)
         return key, text
 
     def list(self) -> list[Key]:
@@ -122,7 +123,7 @@ class Keys:
             revoked = stored.key
             if revoked.revoked_at is None:
                 account_sql.set_key_revoked_at(store, wanted, now)
-                note(store, by, "key.revoked", target=wanted, now=now, request=request)
+                AuditEntry(by, "key.revoked", None, wanted, request=request).note(store, now)
                 revoked = replace(revoked, revoked_at=now)
         self._cache.pop(wanted, None)
         return revoked
@@ -134,7 +135,7 @@ class Keys:
         return self._admit(text, self._find(_id_of(text)))
 
     def recall(self, text: str) -> Caller | None:
-        """Like `authenticate`, but without reading the database; None if the key is not cached."""
+        """Like `authenticate`, but without querying the database; None if the key is not cached."""
         cached = self._cached(_id_of(text))
         return None if cached is None else self._admit(text, cached)
 
@@ -152,8 +153,8 @@ class Keys:
         secret = known.stored.signing_key(self._database.master.sealer())
         if secret is None:
             raise AccessError(
-                f"the key {signed.key} is older than the master secret and cannot sign; create a new key, or send the "
-                "key itself"
+                f"the key {signed.key} is older than the master secret and cannot sign requests; create a new key, or "
+                "send the key itself"
             )
         now = self._clock()
         check(secret, signed, method, path, body, now)
@@ -169,8 +170,12 @@ class Keys:
         return known.caller
 
     def is_remembered(self, key: str) -> bool:
-        """Return whether the key with this id can be checked without reading the database."""
+        """Return whether the key with this id can be checked without a query."""
         return self._cached(key) is not None
+
+    def was_found(self, key: str) -> bool:
+        """Return whether the key with this id or text was ever read from the database by this process."""
+        return key[:_ID_LETTERS] in self._cache
 
     def _admit(self, text: str, known: _CachedKey | None) -> Caller:
         if known is None or not hmac.compare_digest(verifier(signing_key(text)), known.stored.verifier):
@@ -188,7 +193,7 @@ class Keys:
         cached = self._cached(key)
         if cached is not None:
             return cached
-        read_at = self._clock()  # before the read, so that a later revocation is seen within two seconds
+        read_at = self._clock()  # before the query, so that a revocation during it applies within two seconds
         if not _ID.fullmatch(key):
             return None
         with self._database.read() as store:
@@ -211,12 +216,12 @@ def _scopes_of(scopes: Iterable[str]) -> tuple[str, ...]:
 def _id_of(text: str) -> str:
     parts = _TEXT.fullmatch(text)
     if parts is None:
-        raise AccessError(f"this is not a key: a key has em_, 10 letters, _ and 43 letters; {ACCEPTED}")
+        raise AccessError(f"this is not a key: a key is em_, 10 letters, _ and 43 letters; {ACCEPTED}")
     return parts[1]
 
 
 def _without_secret(key: str) -> str:
-    """Return a key id for messages, shortened if it contains part of the secret."""
+    """Return a key id for messages, cut before any part of the secret."""
     if len(key) <= _ID_LETTERS:
         return key
-    return f"{key[: _ID_LETTERS if key.startswith('em_') else 4]}…"
+    return f"{key[: _ID_LETTERS if key.startswith(PREFIX) else 4]}…"

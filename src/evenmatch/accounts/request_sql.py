@@ -12,7 +12,7 @@ _OF_ATTEMPT = "WHERE caller = ? AND digest = ? AND begun_at = ? AND answer IS NU
 
 
 class Attempt(NamedTuple):
-    """A process carrying out a request.
+    """An attempt of a process to carry out a request.
 
     digest    SHA-256 of the Idempotency-Key, in hexadecimal;  content  SHA-256 of what was requested
     request   id in the log and the audit trail
@@ -36,7 +36,7 @@ def insert(store: Store, attempt: Attempt, held_until: int) -> bool:
 
 
 def read(store: Store, caller: str, digest: str) -> tuple[Attempt, int, bytes | None] | None:
-    """Return the last attempt of a request, when its lease ends, and its answer, None while it runs.
+    """Return the last attempt of a request, the end of its lease, and its answer (None while it runs).
 
     Raises SecretError.
     """
@@ -51,7 +51,7 @@ def read(store: Store, caller: str, digest: str) -> tuple[Attempt, int, bytes | 
 
 
 def replace(store: Store, before: Attempt, by: Attempt, held_until: int) -> bool:
-    """Replace an attempt without an answer by a new one; return False if another process was faster."""
+    """Replace an unanswered attempt by a new one; return False if another process was faster."""
     sql = f"UPDATE idempotent_request SET request = ?, begun_at = ?, held_until = ? {_OF_ATTEMPT} RETURNING 1"
     return bool(store.all(sql, by.request, by.begun_at, held_until, before.caller, before.digest, before.begun_at))
 
@@ -71,13 +71,13 @@ def set_answer(store: Store, attempt: Attempt, answer: bytes) -> None:
 
 
 def set_lease(store: Store, attempt: Attempt, held_until: int) -> None:
-    """Extend or end the lease of an attempt that has no answer."""
+    """Extend or end the lease of an unanswered attempt."""
     sql = f"UPDATE idempotent_request SET held_until = ? {_OF_ATTEMPT}"
     store.run(sql, held_until, attempt.caller, attempt.digest, attempt.begun_at)
 
 
 def delete(store: Store, attempt: Attempt) -> None:
-    """Delete an attempt that has no answer."""
+    """Delete an unanswered attempt."""
     sql = f"DELETE FROM idempotent_request {_OF_ATTEMPT}"
     store.run(sql, attempt.caller, attempt.digest, attempt.begun_at)
 

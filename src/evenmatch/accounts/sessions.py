@@ -12,7 +12,7 @@ import jwt
 
 from evenmatch.accounts import account_sql
 from evenmatch.accounts.access import Caller
-from evenmatch.accounts.keys import Keys
+from evenmatch.accounts.keys import PREFIX, Keys
 from evenmatch.accounts.tokens import PLAYER_SCOPES, Tokens, decode_signed, encode_signed
 from evenmatch.durations import SECOND
 from evenmatch.errors import AccessError
@@ -20,7 +20,6 @@ from evenmatch.ledger.database import Database
 
 LASTS = 12 * 3600  # seconds
 ISSUER = "evenmatch session"
-KEY = "em_"  # begins every API key
 LARGEST = 3_900  # characters of a session's text: browsers drop cookies of more than 4,096 bytes
 
 
@@ -28,8 +27,8 @@ LARGEST = 3_900  # characters of a session's text: browsers drop cookies of more
 class Session:
     """A valid session.
 
-    caller  the permissions of its API key, or of the player whose token began it
-    proof   the CSRF token that each form of the session carries
+    caller  the holder of its API key, or the player whose token began it
+    proof   the CSRF token that every form of the session carries
     name    the session's id;  until  its expiry, microseconds since the epoch
     """
 
@@ -61,7 +60,7 @@ class Sessions:
         text = text.strip()
         claims: dict[str, object] = {"iss": ISSUER, "jti": secrets.token_urlsafe(18)}
         ends = self._clock() // SECOND + LASTS
-        if text.startswith(KEY):
+        if text.startswith(PREFIX):
             claims |= {"sub": self._keys.authenticate(text).key, "exp": ends}
         else:
             caller = self._tokens.verify(text)
@@ -81,7 +80,7 @@ class Sessions:
         return cookie
 
     def find(self, text: str) -> Session | None:
-        """The session of a cookie text; None if it is forged, expired or ended, or its key or token has ended."""
+        """Return the session of a cookie; None if it is forged, expired or ended, or its key or token is invalid."""
         signed = self._signed(text)
         if signed is None:
             return None
@@ -98,7 +97,7 @@ class Sessions:
         return Session(caller, proof, session, until)
 
     def is_invalid(self, text: str) -> bool:
-        """Return whether a cookie text is forged or expired. Needs no query."""
+        """Return whether a cookie is forged or expired, without querying the database."""
         return len(text) > LARGEST or self._signed(text) is None
 
     def end(self, session: Session) -> None:

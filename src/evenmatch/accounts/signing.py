@@ -1,9 +1,9 @@
-"""Requests that are signed with an API key instead of carrying it: HMAC-SHA256 over timestamp, method, path and body.
+"""Requests signed with an API key that is not sent: HMAC-SHA256 over timestamp, method, path and body.
 
     Authorization: Evenmatch-HMAC-SHA256 key=em_…, timestamp=1795300000, nonce=8c1f…, signature=5f0c…
 
-The signing key is the SHA-256 of the API key's text. A signed write is accepted once, by whichever process gets it.
-The nonce may be omitted; it tells apart equal requests of the same second.
+The signing key is the SHA-256 of the API key's text. A signed write is accepted once by all processes together. The
+nonce is optional; it distinguishes identical requests sent in the same second.
 """
 
 from __future__ import annotations
@@ -45,14 +45,14 @@ def signing_key(text: str) -> bytes:
 
 
 def verifier(signing_key: bytes) -> bytes:
-    """Return the hash by which the database recognizes a key; the signing key cannot be computed from it."""
+    """Return the hash by which the database recognizes a key. It does not reveal the signing key."""
     return hashlib.sha256(signing_key).digest()
 
 
 def sign(key: bytes, timestamp: int, method: str, path: str, body: bytes, nonce: str | None = None) -> str:
     """Return the signature of a request, in hexadecimal.
 
-    timestamp  seconds since the epoch;  method  in capital letters;  path  as it is sent, with the query string
+    timestamp  seconds since the epoch;  method  in capital letters;  path  as sent, with the query string
     """
     head = f"{_moment(timestamp, nonce)}\n{method}\n{path}\n".encode("utf-8", "surrogatepass")
     digest = hmac.new(key, head, hashlib.sha256)
@@ -87,14 +87,14 @@ def read(header: str) -> SignedRequest:
 
 
 def check(key: bytes, signed: SignedRequest, method: str, path: str, body: bytes, now: int) -> None:
-    """Raise AccessError if a signature does not fit this request, or its timestamp is off by more than SKEW seconds.
+    """Raise AccessError if a signature does not match this request, or its timestamp is off by more than SKEW seconds.
 
     now  microseconds since the epoch
     """
     expected = sign(key, signed.timestamp, method, path, body, signed.nonce)
     if not hmac.compare_digest(expected.encode(), signed.signature.lower().encode("utf-8", "surrogatepass")):
         raise AccessError(
-            f"the signature does not fit the request: it must be the HMAC-SHA256, with the SHA-256 of the key, over "
+            f"the signature does not match the request: it must be the HMAC-SHA256, with the SHA-256 of the key, over "
             f"timestamp (with a nonce: timestamp.nonce), method and path with query, each followed by a line feed, and "
             f"the body; here {_moment(signed.timestamp, signed.nonce)}, {method}, {path!r} and {len(body):,} bytes"
         )
@@ -117,25 +117,25 @@ class SeenSignatures:
     def accept(self, requests: Sequence[SignedRequest]) -> list[AccessError | None]:
         """Remember verified signatures; return an error for each that was seen before.
 
-        The transaction is not durable by itself: a power failure loses a signature only together with its change.
+        The transaction is not durable by itself: a power failure loses a signature only together with its request.
         """
         now = self._clock() // SECOND
         rows = [(signed.timestamp + SKEW, _digest(signed)) for signed in requests]
         with self._database.write(durable=False) as store:
             new = account_sql.insert_new_signatures(store, rows)
             if now - self._pruned_at >= PRUNE_EVERY:
-                account_sql.delete_past_signatures(store, now - SKEW)  # SKEW: other processes may have slower clocks
+                account_sql.delete_past_signatures(store, now - SKEW)  # the clocks of other processes may be slow
                 self._pruned_at = now
         outcomes: list[AccessError | None] = []
         for _, digest in rows:
             outcomes.append(None if digest in new else AccessError(SEEN))
-            new.discard(digest)  # the same signature twice in one batch
+            new.discard(digest)  # a batch may contain the same signature twice
         return outcomes
 
 
 SEEN = (
-    "the signature was seen before: a signed write is accepted once. To send it again, sign it again with the present "
-    "time and a new nonce"
+    "this signature was already used: a signed write is accepted once. To send it again, sign it with the current time "
+    "and a new nonce"
 )
 
 

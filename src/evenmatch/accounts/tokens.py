@@ -1,4 +1,4 @@
-"""Player tokens: short-lived signed tokens, issued to the game's backend, that let a game client act as one player."""
+"""Player tokens: short-lived signed tokens, issued to the game's backend, with which a client acts as one player."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 import jwt
 
 from evenmatch.accounts.access import Caller
-from evenmatch.accounts.keys import Keys
+from evenmatch.accounts.keys import PREFIX, Keys
 from evenmatch.durations import SECOND
 from evenmatch.errors import AccessError, ForbiddenError, UsageError
 from evenmatch.ledger.database import Database
@@ -20,8 +20,8 @@ ISSUER = "evenmatch"
 LASTS, LONGEST = 3600, 86_400  # lifetime in seconds: default, maximum
 PLAYER_SCOPES = frozenset({"queue", "read"})
 CLOCK_SKEW = 60  # seconds by which the clocks of two processes may differ
-LARGEST = 6_000  # characters, so that the token fits into the request headers
-OTHER = "its claims are not those of a player token"
+LARGEST = 6_000  # characters of a token, which must fit into the request headers
+OTHER = "it does not have the claims of a player token"
 ACCEPTED = "send a token exactly as it was issued to the game's backend"
 REFUSED: tuple[tuple[type[jwt.PyJWTError], str], ...] = (  # the first match applies
     (jwt.InvalidSignatureError, "its signature is wrong: it was forged or changed, or the master secret was replaced"),
@@ -49,7 +49,7 @@ class Token:
 class Tokens:
     """Issues and verifies player tokens, which are signed with keys derived from the master secret. Thread-safe.
 
-    Each method raises SecretError without a master secret.
+    Every method raises SecretError without a master secret.
     """
 
     def __init__(self, database: Database, clock: Callable[[], int], keys: Keys) -> None:
@@ -63,7 +63,7 @@ class Tokens:
         Raises ForbiddenError, UsageError, InputError for an invalid player name, UnknownNameError for a ladder.
         """
         by.check("queue")
-        if by.player is not None or not by.key.startswith("em_"):
+        if by.player is not None or not by.key.startswith(PREFIX):
             raise ForbiddenError(f"{by.actor} cannot issue tokens; authenticate with an API key")
         check_text("player name", player)
         seconds = LASTS if lasts is None else lasts
@@ -103,7 +103,7 @@ class Tokens:
         return caller
 
     def recall(self, text: str) -> Caller | None:
-        """Like `verify`, from memory alone; None if the database must be read."""
+        """Like `verify`, but without querying the database; None if a query is needed."""
         caller = self._caller(text)
         return caller if self._keys.is_remembered(caller.issuer) and self._keys.caller(caller.issuer) else None
 
@@ -121,7 +121,7 @@ class Tokens:
                 pass
             case _:
                 raise _refused(OTHER)
-        if listed is not None and not isinstance(listed, list):  # must not become valid for all ladders
+        if listed is not None and not isinstance(listed, list):  # else it would become valid for all ladders
             raise _refused(OTHER)
         now = self._clock()
         if ends * SECOND <= now:

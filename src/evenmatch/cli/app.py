@@ -15,7 +15,7 @@ from evenmatch.errors import UsageError
 
 FILES = "From a file"
 LADDERS = "Ladders in a database"
-CARE = "Care of the database"
+CARE = "Database maintenance"
 SERVICE = "A service"
 
 # Each command: its panel in the help, and the module and function that carry it out. The order is that of the help.
@@ -64,7 +64,7 @@ class OrderedCommands(typer.core.TyperGroup):
         return [name for name in COMMANDS if name in self.commands]
 
     def parse_args(self, ctx: typer.Context, args: list[str]) -> list[str]:  # type: ignore[override]
-        """Refuse arguments that are not UTF-8, which neither a database nor most readers of files could take."""
+        """Refuse arguments that are not valid UTF-8, which databases and most file formats cannot store."""
         for argument in args:
             try:
                 argument.encode()
@@ -83,7 +83,7 @@ class OrderedCommands(typer.core.TyperGroup):
 
 @cache
 def application(only: str | None = None) -> typer.Typer:
-    """The application with all commands, or with one, so that the modules of the others are not imported."""
+    """Build the application with all commands, or with only one, so that the other modules are not imported."""
     app = typer.Typer(
         name="evenmatch",
         cls=OrderedCommands,

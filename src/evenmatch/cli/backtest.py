@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from evenmatch.cli.shared import options
+from evenmatch.cli.shared.files import check_outputs
 from evenmatch.cli.shared.options import OnCluster, connected, on_all_nodes, option, workers_of
 from evenmatch.cli.shared.output import compile_ahead, note, note_skipped, print_json, print_table, printable, working
 from evenmatch.errors import UnknownNameError, UsageError
@@ -59,9 +60,8 @@ def command(
 
     Every match is predicted before it is learned from. All systems are scored on the same matches, those after the
     warm-up share. Each system is tried with its defaults, each preset and, with --tune, the best parameters found on
-    the warm-up part. Run an interrupted tuning again to continue it. With --cluster, each variant and each set of
-    parameters is a separate task; a task on partitions reads all files, and
-    has several variants where there are few workers.
+    the warm-up part. To continue an interrupted tuning, run the same command again. With --cluster, each variant and
+    each set of parameters is a separate task. With partitions, a task reads all files and may score several variants.
 
     Examples:
     evenmatch backtest season.parquet
@@ -75,7 +75,9 @@ def command(
         raise UsageError("--players needs --report FILE.html, which shows them")
     if trials is not None and not tune:
         raise UsageError("--trials needs --tune SECONDS, whose trials it stores")
-    _check_files(Path(matches), out, segments, report)
+    check_outputs(out, segments, report=report, others=[Path(matches)])
+    if report is not None:
+        import_module("evenmatch.lab.backtests.report")  # raises before the long run if a library is missing
     from evenmatch.partitioned.stream import Selection
     from evenmatch.tables.partitions import is_partitioned
 
@@ -143,7 +145,7 @@ def _of_partitions(
 
 
 def _show(result: Backtest, out: Path | None, segments: Path | None, report: Path | None, *, as_json: bool) -> None:
-    """Write and print the scores."""
+    """Write the scores to the named files and print them."""
     from evenmatch.tables.files import write_arrow
 
     note_skipped(result.matches.skipped, result.matches.skipped_matches)
@@ -161,7 +163,7 @@ def _show(result: Backtest, out: Path | None, segments: Path | None, report: Pat
 
 
 def _systems(listed: str, params: list[str]) -> list[str | Rules]:
-    """The systems of --systems, and additional variants with the parameters of --param."""
+    """Return the systems of --systems, and a variant for each system named in --param."""
     from evenmatch import systems
 
     names = [name.strip() for name in listed.split(",") if name.strip()]
@@ -180,7 +182,7 @@ def _systems(listed: str, params: list[str]) -> list[str | Rules]:
 
 
 def _names(by: list[str | Rules]) -> list[str]:
-    """The systems as `systems.find` takes them; files by their whole path, which must be the same on all machines."""
+    """Return the names of the systems; files are named by their whole path, which must be the same on all machines."""
     names = [item for item in by if isinstance(item, str)]
     return [on_all_nodes(name) for name in dict.fromkeys(names)]
 
@@ -231,23 +233,6 @@ def _document(result: Backtest) -> dict[str, object]:
         "against_best": result.against_best.to_pylist(),
         "left_out": [{"name": name, "reason": reason} for name, reason in result.left_out],
     }
-
-
-def _check_files(matches: Path, out: Path | None, segments: Path | None, report: Path | None) -> None:
-    """Raise UsageError before the long run if a file cannot be written."""
-    from evenmatch.tables.files import check_folder, check_writable
-
-    for path in (out, segments):
-        if path is not None:
-            check_writable(path)
-    if report is not None:
-        if report.suffix.lower() not in (".html", ".htm"):
-            raise UsageError(f"{report}: the report is a web page; expected a name ending in .html")
-        check_folder(report)
-        import_module("evenmatch.lab.backtests.report")  # raises before the long run if a library is missing
-    written = [path.resolve() for path in (out, segments, report, matches) if path is not None]
-    if len(set(written)) < len(written):
-        raise UsageError("--out, --segments, --report and MATCHES name the same file; expected different ones")
 
 
 def _check_players(recorded: MatchTable, listed: str) -> list[str]:

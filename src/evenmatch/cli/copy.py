@@ -23,13 +23,13 @@ def command(
         str, typer.Option("--to", metavar="URL", help="An empty database, or an SQLite file that does not exist yet.")
     ],
     restart: Annotated[
-        bool, typer.Option("--restart", help="Drop what an unfinished copy has left in the target, and begin again.")
+        bool, typer.Option("--restart", help="Discard an unfinished copy in the target and start over.")
     ] = False,
     json: options.Json = False,
 ) -> None:
-    """Copy everything from one database into another: SQLite to PostgreSQL, back, or within a kind.
+    """Copy a whole database into another one, from or to SQLite or PostgreSQL.
 
-    Stop the service first: if the source is written to meanwhile, the copy fails. Every table is compared bit for bit,
+    Stop the service first: the copy fails if the source changes while it runs. Every table is compared bit for bit,
     and every ladder is verified. If the command is interrupted, run it again: it continues where it stopped. Until the
     copy is complete, no other command opens the target.
 
@@ -41,39 +41,19 @@ def command(
 
     result = copy_database(source, target, working, restart=restart)
     if json:
-        print_json(_document(result))
+        print_json(result)
     else:
         _print(result)
 
 
 def _print(result: DatabaseCopy) -> None:
     rows = [(name, f"{table.rows:,}", table.digest) for name, table in result.tables.items() if table.rows]
-    print_table("Tables that are equal in both databases", ("table", "rows", "digest"), rows, right=("rows",))
+    print_table("Tables, equal in both databases", ("table", "rows", "digest"), rows, right=("rows",))
     for ladder in result.ladders:
         size = f"{counted(ladder.matches, 'match', 'matches')}, {counted(ladder.players, 'player')}"
-        due = "" if ladder.is_equal else "; a rebuild is due, as before"
-        print(printable(f"ladder {ladder.ladder}: all is equal ({size}){due}"))
-    print(printable(f"{result.source} is copied to {result.target}; serve the copy"))
+        due = "" if ladder.is_equal else "; a rebuild is still due"
+        print(printable(f"ladder {ladder.ladder}: everything matches ({size}){due}"))
+    print(printable(f"copied {result.source} to {result.target}; the copy is ready to serve"))
     if result.needs_secret:
         place = "EVENMATCH_SECRET or EVENMATCH_SECRET_FILE" if result.secret is None else result.secret
-        print(printable(f"its processes need the same master secret as before, in {place}"), file=sys.stderr)
-
-
-def _document(result: DatabaseCopy) -> dict[str, object]:
-    return {
-        "from": result.source,
-        "to": result.target,
-        "tables": [
-            {"table": name, "rows": table.rows, "digest": table.digest} for name, table in result.tables.items()
-        ],
-        "ladders": [
-            {
-                "ladder": ladder.ladder,
-                "events": ladder.events,
-                "matches": ladder.matches,
-                "players": ladder.players,
-                "rebuild_due": not ladder.is_equal,
-            }
-            for ladder in result.ladders
-        ],
-    }
+        print(printable(f"processes that serve it need the same master secret as before, in {place}"), file=sys.stderr)

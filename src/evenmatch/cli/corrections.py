@@ -1,4 +1,4 @@
-"""evenmatch void, ban and reinstate: corrections of a ladder, their previews and their history in words."""
+"""evenmatch void, ban and reinstate: correct a ladder, preview a correction, and describe past ones."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from evenmatch.operations.service import Service
 
 TOP = 20
-ONLY_SEEN = "this is a preview, nothing was changed; run it again without --preview to apply it"
+ONLY_SEEN = "this is a preview; nothing has changed. To apply it, run the command again without --preview"
 
 
 def correct(
@@ -63,7 +63,7 @@ def carry_out(service: Service, ladder: str, correction: Correcting, preview: bo
 
 
 def as_document(seen: Effect | None) -> dict[str, object]:
-    """An effect as JSON data, with all players whose rating changes, largest change first; None: nothing changes."""
+    """Return an effect as JSON data, largest rating change first. None means that nothing changes."""
     if seen is None:
         return {"told": None, "there_already": False, "players": 0, "matches": 0, "left_out": 0, "moves": []}
     return {
@@ -82,7 +82,7 @@ def print_effect(seen: Effect, preview: bool) -> None:
         note(ONLY_SEEN)
     begin = f"{'preview: ' if preview else ''}{seen.told}"
     if seen.done:
-        print(printable(f"{begin}; nothing is changed"))
+        print(printable(f"{begin}; nothing changed"))
         return
     left_out = counted(seen.left_out, "match becomes", "matches become") + " unrated"
     unrated = f"; {left_out}, which the new rules cannot rate" if seen.left_out else ""
@@ -125,14 +125,14 @@ class Difference(NamedTuple):
 
 
 def differences(before: Mapping[str, object], after: Mapping[str, object]) -> list[Difference]:
-    """The differences of the names that are in both mappings."""
+    """Return the differences between two mappings, for the names in both."""
     return [
         Difference(name, before[name], new) for name, new in after.items() if name in before and before[name] != new
     ]
 
 
 def in_words(value: object, name: str = "") -> str:
-    """The value of a setting or parameter as text."""
+    """Return the value of a setting or parameter as text."""
     from evenmatch.options import shown
 
     if name == "divisions" and isinstance(value, list):
@@ -143,7 +143,7 @@ def in_words(value: object, name: str = "") -> str:
 
 
 def changed_by(rows: Sequence[Row]) -> list[list[Difference]]:
-    """For each correction of a ladder, creation first, the rules and settings that it changed."""
+    """Return the rules and settings that each correction of a ladder changed, starting with its creation."""
     rules: Mapping[str, object] = {}
     settings: Mapping[str, object] = {}
     changes = []
@@ -157,7 +157,7 @@ def changed_by(rows: Sequence[Row]) -> list[list[Difference]]:
 
 
 def _between(before: Mapping[str, object], after: Mapping[str, object]) -> list[Difference]:
-    """The differences of two sets of rules; parameters are compared only if the system is the same."""
+    """Return the differences between two sets of rules; parameters are compared only within one system."""
     names = list(after) if before.get("system") == after.get("system") else ["system"]
     return differences({name: before[name] for name in names if name in before}, {name: after[name] for name in names})
 
@@ -167,7 +167,7 @@ def _rules(event: Mapping[str, object]) -> dict[str, object]:
 
 
 def about(row: Row, changed: Sequence[Difference]) -> str | None:
-    """The subject and content of a correction as text, or None."""
+    """Describe the subject and content of a correction, or return None if it has neither."""
     event, player = _mapping(row["event"]), row["player"]
     match str(row["kind"]):
         case "rules-changed" | "settings-changed":
@@ -212,7 +212,7 @@ def void(
     db: Db = DATABASE,
     json: options.Json = False,
 ) -> None:
-    """Void a match, so that it does not count, and rate all later matches again.
+    """Void a match so that it does not count, and rate all later matches again.
 
     The match stays in the ledger; `evenmatch reinstate --match MATCH` makes it count again.
 
@@ -255,12 +255,12 @@ def ban(
 
     effect = correct(db, ladder, Ban(player, rule, begin, reason), preview, json, event_id)
     if begin is not None and begin > time.time_ns() // 1000 and not effect.moves and not effect.done:
-        note(f"--since {since} is in the future: no match so far is changed, but the player is not in the standings")
+        note(f"--since {since} is in the future: no match has changed yet, but the player has left the standings")
 
 
 def reinstate(
-    player: Annotated[str | None, argument("[PLAYER]", "A banned player; for a void match use --match.")] = None,
-    match: Annotated[str | None, option("--match, -m MATCH", "A void match that is to count again.")] = None,
+    player: Annotated[str | None, argument("[PLAYER]", "The banned player; for a void match, use --match.")] = None,
+    match: Annotated[str | None, option("--match, -m MATCH", "The void match to reinstate.")] = None,
     ladder: OnLadder = None,
     reason: Reason = None,
     preview: Preview = False,
@@ -268,7 +268,7 @@ def reinstate(
     db: Db = DATABASE,
     json: options.Json = False,
 ) -> None:
-    """Undo the ban of a player, or let a void match count again.
+    """Lift the ban of a player, or make a void match count again.
 
     Examples:
     evenmatch reinstate mallory --ladder duel
@@ -285,7 +285,7 @@ def reinstate(
             if error.kind == "player" and _is_match(db, ladder, player):
                 hint = typed(db, "reinstate", "--match", player, *([] if ladder is None else ["--ladder", ladder]))
                 raise UsageError(
-                    f"there is no player {player!r}, but a match with this id; to let it count: {hint}"
+                    f"no player is called {player!r}, but a match has this id; to reinstate it: {hint}"
                 ) from None
             raise
     else:

@@ -1,4 +1,4 @@
-"""evenmatch demo: the web site with four ladders, and simulated players who queue, play and report."""
+"""evenmatch demo: the web site with four ladders and simulated players."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""evenmatch explain: one match and its rating changes in words."""
+"""evenmatch explain: describe a match and its rating changes."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def command(
 
 
 def _of_ladder(service: Service, ladder: str, match: str) -> Story:
-    """The match as the ladder rates it now."""
+    """Describe a match as the ladder rates it now."""
     from evenmatch.ladders.ladder_queries import LadderQueries
     from evenmatch.players.explanations import known
     from evenmatch.times import iso_time
@@ -94,7 +94,7 @@ def _of_ladder(service: Service, ladder: str, match: str) -> Story:
 
 
 def _of_file(matches: Path, by: Rules, match: str, pool_ladders: bool, skip_bad: bool, time_format: str) -> Story:
-    """The match after rating all earlier matches of the file."""
+    """Describe a match of a file after rating all earlier ones."""
     from evenmatch.rating import explain, rateable
 
     read = options.matches_of(matches, None, pool_ladders, skip_bad, time_format)

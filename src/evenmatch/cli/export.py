@@ -6,7 +6,8 @@ from pathlib import Path
 from typing import Annotated
 
 from evenmatch.cli.shared import options
-from evenmatch.cli.shared.database_options import DATABASE, Db, OnLadder, check_unlike, counted, ladder_of, opened
+from evenmatch.cli.shared.database_options import DATABASE, Db, OnLadder, counted, ladder_of, opened
+from evenmatch.cli.shared.files import check_outputs
 from evenmatch.cli.shared.options import option
 from evenmatch.cli.shared.output import print_json, printable, working
 from evenmatch.errors import UsageError
@@ -27,7 +28,7 @@ def command(
 ) -> None:
     """Export a ladder as tables from one snapshot. The suffix selects the format: .csv, .parquet or .jsonl.
 
-    Either all named files are written or none. From matches exported with --counted, `evenmatch rate` calculates the
+    Either all of these files are written or none. From matches exported with --counted, `evenmatch rate` calculates the
     same ratings, unless the ladder had seasons, starting ratings or parameters that changed from some time on.
 
     Examples:
@@ -35,18 +36,13 @@ def command(
     evenmatch export --ladder duel --matches matches.parquet --journal changes.parquet --corrections log.jsonl
     """
     from evenmatch.ladders.export import Files, export
-    from evenmatch.tables.files import check_writable
 
     named = [path for path in (matches, ratings, journal, corrections, learned) if path is not None]
     if not named:
-        raise UsageError(
-            "nothing to export was named; give --matches, --ratings, --journal, --corrections or --learned"
-        )
+        raise UsageError("nothing to export; give --matches, --ratings, --journal, --corrections or --learned")
     if only_counted and matches is None:
         raise UsageError("--counted needs --matches FILE")
-    for path in named:
-        check_writable(path)
-    check_unlike(*named)
+    check_outputs(*named)
     with opened(db) as service:
         name = ladder_of(service, ladder)
         with working(f"exporting {name}"):

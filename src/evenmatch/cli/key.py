@@ -11,7 +11,7 @@ from evenmatch.accounts.access import SCOPES
 from evenmatch.cli.shared import options
 from evenmatch.cli.shared.database_options import DATABASE, Db, counted, minutes_text, opened, typed
 from evenmatch.cli.shared.options import argument, option
-from evenmatch.cli.shared.output import note, print_json, print_table, printable
+from evenmatch.cli.shared.output import as_data, note, print_json, print_table, printable
 from evenmatch.errors import UsageError
 
 if TYPE_CHECKING:
@@ -49,7 +49,7 @@ def create(
         ends = _moment(expires, service.clock())
         created, text = Keys(service.database, service.clock).create(name, scope, ladder or None, ends)
     if json:
-        print_json({**plain_key(created), "text": text})
+        print_json({**as_data(created), "text": text})
         return
     print(text)
     until = "" if created.expires_at is None else f", until {minutes_text(created.expires_at)} UTC"
@@ -69,7 +69,7 @@ def list_(db: Db = DATABASE, json: options.Json = False) -> None:
     with opened(db) as service:
         keys, now = Keys(service.database, service.clock).list(), service.clock()
     if json:
-        print_json([{**plain_key(key), "state": key.state(now)} for key in keys])
+        print_json([{**as_data(key), "state": key.state(now)} for key in keys])
         return
     rows = [
         [key.key, key.name, _scopes(key), _ladders(key), minutes_text(key.created_at), _state(key, now)] for key in keys
@@ -93,20 +93,10 @@ def revoke(
     with opened(db) as service:
         revoked = Keys(service.database, service.clock).revoke(key)
     if json:
-        print_json(plain_key(revoked))
+        print_json(revoked)
         return
     assert revoked.revoked_at is not None
     print(printable(f"key {revoked.key} ({revoked.name}): revoked at {minutes_text(revoked.revoked_at)} UTC"))
-
-
-def plain_key(key: Key) -> dict[str, object]:
-    """A key as JSON data, without its text."""
-    from evenmatch.times import iso_time
-
-    times = {"created_at": key.created_at, "expires_at": key.expires_at, "revoked_at": key.revoked_at}
-    times_text = {name: None if time is None else iso_time(time) for name, time in times.items()}
-    ladders = None if key.ladders is None else list(key.ladders)
-    return {"key": key.key, "name": key.name, "scopes": list(key.scopes), "ladders": ladders, **times_text}
 
 
 def _moment(text: str | None, now: int) -> int | None:

@@ -16,7 +16,6 @@ from evenmatch.cli.corrections import (
     in_words,
     print_effect,
 )
-from evenmatch.cli.season import plain_season
 from evenmatch.cli.shared import options
 from evenmatch.cli.shared.database_options import (
     DATABASE,
@@ -32,7 +31,7 @@ from evenmatch.cli.shared.database_options import (
 )
 from evenmatch.cli.shared.derived_options import with_options
 from evenmatch.cli.shared.options import argument, option
-from evenmatch.cli.shared.output import compile_ahead, note, print_json, print_table, printable, working
+from evenmatch.cli.shared.output import as_data, compile_ahead, note, print_json, print_table, printable, working
 from evenmatch.errors import UsageError
 from evenmatch.ladders.settings import SETTINGS
 
@@ -148,7 +147,7 @@ def _set_archived(name: str, db: str, json: bool, *, archived: bool) -> None:
     if json:
         print_json(described(after))
     else:
-        print(printable(f"ladder {name}: {'is ' + state + ' already' if unchanged else state}"))
+        print(printable(f"ladder {name}: {'is already ' + state if unchanged else state}"))
 
 
 @app.command()
@@ -170,8 +169,7 @@ def show(name: Name, db: Db = DATABASE, json: options.Json = False) -> None:
         for row, own in zip(corrections, changed, strict=True)
     ]
     if json:
-        ended = list(map(plain_season, seasons))
-        print_json({**described(ladder), "made_at": made["recorded_at"], "seasons": ended, "corrections": later})
+        print_json({**described(ladder), "made_at": made["recorded_at"], "seasons": seasons, "corrections": later})
         return
     _print(ladder, seasons[-1], str(made["recorded_at"]), len(later), db)
     heads = ("position", "recorded at", "kind", "subject or change", "reason")
@@ -198,7 +196,7 @@ def change(
     json: options.Json = False,
     changes: dict[str, object],
 ) -> None:
-    """Change a ladder: its settings, or what its matches are rated by.
+    """Change the settings of a ladder, or the system and parameters that rate its matches.
 
     Options that you leave out keep their values; a new system or preset starts with its own. By default, all matches
     are rated again from the start. With --from now, current ratings stay and the change applies to later matches. If
@@ -212,7 +210,7 @@ def change(
     if begin not in ("start", "now"):
         raise UsageError(f"--from {begin}: expected start or now")
     if not changes and system is None and preset is None and not param:
-        raise UsageError("nothing to change was named; give --system, --preset, --param or settings")
+        raise UsageError("nothing to change; give --system, --preset, --param or a setting")
     from evenmatch.ladders.descriptions import choose
 
     with opened(db) as service:
@@ -239,7 +237,7 @@ def change(
     for difference in changed:
         print(printable(str(difference)))
     if seen is None and not changed:
-        print(printable(f"ladder {name}: nothing to change, all of these values are set already"))
+        print(printable(f"ladder {name}: nothing to change; it already has all of these values"))
     elif preview and seen is None:
         note(ONLY_SEEN)
     elif not preview and (changed or (seen is not None and not seen.done)):
@@ -266,7 +264,7 @@ def decay(
     from evenmatch.ladders.inactivity import DailyDecay
 
     if days and not preview:
-        raise UsageError(f"--days {days:g} is only for --preview; without it, what falls now is applied")
+        raise UsageError(f"--days {days:g} is only for --preview; without it, the decay due now is applied")
     with opened(db) as service:
         if preview:
             seen = DailyDecay(service).preview(name, days)
@@ -324,13 +322,13 @@ def advise(
     db: Db = DATABASE,
     json: options.Json = False,
 ) -> None:
-    """Advise how many placement matches a ladder needs, and how many placement=auto takes, from its recorded matches.
+    """Recommend a number of placement matches from the recorded matches of a ladder.
 
     A player's percentile jumps during the first matches and settles later. This command measures how far the next match
     moved players, by the number of matches they had completed, and reports when the average falls below --move. It uses
     the ladder's current rules and changes nothing.
 
-    The last line reports when placement=auto with --move as its --placement-bound would have placed players.
+    The last line says when placement=auto, with --move as its --placement-bound, would have placed players.
 
     Example:
     evenmatch ladder advise duel --move 3
@@ -343,19 +341,8 @@ def advise(
         history = read_history(service.database, name)
         advice = placement_advice(rate(history.matches, history.rules, journal=True), move)
     present = history.settings.standings.placement
-    auto = None if advice.auto is None else advice.auto._asdict()
     if json:
-        steps = [step._asdict() for step in advice.steps]
-        print_json(
-            {
-                "ladder": name,
-                "move": move,
-                "placement": advice.placement,
-                "present": present,
-                "steps": steps,
-                "auto": auto,
-            }
-        )
+        print_json({"ladder": name, "present": present, **as_data(advice)})
         return
     last = advice.steps[-1].completed
     rows = [
@@ -376,7 +363,7 @@ def advise(
 
 
 def _auto_text(auto: AutoPlacement | None, move: float) -> str:
-    """A sentence on placement=auto."""
+    """Describe what placement=auto would have done."""
     if auto is None:
         return f"placement=auto with a bound of {move:g} would have placed no player"
     return (

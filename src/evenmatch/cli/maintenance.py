@@ -1,4 +1,4 @@
-"""evenmatch verify, rebuild, head, backup and drill: the care of a database."""
+"""evenmatch verify, rebuild, head, backup and drill: database maintenance."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def rebuild(
 
 
 def _rebuilt(db: str, ladder: str | None, whole: bool) -> Iterator[tuple[str, RebuildResult | None]]:
-    """Rebuild one ladder after the other in this process."""
+    """Rebuild the ladders one after another in this process."""
     from evenmatch.corrections.ladder_heads import positions_of
 
     with opened(db) as service:
@@ -73,10 +73,10 @@ def _rebuilt(db: str, ladder: str | None, whole: bool) -> Iterator[tuple[str, Re
 
 
 def _on_cluster(address: str, db: str, ladder: str | None, whole: bool) -> Iterator[tuple[str, RebuildResult | None]]:
-    """Rebuild all ladders, each in a task."""
+    """Rebuild the ladders on a cluster, each in its own task."""
     from evenmatch.cluster.maintenance import DatabaseAddress, rebuild_ladders, systems_of
 
-    DatabaseAddress(db)  # raises before anything begins
+    DatabaseAddress(db)  # raises UsageError before any work starts
 
     with opened(db) as service:
         names = service.names() if ladder is None else [service.ladder(ladder).name]
@@ -93,7 +93,7 @@ SHOWN = 20
 
 def verify(
     ladder: Annotated[str | None, option("--ladder, -l L", "One ladder; otherwise all.")] = None,
-    head: Annotated[str | None, option("--head FILE", "Heads that you saved: a file, a line, or JSON text.")] = None,
+    head: Annotated[str | None, option("--head FILE", "Saved heads: a file, a line, or JSON text.")] = None,
     cluster: OnCluster = None,
     db: Db = DATABASE,
     json: options.Json = False,
@@ -103,7 +103,7 @@ def verify(
     The command also checks players' names, merges, erasures, settings, seasons, divisions and indexes. The exit code is
     0 if everything matches, and 1 if something differs or a rebuild is due. The output says what a rebuild repairs and
     what only a backup repairs. With --cluster, each ladder of a PostgreSQL database is a separate task. With --head,
-    the output lists ladders without a saved head; the exit code is 1 if --ladder is one of them.
+    the output also lists ladders without a saved head; if --ladder is one of them, the exit code is 1.
 
     Examples:
     evenmatch verify
@@ -150,11 +150,11 @@ def verify(
         )
     else:
         for name in missing:
-            print(printable(f"ladder {name}: is not in the database, but there is a head of it; restore a backup"))
+            print(printable(f"ladder {name}: missing from the database, but it has a saved head; restore a backup"))
         for name in without_head:
             print(printable(f"ladder {name}: not compared with any head; expected one in --head"))
         if not results:
-            print("there is no ladder to verify")
+            print("there are no ladders to verify")
     if not is_equal:
         raise typer.Exit(1)
 
@@ -182,11 +182,9 @@ def _print_check(check: DatabaseCheck) -> None:
 
 
 def _print_verification(result: Verification, db: str) -> None:
-    for line in result.unchecked:
-        print(printable(f"ladder {result.ladder}: {line}"), file=sys.stderr)
     size = f"{counted(result.matches, 'match', 'matches')}, {counted(result.players, 'player')}"
     if result.is_equal:
-        print(printable(f"ladder {result.ladder}: all is equal ({size})"))
+        print(printable(f"ladder {result.ladder}: everything matches ({size})"))
         return
     summary = "its ledger is damaged" if result.damage else f"not equal ({size})" if result.differences else ""
     print(printable(f"ladder {result.ladder}: {summary}".rstrip()))
@@ -200,14 +198,14 @@ def _print_verification(result: Verification, db: str) -> None:
 
 
 def _advice(result: Verification, db: str) -> list[str]:
-    """Instructions: a rebuild corrects ratings from the ledger, but only a backup restores the ledger."""
+    """Advise what to do: a rebuild repairs ratings, but only a backup restores the ledger."""
     if result.damage:
         return ["a rebuild cannot repair that; restore a backup from before the damage"]
     rebuild = typed(db, "rebuild", "--ladder", result.ladder)
     if not result.same_engine:
         return [f"its ratings are from another version of evenmatch or another type of machine; type: {rebuild}"]
     if result.due is not None:
-        return [f"a correction waits for a rebuild from position {result.due:,} on; type: {rebuild}"]
+        return [f"a correction needs a rebuild from position {result.due:,} on; type: {rebuild}"]
     return [f"ratings can be rebuilt from the ledger; type: {rebuild} --whole"] if result.differences else []
 
 
@@ -230,7 +228,7 @@ def head(
     with opened(db) as service:
         heads = [present_head(service, name) for name in (service.names() if ladder is None else [ladder])]
     if json:
-        print_json({"heads": [asdict(kept) for kept in heads]})
+        print_json({"heads": heads})
     else:
         for head in heads:
             print(head.line())
@@ -273,10 +271,10 @@ def backup(
         print(printable(f"{file}: a copy of {shown}, {copy.size / 1e6:,.1f} MB"))
         if copy.secret is not None:
             print(printable(f"{copy.secret}: its master secret, mode 0600"))
-            note("whoever has both files can sign and log in as anybody; keep them where only operators can read")
+            note("anyone with both files can sign and log in as anybody; keep them where only operators can read them")
         elif secret is not None:
             note(
-                f"the copy opens nothing without the master secret ({secret}); keep that elsewhere, or add "
+                f"the copy is useless without the master secret ({secret}); keep the secret elsewhere, or add "
                 "--with-secret"
             )
         if copy.damage:
@@ -320,7 +318,7 @@ def drill(
 
 
 def _verified(result: Verification) -> dict[str, object]:
-    """The document of a verified ladder."""
+    """Return the result for a ladder as JSON data."""
     document = {"equal": result.is_equal, **asdict(result)}
     return document | {"rebuild_due_from": document.pop("due")}
 
@@ -333,14 +331,16 @@ def _print_drill(result: Drill, live: str | None) -> None:
     for ladder in result.ladders:
         findings = [*ladder.damage, *ladder.differences]
         size = f"{ladder.events:,} events, {ladder.matches:,} matches, {ladder.players:,} players"
-        state = f"{size}, all is equal" if not findings else "is damaged" if ladder.damage else f"{size}, not equal"
+        state = (
+            f"{size}, everything matches" if not findings else "is damaged" if ladder.damage else f"{size}, not equal"
+        )
         if not findings and (ladder.due is not None or not ladder.same_engine):
             state += ", a rebuild is due"
         print(printable(f"  ladder {ladder.ladder}: {state}"))
-        for line in [*findings[:SHOWN], *ladder.unchecked]:
+        for line in findings[:SHOWN]:
             print(printable(f"    {line}"))
     if not (result.ladders or result.problems):
-        print("  there is no ladder in it")
+        print("  it contains no ladders")
     if result.recorded is not None:
         print(printable(f"  its last event was recorded at {result.recorded}"))
     for line in result.notes:

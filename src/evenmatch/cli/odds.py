@@ -1,4 +1,4 @@
-"""evenmatch odds: predicted odds of a line-up after recorded matches, and what its players have at stake."""
+"""evenmatch odds: the predicted odds of a line-up, and what its players have at stake."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ def command(
         print_json(document if stakes is None else document | _stakes_document(stakes))
         return
     for player in newcomers:
-        note(f"{printable(player)} is not in these matches and counts as a newcomer ({rating[player]:.2f})")
+        note(f"{printable(player)} has not played in these matches and counts as a newcomer ({rating[player]:.2f})")
     _print_odds(by.system.name, line_up, rating, odds)
     if stakes is not None:
         _print_stakes(by.system.name, stakes)
@@ -163,7 +163,7 @@ def parse_teams(text: str) -> list[list[str]]:
     names = [name for team in teams for name in team]
     duplicate = next((name for name, count in Counter(names).items() if count > 1), None)
     if duplicate is not None:
-        raise UsageError(f"--teams {text}: {duplicate!r} is in it more than once")
+        raise UsageError(f"--teams {text}: {duplicate!r} is listed more than once")
     return teams
 
 

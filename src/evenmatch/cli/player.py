@@ -110,7 +110,7 @@ def rename(
     elif renamed:
         print(printable(f"player {old} is now named {new}; matches reported for {old} still count for them"))
     else:
-        print(printable(f"player {old} is already named {new}; nothing is changed"))
+        print(printable(f"player {old} is already named {new}; nothing changed"))
 
 
 @app.command()

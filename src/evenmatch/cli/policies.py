@@ -74,9 +74,9 @@ def find(named: str) -> Policy:
 
 
 def policies_of(named: Sequence[str], team_size: int | None, teams: int | None) -> dict[str, Policy]:
-    """The policies given by --policy, changed by --team-size and --teams, by their displayed name.
+    """Return the policies of --policy by display name, with --team-size and --teams applied.
 
-    A policy file is displayed by its file name, or by its path as given if two files have the same name. Raises as
+    A policy file is displayed by its file name, or by its path if two files share a name. Raises as
     `find` does, and BadParameterError if a policy does not allow such teams.
     """
     policies: dict[str, Policy] = {}
@@ -115,7 +115,7 @@ def as_toml(policy: Policy, name: str) -> str:
 
 
 def described(owner: type) -> dict[str, str]:
-    """The meaning and accepted values of each option, by name."""
+    """Return the meaning and accepted values of each option, by name."""
     return {
         name: f"{option.meaning} Accepted: {option.accepts}." if option.accepts else option.meaning
         for name, option in options_of(owner).items()
@@ -123,7 +123,7 @@ def described(owner: type) -> dict[str, str]:
 
 
 def document_as_toml(head: str, data: Mapping[str, object], effects: Mapping[str, str]) -> str:
-    """Options and values as TOML, each after a comment on its effect; tables are inline, so any order is valid."""
+    """Write options and values as TOML, with a comment on each; tables are inline, so any order is valid."""
     lines = _comment(head)
     for name, value in data.items():
         lines += ["", *_comment(effects[name]), f"{name} = {_value(value)}"]
@@ -131,7 +131,7 @@ def document_as_toml(head: str, data: Mapping[str, object], effects: Mapping[str
 
 
 def _displayed(named: str, all_named: Sequence[str]) -> str:
-    """A unique name: presets have no suffix; files with equal names keep their path."""
+    """Return a unique name: a preset's name, a file's name, or its path if another file has the same name."""
     if Path(named).suffix.lower() not in SUFFIXES:
         return named
     files = [Path(name).name for name in dict.fromkeys(all_named)]
@@ -190,7 +190,7 @@ def _value(value: object) -> str:
 
 
 def _text(text: str) -> str:
-    """A TOML string; characters that are not printable are escaped, since they could move a terminal's cursor."""
+    """Write a TOML string. Unprintable characters are escaped, because they could move a terminal's cursor."""
     escaped = text.replace("\\", "\\\\").replace('"', '\\"')
     return (
         '"'

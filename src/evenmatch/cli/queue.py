@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Sequence
 from math import isnan
 from pathlib import Path
@@ -15,7 +14,7 @@ from evenmatch.cli.shared import options
 from evenmatch.cli.shared.database_options import DATABASE, Db, OnLadder, audit_entry, counted, ladder_of, opened, typed
 from evenmatch.cli.shared.derived_options import with_options
 from evenmatch.cli.shared.options import OnCluster, argument, connected, option
-from evenmatch.cli.shared.output import compile_ahead, note, print_json, print_table, printable, working
+from evenmatch.cli.shared.output import as_data, compile_ahead, note, print_json, print_table, printable, working
 from evenmatch.cli.simulation import COMPILING, PARTS, target_of
 from evenmatch.errors import UsageError
 from evenmatch.experiment import ExperimentDesign
@@ -37,7 +36,7 @@ app = typer.Typer(
 OfLadder = Annotated[str, argument("LADDER", "The ladder's name.")]
 Name = Annotated[str, argument("NAME", "The queue's name.")]
 Tried = Annotated[str, option("--policy, -p NAME|FILE", "The second policy: a preset or file.")]
-AUTO = "auto"  # in place of a policy: the service fits the queue's own
+AUTO = "auto"  # instead of a policy: the service fits the policy of the queue
 
 
 @app.command()
@@ -51,7 +50,7 @@ def fit(
     json: options.Json = False,
     changes: dict[str, object],
 ) -> None:
-    """Find the closest matches with which most players of a queue wait no longer than you say.
+    """Find the policy that makes the closest matches while most players wait no longer than a target.
 
     The command simulates the queue with the players who joined in the last day, tries policies of different widths, and
     explains the best one. Only even_spread, steps and overdue_after change. The target comes from --within and --share,
@@ -208,7 +207,7 @@ def experiment(
         entry = audit_entry("experiment.started", ladder, name, {"policy": tried, **changes})
         started = QueueService(service).noting(entry).start_experiment(ladder, name, tried, changes)
     if json:
-        print_json(_experiment_document(ladder, started))
+        print_json({"ladder": ladder, **as_data(started)})
         return
     print(printable(f"queue {name} of ladder {ladder}: {described(started)}"))
 
@@ -228,7 +227,7 @@ def stop_experiment(ladder: OfLadder, name: Name, db: Db = DATABASE, json: optio
         entry = audit_entry("experiment.stopped", ladder, name)
         stopped = QueueService(service).noting(entry).stop_experiment(ladder, name)
     if json:
-        print_json(_experiment_document(ladder, stopped))
+        print_json({"ladder": ladder, **as_data(stopped)})
         return
     print(printable(f"queue {name} of ladder {ladder}: {described(stopped)}"))
 
@@ -268,8 +267,7 @@ def audit(
         with connected(cluster, ()) as nodes, working("auditing queues", len(queues)) as progress:
             audited = audit_queues(nodes, db, queues, begin, end, progress)
     if json:
-        documents = [_plain(dataclasses.asdict(queue_audit)) for queue_audit in audited]
-        print_json(documents if name is None else documents[0])
+        print_json(audited if name is None else audited[0])
         return
     for (of, queue), queue_audit in zip(queues, audited, strict=True):
         print_audit(f"queue {queue} of ladder {of}", queue_audit)
@@ -291,19 +289,8 @@ def _audited(service: Service, queues: Sequence[tuple[str, str]], begin: int, en
     return [LadderQueries(service).queue_audit(ladder, queue, begin, end) for ladder, queue in queues]
 
 
-def _plain(value: object) -> object:
-    """The value ready for JSON: named tuples as objects, NaN as null."""
-    if isinstance(value, tuple) and hasattr(value, "_asdict"):
-        return {name: _plain(inner) for name, inner in value._asdict().items()}
-    if isinstance(value, dict):
-        return {name: _plain(inner) for name, inner in value.items()}
-    if isinstance(value, list | tuple):
-        return [_plain(inner) for inner in value]
-    return None if isinstance(value, float) and isnan(value) else value
-
-
 def _policy(named: str) -> dict[str, object]:
-    """The policy of --policy as data; without team_size if it has none, so that the ladder's applies."""
+    """Return the policy of --policy as data, without team_size unless it sets one, so that the ladder's applies."""
     from evenmatch.policy import presets
 
     if named == AUTO or named in presets():
@@ -326,24 +313,9 @@ def _document(ladder: str, setup: QueueSetup) -> dict[str, object]:
     return {
         "ladder": ladder,
         "queue": setup.name,
-        "policy": setup.policy.to_data(),
-        "rules": setup.rules.to_data(),
-        "experiment": None if setup.experiment is None else _experiment_document(ladder, setup.experiment),
-    }
-
-
-def _experiment_document(ladder: str, started: QueueExperiment) -> dict[str, object]:
-    from evenmatch.times import iso_time
-
-    return {
-        "ladder": ladder,
-        "queue": started.queue,
-        "experiment": started.number,
-        "started_at": iso_time(started.started_at),
-        "stopped_at": None if started.stopped_at is None else iso_time(started.stopped_at),
-        "design": started.design.to_data(),
-        "first": started.first.to_data(),
-        "second": started.second.to_data(),
+        "policy": setup.policy,
+        "rules": setup.rules,
+        "experiment": setup.experiment,
     }
 
 
@@ -412,7 +384,9 @@ def print_comparison(audited: ExperimentAudit) -> None:
         "A: the queue's own policy, B: the second one", COMPARED, [_compared_row(row) for row in audited.figures]
     )
     print(printable(audited.summary))
-    note("each interval is wrong once in twenty times: the more figures, and the more often you look, the more often")
+    note(
+        "one interval in twenty is wrong by chance, so expect some wrong ones if you compare many figures or look often"
+    )
 
 
 def estimate(measure: Measure, scale: float, decimals: int) -> str:

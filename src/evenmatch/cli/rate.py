@@ -16,7 +16,6 @@ from evenmatch.cli.shared.output import (
     problems_document,
     working,
 )
-from evenmatch.errors import UsageError
 
 if TYPE_CHECKING:
     from evenmatch.partitioned.rating import RatedLadder
@@ -55,7 +54,7 @@ def command(
     """
     by = options.rules_of(system, preset, param)
     now = options.moment(as_of)
-    from evenmatch.cli.shared.files import read_divisions
+    from evenmatch.cli.shared.files import check_outputs, read_divisions
     from evenmatch.standings.division import DIVISIONS
     from evenmatch.tables.partitions import is_partitioned
 
@@ -85,7 +84,7 @@ def command(
     from evenmatch.tables.files import texts, write_arrow
 
     ratings_file, journal_file = (None if name is None else Path(name) for name in (out, journal))
-    _check_files(Path(matches), ratings_file, journal_file)
+    check_outputs(ratings_file, journal_file, others=[Path(matches)])
     read = options.matches_of(Path(matches), ladder, pool_ladders, skip_bad, time_format, now)
     recorded = rateable(read, by, skip_bad=skip_bad)
     with working(f"rating with {by.system.name}", len(recorded)) as progress:
@@ -119,18 +118,6 @@ def command(
         print_ladders(summaries(standings, played), placement)
         if journal_file is not None:
             note(f"{journal_file}: {len(recorded.history.columns.player):,} rows")
-
-
-def _check_files(matches: Path, out: Path | None, journal: Path | None) -> None:
-    """Raise UsageError before the long run if a file cannot be written."""
-    from evenmatch.tables.files import check_writable
-
-    for path in (out, journal):
-        if path is not None:
-            check_writable(path)
-    written = [path.resolve() for path in (out, journal, matches) if path is not None]
-    if len(set(written)) < len(written):
-        raise UsageError("--out, --journal and MATCHES name the same file; expected different ones")
 
 
 def print_ladders(ladders: Iterable[RatedLadder], placement: int) -> None:

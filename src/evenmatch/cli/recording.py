@@ -43,7 +43,7 @@ if TYPE_CHECKING:
 
 AT_ONCE = 500  # matches in one call of record_many
 SHOWN = 200  # rows of the table of receipts
-LISTED = 50  # refused matches that are listed
+LISTED = 50  # refused matches shown
 
 
 def record(
@@ -154,18 +154,7 @@ def plain_receipt(receipt: MatchReceipt) -> dict[str, object]:
         "rated": receipt.rated,
         "warnings": receipt.warnings,
         "teams": [
-            [
-                {
-                    **{name: value for name, value in line.change._asdict().items() if name != "factors"},
-                    "factors": {
-                        name: _known(value) if isinstance(value, float) else value
-                        for name, value in line.change.factors.items()
-                    },
-                    "percentile": line.percentile,
-                    "division": line.division,
-                }
-                for line in team
-            ]
+            [{**line.change._asdict(), "percentile": line.percentile, "division": line.division} for line in team]
             for team in receipt.teams
         ],
     }
@@ -303,7 +292,7 @@ def _print_import(
     rated: bool,
     json: bool,
 ) -> None:
-    """Print what was imported at the end of the ladder, and what was inserted (None: nothing)."""
+    """Print the matches added after the newest one, and the effect of those inserted earlier."""
     left = (*refused, *(() if done is None else done.left_out))
     problems = (*matches.skipped, *left)
     note_skipped(problems)
@@ -376,8 +365,8 @@ def read_ratings(
 
     called  the name of the file in messages, if not its path
     rules   the rules of the ladder; a rating that its system does not allow is a bad row
-    Of several ladders in the file, one is chosen by files.ladder_within. Raises InputError for a file without the
-    columns or rows, BadRowsError with all bad rows.
+    If the file has several ladders, files.ladder_within chooses one. Raises InputError for missing columns or rows,
+    BadRowsError with all bad rows.
     """
     from evenmatch.tables.files import read_rows
 
@@ -398,7 +387,7 @@ def read_ratings(
 
 
 def _of_ladder(rows: pa.Table, source: Source, ladder: str, from_ladder: str | None) -> list[int]:
-    """The numbers of the rows of the chosen ladder; all if the file has no column ladder."""
+    """Return the row numbers of the chosen ladder, or all rows if the file has no column ladder."""
     names = [str(name) for name in rows["ladder"].to_pylist()] if "ladder" in rows.column_names else []
     if not names:
         return list(range(rows.num_rows))
@@ -429,7 +418,7 @@ def _checked_ratings(
 
 
 def _refusal(rating: float, rules: Rules) -> str | None:
-    """The reason why the system does not allow a rating; None if it does."""
+    """Return why the system refuses a rating, or None if it accepts it."""
     try:
         rules.system.start_at(rating, rules.parameters)
     except InputError as error:

@@ -22,11 +22,11 @@ from evenmatch.cli.shared.database_options import (
     typed,
 )
 from evenmatch.cli.shared.options import argument, option
-from evenmatch.cli.shared.output import beyond, note, print_json, print_table, printable, working
+from evenmatch.cli.shared.output import as_data, beyond, note, print_json, print_table, printable, working
 from evenmatch.errors import UsageError
 
 if TYPE_CHECKING:
-    from evenmatch.ladders.seasons import Season
+    pass
 
 MANY = 1_000_000_000  # more players than any season has
 
@@ -78,11 +78,11 @@ def open_(
             )
             opened_season = noting.open_season(name, title=title, reset=reset, factor=factor, event_id=event_id)
     if json:
-        print_json({"ladder": name, "there_already": opened_season.number <= before, **plain_season(opened_season)})
+        print_json({"ladder": name, "there_already": opened_season.number <= before, **as_data(opened_season)})
         return
     which = "" if opened_season.title == f"Season {opened_season.number}" else f", its season {opened_season.number}"
     if opened_season.number <= before:
-        print(printable(f"ladder {name}: {opened_season.title} was opened already{which}; nothing is changed"))
+        print(printable(f"ladder {name}: {opened_season.title} was opened already{which}; nothing changed"))
         return
     print(printable(f"ladder {name}: {opened_season.title} is open{which}"))
     show_previous = typed(db, "season show", opened_season.number - 1, "--ladder", name)
@@ -100,7 +100,7 @@ def list_(ladder: OnLadder = None, db: Db = DATABASE, json: options.Json = False
         name = ladder_of(service, ladder)
         seasons = service.seasons(name)
     if json:
-        print_json({"ladder": name, "seasons": [plain_season(season) for season in seasons]})
+        print_json({"ladder": name, "seasons": seasons})
         return
     rows = [
         [
@@ -142,19 +142,11 @@ def show(
         shown = service.ladder(name).title
     assert season is not None
     if json:
-        document = {"ladder": name, **plain_season(season), "page": page, "size": size}
-        print_json({**document, "standings": [row._asdict() for row in rows]})
+        document = {"ladder": name, **as_data(season), "page": page, "size": size}
+        print_json({**document, "standings": rows})
         return
     heads = ("rank", "player", "rating", "matches", "percentile", "division")
     cells = [[row.rank, row.player, row.rating, row.matches, row.percentile, row.division] for row in rows]
     shown_page = f", page {page}" if page > 1 or len(rows) == size else ""
     title = f"{shown}: {season.title}, as it ended on {minutes_text(season.closed_at or 0)} UTC{shown_page}"
     print_table(title, heads, cells, right=("rank", "rating", "matches", "percentile"))
-
-
-def plain_season(season: Season) -> dict[str, object]:
-    """A season as JSON data."""
-    from evenmatch.times import iso_time
-
-    ended = None if season.closed_at is None else iso_time(season.closed_at)
-    return {**season._asdict(), "opened_at": iso_time(season.opened_at), "closed_at": ended}

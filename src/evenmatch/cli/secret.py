@@ -29,7 +29,7 @@ def new() -> None:
 
 @app.command()
 def rotate(db: Db = DATABASE, json: options.Json = False) -> None:
-    """Encrypt everything again with the newest key of the master secret.
+    """Encrypt all secrets again with the newest key of the master secret.
 
     First put a new key above the old one in the secret and restart all processes: the first key encrypts, all keys
     decrypt. Then run this command, and remove the old key a day later, when the last token signed with it has expired.

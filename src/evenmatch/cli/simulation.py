@@ -17,6 +17,7 @@ from evenmatch import __version__
 from evenmatch.cli import policies
 from evenmatch.cli.shared import options
 from evenmatch.cli.shared.derived_options import with_options
+from evenmatch.cli.shared.files import check_outputs
 from evenmatch.cli.shared.options import argument, option
 from evenmatch.cli.shared.output import note, print_json, print_table, printable, working
 from evenmatch.errors import BadParameterError, EvenmatchError, InputError, UnknownNameError, UsageError
@@ -313,16 +314,10 @@ def repeat_command(*more: str) -> str:
 
 
 def check_files(report: Path | None, *others: Path | None) -> None:
-    """Raise UsageError before the long run if the report cannot be written, or is one of `others`."""
-    from evenmatch.tables.files import check_folder
-
+    """Raise UsageError before a long run if the report cannot be written, or is one of `others`."""
+    check_outputs(report=report, others=others)
     if report is not None:
-        if report.suffix.lower() not in (".html", ".htm"):
-            raise UsageError(f"{report}: the report is a web page; expected a name ending in .html")
-        check_folder(report)
         import_module("evenmatch.lab.queue.report")  # raises now if a library is missing
-        if report.resolve() in {path.resolve() for path in others if path is not None}:
-            raise UsageError(f"{report}: is named twice; expected different files")
 
 
 @contextmanager

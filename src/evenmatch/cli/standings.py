@@ -48,9 +48,9 @@ def command(
     db: Db = DATABASE,
     json: options.Json = False,
 ) -> None:
-    """Show the standings as of now.
+    """Show the current standings.
 
-    They list the players who completed their placement matches, and a match in the ladder's last active days.
+    Players are listed once they have completed their placement matches, if they played within the active days.
 
     Examples:
     evenmatch standings --ladder duel
@@ -194,7 +194,7 @@ def _friends(service: Service, view: View, listed: str) -> list[Standing]:
 
 
 def _about(view: View) -> dict[str, object]:
-    """The first part of the JSON data of standings: ladder, time, counts and rules."""
+    """Return the ladder, time, counts and rules of standings as JSON data."""
     from evenmatch.times import iso_time
 
     rules = view.settings.standings
@@ -221,7 +221,7 @@ def plain(player: str, standing: Standing) -> dict[str, object]:
 
 
 def why_not(standing: Standing, rules: StandingsRules) -> str:
-    """The reason why a player is not listed; empty for a listed player."""
+    """Return why a player is not listed; empty for a listed player."""
     if standing.rank is not None:
         return ""
     if not standing.placed:

@@ -83,8 +83,8 @@ def learned(
 ) -> None:
     """Show what a rating system has learned about a ladder, in rating points, after each quarter of its matches.
 
-    The numbers tell how much the first side, an extra player and experience are worth, where newcomers start, how much
-    margins of victory count, and which of the system's experts lead.
+    The output shows what the first side, an extra player and experience are worth, where newcomers start, how much
+    margins of victory count, and how far each of the system's experts is trusted.
 
     Examples:
     evenmatch learned season.csv
@@ -105,7 +105,7 @@ def learned(
         note_skipped(recorded.skipped, recorded.skipped_matches)
     moments = _learn(recorded, by)
     if json:
-        print_json([_learned_document(moment) for moment in moments])
+        print_json(moments)
     else:
         _print_learned(moments, by)
 
@@ -127,18 +127,6 @@ def _print_learned(moments: list[LearnedAt], by: Rules) -> None:
         for numbers in zip(*(moment.numbers for moment in moments), strict=True)
     ]
     print_table(f"Learned by {by.system.name}, in points and shares (95 % interval)", heads, rows, right=heads[1:])
-
-
-def _learned_document(moment: LearnedAt) -> dict[str, object]:
-    from math import isnan
-
-    from evenmatch.times import iso_time
-
-    numbers = [
-        number._asdict() | {bound: None for bound in ("low", "high") if isnan(getattr(number, bound))}
-        for number in moment.numbers
-    ]
-    return {"matches": moment.matches, "time": iso_time(moment.time), "learned": numbers}
 
 
 def compile_(

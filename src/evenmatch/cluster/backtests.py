@@ -12,7 +12,7 @@ from evenmatch.lab.backtests.streamed import Reading, StreamedScores, plan_backt
 from evenmatch.partitioned.stream import Selection
 from evenmatch.tables.partitions import Partition
 
-TASKS = 4  # for each worker at most, about: each task reads all files
+TASKS = 4  # about the most tasks per worker, because each task reads all files
 
 
 def backtest_on_cluster(

@@ -26,7 +26,7 @@ from evenmatch.errors import ClusterError, EvenmatchError, UsageError, needing
 from evenmatch.systems.fingerprint import fingerprint
 
 LOCAL = "local"
-SECONDS = 5.0  # for an answer
+SECONDS = 5.0  # to wait for an answer
 EXPECTED = "expected HOST:PORT of the head node of a Ray cluster, for example 10.0.0.5:6379, or local"
 HTTP2_CLIENT = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + bytes([0, 0, 0, 4, 0, 0, 0, 0, 0])  # RFC 9113, 3.4: SETTINGS
 HTTP2_SETTINGS = 4  # the type of frame that a server sends first
@@ -55,7 +55,7 @@ def parse_address(text: str) -> ClusterAddress | None:
 
 
 def check_answers(address: ClusterAddress) -> None:
-    """Raise ClusterError unless a server that could be Ray's answers there within seconds."""
+    """Raise ClusterError unless a gRPC server, as Ray's is, answers within seconds."""
     try:
         with socket.create_connection((address.host, address.port), SECONDS) as connection:
             if os.environ.get("RAY_USE_TLS", "0") in ("", "0"):
@@ -66,7 +66,7 @@ def check_answers(address: ClusterAddress) -> None:
 
 
 def _check_protocol(address: ClusterAddress, connection: socket.socket) -> None:
-    """Begin HTTP/2, which gRPC needs: its servers answer with a frame of settings at once, others do not."""
+    """Start an HTTP/2 connection: a gRPC server answers at once with a frame of settings."""
     connection.settimeout(SECONDS)
     connection.sendall(HTTP2_CLIENT)
     answer = b""
@@ -76,11 +76,11 @@ def _check_protocol(address: ClusterAddress, connection: socket.socket) -> None:
             break
         answer += received
     if len(answer) < 4 or answer[3] != HTTP2_SETTINGS:
-        raise ClusterError(f"what answers at {address} is not a Ray cluster; {EXPECTED}")
+        raise ClusterError(f"the server at {address} is not a Ray cluster; {EXPECTED}")
 
 
 def node_facts(names: Sequence[str]) -> dict[str, str]:
-    """Versions, kind of processor, and the fingerprint of each of these systems; names as `systems.find` takes them."""
+    """Return the versions, the kind of processor, and the fingerprints of the named systems on this machine."""
     return {
         "evenmatch": __version__,
         "numba": numba.__version__,
@@ -100,7 +100,7 @@ def _kernels(name: str) -> str:
 
 
 def differences(facts: Mapping[str, str], expected: Mapping[str, str]) -> list[str]:
-    """The facts that are not as expected, in words."""
+    """Describe the facts that differ from the expected ones."""
     if facts.get("evenmatch") != expected["evenmatch"]:
         wrong = ["evenmatch"]
     else:
@@ -108,15 +108,15 @@ def differences(facts: Mapping[str, str], expected: Mapping[str, str]) -> list[s
     return [f"{name} {facts.get(name, 'is missing')}, here {expected[name]}" for name in wrong]
 
 
-CHECK_SECONDS = 60.0  # for a node's first process, which imports numba
-STORE_BYTES = 256 << 20  # of shared memory on this machine, for `local`
+CHECK_SECONDS = 60.0  # a node's first process imports numba, which is slow
+STORE_BYTES = 256 << 20  # shared memory of a `local` cluster
 # Ray reads these when it is first imported. Nothing is reported, uploaded or installed.
 SETTINGS = {
     "RAY_USAGE_STATS_ENABLED": "0",
     "RAY_ENABLE_UV_RUN_RUNTIME_ENV": "0",  # under `uv run`, Ray would upload the folder
     "RAY_py_gcs_connect_timeout_s": "5",
     "RAY_gcs_rpc_server_reconnect_timeout_s": "30",
-    "RAY_task_oom_retries": "3",  # of a task that takes all memory; Ray would repeat it for ever
+    "RAY_task_oom_retries": "3",  # by default, Ray repeats a task that runs out of memory forever
 }
 ONE_MACHINE = ("RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER", "0")  # Ray then listens on loopback alone
 
@@ -128,7 +128,7 @@ class Cluster:
     address   as the user named it
     workers   tasks that run at once
     systems   rating systems whose kernels are the same on all nodes
-    expected  the facts of every process that may do work, see `worker.facts_of`
+    expected  the facts that a process must match to run a task, see `worker.facts_of`
     """
 
     address: str
@@ -152,7 +152,7 @@ def connect(text: str, systems: Sequence[str]) -> Iterator[Cluster]:
     if address is None:
         os.environ.setdefault(*ONE_MACHINE)
     own_token = address is None and "RAY_AUTH_MODE" not in os.environ and "ray" not in sys.modules
-    if own_token:  # no other user of this machine may give work to it; where Ray is imported, it makes a token itself
+    if own_token:  # keeps other users of this machine out; an imported Ray has a token already
         os.environ.update(RAY_AUTH_MODE="token", RAY_AUTH_TOKEN=secrets.token_hex(32))
     with needing("cluster", "work on a cluster"):
         import ray
@@ -185,17 +185,17 @@ def _begin(ray: ModuleType, text: str, address: str | None, folder: str | None) 
             _temp_dir=folder,
             **quiet,
         )
-    except SystemExit:  # Ray ends the process where it cannot connect
-        raise ClusterError(f"the cluster at {text} did not answer; is it a Ray cluster that runs?") from None
+    except SystemExit:  # Ray exits if it cannot connect
+        raise ClusterError(f"the cluster at {text} did not answer; is it a running Ray cluster?") from None
     except (OSError, RuntimeError, ValueError, ray.exceptions.RayError) as error:
         raise ClusterError(f"the cluster at {text} refused: {_first_line(error)}") from error
 
 
 def _check_nodes(ray: ModuleType, expected: dict[str, str], systems: Sequence[str]) -> int:
-    """Ask a process of every node for its facts. Return how many tasks the nodes run at once; raises ClusterError."""
+    """Check the facts of every node, and return how many tasks the nodes run at once. Raises ClusterError."""
     nodes = [node for node in ray.nodes() if node["Alive"] and node["Resources"].get("CPU", 0) >= 1]
     if not nodes:
-        raise ClusterError("the cluster has no node with a processor for tasks")
+        raise ClusterError("no node of the cluster has a processor for tasks")
     asking = remote(ray, worker.facts_of, num_cpus=0, max_retries=1)
     asked = {node["NodeID"]: asking.options(scheduling_strategy=_on(node["NodeID"])).remote(systems) for node in nodes}
     wrong: list[str] = []
@@ -215,14 +215,14 @@ def _check_nodes(ray: ModuleType, expected: dict[str, str], systems: Sequence[st
 
 
 def refusal(wrong: Sequence[str]) -> str:
-    """The message about nodes that are not like this machine."""
+    """Return the message about nodes that differ from this machine."""
     return "\n  ".join(
-        ("the cluster has workers whose results could differ; install the same on all nodes:", *dict.fromkeys(wrong))
+        ("some workers could compute different results; install the same versions on all nodes:", *dict.fromkeys(wrong))
     )
 
 
 def remote(ray: ModuleType, function: Any, **options: Any) -> Any:  # noqa: ANN401 - Ray's own types are not exact
-    """A function of `worker` as a Ray task, sent as code: what a node has installed may be something else."""
+    """Turn a function of `worker` into a Ray task. Its code is sent, since a node may have another version."""
     ray.cloudpickle.register_pickle_by_value(worker)
     return ray.remote(**options)(function)
 

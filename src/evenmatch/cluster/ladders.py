@@ -1,4 +1,4 @@
-"""Rate the ladders of partitioned Parquet on a cluster: a task for each with a folder of its own, or for several."""
+"""Rate the ladders of partitioned Parquet on a cluster. A task rates one ladder folder or a few small ones."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from evenmatch.systems.system import Rules
 from evenmatch.tables.partitions import Partition, is_url
 from evenmatch.whole_file import remove_drafts
 
-TASKS = 16  # for each worker at most, about: where there are more ladders, small ones share a task
+TASKS = 16  # about the most tasks per worker; if there are more ladders, small ones share a task
 
 
 def rate_ladders(
@@ -33,8 +33,8 @@ def rate_ladders(
 
     cluster  connected for the system of the rules
     Addresses, also of the results, must lead to the same files on all nodes: a shared folder, or an object store.
-    Workers write the files of their ladders; the manifests are written here when all are done. If a task fails, there
-    is none, and files of ladders that were done are removed. Raises as `rate_partitions` and `run_jobs`.
+    Workers write the files of their ladders; this process writes the manifests when all are done. If a task fails, no
+    manifest is written and the finished files are removed. Raises as `rate_partitions` and `run_jobs`.
     """
     selection = selection or Selection()
     done: list[RatedLadders] = []
@@ -63,7 +63,7 @@ def rate_ladders(
         rated = RatedLadders.joined([parts[index] for index in range(len(groups))])
         for place in places:
             if not is_url(place):
-                remove_drafts(Path(place))  # of workers that were lost
+                remove_drafts(Path(place))  # left by lost workers
         write_manifests(rated, by, out, journal)
     except BaseException:
         _remove(out, [entry for part in done for entry in part.ratings])
@@ -80,7 +80,7 @@ def rate_group(
     selection: Selection,
     standings: StandingsOptions | None,
 ) -> RatedLadders:
-    """Rate one ladder or a few and write their files; each is whole or not there, so the task can be repeated."""
+    """Rate one ladder or a few and write their files, each completely or not at all, so the task can be repeated."""
     return rate_partitions(
         partitions, by, out=out, journal=journal, selection=selection, standings=standings, manifest=False
     )
@@ -94,14 +94,14 @@ def _remove(place: str | None, files: list[dict[str, object]]) -> None:
 
 
 def _streams(partitions: Sequence[Partition], selection: Selection) -> list[list[Partition]]:
-    """Partitions that can be rated apart; all as one where ladders are selected or pooled: `rate_partitions` checks."""
+    """Group the partitions that can be rated separately; one group if ladders are selected or pooled."""
     if selection.pool or selection.ladder is not None:
         return [list(partitions)]
     return [list(stream) for stream in streams_of(partitions)]
 
 
 def _groups(streams: Sequence[Sequence[Partition]], most: int) -> list[list[Partition]]:
-    """The partitions of streams that share a task, in order; about `most` groups of equal size if streams are small."""
+    """Group streams into tasks, in order: about `most` groups of equal size, unless single streams are larger."""
     share = sum(map(_size, streams)) / most
     groups: list[list[Partition]] = []
     size = math.inf

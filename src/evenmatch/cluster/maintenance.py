@@ -1,4 +1,7 @@
-"""Work on the ladders of one PostgreSQL database: a task for each, in a process that has the master secret itself."""
+"""Rebuild, verify and audit the ladders of a PostgreSQL database, one task each.
+
+Every worker process needs the master secret.
+"""
 
 from __future__ import annotations
 
@@ -28,7 +31,7 @@ class DatabaseAddress:
     """The URL of a database that workers open; it is shown without its password."""
 
     def __init__(self, url: str) -> None:
-        """Raise UsageError for a file, which other machines cannot open safely, and for a URL that is none."""
+        """Raise UsageError for an invalid URL or a file, which other machines cannot open safely."""
         if parse_url(url).get_backend_name() != "postgresql":
             raise UsageError(f"{url}: an SQLite file is for one machine; expected a postgresql:// URL with --cluster")
         self.url = url
@@ -43,8 +46,8 @@ def rebuild_ladders(
     """Rebuild each of these ladders as `Service.rebuild` does; results in their order, None where none was due.
 
     progress  called with the number of ladders done
-    A task that is repeated after its worker was lost finds a generation that never went live and begins another. Raises
-    as `run_jobs`; ladders done by then stay rebuilt.
+    A task repeated after the loss of its worker ignores the unfinished generation and starts a new one. Raises the
+    errors of `run_jobs`; ladders that are finished by then stay rebuilt.
     """
     address = DatabaseAddress(db)
     jobs = [NamedTask(f"ladder {name!r}", (address, name, whole)) for name in ladders]

@@ -1,4 +1,4 @@
-"""Tasks of a cluster: many in order, with a bound on how many wait; how tasks and results travel."""
+"""Run tasks on a cluster, in order and with a bound on how many wait."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from evenmatch.systems.system import Rules, System
 
 
 def packed(value: object, names: Sequence[str]) -> bytes:
-    """A value as bytes. names: of all systems that occur in it, as `systems.find` takes them on every node."""
+    """Pickle a value. names: the systems that occur in it, as every node finds them."""
     target = io.BytesIO()
     _Packer(target, {systems.find(name): name for name in names}).dump(value)
     return target.getvalue()
@@ -45,8 +45,8 @@ def rules_of(name: str, preset: str | None, values: Mapping[str, Value]) -> Rule
     return Rules(system, Rules.of(system, None, **values).parameters, preset)
 
 
-RETRIES = 3  # of a task whose worker was lost
-WAITING = 2  # tasks for each worker that are handed to Ray: one that runs, one that follows
+RETRIES = 3  # of a task whose worker is lost
+WAITING = 2  # tasks handed to Ray per worker: one runs and one waits
 
 T = TypeVar("T")
 P = ParamSpec("P")
@@ -65,13 +65,12 @@ def run_jobs(
     jobs: Sequence[NamedTask],
     progress: Callable[[int, T], None] | None = None,
 ) -> list[T]:
-    """Do all jobs on the cluster, and return their results in the order of the jobs.
+    """Run all jobs on the cluster and return their results in the same order.
 
-    function  of a module of evenmatch. A task whose worker is lost is done again from its beginning, so it must be one
-              that can be repeated
+    function  from a module of evenmatch. It must be repeatable: if its worker is lost, the task starts over
     progress  called with the number of jobs done and the last result
-    Raises the first error of a task, its message beginning with the job's name, and gives up all others; ClusterError
-    if the worker of a task is lost for the fourth time, or is not like this machine.
+    Raises the first error of a task, prefixed with the job's name, and cancels the other tasks. Raises ClusterError if
+    a task loses its worker for the fourth time, or if a worker differs from this machine.
     """
     ray = _ray()
     task = _Task(ray, cluster)
@@ -96,7 +95,7 @@ def run_jobs(
 
 
 class _Task:
-    """Starts tasks on a cluster and reads what became of them."""
+    """Starts tasks on a cluster and reads their results."""
 
     def __init__(self, ray: ModuleType, cluster: Cluster) -> None:
         self._ray, self._cluster = ray, cluster
@@ -105,14 +104,14 @@ class _Task:
         )
 
     def start(self, function: Callable[..., object], arguments: Sequence[object]) -> Any:  # noqa: ANN401 - Ray's
-        """Start a task; a `Shared` at the end of the arguments is read from the object store by the worker."""
+        """Start a task. The worker reads a `Shared` at the end of the arguments from the object store."""
         shared = [argument.reference for argument in arguments if isinstance(argument, Shared)]
         own = tuple(argument for argument in arguments if not isinstance(argument, Shared))
         cluster = self._cluster
         return self._remote.remote(cluster.expected, cluster.systems, packed((function, own), cluster.systems), shared)
 
     def result(self, reference: Any, name: str) -> Any:  # noqa: ANN401
-        """The result of a task that ended."""
+        """Return the result of a finished task."""
         exceptions = self._ray.exceptions
         try:
             kind, value = self._ray.get(reference)
@@ -132,13 +131,13 @@ class _Task:
 
 
 class Shared(NamedTuple):
-    """A value in the object store of a cluster: each node has it once, however many tasks read it."""
+    """A value in the object store of a cluster, which each node holds once for all its tasks."""
 
     reference: Any
 
 
 class ClusterExecutor(Executor):
-    """The workers of a cluster, for the lab: they call functions of evenmatch's modules."""
+    """The workers of a cluster as an executor, for backtests and tuning."""
 
     def __init__(self, cluster: Cluster) -> None:
         self._ray, self.workers = _ray(), cluster.workers
@@ -146,11 +145,11 @@ class ClusterExecutor(Executor):
         self._running: dict[Any, Future[Any]] = {}
 
     def share(self, value: object) -> Shared:
-        """Put a large value into the object store; as the last argument of `submit`, tasks read it there."""
+        """Put a large value into the object store, to pass it as the last argument of `submit`."""
         return Shared(self._ray.put(value))
 
     def submit(self, fn: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> Future[T]:
-        """Start a task. The future raises what the function raises, or ClusterError."""
+        """Start a task. The future raises the function's own error, or ClusterError."""
         assert not kwargs, "arguments are sent by position"
         future: Future[T] = Future()
         future.set_running_or_notify_cancel()
@@ -160,7 +159,7 @@ class ClusterExecutor(Executor):
         return future
 
     def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
-        """Give up what still runs."""
+        """Cancel the tasks that are still running, if asked to."""
         for reference in list(self._running):
             if cancel_futures or not wait:
                 self._ray.cancel(reference, force=True)
@@ -175,7 +174,7 @@ class ClusterExecutor(Executor):
 
 @contextmanager
 def executor_of(cluster: Cluster) -> Iterator[ClusterExecutor]:
-    """An executor whose tasks are given up when the block ends by an error."""
+    """Yield an executor; its tasks are cancelled if the block raises."""
     executor = ClusterExecutor(cluster)
     try:
         yield executor
@@ -185,7 +184,7 @@ def executor_of(cluster: Cluster) -> Iterator[ClusterExecutor]:
 
 
 def named(error: EvenmatchError, name: str) -> EvenmatchError:
-    """The same error with the job's name before its message."""
+    """Prefix the message of an error with the name of the job."""
     error.args = (f"{name}: {error}", *error.args[1:])
     return error
 

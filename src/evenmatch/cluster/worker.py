@@ -1,7 +1,7 @@
-"""The functions that run on the nodes of a cluster, sent as code so that they work whatever is installed there.
+"""The functions that run on the nodes of a cluster. Their code is sent, so they work whatever is installed there.
 
-Only the standard library is imported at the top: a node without evenmatch, or with another version, must still be able
-to say so.
+Only the standard library is imported at the top, so that a node without evenmatch, or with another version, can still
+report that.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ def run(expected: Mapping[str, str], systems: Sequence[str], task: bytes, shared
 
     task    pickled function and arguments, which only the right version can read
     shared  references to values in the object store, which follow the arguments
-    Returns what happened and the result, the facts of this process, or the error of evenmatch.
+    Returns DONE and the result, REFUSED and the facts of this process, or FAILED and the error.
     """
     facts = facts_of(systems)
     if facts != dict(expected):
@@ -46,6 +46,6 @@ def run(expected: Mapping[str, str], systems: Sequence[str], task: bytes, shared
         return DONE, function(*arguments, *(ray.get(list(shared)) if shared else ()))
     except errors.EvenmatchError as error:
         return FAILED, error
-    except OSError as error:  # a disk that is full, a file that cannot be read
+    except OSError as error:  # a full disk or an unreadable file
         named = f" {error.filename}:" if error.filename else ""
         return FAILED, errors.ClusterError(f"{named} {error.strerror or error}".strip())

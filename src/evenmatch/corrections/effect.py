@@ -1,4 +1,4 @@
-"""The effect of a correction: whose ratings it moves, in a preview or when applied."""
+"""The effect of a correction: the ratings that it moves, in a preview or when applied."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class RatingMove(NamedTuple):
 
 
 class Effect(NamedTuple):
-    """What a correction did, or what it would do.
+    """The effect of a correction that was applied or previewed.
 
     told      the correction in words;  moves  largest change first
     players   number on the ladder;  matches  number rated again

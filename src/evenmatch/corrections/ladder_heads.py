@@ -46,7 +46,7 @@ def present_head(service: Transacting, ladder: str) -> LadderHead:
 
 
 def positions_of(service: Transacting) -> dict[str, int]:
-    """The number of events of every ladder, by name, without reading events, which may be damaged."""
+    """The number of events of every ladder, by name. Events are not read, because they may be damaged."""
     with service.database.read() as store:
         return {head.name: head.position for head in store.heads()}
 
@@ -104,7 +104,7 @@ def _checked(ladder: str, position: str, seal: str, time: str, *, shown: str) ->
 
 
 def cut_of(store: Store, head: Head, kept: LadderHead) -> str | None:
-    """Compare a ladder with a head that was kept elsewhere, and say what was removed or replaced; None: nothing.
+    """A sentence if events were removed or replaced since a head was kept; None: none were.
 
     The chain up to the ladder's present head must be whole, see `verification.damage_of`.
     """

@@ -1,8 +1,9 @@
-"""Authentication and authorization, the dependency of every endpoint except health checks."""
+"""Authentication, authorization and rate limits of requests."""
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterator, Mapping
+from contextlib import contextmanager
 from typing import Annotated
 
 from fastapi import Depends, Request
@@ -11,13 +12,15 @@ from starlette.types import Scope
 
 from evenmatch.accounts import signing
 from evenmatch.accounts.access import ANYONE, Caller
+from evenmatch.accounts.audit_trail import AuditEntry
+from evenmatch.accounts.keys import PREFIX as KEY
 from evenmatch.accounts.signing import SignedRequest
 from evenmatch.errors import (
     AccessError,
+    EvenmatchError,
     ForbiddenError,
     HostError,
     RateLimitError,
-    StoreError,
     UnknownNameError,
     UsageError,
 )
@@ -25,8 +28,8 @@ from evenmatch.http.hosts import client_address, is_text
 from evenmatch.http.request_context import context_of
 from evenmatch.http.site import ALL, Site, site_of
 
-READS = ("GET", "HEAD", "OPTIONS")  # methods that change nothing, so their signatures may be used again
-SMALL = 65_536  # bytes; the signature of a smaller body is checked in the event loop, within 0.1 ms
+READS = ("GET", "HEAD", "OPTIONS")  # these change nothing, so their signatures may be repeated
+SMALL = 65_536  # bytes; signatures of smaller bodies are checked in the event loop, which takes 0.1 ms
 Body = Callable[[], Awaitable[bytes]]
 ACCEPTED = "expected the header Authorization: Bearer KEY, with a key from `evenmatch key create` or a player's token"
 
@@ -36,7 +39,7 @@ class RequireScope(HTTPBearer):
 
     open_read   requests without a key are allowed if the operator opened reads
     somewhere   the scope for any one ladder is enough; the handler then checks the ladder itself
-    everywhere  the answer is about all ladders, so a key for all of them is required; a player's token is refused
+    everywhere  the answer concerns all ladders, so it requires a key for all of them; a player's token is refused
     """
 
     def __init__(
@@ -45,7 +48,7 @@ class RequireScope(HTTPBearer):
         super().__init__(auto_error=False, scheme_name="key", description="An API key, or a player's token.")
         self.scope, self.open_read, self.somewhere, self.everywhere = scope, open_read, somewhere, everywhere
 
-    async def __call__(self, request: Request) -> Caller:  # type: ignore[override]  # a caller, not only the header
+    async def __call__(self, request: Request) -> Caller:  # type: ignore[override]  # returns a caller
         """Return the caller. Raises AccessError, ForbiddenError or RateLimitError."""
         site = site_of(request)
         caller = await authenticated(site, request.scope, request.body)
@@ -60,7 +63,7 @@ class RequireScope(HTTPBearer):
 
 
 def _check_text(request: Request) -> None:
-    """Raise UnknownNameError or UsageError for parameters no database can store: NUL or a lone surrogate."""
+    """Raise UnknownNameError or UsageError for parameters with NUL or a lone surrogate, which no database can store."""
     for name, value in request.path_params.items():
         if not is_text(value):
             raise UnknownNameError(name.removesuffix("_id"), value, ())
@@ -91,7 +94,7 @@ async def authenticated(site: Site, scope: Scope, body: Body) -> Caller:
     try:
         caller, signed = await _verified(site, scope, text, body)
     except AccessError:
-        count_wrong_key(site, scope)
+        context.actor, context.allowance = "(unknown)", site.open_limit.take(client_of(scope))
         raise
     allow(site, scope, caller)
     if signed is not None and scope["method"] not in READS and not site.options.follower:
@@ -101,7 +104,7 @@ async def authenticated(site: Site, scope: Scope, body: Body) -> Caller:
 
 
 def read_before(body: bytes) -> Body:
-    """A function that returns a body, for `authenticated`."""
+    """Return a function that returns a body, for `authenticated`."""
 
     async def read() -> bytes:
         return body
@@ -118,14 +121,8 @@ def header(scope: Scope, name: bytes) -> str | None:
     return None
 
 
-def count_wrong_key(site: Site, scope: Scope) -> None:
-    """Count a request with a wrong key, as one without a key, for its address. Raises RateLimitError."""
-    context = context_of(scope)
-    context.actor, context.allowance = "(unknown)", site.open_limit.take(client_of(scope))
-
-
 def recalled(site: Site, scope: Scope) -> Caller | None:
-    """The caller if known without a database query; None if the endpoint must authenticate or report the error."""
+    """Return the caller if no query is needed; None if the endpoint must authenticate them or report the error."""
     text = header(scope, b"authorization")
     if text is None:
         return ANYONE if site.options.open_reads and _has_allowed_host(site, scope) else None
@@ -135,30 +132,20 @@ def recalled(site: Site, scope: Scope) -> Caller | None:
         return None
 
 
-async def identified(site: Site, scope: Scope, body: bytes) -> Caller | None:
-    """Like `recalled`, but query the database for an unknown key or token, and note an error in the context.
-
-    A signed request is authenticated by `authenticated`, which raises errors.
-    """
-    caller, text = context_of(scope).caller or recalled(site, scope), header(scope, b"authorization")
-    if caller is not None or text is None:
-        return caller
-    if _is_signature(text):
-        return await authenticated(site, scope, read_before(body))
-    try:
-        return await _looked_up(site, text)
-    except (AccessError, StoreError) as error:
-        context_of(scope).refused = error
-        return None
-
-
 async def count(site: Site, scope: Scope) -> None:
-    """Count a request that reaches no endpoint, for its key or token or else for its address. Raises RateLimitError."""
-    caller = recalled(site, scope) if is_signed(scope) else await identified(site, scope, b"")
-    if isinstance(context_of(scope).refused, AccessError):
-        count_wrong_key(site, scope)
-    else:
-        allow(site, scope, caller or ANYONE)
+    """Count a request that reaches no endpoint, for its key or token, or else for its address. Raises RateLimitError.
+
+    A signature is not verified, since that takes the body: the request counts for its address.
+    """
+    if _is_signature(header(scope, b"authorization") or ""):
+        allow(site, scope, ANYONE)
+        return
+    try:
+        await authenticated(site, scope, read_before(b""))
+    except RateLimitError:
+        raise
+    except EvenmatchError:
+        pass  # the response says that there is no endpoint
 
 
 def allow(site: Site, scope: Scope, caller: Caller) -> None:
@@ -176,7 +163,7 @@ def allow(site: Site, scope: Scope, caller: Caller) -> None:
 
 
 def is_allowed(site: Site, scope: Scope, caller: Caller) -> bool:
-    """Count a request like `allow`. If the limit is exceeded, return False, so that the endpoint reports it."""
+    """Like `allow`, but return False if the limit is exceeded; the endpoint then reports it."""
     try:
         allow(site, scope, caller)
     except RateLimitError:
@@ -185,55 +172,60 @@ def is_allowed(site: Site, scope: Scope, caller: Caller) -> bool:
 
 
 def _remembered(site: Site, text: str) -> Caller | None:
-    """The caller of this header; None if that takes the database or the rest of the request."""
-    scheme, _, credentials = text.partition(" ")
-    if scheme.lower() != "bearer":
+    """The caller of a key or token, from memory alone. Raises AccessError."""
+    credentials = _bearer(text)
+    if credentials is None:
         return None
-    credentials = credentials.strip()
-    return (site.keys if credentials.startswith("em_") else site.tokens).recall(credentials)
+    return (site.keys if credentials.startswith(KEY) else site.tokens).recall(credentials)
+
+
+def _bearer(text: str) -> str | None:
+    """The key or token in an Authorization header; None for another scheme."""
+    scheme, _, credentials = text.partition(" ")
+    return credentials.strip() if scheme.lower() == "bearer" else None
 
 
 async def _verified(site: Site, scope: Scope, text: str, body: Body) -> tuple[Caller, SignedRequest | None]:
-    """The caller of these credentials, and the signature of a signed request."""
-    refused = context_of(scope).refused
-    if refused is not None:
-        raise refused
+    """The caller of these credentials, and the signature of a signed request. Raises AccessError, RateLimitError."""
     caller = _remembered(site, text)
     if caller is not None:
         return caller, None
-    caller = await _looked_up(site, text)
-    if caller is not None:
-        return caller, None
+    credentials = _bearer(text)
+    if credentials is not None:
+        if not credentials.startswith(KEY):  # a forged token is refused without a query
+            return await site.identify(site.tokens.verify, credentials), None
+        with _limiting_lookups(site, scope, credentials):
+            return await site.identify(site.keys.authenticate, credentials), None
     if not _is_signature(text):
-        raise _unknown_scheme(text)
+        raise AccessError(f"unknown authorization scheme {text.partition(' ')[0][:20]!r}; {ACCEPTED}")
     signed, content = signing.read(text), await body()
     verify, request = site.keys.authenticate_signed, (signed, scope["method"], _target(scope), content)
     if len(content) <= SMALL and site.keys.is_remembered(signed.key):
         return verify(*request), signed
-    return await site.identify(verify, *request), signed
+    with _limiting_lookups(site, scope, signed.key):
+        return await site.identify(verify, *request), signed
 
 
-def _unknown_scheme(text: str) -> AccessError:
-    return AccessError(f"unknown authorization scheme {text.partition(' ')[0][:20]!r}; {ACCEPTED}")
+@contextmanager
+def _limiting_lookups(site: Site, scope: Scope, key: str) -> Iterator[None]:
+    """Count the block as a failed lookup if it raises AccessError. Raises RateLimitError if its address has too many.
 
-
-def is_signed(scope: Scope) -> bool:
-    """Whether a request is signed. Its key may be anybody's until the signature is verified."""
-    return _is_signature(header(scope, b"authorization") or "")
+    key  the text or id of a key. One that was found before is not limited: it is read at most every two seconds.
+    """
+    if site.keys.was_found(key):
+        yield
+        return
+    client = client_of(scope)
+    site.lookup_limit.check(client)
+    try:
+        yield
+    except AccessError:
+        site.lookup_limit.charge(client)
+        raise
 
 
 def _is_signature(text: str) -> bool:
     return text.partition(" ")[0].lower() == signing.SCHEME.lower()
-
-
-async def _looked_up(site: Site, text: str) -> Caller | None:
-    """Look up the caller of a key or token in the database; None for other credentials. Raises AccessError."""
-    scheme, _, credentials = text.partition(" ")
-    if scheme.lower() != "bearer":
-        return None
-    credentials = credentials.strip()
-    verify = site.keys.authenticate if credentials.startswith("em_") else site.tokens.verify
-    return await site.identify(verify, credentials)
 
 
 def _target(scope: Scope) -> str:
@@ -252,21 +244,21 @@ def check_own(site: Site, caller: Caller, player: str) -> None:
 
 
 def no_key(site: Site) -> AccessError:
-    """The error for a request without a key that needs one."""
+    """Return the error for a request that needs a key and has none."""
     opened = "" if site.options.open_reads else ". EVENMATCH_OPEN_READS allows reading without a key"
     return AccessError(f"no key was sent; {ACCEPTED}{opened}")
 
 
 def client_of(scope: Scope) -> str:
-    """The client address that limits count, as a trusted proxy reports it if there is one."""
+    """The client address for rate limits; behind a trusted proxy, the one that the proxy reports."""
     client = scope.get("client")
     return client_address(client[0]) if client else "?"
 
 
 def check_host(site: Site, scope: Scope) -> None:
-    """Raise HostError for a request under a name that is not allowed. Without a key, it may come from a browser.
+    """Raise HostError if a request without a key, which may come from a browser, uses a host name that is not allowed.
 
-    It counts as a request without a key, so it may raise RateLimitError.
+    The request counts for its address. Raises RateLimitError.
     """
     if not _has_allowed_host(site, scope):
         allow(site, scope, ANYONE)
@@ -277,6 +269,18 @@ def check_host(site: Site, scope: Scope) -> None:
 def _has_allowed_host(site: Site, scope: Scope) -> bool:
     hosts = [value for name, value in scope["headers"] if name == b"host"]
     return len(hosts) == 1 and hosts[0].decode("latin-1") in site.hosts
+
+
+def audit_entry(
+    request: Request,
+    caller: Caller,
+    action: str,
+    ladder: str | None = None,
+    target: str | None = None,
+    body: Mapping[str, object] | None = None,
+) -> AuditEntry:
+    """Return the audit entry of an action that the caller is about to take."""
+    return AuditEntry(caller, action, ladder, target, {} if body is None else body, context_of(request.scope).id)
 
 
 Reader = Annotated[Caller, Depends(RequireScope("read", open_read=True))]

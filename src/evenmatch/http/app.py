@@ -45,7 +45,7 @@ from evenmatch.http.site import Site, site_of
 
 Lifespan = Callable[[FastAPI], AbstractAsyncContextManager[None]]
 Pages = Callable[[Site], ASGIApp]  # creates the web site
-TOLD = """Ratings, standings and even matches for competitive games.
+DESCRIPTION = """Ratings, standings and even matches for competitive games.
 
 Send your key as `Authorization: Bearer em_…`. Times are ISO 8601 in UTC. Lists come in pages: send `next` back as
 `cursor`. Errors are `application/problem+json`. Reads have an `ETag`, writes take an `Idempotency-Key`. Names in an
@@ -53,7 +53,7 @@ address are percent-encoded."""
 STRUCTS = (
     *(Problem, MatchReport, BatchReport, LateMatches, Receipt, BatchOutcome, StartingRatings, StartingRatingsSet),
     *(JoinRequest, OfferAnswer, TicketChange),
-)  # bodies and answers that FastAPI does not know
+)  # FastAPI does not describe these
 ANSWERS: dict[int | str, dict[str, Any]] = {
     status: {"description": title, "content": {MEDIA_TYPE: {"schema": {"$ref": "#/components/schemas/Problem"}}}}
     for status, title in (
@@ -75,14 +75,14 @@ IDEMPOTENCY_KEY = {
     "in": "header",
     "required": False,
     "schema": {"type": "string", "minLength": 1, "maxLength": LONGEST},
-    "description": "A new random text for each request. Sent again with the same one, the request is not carried out "
-    f"again: for 24 hours the first answer is repeated, with the header {REPEATED}.",
+    "description": "A new random text for each request. A request that is repeated with the same text within 24 hours "
+    f"is not carried out again: it gets the first answer, with the header {REPEATED}.",
 }
 
 
 def application(site: Site, lifespan: Lifespan | None = None, pages: Pages | None = None) -> ASGIApp:
     """Create the application with its middleware; `lifespan` runs the background workers."""
-    api: ASGIApp = ErrorBoundary(HotRoutes(endpoints(site, lifespan), site))
+    api: ASGIApp = ErrorBoundary(HotRoutes(endpoints(site, lifespan)))
     whole = api if pages is None else _with_pages(api, pages(site))
     app: ASGIApp
     if site.options.follower:
@@ -104,7 +104,7 @@ def application(site: Site, lifespan: Lifespan | None = None, pages: Pages | Non
 
 
 def _with_pages(api: ASGIApp, pages: ASGIApp) -> ASGIApp:
-    """The API at its own paths, and the web site at all others."""
+    """Serve the API at its own paths and the web site at all others."""
 
     async def app(scope: Scope, receive: Receive, send: Send) -> None:
         is_page = scope["type"] == "http" and not is_api(scope["path"])
@@ -118,7 +118,7 @@ def endpoints(site: Site, lifespan: Lifespan | None = None) -> FastAPI:
     app = FastAPI(
         title="evenmatch",
         version=__version__,
-        description=TOLD,
+        description=DESCRIPTION,
         lifespan=lifespan,
         docs_url=None,
         redoc_url=None,
@@ -141,9 +141,9 @@ def endpoints(site: Site, lifespan: Lifespan | None = None) -> FastAPI:
 
 
 def _describe(app: FastAPI, site: Site) -> None:
-    """Serve the OpenAPI document, made once by a worker thread: it takes a second.
+    """Serve the OpenAPI document. A worker thread generates it once, which takes a second.
 
-    It has what FastAPI does not know: the schemas of structs, and Idempotency-Key.
+    The schemas of structs and the header Idempotency-Key are added to what FastAPI generates.
     """
     generate, making = app.openapi, Lock()
 
@@ -193,7 +193,7 @@ async def _http_error(request: Request, error: Exception) -> Response:
     if isinstance(error, BodyRefusedError):
         return respond(error.problem)
     context = context_of(request.scope)
-    if context.allowance is None:  # no endpoint has counted it
+    if context.allowance is None:  # not counted yet, since no endpoint was reached
         try:
             await count(site_of(request), request.scope)
         except RateLimitError as exceeded:

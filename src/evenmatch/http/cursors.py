@@ -6,16 +6,18 @@ import json
 import math
 from base64 import urlsafe_b64decode, urlsafe_b64encode
 from binascii import Error
-from typing import Annotated, Any
+from collections.abc import Callable, Sequence
+from typing import Annotated, Any, TypeVar
 
 from fastapi import Query
 
 from evenmatch.errors import UsageError
 from evenmatch.players.matches import END_OF_LIST, ListKey
 
-LONGEST = 1024
+T = TypeVar("T")
+LONGEST = 1024  # characters of a cursor
 FIRST_PAGE = END_OF_LIST  # of a list of matches
-LARGEST = 2**62  # more than any id, within the range of a 64-bit integer
+LARGEST = 2**62  # above every id, and within 64 bits
 
 
 def write_cursor(*values: float | str) -> str:
@@ -33,11 +35,27 @@ def read_cursor(text: str, *kinds: type) -> tuple[float | str, ...]:
 
 
 def list_key(text: str | None) -> ListKey:
-    """The key in lists of matches that a cursor stands for; None: the end. Raises as `read_cursor`."""
+    """Decode a cursor of a list of matches; None: the first page. Raises UsageError like `read_cursor`."""
     if text is None:
         return FIRST_PAGE
     played_at, position = read_cursor(text, int, int)
     return ListKey(int(played_at), int(position))
+
+
+def number_of(text: str | None) -> int | None:
+    """Decode a cursor of one number; None: the first page. Raises UsageError like `read_cursor`."""
+    return None if text is None else int(read_cursor(text, int)[0])
+
+
+def split_page(
+    found: Sequence[T], limit: int, key: Callable[[T], tuple[float | str, ...]]
+) -> tuple[Sequence[T], str | None]:
+    """Return the first `limit` of the items found, and the cursor of the next page; None: there are no more items.
+
+    key  the position in the list of an item
+    """
+    page = found[:limit]
+    return page, write_cursor(*key(page[-1])) if len(found) > limit else None
 
 
 def _fits(value: float | str) -> bool:
@@ -47,7 +65,7 @@ def _fits(value: float | str) -> bool:
     return math.isfinite(value) and (isinstance(value, float) or abs(value) < LARGEST)
 
 
-def _parse(text: str) -> Any:  # noqa: ANN401 - whatever JSON holds
+def _parse(text: str) -> Any:  # noqa: ANN401 - any JSON value
     """The decoded JSON of a cursor; None if the text is not a cursor."""
     if len(text) > LONGEST or not text.isascii():
         return None

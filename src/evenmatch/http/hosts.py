@@ -1,8 +1,8 @@
-"""Allowed host names, client addresses, and the text of paths.
+"""Allowed host names, client addresses, and the decoding of paths.
 
-A page of another site can send requests to a service that its visitor can reach, under a name of its own that resolves
-to the service's address (DNS rebinding). Such a request carries that name, so names that are not allowed are refused. A
-request for an address instead of a name cannot be such a trick.
+In a DNS rebinding attack, a foreign web site points its own name at the address of this service, and its pages then
+send requests here from the visitor's browser. Such requests carry the foreign name as their host, so only allowed names
+are answered. A request whose host is an address cannot be part of such an attack.
 """
 
 from __future__ import annotations
@@ -72,11 +72,11 @@ def check_proxy(entry: str) -> None:
             raise ValueError(f"{entry!r} is not an address, a network such as 10.0.0.0/8, or *") from None
 
 
-NETWORK = 64  # bits of an IPv6 address that count as one client: a site has as many addresses as it likes
+NETWORK = 64  # prefix length of an IPv6 network that counts as one client, since one client can use all of it
 
 
 def client_address(host: str) -> str:
-    """The address that limits count: an IPv4 address itself, or the network of 64 bits of an IPv6 address."""
+    """The address for rate limits: an IPv4 address, or the /64 network of an IPv6 address."""
     if ":" not in host:
         return host
     try:
@@ -116,11 +116,11 @@ class PathText(Convertor[str]):
     regex = "[^/]+"
 
     def convert(self, value: str) -> str:
-        """Decode the text, which may contain lone surrogates. No valid name has those."""
+        """Decode the text. Invalid UTF-8 becomes lone surrogates, which no valid name contains."""
         return as_meant(value)
 
     def to_string(self, value: str) -> str:
-        """The value unchanged, as it appears in the path."""
+        """Return the value unchanged."""
         return value
 
 

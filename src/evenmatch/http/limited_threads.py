@@ -1,4 +1,4 @@
-"""Threads for blocking calls, with a limit per group (a ladder, a caller), so that no group takes them all."""
+"""A thread pool with a limit per group (a ladder, a caller), so that no group occupies all threads."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ RETRY = 2.0  # seconds after which a refused caller may try again
 
 
 class LimitedThreads:
-    """Run blocking calls in a pool of threads. Use in the event loop only.
+    """Runs blocking calls in a thread pool. Use in the event loop only.
 
-    name     what a group is, for messages: "ladder"
-    threads  of all groups together
-    at_once  calls of one group that may run at a time
-    longest  calls of one group that may wait for a thread
+    name     word for a group in messages, such as "ladder"
+    threads  size of the pool, which all groups share
+    at_once  most calls of one group that run at a time
+    longest  most calls of one group that wait for a thread
     """
 
     def __init__(self, name: str, threads: int, at_once: int, longest: int) -> None:
@@ -31,7 +31,7 @@ class LimitedThreads:
     async def work(self, group: str, function: Callable[..., T], *arguments: object) -> T:
         """Call a blocking function. Raises BusyError if too many calls of its group are waiting."""
         async with self._turn(group):
-            # An abandoned request leaves its thread waiting, so it must keep its turn until the thread is free.
+            # The thread of an abandoned request still runs, so the request keeps its turn until the thread is free.
             call = asyncio.get_running_loop().run_in_executor(self._pool, function, *arguments)
             try:
                 return await asyncio.shield(call)
@@ -56,5 +56,5 @@ class LimitedThreads:
                 self._turns[group] = (turns, count - 1)
 
     def shutdown(self) -> None:
-        """Wait for running calls, and accept no others."""
+        """Wait for running calls, and accept no new ones."""
         self._pool.shutdown(wait=True)

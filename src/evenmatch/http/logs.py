@@ -19,9 +19,9 @@ log: structlog.typing.FilteringBoundLogger = structlog.get_logger("evenmatch")
 
 
 def begin(options: Options) -> None:
-    """Configure logging as the options say; log records of libraries use the same format.
+    """Configure logging by the options. Libraries log in the same format.
 
-    Each line of one of several serving processes names its process.
+    With several serving processes, each line names its process.
     """
     shared: list[structlog.typing.Processor] = [
         structlog.contextvars.merge_contextvars,
@@ -37,7 +37,9 @@ def begin(options: Options) -> None:
     structlog.configure(
         processors=[*shared, structlog.processors.format_exc_info, renderer],
         wrapper_class=structlog.make_filtering_bound_logger(level),
-        logger_factory=structlog.WriteLoggerFactory(sys.stderr),  # a line in one piece: several processes may write
+        logger_factory=structlog.WriteLoggerFactory(
+            sys.stderr
+        ),  # writes each line at once, since several processes share the stream
         cache_logger_on_first_use=False,
     )
     handler = logging.StreamHandler(sys.stderr)
@@ -68,7 +70,7 @@ LINE_EVERY = 60.0  # seconds between two lines of a repeated event
 
 @dataclass
 class _Repeated:
-    """Repetitions of an event since its last line: their number, and the fields of the latest one."""
+    """Events that were counted since the last line: their number, and the fields of the latest one."""
 
     since: float
     count: int
@@ -76,7 +78,7 @@ class _Repeated:
 
 
 class RepeatedLog:
-    """Log events that repeat often: the first at once, then one line a minute with their number.
+    """Logs frequent events: the first one at once, then one line per minute with a count.
 
     Thread-safe. Call `flush` every few seconds, and at the end.
     """
@@ -98,7 +100,7 @@ class RepeatedLog:
         log.warning(event, count=1, **fields)
 
     def flush(self, *, everything: bool = False) -> None:
-        """Log what was counted for a minute or, with `everything`, for any time."""
+        """Log the events that were counted for at least a minute; with `everything`, all of them."""
         now = self._clock()
         with self._guard:
             due = {name: seen for name, seen in self._events.items() if everything or now - seen.since >= LINE_EVERY}
@@ -116,7 +118,7 @@ repeated = RepeatedLog()
 
 
 class RepeatedWarnings(logging.Filter):
-    """Count a library's warnings about its clients instead of logging each. Records with a traceback pass."""
+    """Counts a library's warnings about its clients instead of logging each. Records with a traceback pass."""
 
     def filter(self, record: logging.LogRecord) -> bool:
         """Whether the record is logged as it is."""

@@ -1,6 +1,6 @@
-"""Prometheus metrics of a process: requests, their durations, matches and tickets, and gauges that others add.
+"""Prometheus metrics of a process: requests, durations, matches, tickets, and gauges that other modules add.
 
-Several serving processes keep their counts in files of one folder, as prometheus_client does it, and any of them
+Several serving processes keep their counts in one folder, by the multiprocess mode of prometheus_client. Each of them
 answers a scrape with the sums.
 """
 
@@ -25,8 +25,8 @@ SHARED_FOLDER = "PROMETHEUS_MULTIPROC_DIR"  # the variable of prometheus_client 
 class HttpMetrics:
     """The metrics of one process.
 
-    registry    figures of this process
-    of_service  figures that are the same in every process
+    registry    metrics of this process
+    of_service  metrics that are the same in every process
     running     requests in progress
     waiting     requests that wait for a change: long polls and streams
     """
@@ -66,23 +66,15 @@ class HttpMetrics:
             registry=self.registry,
             multiprocess_mode="livesum",
         )
-        self._counts: dict[tuple[str, str, int], Counter] = {}
-        self._times: dict[str, Histogram] = {}
 
     def _gauge(self, name: str, meaning: str) -> Gauge:
         return Gauge(f"evenmatch_{name}", meaning, registry=self.registry, multiprocess_mode="livesum")
 
     def answered(self, method: str, route: str, status: int, seconds: float | None) -> None:
-        """Count a request, and its duration unless `seconds` is None. Call only in the event loop's thread."""
-        count = self._counts.get((method, route, status))
-        if count is None:
-            count = self._counts[method, route, status] = self.requests.labels(method, route, str(status))
-        count.inc()
+        """Count a request, and its duration unless `seconds` is None."""
+        self.requests.labels(method, route, str(status)).inc()
         if seconds is not None:
-            time = self._times.get(route)
-            if time is None:
-                time = self._times[route] = self.seconds.labels(route)
-            time.observe(seconds)
+            self.seconds.labels(route).observe(seconds)
 
     def watch(
         self,
@@ -92,7 +84,7 @@ class HttpMetrics:
         read: Callable[[], Iterable[Sample]],
         registry: CollectorRegistry | None = None,
     ) -> None:
-        """Add a gauge whose values are read at each scrape. registry: None for that of this process."""
+        """Add a gauge whose values are read at each scrape. registry: None for the one of this process."""
         (self.registry if registry is None else registry).register(_CallbackGauge(name, told, labels, read))
 
     def text(self) -> bytes:
@@ -106,7 +98,7 @@ class HttpMetrics:
 
 
 def forget_process(pid: int) -> None:
-    """Remove the gauges of a process that ends. Its counters stay, since sums must not decrease."""
+    """Remove the gauges of a process that has ended. Its counters stay, since sums must not decrease."""
     if SHARED_FOLDER in os.environ:
         mark_process_dead(pid)  # type: ignore[no-untyped-call]
 
@@ -129,11 +121,11 @@ class _CallbackGauge(Collector):
         self._name, self._meaning, self._labels, self._read = name, meaning, labels, read
 
     def describe(self) -> Iterable[GaugeMetricFamily]:
-        """The gauge without values, so that registration does not read them."""
+        """Return the gauge without values, so that registration does not read them."""
         return [GaugeMetricFamily(self._name, self._meaning, labels=self._labels)]
 
     def collect(self) -> Iterable[GaugeMetricFamily]:
-        """The gauge with its current values."""
+        """Return the gauge with its current values."""
         family = GaugeMetricFamily(self._name, self._meaning, labels=self._labels)
         for labels, value in self._read():
             family.add_metric(labels, value)

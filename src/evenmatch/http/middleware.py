@@ -1,4 +1,4 @@
-"""ASGI middleware: errors, followers, Idempotency-Key, the request log, and cached reads of standings."""
+"""ASGI middleware: errors, followers, Idempotency-Key, the request log, and cached responses."""
 
 from __future__ import annotations
 
@@ -7,8 +7,9 @@ import hashlib
 import re
 import secrets
 import time
+from concurrent.futures import Future
 from contextlib import suppress
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from starlette.requests import ClientDisconnect
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
@@ -28,7 +29,7 @@ from evenmatch.http.views import CachedResponse
 
 
 class ErrorBoundary:
-    """Turn exceptions into error responses. If the response has already begun, raise again, which aborts it."""
+    """Turns exceptions into error responses. Once the response has begun, they are raised again, which aborts it."""
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app
@@ -55,26 +56,26 @@ class ErrorBoundary:
             await respond(make_problem(OTHERS[500], detail, context.id))(scope, receive, send)
 
 
-READING = re.compile(r"/v1/ladders/[^/]+/odds")  # paths of requests with a body that change nothing
-WRITING = re.compile(r"/v1/ladders/[^/]+/tickets(/.*)?")  # reading a ticket is a heartbeat, which is a write
+READING = re.compile(r"/v1/ladders/[^/]+/odds")  # a POST that changes nothing
+WRITING = re.compile(r"/v1/ladders/[^/]+/tickets(/.*)?")  # a GET of a ticket is a heartbeat, which is a write
 
 
-class RefusedRoute:
-    """The route of a refused write in the metrics."""
+class NamedRoute(NamedTuple):
+    """The label in the metrics of requests that reach no endpoint."""
 
-    path_format = "(follower)"
+    path_format: str
 
 
 class Follower:
-    """Refuse writes, and name the place that accepts them."""
+    """Refuses writes, and names the address that accepts them."""
 
     def __init__(self, app: ASGIApp, site: Site) -> None:
         self._app, self._error = app, FollowerError(site.options.writes_at)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Refuse a write to the API. Pages refuse their own."""
+        """Refuse a write to the API. Pages refuse their own writes."""
         if scope["type"] == "http" and is_api(scope["path"]) and _is_write(scope["method"], scope["path"]):
-            scope["route"] = RefusedRoute()
+            scope["route"] = NamedRoute("(follower)")
             response = refusal(self._error, context_of(scope))
             response.headers["Allow"] = ", ".join(READS)
             await response(scope, receive, send)
@@ -88,28 +89,23 @@ def _is_write(method: str, path: str) -> bool:
 
 HEADER, IN_SCOPE = "Idempotency-Key", b"idempotency-key"
 REPEATED = "Idempotent-Replayed"  # header of a repeated answer
-LONGEST = 256  # characters
+LONGEST = 256  # characters of a key
 OF_API = "/v1/"
-REFUSED = 400  # lowest status of answers that are not kept, since the request has changed nothing
+REFUSED = 400  # answers with this status or a higher one are not stored, since the request changed nothing
 EXTEND_EVERY = LEASE / SECOND / 3
 
 
 def takes_key(method: str, path: str) -> bool:
-    """Whether a request of this path, or of paths with this format, is a write, which may have an Idempotency-Key."""
+    """Whether a request to this path or path format is a write, which may have an Idempotency-Key."""
     return path.startswith(OF_API) and method not in READS and READING.fullmatch(path) is None
 
 
-class RepeatedRoute(NamedTuple):
-    """The route of a repeated answer in the metrics."""
-
-    path_format: str = "(repeated)"
-
-
 class Idempotency:
-    """Carry out a write with an Idempotency-Key once, and repeat its answer to the same caller for a day."""
+    """Carries out a write with an Idempotency-Key once, and repeats its answer to the same caller for a day."""
 
     def __init__(self, app: ASGIApp, site: Site) -> None:
         self._app, self._site = app, site
+        self._ending: set[asyncio.Task[None]] = set()  # asyncio itself keeps only weak references
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Handle a request."""
@@ -126,13 +122,13 @@ class Idempotency:
         if begun is None:
             await self._app(scope, body, send)
         elif isinstance(begun, Answer):
-            scope["route"] = RepeatedRoute()
+            scope["route"] = NamedRoute("(repeated)")
             await _send(begun, send, repeated=True)
         else:
             await self._carry_out(begun, scope, body, send)
 
     async def _begin(self, scope: Scope, key: str, body: ReplayableBody) -> Answer | Attempt | None:
-        """The stored answer, or an attempt to carry out the request; None if the application refuses or ignores it.
+        """Return the stored answer, or an attempt to carry out the request; None if the application refuses it.
 
         Raises the error that refuses the request.
         """
@@ -150,7 +146,10 @@ class Idempotency:
         return await self._site.work(self._site.idempotent_requests.begin, *request)
 
     async def _carry_out(self, attempt: Attempt, scope: Scope, body: Receive, send: Send) -> None:
-        """Carry out a request, store its answer, then send it."""
+        """Carry out a request, store its answer, then send it.
+
+        If the work still runs when the answer is sent, the lease is kept until it has ended.
+        """
         response = _Response()
         extending = asyncio.create_task(self._extend(attempt))
         try:
@@ -159,10 +158,23 @@ class Idempotency:
             await self._end(attempt, None)
             raise
         finally:
-            extending.cancel()
-        await self._end(attempt, response.answer)
+            unfinished = context_of(scope).unfinished
+            if unfinished is None:
+                extending.cancel()
+        if unfinished is None:
+            await self._end(attempt, response.answer)
+        else:
+            ending = asyncio.create_task(self._end_after(unfinished, extending, attempt))
+            self._ending.add(ending)
+            ending.add_done_callback(self._ending.discard)
         if response.answer is not None:
             await _send(response.answer, send)
+
+    async def _end_after(self, work: Future[Any], extending: asyncio.Task[None], attempt: Attempt) -> None:
+        """End an attempt once its work has ended. Whether it was carried out is in the audit trail."""
+        await asyncio.gather(asyncio.wrap_future(work), return_exceptions=True)
+        extending.cancel()
+        await self._end(attempt, None)
 
     async def _end(self, attempt: Attempt, answer: Answer | None) -> None:
         """Store the answer of an attempt. If the attempt failed or has no answer, the request may be sent again.
@@ -187,7 +199,7 @@ class Idempotency:
 
 
 class _Response:
-    """Collects a response, as ASGI `send`. answer: the response once it is complete."""
+    """ASGI `send` that collects a response. answer: the response once it is complete."""
 
     def __init__(self) -> None:
         self.answer: Answer | None = None
@@ -224,24 +236,24 @@ def _digest(scope: Scope, content: bytes) -> bytes:
 
 
 REQUEST_ID = re.compile(rb"[A-Za-z0-9_.:-]{1,64}")
-TOO_MANY = 429  # requests refused with this status are counted in the log, not listed
-QUIET = {"/healthz", "/readyz", "/metrics"}  # requested very often, so logged at level debug
+TOO_MANY = 429  # the log counts requests with this status instead of listing them
+QUIET = {"/healthz", "/readyz", "/metrics"}  # frequent requests, logged at level debug
 
 
 def _as_json(headers: list[tuple[bytes, bytes]]) -> list[tuple[bytes, bytes]]:
-    """The headers with the content type JSON, whatever was sent, since curl labels every body as a form by default."""
+    """Replace any content type by JSON, since curl labels every body as a form by default."""
     return [(name, b"application/json" if name == b"content-type" else value) for name, value in headers]
 
 
-LARGE = re.compile(r"/v1/ladders/[^/]+/(matches|matches/batch|start-ratings)")  # paths of bodies up to the body limit
-SMALL_BODY = 128 * 1024  # bytes of all other bodies
+LARGE = re.compile(r"/v1/ladders/[^/]+/(matches|matches/batch|start-ratings)")  # bodies up to the setting `body_limit`
+SMALL_BODY = 128 * 1024  # largest body of all other requests, in bytes
 
 
 class LimitedBody:
-    """ASGI `receive` of a request whose body has a largest size.
+    """ASGI `receive` that limits the size of the body.
 
-    declared  the value of Content-Length; empty: the head does not say it
-    limit     bytes of the largest body of match reports and starting ratings
+    declared  the value of Content-Length; empty: it was not sent
+    limit     largest body of match reports and starting ratings, in bytes
     """
 
     def __init__(self, scope: Scope, receive: Receive, declared: bytes, limit: int) -> None:
@@ -252,7 +264,7 @@ class LimitedBody:
         self._received = 0
 
     async def __call__(self) -> Message:
-        """The next message. Raises BodyRefusedError."""
+        """Return the next message. Raises BodyRefusedError."""
         if self._size > self._limit:
             raise self._refused()
         message = await self._receive()
@@ -267,7 +279,7 @@ class LimitedBody:
 
 
 class ReplayableBody:
-    """The messages of a body, which can be received again from the first one."""
+    """ASGI `receive` whose body can be read in advance."""
 
     def __init__(self, receive: Receive) -> None:
         self._receive = receive
@@ -279,7 +291,7 @@ class ReplayableBody:
         while True:
             message = await self._receive()
             if message["type"] != "http.request":
-                self._read = [message]  # nothing is done with the part that came
+                self._read = [message]
                 return None
             parts.append(message.get("body", b""))
             if not message.get("more_body", False):
@@ -288,20 +300,20 @@ class ReplayableBody:
                 return body
 
     async def __call__(self) -> Message:
-        """The next message, as ASGI `receive`."""
+        """Return the next message."""
         if self._read:
             return self._read.pop(0)
         return await self._receive()
 
 
 class _ResponseHeaders:
-    """Add the headers that all responses have."""
+    """ASGI `send` that adds the headers common to all responses."""
 
     def __init__(self, send: Send, context: RequestContext, site: Site) -> None:
         self._send, self._context, self._site = send, context, site
 
     async def __call__(self, message: Message) -> None:
-        """Send the next message, as ASGI `send`."""
+        """Send the next message."""
         if message["type"] == "http.response.start":
             self._context.status = message["status"]
             extra = [(b"x-request-id", self._context.id.encode())]
@@ -318,7 +330,7 @@ class RequestLifecycle:
 
     def __init__(self, app: ASGIApp, site: Site) -> None:
         self._app, self._site, self._metrics = ErrorBoundary(app), site, site.metrics
-        self._log = log.bind()  # bound once, which is faster than for each request
+        self._log = log.bind()  # binding once is faster than for each request
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Handle a request."""
@@ -330,7 +342,7 @@ class RequestLifecycle:
         request_id = headers.get(b"x-request-id", b"")
         context = RequestContext(request_id.decode() if REQUEST_ID.fullmatch(request_id) else secrets.token_hex(8))
         scope["evenmatch.asked"] = context
-        # names may contain an encoded slash, so routing splits the raw path and decodes each segment
+        # Names may contain an encoded slash, so routing splits the raw path and decodes each segment.
         scope["path"] = scope["raw_path"].decode("latin-1") if scope.get("raw_path") else scope["path"]
         scope["headers"] = _as_json(scope["headers"])
         body = LimitedBody(scope, receive, headers.get(b"content-length", b""), self._site.options.body_limit)
@@ -364,7 +376,7 @@ class RequestLifecycle:
 
 
 class ResponseCache:
-    """Send cached responses."""
+    """Sends cached responses."""
 
     def __init__(self, app: ASGIApp, site: Site) -> None:
         self._app, self._site = app, site

@@ -22,42 +22,41 @@ class Options(BaseSettings):
     host: str = Field("127.0.0.1", description="Address to listen on; 0.0.0.0 for all addresses of this machine.")
     port: int = Field(8080, ge=0, le=65535, description="Port to listen on; 0 takes a free port, which is printed.")
     workers: int = Field(
-        1, ge=1, le=64, description="Processes that serve at the port; more than one needs PostgreSQL."
+        1, ge=1, le=64, description="Processes that serve at the port; more than one requires PostgreSQL."
     )
     follower: bool = Field(
         False,
-        description="Only read: take no writes, run no matchmaker and no webhooks. The database may be a hot standby.",
+        description="Serve reads only: no writes, no matchmaker, no webhooks. The database may be a hot standby.",
     )
-    writes_at: str = Field("", description="URL at which writes are taken, for those that a follower refuses.")
+    writes_at: str = Field("", description="URL that accepts writes, named in the answer when a follower refuses one.")
     open_reads: bool = Field(False, description="Let everyone read ladders, standings and matches without a key.")
     rate: float = Field(
         5000.0, gt=0, description="Requests per second that each key may send to a process, on average."
     )
     burst: int = Field(10_000, ge=1, description="Requests that a key may send at once after a pause.")
-    player_rate: float = Field(20.0, gt=0, description="Like `rate`, for each player's token.")
-    player_burst: int = Field(60, ge=1, description="Like `burst`, for each player's token.")
+    player_rate: float = Field(20.0, gt=0, description="Like `rate`, for each player token.")
+    player_burst: int = Field(60, ge=1, description="Like `burst`, for each player token.")
     open_rate: float = Field(20.0, gt=0, description="Like `rate`, for each client address without a valid key.")
     open_burst: int = Field(100, ge=1, description="Like `burst`, for each client address without a valid key.")
     body_limit: int = Field(
         8 * MEGABYTE,
         ge=1024,
-        description="Largest body of match reports and starting ratings, in bytes; other bodies: 128 KiB at most.",
+        description="Largest body of match reports and starting ratings, in bytes; the limit of others is 128 KiB.",
     )
     connections: int = Field(
         10_000,
         ge=1,
-        description="Open connections of a process, beyond which requests get 503; fewer if the limit of open files is "
-        "lower.",
+        description="Most open connections of a process; more get 503. The limit of open files may lower it.",
     )
     trusted_proxies: tuple[str, ...] = Field(
         (),
-        description="Proxies whose X-Forwarded-For and X-Forwarded-Proto are believed, as a JSON list of addresses and "
-        'networks: ["10.0.0.0/8"]; ["*"]: everybody.',
+        description="Proxies whose X-Forwarded-For and X-Forwarded-Proto are trusted, as a JSON list of addresses and "
+        'networks: ["10.0.0.0/8"]; ["*"]: all clients.',
     )
     hosts: tuple[str, ...] = Field(
         (),
-        description="Names at which browsers may ask for pages, and anybody without a key for data, as a JSON list: "
-        '["rank.example"]; "*.rank.example" for all below, "*" for any. Addresses and localhost are always allowed.',
+        description="Host names at which the service answers browsers and requests without a key, as a JSON list: "
+        '["rank.example"]; "*.rank.example" for all subdomains, "*" for any. Addresses and localhost always work.',
     )
     batch_limit: int = Field(1000, ge=1, le=10_000, description="Most matches in one batch report.")
     team_limit: int = Field(
@@ -67,17 +66,19 @@ class Options(BaseSettings):
         10_000, ge=2, description="Most players in one match, on any ladder; see the setting player_limit of a ladder."
     )
     running_limit: int = Field(
-        10_000, ge=1, description="Most running matches of a ladder that game servers may announce; more get 429."
+        10_000,
+        ge=1,
+        description="Most running matches of a ladder that game servers may announce; further ones get 429.",
     )
     cors_origins: tuple[str, ...] = Field(
         (), description='Origins whose pages may read responses (CORS), as a JSON list: ["https://game.example"].'
     )
     pages: bool = Field(True, description="Serve the web site as well as the API.")
     guests: bool = Field(
-        False, description="Let visitors of the web site queue under any name, without a key: for demonstrations."
+        False, description="Let visitors of the web site join queues under any name, without a key: for demonstrations."
     )
     private_webhooks: bool = Field(
-        False, description="Send webhooks to loopback, private and link-local addresses too."
+        False, description="Also send webhooks to loopback, private and link-local addresses."
     )
     matchmaker: bool = Field(True, description="Run matchmakers for ladders that have none in another process.")
     jobs_at_once: int = Field(
@@ -91,7 +92,7 @@ class Options(BaseSettings):
     stop_within: int = Field(
         10,
         ge=1,
-        description="Seconds from the request to stop (SIGTERM) to the end of the process, at most; half for requests.",
+        description="Most seconds from SIGTERM to the end of the process; half of them are for running requests.",
     )
 
     @field_validator("trusted_proxies")

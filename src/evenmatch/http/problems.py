@@ -24,6 +24,7 @@ from evenmatch.errors import (
     RateLimitError,
     StillRunningError,
     StoreError,
+    UnansweredError,
     UnknownNameError,
     UsageError,
 )
@@ -36,7 +37,7 @@ MEDIA_TYPE = "application/problem+json"
 
 
 class ProblemKind(NamedTuple):
-    """How a kind of error is reported: HTTP status, last part of the problem's `type`, title."""
+    """How a kind of error is reported: HTTP status, last part of the problem's `type`, and title."""
 
     status: int
     slug: str
@@ -55,10 +56,10 @@ TABLE: Sequence[tuple[type[EvenmatchError], ProblemKind]] = (
     (ConflictError, ProblemKind(409, "conflict", "This conflicts with existing data")),
     (InputError, ProblemKind(422, "bad-value", "A value is not accepted")),
     (ForbiddenError, ProblemKind(403, "forbidden", "The key does not allow this")),
-    (HostError, ProblemKind(421, "misdirected", "This name is not one of the service")),
+    (HostError, ProblemKind(421, "misdirected", "The service does not answer under this host name")),
     (RateLimitError, ProblemKind(429, "too-many-requests", "Too many requests")),
     (AccessError, ProblemKind(401, "unauthorized", "A valid key or token is needed")),
-    (BusyError, ProblemKind(503, "busy", "Too much of this waits already")),
+    (BusyError, ProblemKind(503, "busy", "Too many requests of this kind are waiting")),
     (FollowerError, FOLLOWER),
     (StoreError, ProblemKind(503, "database", "The database does not answer")),
     (EvenmatchError, ProblemKind(500, "error", "Something went wrong")),
@@ -73,7 +74,7 @@ NAMED_INSIDE = {
     "scope",
     "event",
 }  # named in the body, not in the path
-OF_ALL_LADDERS = {"ladder", "player", "job", "webhook"}  # known names of these may be of any ladder
+OF_ALL_LADDERS = {"ladder", "player", "job", "webhook"}  # the known names of these may belong to any ladder
 OTHERS = {
     400: ProblemKind(400, "malformed", "The request cannot be read"),
     404: ProblemKind(404, "unknown-address", "Nothing exists at this address"),
@@ -86,25 +87,25 @@ OTHERS = {
     503: ProblemKind(503, "stopping", "This process is about to stop"),
 }
 STARTING = ProblemKind(503, "starting", "This process is getting ready")
-DATABASE_AGAIN = 1  # seconds after which to retry what failed because the database did not answer or is being moved
+DATABASE_AGAIN = 1  # seconds before a request is repeated that the database did not answer
 
 
 def kind_of(error: EvenmatchError) -> ProblemKind:
-    """How an EvenmatchError is reported."""
+    """Return how an EvenmatchError is reported."""
     if isinstance(error, UnknownNameError) and error.kind.split(" of ")[0] in NAMED_INSIDE:
         return OTHERS[422]
     return next(kind for parent, kind in TABLE if isinstance(error, parent))
 
 
 def within(ladders: Collection[str] | None, error: EvenmatchError) -> EvenmatchError:
-    """The error as a caller may see it who may read these ladders (None: all): without names of other ladders."""
+    """Return the error without names from ladders that the caller may not read. ladders: those they may; None: all."""
     if ladders is None or not isinstance(error, UnknownNameError) or error.kind not in OF_ALL_LADDERS:
         return error
     return UnknownNameError(error.kind, error.name, ())
 
 
 def problem_of(error: EvenmatchError, request_id: str | None = None) -> Problem:
-    """The problem that reports an EvenmatchError."""
+    """Return the problem that reports an EvenmatchError."""
     kind = kind_of(error)
     detail, faults = str(error), None
     if isinstance(error, BadRowsError):
@@ -128,12 +129,12 @@ def make_problem(
     retry_after: float | None = None,
     until: str | None = None,
 ) -> Problem:
-    """A problem of a kind, with these details."""
+    """Return a problem of this kind."""
     return Problem(
         type=f"urn:evenmatch:problem:{kind.slug}",
         title=kind.title,
         status=kind.status,
-        detail=detail.encode(errors="backslashreplace").decode(),  # it may quote text that JSON cannot hold
+        detail=detail.encode(errors="backslashreplace").decode(),  # it may quote text that JSON cannot represent
         request_id=request_id,
         problems=problems,
         retry_after=retry_after,
@@ -142,22 +143,24 @@ def make_problem(
 
 
 def refusal(error: EvenmatchError, context: RequestContext) -> Response:
-    """The response for an EvenmatchError to a request; details of a database error go only to the log."""
+    """Return the response for an EvenmatchError. Details of a database error go to the log only."""
+    if isinstance(error, UnansweredError):
+        context.unfinished = error.work
     return respond(refused_problem(error, context))
 
 
 def refused_problem(error: EvenmatchError, context: RequestContext) -> Problem:
-    """The problem of that response."""
+    """Return the problem of that response."""
     if isinstance(error, StoreError):
         log.error("database", request=context.id, error=str(error))
         error = StoreError(
-            "the database does not answer; nothing was partly stored: send the request again with the same id"
+            "the database does not answer; the request was stored in full or not at all: send it again with the same id"
         )
     return problem_of(within(context.ladders, error), context.id)
 
 
 def invalid(error: RequestValidationError, context: RequestContext) -> Response:
-    """The response to a request whose body or parameters are not valid."""
+    """Return the response to a request with an invalid body or invalid parameters."""
     errors = error.errors()
     if any(fault["type"] == "json_invalid" for fault in errors):
         detail = f"the body is not valid JSON: {errors[0].get('ctx', {}).get('error', errors[0]['msg'])}"
@@ -169,7 +172,7 @@ def invalid(error: RequestValidationError, context: RequestContext) -> Response:
 
 
 def _where(location: tuple[str | int, ...]) -> str:
-    """The dotted path of a value in the body, such as `teams.0.place`, or the name of a parameter."""
+    """Return the dotted path of a value in the body, such as `teams.0.place`, or the name of a parameter."""
     parts = location[1:] if location and location[0] in {"body", "query", "path", "header"} else location
     return ".".join(map(str, parts)) or str(location[0] if location else "")
 
@@ -182,7 +185,7 @@ def _reason(error: dict[str, Any]) -> str:
 
 
 def respond(problem: Problem) -> Response:
-    """The response for a problem."""
+    """Return the response for a problem."""
     headers = {}
     if problem.retry_after is not None:
         headers["Retry-After"] = str(math.ceil(problem.retry_after))

@@ -9,12 +9,12 @@ from typing import NamedTuple
 
 from evenmatch.errors import RateLimitError
 
-BUCKETS_AT_MOST = 100_000  # of one limit, beyond which full buckets are forgotten
-ROUNDING = 1e-6  # requests: more than the rounding error of times, and less than counts
+BUCKETS_AT_MOST = 100_000  # buckets of one limit; when there are more, full ones are forgotten
+ROUNDING = 1e-6  # requests; larger than the rounding errors of times, and negligible as a count
 
 
 class Allowance(NamedTuple):
-    """What is left of a limit: `remaining` requests of `limit`; `reset`: seconds until the bucket is full."""
+    """The rest of a limit: `remaining` requests of `limit`; `reset`: seconds until the bucket is full."""
 
     limit: int
     remaining: int
@@ -43,9 +43,12 @@ class RateLimit:
 
     def take(self, key: str) -> Allowance:
         """Take one request from a key's bucket. Raises RateLimitError if it is empty."""
-        now = self._clock()
-        full_at = max(self._full_at.get(key, now), now)
-        left = self.burst - (full_at - now) * self.rate + ROUNDING
+        self.check(key)
+        return self.charge(key)
+
+    def check(self, key: str) -> None:
+        """Raise RateLimitError if a key's bucket is empty."""
+        left = self._left(key, self._clock())
         if left < 1:
             wait = (1 - left) / self.rate
             raise RateLimitError(
@@ -53,12 +56,20 @@ class RateLimit:
                 f"{self._settings}; try again in {math.ceil(wait)} s",
                 wait,
             )
+
+    def charge(self, key: str) -> Allowance:
+        """Take one request from a key's bucket, even if it is empty."""
+        now = self._clock()
+        left = self._left(key, now)
         if len(self._full_at) >= BUCKETS_AT_MOST and key not in self._full_at:
             self._forget(now)
-        self._full_at[key] = full_at + 1 / self.rate
-        return Allowance(self.burst, int(left - 1), (self.burst - left + 1) / self.rate)
+        self._full_at[key] = max(self._full_at.get(key, now), now) + 1 / self.rate
+        return Allowance(self.burst, max(int(left - 1), 0), (self.burst - left + 1) / self.rate)
+
+    def _left(self, key: str, now: float) -> float:
+        return self.burst - max(self._full_at.get(key, now) - now, 0.0) * self.rate + ROUNDING
 
     def _forget(self, now: float) -> None:
-        """Forget full buckets, and the half that will be full first if most are not full yet."""
+        """Forget full buckets. If most are not full, also forget those that will be full first, down to half."""
         left = sorted((full_at, key) for key, full_at in self._full_at.items() if full_at > now)
         self._full_at = {key: full_at for full_at, key in left[-(BUCKETS_AT_MOST // 2) :]}

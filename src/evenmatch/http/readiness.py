@@ -1,4 +1,4 @@
-"""Test whether the database accepts this process's writes, or a follower's reads, at most every few seconds."""
+"""Regular tests whether the database accepts the writes of this process, or the reads of a follower."""
 
 from __future__ import annotations
 
@@ -13,18 +13,18 @@ from evenmatch.operations.open_database import public_reason, read_test, write_t
 from evenmatch.operations.service import Service
 
 TEST_EVERY = 5.0  # seconds
-FAILED_AFTER = 10.0  # seconds after which a test without a result counts as failed
+FAILED_AFTER = 10.0  # seconds before a test without a result counts as failed
 PATIENCE = 1.0  # seconds to wait for a new result if there is an earlier one
-OTHER_SECRET = "the master secret of this process is not that of the database"
+OTHER_SECRET = "this process has another master secret than the database"
 
 
 class Readiness:
-    """Test writes and the master secret, and keep the last result. For one event loop.
+    """Tests writes and the master secret, and keeps the last result. For one event loop.
 
-    While a test runs, the last result holds, so that another writer's long transaction does not fail it at once.
+    The last result holds while a test runs, so that another writer's long transaction does not fail it at once.
 
     clock   returns seconds, monotonic
-    latest  seconds after which a test without a result counts as failed
+    latest  seconds before a test without a result counts as failed
     """
 
     def __init__(
@@ -37,7 +37,7 @@ class Readiness:
         self._has_result = False
 
     async def problem(self) -> str | None:
-        """Why the database rejects this process's writes, or a follower cannot read it; None if it works."""
+        """Return why the database cannot be written, or read by a follower; None if it works."""
         now = self._clock()
         if self._test is None and (self._begun is None or now - self._begun >= TEST_EVERY):
             self._begun, self._test = now, asyncio.create_task(asyncio.to_thread(self._run))

@@ -1,6 +1,6 @@
-"""Match reports on their way from the body to the ledger, and their receipts on the way back.
+"""Recording of match reports: from the body of a request to the ledger, and from the ledger to the receipt.
 
-Matches arrive by the thousand, so valid ones become plain lists at once, and receipts are encoded column by column.
+Thousands of matches arrive per second, so valid ones become plain lists at once, and receipts are encoded by column.
 """
 
 from __future__ import annotations
@@ -33,8 +33,8 @@ from evenmatch.systems.system import Factor, FactorValue, System
 from evenmatch.times import EPOCH, is_plausible
 
 Refused = Mapping[int, tuple[str, EvenmatchError]]  # invalid matches by their index in the batch: id and error
-PLAYERS = 100_000  # in the matches of one batch: each has a line in the response
-AT_ONCE = 500  # players whose lines are encoded in the event loop, within a few milliseconds
+PLAYERS = 100_000  # most players in the matches of one batch, since each has a line in the response
+AT_ONCE = 500  # most players whose lines are encoded in the event loop, which takes a few milliseconds
 
 
 async def report(site: Site, ladder: str, reports: ReportBatch) -> bytes:
@@ -54,21 +54,22 @@ async def report_all(site: Site, ladder: str, reports: ReportBatch, invalid: Ref
     failed = sum(isinstance(outcome, EvenmatchError) for _, outcome in pairs)
 
     def render() -> bytes:
-        lines: list[Any] = [msgspec.Raw(encode(_line(*pair))) for pair in pairs]  # other threads get a turn in between
+        # Encoding line by line lets other threads run in between.
+        lines: list[Any] = [msgspec.Raw(encode(_line(*pair))) for pair in pairs]
         return encode(BatchOutcome(len(pairs) - failed, failed, lines))
 
     return await _rendered(site, ladder, len(reports.player), render)
 
 
 def one_match(site: Site, ladder: str, match: MatchReport) -> ReportBatch:
-    """A reported match as a batch. Raises RequestValidationError for a wrong time, InputError for a wrong match."""
+    """Return a reported match as a batch. Raises RequestValidationError for a bad time, InputError for a bad match."""
     _check_size(site, [match])
     times = times_of([match])
     return _columns([match], times) or ReportBatch.of([match_of(ladder, match, times[0])], [match.rated])
 
 
 def all_matches(site: Site, ladder: str, batch: BatchReport) -> tuple[ReportBatch, Refused]:
-    """The valid matches of a batch, and those that are refused. Raises RequestValidationError, UsageError."""
+    """Return the valid matches of a batch, and the refused ones. Raises RequestValidationError, UsageError."""
     matches = batch.matches
     _check_size(site, matches)
     times = times_of(matches, "matches")
@@ -86,7 +87,7 @@ def all_matches(site: Site, ladder: str, batch: BatchReport) -> tuple[ReportBatc
 
 
 def match_of(ladder: str, report: MatchReport, time: int) -> Match:
-    """A reported match that ended at a time, in microseconds. Raises InputError if it is not valid."""
+    """Return a reported match. time: when it ended, in microseconds. Raises InputError if the match is not valid."""
     teams = tuple(
         Team(tuple(Appearance(**msgspec.structs.asdict(entry)) for entry in team.players), team.place, team.score)
         for team in report.teams
@@ -95,7 +96,10 @@ def match_of(ladder: str, report: MatchReport, time: int) -> Match:
 
 
 def times_of(matches: Sequence[MatchReport], *place: str) -> list[int]:
-    """When these matches ended, in microseconds. Raises RequestValidationError. place: of the list in the body."""
+    """Return when the matches ended, in microseconds. place: path of their list in the body.
+
+    Raises RequestValidationError.
+    """
     times = []
     for index, match in enumerate(matches):
         try:
@@ -106,13 +110,13 @@ def times_of(matches: Sequence[MatchReport], *place: str) -> list[int]:
     return times
 
 
-@lru_cache(4096)  # many matches end at the same time, so their texts repeat
+@lru_cache(4096)  # many matches of a batch end at the same time
 def _microseconds(text: str) -> int:
     return micros(time_of(text))
 
 
 def _columns(matches: Sequence[MatchReport], times: list[int]) -> ReportBatch | None:
-    """Matches as columns, if all of them are certainly valid; for others, `Match` says what is wrong."""
+    """Return the matches as columns if all are certainly valid; None leaves it to `Match` to find the fault."""
     places = [_places(match) for match in matches]
     is_valid = all(map(is_plausible, times)) and not any(
         len(places[index]) < len(match.teams) or _has_duplicates(match) for index, match in enumerate(matches)
@@ -145,7 +149,7 @@ def _check_size(site: Site, matches: Sequence[MatchReport]) -> None:
 
 
 async def _rendered(site: Site, ladder: str, players: int, render: Callable[[], bytes]) -> bytes:
-    """The result of `render`, in a thread if there are many players."""
+    """Return the result of `render`, called in a thread if there are many players."""
     return render() if players <= AT_ONCE else await site.convert(ladder, render)
 
 
@@ -158,11 +162,11 @@ def _line(match_id: str, outcome: MatchReceipt | EvenmatchError) -> Outcome:
 _LINES: WeakKeyDictionary[RatedBlock, list[PlayerChange]] = (
     WeakKeyDictionary()
 )  # shared by the receipts of a block while they are encoded
-_BUILDING = Lock()  # threads that encode receipts of the same block build its lines once
+_BUILDING = Lock()  # several threads may encode receipts of the same block
 
 
 def rendered(receipt: MatchReceipt) -> Receipt:
-    """A receipt as a struct."""
+    """Return a receipt as a struct."""
     with _BUILDING:
         lines = _LINES.get(receipt.source)
         if lines is None:
@@ -207,6 +211,6 @@ def _is_number(factor: Factor) -> bool:
 
 
 def _labels(factor: Factor, values: NDArray[Any]) -> Sequence[FactorValue]:
-    """The values of a factor that is no number: names, or whether it holds."""
+    """Return the values of a factor that is not a number: labels or flags."""
     plain: list[int] = values.tolist()
     return [factor.labels[int(value)] for value in plain] if factor.labels else plain

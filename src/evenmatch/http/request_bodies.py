@@ -1,6 +1,6 @@
-"""Bodies of the most frequent requests, read into structs. A worker thread reads large ones.
+"""Decoding of request bodies into structs, with errors that name the first invalid value and its place.
 
-The structs define which bodies are valid. An error names the first invalid value and where it is in the body.
+The structs define which bodies are valid. Large bodies are decoded in a worker thread.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ from evenmatch.http.site import site_of
 
 Body = TypeVar("Body", bound=msgspec.Struct)
 Result = TypeVar("Result")
-QUICK = 16 * 1024  # bytes that are read in the event loop, within a millisecond or two
-QUOTED = 32 * 1024  # bytes up to which a refusal quotes the refused value
-NUL = rb"\u0000"  # the only way to write NUL in JSON; databases cannot store it
+QUICK = 16 * 1024  # largest body that is decoded in the event loop, in bytes; it takes one or two milliseconds
+QUOTED = 32 * 1024  # largest body from which a refusal quotes the invalid value, in bytes
+NUL = rb"\u0000"  # the only way to write NUL in JSON; no database can store it
 _PLACE = re.compile(r"(?s)(.*?)(?: - at `(?:key in )?\$(.*)`)?")
 _STEP = re.compile(r"\.([^.\[]+)|\[(\d+|\.\.\.)\]")
 _FIELD = re.compile(r"(Object (?:contains unknown|missing required) field) `(.+)`")
@@ -29,7 +29,7 @@ _TYPES = {"str": "text", "int": "a whole number", "float": "a number", "bool": "
 
 
 async def read_body(request: Request, struct: type[Body], convert: Callable[[Body], Result]) -> Result:
-    """The body of a request for a ladder as a struct, converted.
+    """Decode the body of a request about a ladder, and return what `convert` makes of it.
 
     Raises RequestValidationError, and what `convert` raises.
     """
@@ -40,7 +40,7 @@ async def read_body(request: Request, struct: type[Body], convert: Callable[[Bod
 
 
 def decoded(struct: type[Body], body: bytes) -> Body:
-    """The struct in a JSON text. Raises RequestValidationError, which names the first value that is not valid."""
+    """Decode a struct from JSON. Raises RequestValidationError, which names the first invalid value."""
     try:
         value: Body = _decoder(struct).decode(body)
     except msgspec.ValidationError as error:
@@ -54,7 +54,7 @@ def decoded(struct: type[Body], body: bytes) -> Body:
 
 
 def refused(place: tuple[str | int, ...], reason: str, value: object = None) -> RequestValidationError:
-    """The error for a body whose value at a place is refused. value: quoted in the message; None: not quoted."""
+    """Return the error for an invalid value at a place in the body. value: quoted in the message; None: not quoted."""
     fault = {"type": "missing" if value is None else "value", "loc": ("body", *place), "msg": reason, "input": value}
     return RequestValidationError([fault])
 
@@ -75,8 +75,8 @@ def _invalid(message: str, body: bytes) -> RequestValidationError:
     return refused(place, f"{words[0].lower()}{words[1:]}", value)
 
 
-def _value_at(body: bytes, place: tuple[str | int, ...]) -> Any:  # noqa: ANN401 - whatever JSON holds
-    """The value at a place in a JSON text; None: there is none."""
+def _value_at(body: bytes, place: tuple[str | int, ...]) -> Any:  # noqa: ANN401 - any JSON value
+    """Return the value at a place in a JSON text; None if there is none."""
     try:
         value = msgspec.json.decode(body)
         for step in place:
@@ -87,7 +87,7 @@ def _value_at(body: bytes, place: tuple[str | int, ...]) -> Any:  # noqa: ANN401
 
 
 def _places_of_nul(value: object, place: tuple[str | int, ...] = ()) -> Iterator[tuple[str | int, ...]]:
-    """Where text with NUL stands in JSON values."""
+    """Yield the places of texts with NUL."""
     if isinstance(value, str) and "\0" in value:
         yield place
     elif isinstance(value, dict):
@@ -105,7 +105,7 @@ def _decoder(struct: type[Body]) -> msgspec.json.Decoder[Body]:
 
 
 def described(answer: type, body: type | None = None, status: int = 200) -> dict[str, Any]:
-    """The part of the OpenAPI document that describes an endpoint whose answer and body are structs."""
+    """Return the part of the OpenAPI document for an endpoint whose answer and body are structs."""
     operation: dict[str, Any] = {"responses": {str(status): {"content": _content(answer)}}}
     return operation if body is None else {**operation, "requestBody": {"required": True, "content": _content(body)}}
 

@@ -1,8 +1,8 @@
-"""The server: its socket, its processes under uvicorn, the background workers of each, and the end of a process.
+"""The server: its socket, its processes under uvicorn, their background workers, and their end.
 
-Python waits for its threads when it exits, and a thread that computes or waits for a database cannot be cancelled. So
-a process that was asked to stop ends within a deadline, whatever is still running. Nothing is lost: a transaction that
-was not committed did not happen, and its caller got no answer.
+Python waits for its threads when it exits, and a thread that computes or waits for a database cannot be cancelled.
+Therefore a stopping process is ended at a deadline, whatever is still running. Nothing is lost: an uncommitted
+transaction has no effect, and its caller got no answer.
 """
 
 from __future__ import annotations
@@ -57,15 +57,15 @@ if sys.platform != "win32":
 
 Application = ASGIApp
 BACKLOG = 2048  # connections that wait to be accepted
-OPEN_FILES = 65_536  # the limit of open files that a process asks for
-FILES_KEPT = 128  # open files for the database (33 connections, or 18 of two files each), webhooks, logs and copies
+OPEN_FILES = 65_536  # the limit of open files that a process requests
+FILES_KEPT = 128  # open files reserved for the database, webhooks, logs and copies
 FEWEST_CONNECTIONS = 64
-STARTED_WITHIN = 120  # seconds for a new process to start, and for a silent one to answer before it is replaced
-LOADED_WITHIN = 20.0  # of these, seconds to load kernels, while the process that is replaced still serves
+STARTED_WITHIN = 120  # seconds within which a new process must start, and a running one must answer its manager
+LOADED_WITHIN = 20.0  # most seconds that a new process loads kernels while the replaced one still serves
 
 
 def listen(options: Options) -> socket.socket:
-    """Open the listening socket at the address of the options. Raises UsageError if that fails."""
+    """Open the listening socket. Raises UsageError if the address is not available."""
     listening = socket.socket(socket.AF_INET6 if ":" in options.host else socket.AF_INET)
     try:
         listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
@@ -81,7 +81,7 @@ def listen(options: Options) -> socket.socket:
 
 
 def address_of(listening: socket.socket) -> str:
-    """The URL of a listening socket."""
+    """Return the URL of a listening socket."""
     host, port = listening.getsockname()[:2]
     return f"http://{f'[{host}]' if ':' in host else host}:{port}"
 
@@ -91,7 +91,7 @@ def check_workers(workers: int, database: str) -> None:
     if workers > 1 and not is_postgresql(database):
         raise UsageError(
             f"--workers is {workers}, and the database is an SQLite file; expected 1. SQLite has one writer at a time, "
-            "which one process keeps busy, and it notifies no other process of a change. Use PostgreSQL for several "
+            "which one process keeps busy, and it does not tell other processes of changes. Use PostgreSQL for several "
             "processes (evenmatch copy copies the database), or leave out --workers and EVENMATCH_WORKERS"
         )
 
@@ -110,18 +110,19 @@ def allow_connections(wanted: int) -> int:
     return max(FEWEST_CONNECTIONS, min(wanted, files - FILES_KEPT))
 
 
-REQUESTS, BACKGROUND, END = 0.5, 0.55, 0.6  # shares of the time, until requests, background work and all else must end
-FAREWELL = 0.05  # share of it in which one of several processes answers once more on each connection, and closes it
-MANAGER_END = 0.9  # the same for the process that manages the others
+# Shares of `stop_within` after which requests, background work and the process itself must have ended.
+REQUESTS, BACKGROUND, END = 0.5, 0.55, 0.6
+FAREWELL = 0.05  # share in which one of several processes answers once more on each connection, then closes it
+MANAGER_END = 0.9  # share after which the managing process must have ended
 
 
 class StopDeadline:
-    """A thread that ends the process after a request to stop.
+    """A thread that ends the process at a deadline after a request to stop.
 
-    within  seconds from the request to the end of the process, at most
-    begin   called at once: asks what runs beside requests to stop
-    cut     called before the process is ended, if it did not end by itself
-    end     the share of `within` after which the process is ended
+    within  most seconds from the request to the end of the process
+    begin   called at once; asks background work to stop
+    cut     called before the process is ended, if it has not ended by itself
+    end     share of `within` after which the process is ended
     """
 
     def __init__(self, within: float, begin: Callable[[], None], cut: Callable[[], None], end: float = END) -> None:
@@ -141,11 +142,11 @@ class StopDeadline:
 
     @property
     def is_asked(self) -> bool:
-        """Whether the process was asked to stop."""
+        """Whether the process has been asked to stop."""
         return self._asked_at is not None
 
     def left(self, share: float) -> float:
-        """Seconds left of a share of the time; all of it before a request to stop."""
+        """Return the seconds left of a share of the time; before a request to stop, all of them."""
         elapsed = 0.0 if self._asked_at is None else time.monotonic() - self._asked_at
         return max(0.0, share * self._within - elapsed)
 
@@ -157,17 +158,17 @@ class StopDeadline:
             self._cut()
             sys.stderr.flush()
         finally:
-            os._exit(0)  # a stop that was requested is not a failure
+            os._exit(0)  # a requested stop is not a failure
 
 
 Worker = tuple[str, Callable[[threading.Event], None]]
 INTERRUPTED, FAILED_TO_START = 130, 1  # exit codes
-AGAIN = 1.0  # seconds until a background worker that failed with a bug is restarted
-FLUSH = 5.0  # seconds between two looks at what was only counted for the log
+AGAIN = 1.0  # seconds before a background worker that failed with a bug is restarted
+FLUSH = 5.0  # seconds between two calls of `repeated.flush`
 
 
 def site_over(service: Service, options: Options, compilation: Compilation | None = None) -> Site:
-    """Create the site of a service. compilation: that of its kernels, if it was started before."""
+    """Create the site of a service. compilation: the running compilation of its kernels, if any."""
     database, clock = service.database, service.clock
     keys = Keys(database, clock)
     kernels = Kernels(
@@ -196,10 +197,10 @@ def site_over(service: Service, options: Options, compilation: Compilation | Non
 
 
 def workers(site: Site) -> list[Worker]:
-    """The background workers of this process; each runs in a thread until the event is set."""
+    """Return the background workers of this process. Each runs in a thread until the event is set."""
     clock, follows = site.service.clock, site.options.follower
     writing = [
-        ("hearing", site.queue_service.hear),
+        ("hearing", site.queue_service.notifier.hear),
         ("heartbeats", site.queue_service.heartbeats.run),
     ]
     return [
@@ -210,7 +211,7 @@ def workers(site: Site) -> list[Worker]:
 
 
 def matchmaking(site: Site) -> list[Worker]:
-    """The workers for tasks that one process does for all: matches, webhooks, expired matches, decay, fits, checks."""
+    """Return the workers for tasks that one process does for all, such as making matches and sending webhooks."""
     return [
         ("matchmaker", service_metrics.TimedMatchmaker(site.queue_service, site.metrics).run),
         ("webhooks", Deliverer(site.webhooks).run),
@@ -223,7 +224,7 @@ def matchmaking(site: Site) -> list[Worker]:
 
 @asynccontextmanager
 async def beside(site: Site, deadline: StopDeadline) -> AsyncIterator[None]:
-    """Run the background workers while the block runs; end them within their share of the time to stop."""
+    """Run the background workers during the block, and end them within their share of the time to stop."""
     stop = threading.Event()
     threads = [
         threading.Thread(target=guarded, args=(name, run, stop), name=f"evenmatch-{name}", daemon=True)
@@ -255,7 +256,7 @@ async def beside(site: Site, deadline: StopDeadline) -> AsyncIterator[None]:
 
 
 async def _flush_log() -> None:
-    """Log what was only counted since the last minute."""
+    """Log the counts of repeated events regularly."""
     while True:
         await asyncio.sleep(FLUSH)
         repeated.flush()
@@ -264,9 +265,9 @@ async def _flush_log() -> None:
 def _tune_interpreter() -> None:
     """Reduce pauses from garbage collection.
 
-    Objects loaded so far stay for the life of the process, so the collector ignores them; it also runs less often,
-    since reference cycles are rare here. The switch interval stays as Python has it (5 ms): a tenth of that costs more
-    than it saves, see docs/scale.md.
+    The collector ignores the objects loaded so far, since they live as long as the process. It also runs less often,
+    since reference cycles are rare. The switch interval stays at Python's 5 ms: a tenth of that costs more than it
+    saves, see docs/scale.md.
     """
     gc.collect()
     gc.freeze()
@@ -274,7 +275,7 @@ def _tune_interpreter() -> None:
 
 
 def guarded(name: str, run: Callable[[threading.Event], None], stop: threading.Event) -> None:
-    """Run a worker; if it fails with a bug, log the bug and restart the worker."""
+    """Run a worker. If it fails with a bug, log the bug and restart the worker."""
     while not stop.is_set():
         try:
             run(stop)
@@ -294,10 +295,10 @@ def served_application(
     pages: Pages | None = None,
     compilation: Compilation | None = None,
 ) -> Application:
-    """The application of one process. Its lifespan runs the background workers and notices the signals to stop.
+    """Create the application of one process. Its lifespan runs the background workers and handles signals to stop.
 
-    address  the URL that the log names
-    ready    called as soon as requests are answered
+    address  the URL for the log
+    ready    called once requests are answered
     pages    the web site; None: serve only the API
     """
     site = site_over(service, options, compilation)
@@ -325,8 +326,8 @@ def _noticing_signals(site: Site, deadline: StopDeadline) -> Iterator[None]:
     """On SIGINT or SIGTERM, start the deadline and end long polls before uvicorn stops the server.
 
     One of several processes first stops accepting connections and answers once more on each open one, with
-    `Connection: close`: uvicorn alone would close them without warning and fail requests that are on their way. A
-    second Ctrl-C ends the process at once. The end of the process that manages this one counts as a SIGTERM.
+    `Connection: close`. uvicorn alone would close connections without warning, so that requests in transit failed. A
+    second Ctrl-C ends the process at once. If the managing process ends, this one stops as after a SIGTERM.
     """
     if threading.current_thread() is not threading.main_thread():
         yield
@@ -368,15 +369,15 @@ def _stop_without_manager(sentinel: int) -> None:
 
 
 def _note_cut(site: Site) -> None:
-    """Log what the end of the process cuts off."""
+    """Log the threads that are still running when the process is ended."""
     running = [thread.name for thread in threading.enumerate() if thread is not threading.current_thread()]
     log.warning("cut off", after=f"{site.options.stop_within} s to stop", threads=sorted(running)[:20])
 
 
 def _config(app: Application | Callable[[], Application], options: Options) -> uvicorn.Config:
-    """How uvicorn serves an application, or what a function creates in each of several processes."""
+    """Configure uvicorn for an application, or for a function that creates it in each of several processes."""
     if "FORWARDED_ALLOW_IPS" in os.environ:
-        log.warning("FORWARDED_ALLOW_IPS is not read", instead="EVENMATCH_TRUSTED_PROXIES")
+        log.warning("FORWARDED_ALLOW_IPS is ignored", instead="EVENMATCH_TRUSTED_PROXIES")
     return uvicorn.Config(
         app,
         factory=options.workers > 1,
@@ -405,7 +406,7 @@ def serve(
     pages: Pages | None = None,
     compilation: Compilation | None = None,
 ) -> None:
-    """Serve in this process until Ctrl-C or SIGTERM; accepted requests are finished first, if `stop_within` allows.
+    """Serve in this process until Ctrl-C or SIGTERM, then finish running requests, if `stop_within` allows.
 
     Arguments as for `served_application`. Raises SecretError without the master secret of the database.
     """
@@ -413,13 +414,13 @@ def serve(
     app = served_application(service, options, address_of(listening), ready, pages=pages, compilation=compilation)
     if threading.current_thread() is threading.main_thread():
         ignore_hangup()
-        signal.signal(signal.SIGTERM, signal.default_int_handler)  # uvicorn raises the signal again when it has stopped
+        signal.signal(signal.SIGTERM, signal.default_int_handler)  # uvicorn raises the signal again after it stopped
     with suppress(KeyboardInterrupt):
         uvicorn.Server(_config(app, options)).run([listening])
 
 
 def ignore_hangup() -> None:
-    """Ignore SIGHUP, which asks the managing process of several to replace them."""
+    """Ignore SIGHUP, which is a request to replace the processes, meant for their manager."""
     if sys.platform != "win32":
         signal.signal(signal.SIGHUP, signal.SIG_IGN)
 
@@ -440,11 +441,11 @@ def serve_with_workers(make: Callable[[], Application], options: Options, listen
             signal.signal(number, lambda *_: deadline.ask())
         manager.run()
     if not deadline.is_asked:
-        sys.exit(FAILED_TO_START)  # uvicorn ended all processes, since one could not start
+        sys.exit(FAILED_TO_START)  # a process could not start, so uvicorn ended all of them
 
 
 def _ask_to_stop(manager: Multiprocess) -> None:
-    """Stop all processes, even if the manager is waiting for a frozen one."""
+    """Stop all processes, even while the manager waits for a frozen one."""
     manager.should_exit.set()
     for process in manager.processes:
         if process.pid is not None and process.exitcode is None:

@@ -1,4 +1,4 @@
-"""Metrics of the whole service, read from the database at each scrape. Every process gives the same figures."""
+"""Metrics of the whole service, read from the database at each scrape; every process reports the same values."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ TICKS = (0.001, 0.005, 0.01, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10)
 
 
 def watch(site: Site) -> None:
-    """Add these metrics to those of the process."""
+    """Register these metrics."""
     site.metrics.of_service.register(Figures(ActivityReader(site.queue_service)))
-    findings = "Findings of the last daily check of the database's file by this process; no value before it."
+    findings = "Findings of this process's last daily check of the database file; absent before the first check."
     site.metrics.watch("evenmatch_database_findings", findings, (), lambda: _findings(site))
     backend = site.service.database.url.get_backend_name()
     build = "The version of evenmatch and the kind of database; the value is always 1."
@@ -47,7 +47,7 @@ COUNT_EVERY = 5.0  # seconds between two counts of a ladder's offers
 
 
 class TimedMatchmaker(Matchmaker):
-    """A matchmaker that measures the duration of its ticks, and counts the outcomes of its offers."""
+    """A matchmaker that measures the duration of its ticks and counts the outcomes of its offers."""
 
     def __init__(self, queue_service: QueueService, metrics: HttpMetrics) -> None:
         super().__init__(queue_service)
@@ -89,11 +89,11 @@ class Figures(Collector):
         self._reader = reader
 
     def describe(self) -> Iterable[Metric]:
-        """The metrics without values, so that registration does not read them."""
+        """Return the metrics without values, so that registration does not read them."""
         return _Families().all()
 
     def collect(self) -> Iterable[Metric]:
-        """The metrics with current values. If the database does not answer, only evenmatch_database_up has one."""
+        """Return the metrics. If the database does not answer, only evenmatch_database_up has a value."""
         families = _Families()
         try:
             families.add(self._reader.read())
@@ -190,7 +190,7 @@ class _Families:
         self.failing.add_metric((), read.failing)
 
     def all(self) -> Iterator[Metric]:
-        """Every metric family."""
+        """Yield every metric family."""
         yield from vars(self).values()
 
 

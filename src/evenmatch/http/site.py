@@ -1,9 +1,9 @@
-"""The objects that the request handlers of one process share: services, caches, limits, worker threads."""
+"""The services, caches, limits and worker threads that the request handlers of a process share."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from functools import partial
@@ -18,7 +18,7 @@ from evenmatch.accounts.keys import Keys
 from evenmatch.accounts.sessions import Sessions
 from evenmatch.accounts.signing import SeenSignatures, SignedRequest
 from evenmatch.accounts.tokens import Tokens
-from evenmatch.errors import AccessError, BusyError, EvenmatchError, StoreError, UnknownNameError
+from evenmatch.errors import AccessError, BusyError, EvenmatchError, StoreError, UnansweredError, UnknownNameError
 from evenmatch.http.hosts import AllowedHosts
 from evenmatch.http.limited_threads import RETRY, LimitedThreads
 from evenmatch.http.logs import log
@@ -26,14 +26,13 @@ from evenmatch.http.metrics import HttpMetrics
 from evenmatch.http.options import Options
 from evenmatch.http.rate_limits import RateLimit
 from evenmatch.http.readiness import Readiness
-from evenmatch.http.views import CachedResponses, SharedComputation, ViewCache
+from evenmatch.http.views import CachedResponses, SharedComputations, ViewCache
 from evenmatch.http.waiting_requests import TicketNotifications, WaitingRequests
 from evenmatch.jobs.jobs import Jobs
 from evenmatch.jobs.worker import LadderWork
 from evenmatch.ladders.ladder_queries import LadderQueries
 from evenmatch.ladders.visibility import Visibility
 from evenmatch.live.live_matches import Running
-from evenmatch.live.status import MatchStatus
 from evenmatch.operations.kernels import Kernels
 from evenmatch.operations.open_database import DailyCheck
 from evenmatch.operations.service import Service
@@ -46,20 +45,19 @@ from evenmatch.recording.report_batch import ReportBatch
 from evenmatch.webhooks.subscriptions import Webhooks
 
 T = TypeVar("T")
-ListedMatch = tuple[str | None, bytes]  # the queue of a running match, and its JSON
-REPORT_LIMIT = 15.0  # seconds after which a report, or a request to a queue, is answered with an error
-IDENTITY_LIMIT = 10.0  # seconds after which any request is whose key was not looked up
-CALL_LIMIT = 60.0  # seconds after which any other request is, unless its work may take longer
+REPORT_LIMIT = 15.0  # seconds before a report, or a request to a queue, times out
+IDENTITY_LIMIT = 10.0  # seconds before the lookup of a key times out
+CALL_LIMIT = 60.0  # seconds before any other request times out, unless its work may take longer
 RESOLVE_LIMIT = 3.0  # seconds within which the host of a new webhook must be resolved
-ALL = ""  # in place of a ladder, for requests of all ladders that share a transaction
+ALL = ""  # replaces the ladder where requests of all ladders share a transaction
 THREADS = 16  # for blocking calls; the connection pool keeps eight connections open and adds more under load
 
 
 @dataclass
 class Site:
-    """The services, and the state that a process holds between requests. Created by `server.site_over`.
+    """What the request handlers of a process share. Created by `server.site_over`.
 
-    stopping  set when the process is asked to stop: long polls and streams then end at once
+    stopping  set when the process is asked to stop, which ends long polls and streams
     """
 
     service: Service
@@ -92,10 +90,8 @@ class Site:
         self.readiness = Readiness(self.service)
         self.daily_check = DailyCheck(self.service.database, self.queue_service.leases)
         self.waiting = WaitingRequests(self.stopping, self.metrics.waiting)
-        self.live_statuses: SharedComputation[MatchStatus] = SharedComputation(self.work)
-        self.live_answers: SharedComputation[bytes] = SharedComputation(self.work)
-        self.live_lists: SharedComputation[list[ListedMatch]] = SharedComputation(self.work)
-        self.views = ViewCache(self.service, self.work, self.answers)
+        self.computations = SharedComputations()
+        self.views = ViewCache(self.service, self.work, self.answers, self.computations)
         start = self.threads.submit
         self.reports: GroupCommit[ReportBatch, list[Outcome]] = GroupCommit.staged(
             self._prepare_reports, start, _log_bug, len, REPORT_LIMIT
@@ -114,56 +110,51 @@ class Site:
         self.player_limit = RateLimit(options.player_rate, options.player_burst, of_players)
         of_strangers = "EVENMATCH_OPEN_RATE and EVENMATCH_OPEN_BURST"
         self.open_limit = RateLimit(options.open_rate, options.open_burst, of_strangers)
+        self.lookup_limit = RateLimit(options.open_rate, options.open_burst, of_strangers)
         self.hosts = AllowedHosts(options.hosts, options.host)
 
     def reading(self, caller: Caller) -> LadderQueries:
-        """The queries on ladders, with the results that this caller may see."""
+        """Return the queries on ladders, limited to what this caller may see."""
         return LadderQueries(self.service, caller=caller)
 
     async def visibility(self, caller: Caller, ladder: str) -> Visibility:
-        """The visibility of a ladder for this caller, by settings of at most some seconds ago.
+        """Return what this caller may see of a ladder, by settings that may be some seconds old.
 
         Raises UnknownNameError.
         """
         return Visibility.of((await self.views.view(ladder)).settings, caller, ladder)
 
-    async def work(
-        self,
-        function: Callable[..., T],
-        *arguments: object,
-        within: float | None = CALL_LIMIT,
-        odds_for: Caller | None = None,
-    ) -> T:
+    async def work(self, function: Callable[..., T], *arguments: object, is_limited: bool = True) -> T:
         """Call a blocking function in a worker thread and return its result.
 
-        Odds run in their own thread pool, with a limit per caller, since those of hundreds of teams take seconds.
-
-        within    seconds; None: no limit
-        odds_for  the caller who requested odds; None: the call computes no odds
-        Raises StoreError after that time, while a call that has started still runs to completion, and BusyError if the
-        caller already has too many requests for odds waiting.
+        Raises UnansweredError after CALL_LIMIT seconds, unless `is_limited` is false. A call that has started still
+        runs to completion.
         """
-        running: Awaitable[T]
-        if odds_for is not None:
-            running = self.odds_threads.work(odds_for.key, function, *arguments)
-        else:
-            running = asyncio.get_running_loop().run_in_executor(self.threads, function, *arguments)
+        call = self.threads.submit(function, *arguments)
         try:
-            async with asyncio.timeout(within):
-                return await running
+            async with asyncio.timeout(CALL_LIMIT if is_limited else None):
+                return await asyncio.wrap_future(call)
         except TimeoutError:
-            raise StoreError(
-                f"this was not answered within {within:g} s; a change may have been made: read before you repeat it"
+            raise UnansweredError(
+                f"this was not answered within {CALL_LIMIT:g} s; a change may have been made: read before you repeat "
+                "it",
+                call,
             ) from None
+
+    async def odds(self, caller: Caller, function: Callable[..., T], *arguments: object) -> T:
+        """Compute odds in their own threads, with a limit per caller, since those of hundreds of teams take seconds.
+
+        Raises BusyError if too many requests of the caller wait for odds.
+        """
+        return await self.odds_threads.work(caller.key, function, *arguments)
 
     async def convert(self, ladder: str, function: Callable[..., T], *arguments: object) -> T:
         """Read or write the large body of a report or a request to a queue, in the one thread for these.
 
-        One body of each ladder at a time is given to the thread, so that the many of one delay no other for long.
-
-        Several threads would not be faster, since Python runs one at a time; each would take its share of the thread
-        that holds the lock of a ladder. Raises StoreError if it is not done within REPORT_LIMIT, BusyError if too many
-        of the ladder wait.
+        The thread takes one body of each ladder at a time, so that one ladder's backlog does not delay the others.
+        Several threads would not be faster, since Python runs one at a time, and they would slow down the thread that
+        holds the lock of a ladder. Raises StoreError after REPORT_LIMIT seconds, BusyError if too many bodies of the
+        ladder wait.
         """
         try:
             async with asyncio.timeout(REPORT_LIMIT):
@@ -172,7 +163,7 @@ class Site:
             raise unanswered(REPORT_LIMIT) from None
 
     async def identify(self, function: Callable[..., T], *arguments: object) -> T:
-        """Look up a caller in a worker thread. Raises StoreError if that takes long, before anything is carried out."""
+        """Look up a caller in a worker thread. Raises StoreError after IDENTITY_LIMIT seconds."""
         call = asyncio.get_running_loop().run_in_executor(self.threads, function, *arguments)
         try:
             return await asyncio.wait_for(call, IDENTITY_LIMIT)
@@ -182,12 +173,12 @@ class Site:
     async def change(self, ladder: str, function: Callable[..., T], *arguments: object) -> T:
         """Call a blocking function that may wait for the lock of a ladder. Raises BusyError if too many wait for it.
 
-        ladder  empty: the names of players, which all ladders share
+        ladder  empty for changes to the names of players, which all ladders share
         """
         return await self.ladder_threads.work(ladder, function, *arguments)
 
     async def check_webhook(self, ladder: str | None, url: str) -> None:
-        """Check the URL of a new webhook, in threads for this alone: the owner of its host decides how long it takes.
+        """Check the URL of a new webhook in separate threads: the owner of its host decides how long that takes.
 
         Raises InputError if it is not allowed, BusyError if its host was not resolved within RESOLVE_LIMIT.
         """
@@ -203,7 +194,7 @@ class Site:
         await check
 
     def close(self) -> None:
-        """Wait for the calls in worker threads."""
+        """Wait for the worker threads to finish."""
         self.resolving.shutdown()
         self.list_threads.shutdown()
         self.odds_threads.shutdown()
@@ -241,7 +232,7 @@ class Site:
         return ReportBatch.shares(batches, outcomes)
 
     def _close_live(self, ladder: str, live: set[str], reports: ReportBatch, recorded: Sequence[int]) -> None:
-        """Close the live matches among those that were recorded."""
+        """Close the recorded matches that were live."""
         closed = [index for index in recorded if reports.ids[index] in live]
         if closed:
             self.running.settle_reported(ladder, [reports.ids[index] for index in closed], reports.quitters(closed))
@@ -269,6 +260,6 @@ def _log_bug(error: BaseException) -> None:
 
 
 def site_of(request: Request) -> Site:
-    """The site of the application that handles this request."""
+    """Return the site of the application that handles this request."""
     site: Site = request.app.state.site
     return site

@@ -1,7 +1,6 @@
-"""Cached standings, the responses made from them, and the views of walks from page to page.
+"""Cached standings, the responses rendered from them, and the views that clients read page by page.
 
-A response is valid while its standings are the current ones. Callers who see everything and callers who see what the
-ladder shows its players have separate responses.
+A response is valid while its standings are current. Callers who may see all ratings have their own responses.
 """
 
 from __future__ import annotations
@@ -10,8 +9,9 @@ import asyncio
 import threading
 import time
 from collections import OrderedDict
-from collections.abc import Callable, Hashable
-from typing import Generic, NamedTuple, Protocol, TypeVar
+from collections.abc import Awaitable, Callable, Hashable
+from functools import partial
+from typing import Any, NamedTuple, Protocol, TypeVar
 from weakref import ReferenceType, ref
 
 from starlette.requests import Request
@@ -22,17 +22,17 @@ from evenmatch.http.responses import etag_of
 from evenmatch.ladders.standings import View
 from evenmatch.operations.service import Service
 
-MOST = 1024
-MOST_BYTES = 32 * 2**20  # of all bodies
-LONGEST = 300  # bytes of a query string; longer ones are rare and not cached
+RESPONSES = 1024  # most cached responses
+RESPONSE_BYTES = 32 * 2**20  # largest size of all cached bodies
+LONGEST_QUERY = 300  # bytes; responses to longer query strings are not cached
 
 Address = tuple[str, bytes, bool]
 
 
 class CachedResponse(NamedTuple):
-    """A response and the view of the standings that it was made from; `route`: label of the request in the metrics.
+    """A response and the view of the standings it was rendered from. route: label of the request in the metrics.
 
-    The reference is a weak one: otherwise responses that are not requested again would keep the views of their moments.
+    The reference is weak, so that responses nobody requests again do not keep old views in memory.
     """
 
     ladder: str
@@ -48,14 +48,14 @@ class CachedResponses:
     Use in the event loop only.
     """
 
-    def __init__(self, most: int = MOST, most_bytes: int = MOST_BYTES) -> None:
+    def __init__(self, most: int = RESPONSES, most_bytes: int = RESPONSE_BYTES) -> None:
         self._most, self._most_bytes, self._bytes = most, most_bytes, 0
         self._cached: OrderedDict[Address, CachedResponse] = OrderedDict()
 
     def keep(self, request: Request, ladder: str, view: View, body: bytes, *, whole: bool) -> None:
-        """Store the response to a request, for all callers who see as much; remove the least recently used if full."""
+        """Store the response to a request for all callers with the same visibility, and evict old ones if full."""
         scope = request.scope
-        if len(scope["query_string"]) <= LONGEST:
+        if len(scope["query_string"]) <= LONGEST_QUERY:
             address = _address(scope, whole)
             self._remove(address)
             self._cached[address] = CachedResponse(ladder, ref(view), body, etag_of(body), scope.get("route"))
@@ -64,18 +64,18 @@ class CachedResponses:
                 self._remove(next(iter(self._cached)))
 
     def ladder_of(self, scope: Scope) -> str | None:
-        """The ladder of this URL; None: no response is cached."""
+        """Return the ladder of this URL; None if no response is cached."""
         cached = self._cached.get(_address(scope, False)) or self._cached.get(_address(scope, True))
         return None if cached is None else cached.ladder
 
     def find(self, scope: Scope, young: Callable[[str], View | None], *, whole: bool) -> CachedResponse | None:
-        """The cached response of this URL, if it was made from the current standings."""
+        """Return the cached response of this URL, if it was rendered from the current standings."""
         address = _address(scope, whole)
         cached = self._cached.get(address)
         if cached is None:
             return None
         view = cached.view()
-        if view is None or young(cached.ladder) is not view:  # both are None when neither is there any more
+        if view is None or young(cached.ladder) is not view:  # both may be None
             self._remove(address)
             return None
         self._cached.move_to_end(address)
@@ -90,8 +90,8 @@ def _address(scope: Scope, whole: bool) -> Address:
     return scope["path"], scope["query_string"], whole
 
 
-SECONDS = 60  # that a view is kept after its last page was read
-ROWS = 2_000_000  # players of all kept views, about 100 bytes each
+SECONDS = 60  # how long a view is kept after the last read
+ROWS = 2_000_000  # most players in all kept views, at about 100 bytes each
 
 
 class _KeptView(NamedTuple):
@@ -102,9 +102,9 @@ class _KeptView(NamedTuple):
 
 
 class KeptViews:
-    """The views of walks through standings, of all ladders. Safe to share between threads.
+    """The views that clients read page by page, for all ladders. Safe to share between threads.
 
-    The least recently read view is dropped first when the views have more than ROWS players together.
+    When the views have more than ROWS players in total, the least recently read one is dropped first.
     """
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
@@ -123,9 +123,9 @@ class KeptViews:
             self._limit()
 
     def find(self, present: View, identity: str) -> View | None:
-        """The view with this identity: a kept one, or the present one if it lists the same players in the same order.
+        """Return the view with this identity: a kept one, or the present one if its players are in the same order.
 
-        None: it is not kept any more, or a correction or a change of settings came after it.
+        None: it is no longer kept, or a correction or a change of settings has made it invalid.
         """
         if present.identity == identity:
             return present
@@ -138,7 +138,7 @@ class KeptViews:
         return kept.view
 
     def _limit(self) -> None:
-        """Drop the views that were not read for long, and what is more than fits; the latest one always fits."""
+        """Drop expired views, and the oldest ones beyond ROWS players. The latest one always stays."""
         oldest = self._clock() - SECONDS
         while self._kept:
             key, kept = next(iter(self._kept.items()))
@@ -156,66 +156,63 @@ T = TypeVar("T")
 
 
 class Work(Protocol):
-    """Calls a blocking function in a thread for the request of this task, as Site.work does."""
+    """Calls a blocking function in a thread, as Site.work does."""
 
-    async def __call__(self, function: Callable[[], T], /) -> T:
+    async def __call__(self, function: Callable[..., T], /, *arguments: object) -> T:
         """Return the function's result."""
 
 
-class SharedComputation(Generic[T]):
-    """Run a computation once, in a thread, and share its result among concurrent requests. For the event loop only."""
+class SharedComputations:
+    """Runs a computation once and shares its result among concurrent requests. For the event loop only."""
 
-    def __init__(self, work: Work) -> None:
-        self._work = work
-        self._running: dict[Hashable, asyncio.Future[T]] = {}
+    def __init__(self) -> None:
+        self._running: dict[Hashable, asyncio.Future[Any]] = {}
 
-    async def get(self, question: Hashable, make: Callable[[], T], work: Work | None = None) -> T:
-        """Return what `make` returns, or raise what it raises; join a running computation of the same question.
-
-        work  in place of that of all questions
-        Raises StoreError and BusyError as `work` does.
-        """
-        running = self._running.get(question)
+    async def get(self, question: Hashable, compute: Callable[[], Awaitable[T]]) -> T:
+        """Return what `compute` returns, or raise what it raises; join a running computation of the same question."""
+        running: asyncio.Future[T] | None = self._running.get(question)
         if running is None:
-            running = asyncio.ensure_future((work or self._work)(make))
+            running = asyncio.ensure_future(compute())
             self._running[question] = running
             running.add_done_callback(lambda done: self._end(question, done))
         return await asyncio.shield(running)  # a cancelled request must not cancel it for the others
 
-    def _end(self, question: Hashable, done: asyncio.Future[T]) -> None:
+    def _end(self, question: Hashable, done: asyncio.Future[Any]) -> None:
         del self._running[question]
         if not done.cancelled():
             done.exception()  # mark as retrieved, in case all requests were cancelled
 
 
 class ViewCache:
-    """The standings of ladders, and the cached responses made from them. Use in the event loop only.
+    """The standings of ladders, and the cached responses rendered from them. Use in the event loop only.
 
-    An expired view is computed by one thread, however many requests wait for it. kept: those read page by page.
+    One thread computes an expired view, however many requests wait for it. kept: the views read page by page.
     """
 
-    def __init__(self, service: Service, work: Work, responses: CachedResponses) -> None:
-        self._service, self._responses = service, responses
+    def __init__(
+        self, service: Service, work: Work, responses: CachedResponses, computations: SharedComputations
+    ) -> None:
+        self._service, self._work, self._responses, self._computations = service, work, responses, computations
         self.kept = KeptViews()
-        self._views: SharedComputation[View] = SharedComputation(work)
-        self._bodies: SharedComputation[bytes] = SharedComputation(work)
 
     async def view(self, ladder: str) -> View:
-        """A ladder's standings, at most some seconds old. Raises UnknownNameError."""
+        """Return a ladder's standings, which may be some seconds old. Raises UnknownNameError."""
         cached = self._service.young_view(ladder)
         if cached is not None:
             return cached
-        return await self._views.get(ladder, lambda: self._service.view(ladder, fresh=False))
+        view = partial(self._service.view, ladder, fresh=False)
+        return await self._computations.get(("view", ladder), partial(self._work, view))
 
     async def body(self, request: Request, ladder: str, caller: Caller, make: Callable[[View], bytes]) -> bytes:
-        """The response to a request about a ladder's standings, as its caller may see it.
+        """Return the response to a request about a ladder's standings, limited to what its caller may see.
 
-        `make` renders it in a thread if it is not cached.
+        If it is not cached, `make` renders it in a thread.
         """
         view, whole = await self.view(ladder), caller.may("ratings", ladder)
         cached = self._responses.find(request.scope, lambda _: view, whole=whole)
         if cached is not None:
             return cached.body
-        body = await self._bodies.get((str(request.url), id(view), whole), lambda: make(view.seen_by(caller)))
+        question = ("page", str(request.url), id(view), whole)
+        body = await self._computations.get(question, partial(self._work, lambda: make(view.seen_by(caller))))
         self._responses.keep(request, ladder, view, body, whole=whole)
         return body

@@ -1,7 +1,7 @@
-"""Requests that wait for a change: long polls and streams. They end with their client and with the process.
+"""Requests that wait for a change: long polls and streams. They end when the client hangs up or the process stops.
 
-A stream ends after a while, and a long poll lasts a minute at most. The next request is authenticated again, which is
-how a revoked key loses what was open.
+Streams and long polls have a limited duration, and the next request is authenticated again. So a revoked key loses
+access within a minute.
 """
 
 from __future__ import annotations
@@ -27,17 +27,17 @@ if TYPE_CHECKING:
     from evenmatch.queues.queue_service import QueueService
 
 
-LOOK_AGAIN = 1.0  # seconds after which a waiting request looks again, even without a notification
-EACH_PLAYER = 8  # requests of one player's token that wait at once
-EACH_ADDRESS = 60  # long polls without a key of one client address that wait at once
-RETRY = 1.0  # seconds after which a caller with too many may try again
+LOOK_AGAIN = 1.0  # seconds between two looks of a waiting request that gets no notification
+EACH_PLAYER = 8  # most waiting requests of one player's token
+EACH_ADDRESS = 60  # most waiting requests without a key from one client address
+RETRY = 1.0  # seconds before a caller with too many waiting requests may try again
 T = TypeVar("T")
 
 
 class Waiter:
-    """A request that waits. Whoever has news calls `wake`.
+    """A waiting request. Notifications call `wake`.
 
-    ends_at  the time of the event loop at which a stream ends
+    ends_at  when a stream ends, by the clock of the event loop
     """
 
     def __init__(self, ends_at: float = float("inf")) -> None:
@@ -52,7 +52,7 @@ class Waiter:
         return self.is_gone or self.is_stopping or asyncio.get_running_loop().time() >= self._ends_at
 
     def wake(self) -> None:
-        """End the present call of `news`, or the next one."""
+        """End the current call of `news`, or the next one."""
         self._woken.set()
 
     async def news(self, timeout: float) -> bool:
@@ -65,7 +65,7 @@ class Waiter:
         return was_woken
 
     def check(self) -> None:
-        """Raise ClientDisconnect if the client has hung up, BodyRefusedError if the request has a refused body."""
+        """Raise ClientDisconnect if the client has hung up, BodyRefusedError if the body is too large."""
         if self.refusal is not None:
             raise self.refusal
         if self.is_gone:
@@ -73,7 +73,7 @@ class Waiter:
 
 
 class WaitingRequests:
-    """The requests of a process that wait. Use it in the event loop's thread only.
+    """The waiting requests of a process. Use it in the event loop only.
 
     stopping  set when the process is asked to stop
     gauge     counts the requests for the metrics
@@ -91,7 +91,7 @@ class WaitingRequests:
 
     @contextlib.asynccontextmanager
     async def poll(self, request: Request, caller: Caller) -> AsyncIterator[Waiter]:
-        """A long poll, which notices that its client hangs up. Raises RateLimitError if too many of its caller wait."""
+        """Wait as a long poll, which ends when the client hangs up. Raises RateLimitError like `place`."""
         with self.place(request, caller):
             async with self._waiting(Waiter()) as waiter:
                 listening = asyncio.create_task(_hang_up(request.receive, waiter))
@@ -102,9 +102,9 @@ class WaitingRequests:
 
     @contextlib.contextmanager
     def place(self, request: Request, caller: Caller) -> Iterator[None]:
-        """Count a request that waits for its player, or without a key for its client address. Raises RateLimitError.
+        """Count a waiting request for its player or, without a key, for its address. Raises RateLimitError.
 
-        A stream takes its place before it first waits for anything, so that those that arrive together are counted.
+        A stream takes its place before it first waits, so that streams that arrive together are all counted.
         """
         if caller.player is not None:
             counts, who, most, whose = self._by_player, caller.key, EACH_PLAYER, "player"
@@ -125,7 +125,7 @@ class WaitingRequests:
 
     @contextlib.asynccontextmanager
     async def stream(self, seconds: float) -> AsyncIterator[Waiter]:
-        """A stream of at most this length, which the framework ends when its client hangs up."""
+        """Wait as a stream of at most this many seconds. Starlette ends it when the client hangs up."""
         async with self._waiting(Waiter(asyncio.get_running_loop().time() + seconds)) as waiter:
             yield waiter
 
@@ -145,7 +145,7 @@ class WaitingRequests:
                 self._watching = None
 
     async def _end_with_process(self) -> None:
-        """Wake all waiting requests when the process is asked to stop. Cancelled when no request is left."""
+        """Wake all waiting requests when the process is asked to stop. Cancelled when no request waits."""
         await self._stopping.wait()
         for waiter in self._waiters:
             waiter.is_stopping = True
@@ -165,7 +165,7 @@ async def _hang_up(receive: Receive, waiter: Waiter) -> None:
 
 
 async def until(look: Callable[[], Awaitable[T]], is_news: Callable[[T], bool], wait: float, waiter: Waiter) -> T:
-    """The result of `look` once `is_news` holds, or the latest after `wait` seconds or when the process stops.
+    """Return the result of `look` once `is_news` accepts it, or the latest one after `wait` seconds or at a stop.
 
     Raises ClientDisconnect and BodyRefusedError as Waiter.check does.
     """
@@ -185,18 +185,18 @@ Place = tuple[str, int]  # a ladder and a ticket
 
 
 class TicketNotifications:
-    """The waiting requests by ladder and ticket. For the event loop; the queue service notifies from its threads."""
+    """The waiting requests by ladder and ticket. For the event loop; the queue service sends news from its threads."""
 
     def __init__(self) -> None:
         self._waiting: dict[Place, set[Waiter]] = {}
 
     def begin(self, loop: asyncio.AbstractEventLoop, queue_service: QueueService) -> None:
-        """Subscribe to the committed changes of the queue service."""
+        """Subscribe to committed changes of the queue service."""
 
         def notify(ladder: str, tickets: list[int]) -> None:
             loop.call_soon_threadsafe(self.wake, ladder, tickets)
 
-        queue_service.listen(notify)
+        queue_service.notifier.listen(notify)
 
     def wake(self, ladder: str, tickets: Sequence[int]) -> None:
         """Wake the requests that wait for any of these tickets."""
@@ -206,7 +206,7 @@ class TicketNotifications:
 
     @contextmanager
     def telling(self, ladder: str, ticket: int, waiter: Waiter) -> Iterator[None]:
-        """Wake this request when the ticket changes, also between two calls of `news`."""
+        """Wake this request when the ticket changes, even between two calls of `news`."""
         place = ladder, ticket
         self._waiting.setdefault(place, set()).add(waiter)
         try:
@@ -222,7 +222,7 @@ class TicketNotifications:
 
 
 class EventStream(StreamingResponse):
-    """Server-sent events. held: what the stream holds from before its first event until it has ended."""
+    """Server-sent events. held: resources that are released when the stream has ended."""
 
     def __init__(self, events: AsyncIterator[bytes], held: ExitStack) -> None:
         headers = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
@@ -235,7 +235,7 @@ class EventStream(StreamingResponse):
         async def receive_or_end() -> Message:
             try:
                 return await receive()
-            except BodyRefusedError:  # too late to say so: the stream ends
+            except BodyRefusedError:  # the response has begun, so the stream can only end
                 return {"type": "http.disconnect"}
 
         with self._held:

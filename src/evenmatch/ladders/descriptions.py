@@ -6,8 +6,9 @@ from collections.abc import Iterable, Mapping
 
 from evenmatch import systems
 from evenmatch.errors import UnknownNameError, UsageError
-from evenmatch.ladders.export import corrections_of
 from evenmatch.ladders.ladders import ChangeRules, Ladder, lasting
+from evenmatch.ledger import event_rows
+from evenmatch.ledger.events import RulesChanged
 from evenmatch.operations.service import Service
 from evenmatch.options import options_of
 from evenmatch.policy import Policy, presets
@@ -15,7 +16,7 @@ from evenmatch.rating import rules
 from evenmatch.systems.system import Rules, System, factors_as_data
 
 Row = dict[str, object]
-STATES = {  # columns of a player's state that interest people, by name, or by system and name
+STATES = {  # the meaning of columns of a player's state that people see, by name, or by system and name
     "deviation": "How far off the rating may be: two in three players are truly within this distance of their rating, "
     "and nearly all are within twice that.",
     "provisional": "True while the player has too few matches for the rating to be more than a first guess.",
@@ -104,9 +105,10 @@ def choose(
 
 
 def _is_from_the_start(service: Service, ladder: Ladder) -> bool:
-    """Whether the ladder's current rules apply to all its matches."""
-    events = [row["event"] for row in corrections_of(service.database, ladder.name)]
-    return bool([event["start"] for event in events if isinstance(event, dict) and "parameters" in event][-1])
+    """True if the ladder's current rules apply to all its matches."""
+    with service.reading(ladder.name) as (store, head):
+        changes = [event.change for event in event_rows.read_corrections(store, head, head.corrected)]
+    return [change.start for change in changes if isinstance(change, RulesChanged)][-1]
 
 
 def _other_rules(ladder: Ladder, system: str | None, preset: str | None, values: Mapping[str, object]) -> Rules:

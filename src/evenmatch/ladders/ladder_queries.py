@@ -39,7 +39,7 @@ from evenmatch.times import Time
 
 Named = list[tuple[str, Standing]]
 State = dict[str, FactorValue | None]
-FINALS_BY: Mapping[str, FinalOrder] = {  # by what is shown
+FINALS_BY: Mapping[str, FinalOrder] = {  # by the setting `show`
     "rating": "rank",
     "after_placement": "rank",
     "percentile": "percentile",
@@ -290,7 +290,7 @@ class LadderQueries(Transacting):
     ) -> tuple[str, list[MatchProfile], ListKey | None]:
         """A ladder's system, a page of its matches, last played first, and `before` for the next page.
 
-        For the parameters see match_profiles.page_of.
+        For the parameters see players.matches.page_of.
         """
         with self._read(ladder) as (store, head):
             player_id = None if player is None else players_rows.find(store, head, player)
@@ -335,7 +335,7 @@ class LadderQueries(Transacting):
             return audited
 
     def prospects(self, ladder: str, teams: Sequence[Sequence[str]], query: StakesQuery | None = None) -> LineUpOdds:
-        """The odds of a line-up as of now, and its stakes if they are asked for; see lineup_odds.prospects.
+        """The odds of a line-up as of now, and its stakes if they are asked for; see players.odds.prospects.
 
         Raises ForbiddenError if ratings are hidden.
         """

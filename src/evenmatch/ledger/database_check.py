@@ -22,7 +22,7 @@ from evenmatch.ledger.store import Store
 from evenmatch.ledger.text import fold
 
 MOST_FINDINGS = 20  # findings of each statement
-ROWS = 10_000  # in memory at once
+ROWS = 10_000  # rows in memory at once
 
 _PLAYERS = (
     "SELECT p.player, p.name, p.folded, p.merged_into, p.erased_at, n.player, t.player, t.merged_into "
@@ -111,7 +111,7 @@ _TRIGGERS = {
 
 
 class DatabaseCheck(NamedTuple):
-    """The result of a check. damage: a sentence for each finding; unchecked: what could not be checked, and why."""
+    """The result of a check. damage: a sentence for each finding; unchecked: why some checks were skipped."""
 
     damage: tuple[str, ...]
     unchecked: tuple[str, ...] = ()

@@ -125,7 +125,7 @@ def first_ids(store: Store) -> dict[int, str]:
 
 @dataclass(frozen=True)
 class Scope:
-    """Which inserted matches to include when reading a ladder: those up to a position, and pending ones.
+    """The inserted matches to include when reading a ladder: up to a position, and pending ones.
 
     upto     the last correction of the plan that rates the ladder
     pending  rows as `read_stored` reads them
@@ -272,7 +272,7 @@ def read_last_match_ids(store: Store, ladder: int, limit: int) -> list[str]:
 
 
 class ListKey(NamedTuple):
-    """The key of a match in lists, which are ordered by when matches were played."""
+    """The key of a match in lists, which are in order of the time played."""
 
     played_at: int
     position: int
@@ -397,7 +397,7 @@ def read_correction_positions(store: Store, ladder: int) -> list[int]:
 
 
 def insert_appearances(store: Store, ladder: int, ids: Ids, positions: Ids, played_at: Times) -> None:
-    """Insert which player appeared in which match; a player who is named twice counts once."""
+    """Insert the appearances of players in matches. A player named twice in a match appears once."""
     order = np.lexsort((positions, played_at, ids))
     ids, positions, played_at = ids[order], positions[order], played_at[order]
     once = np.ones(len(ids), np.bool_)
@@ -440,15 +440,15 @@ def appearance_sums(ids: Ids, positions: Ids, played_at: Times) -> Ids:
 
 
 def has_appeared(store: Store, ladder: int, players: Sequence[int]) -> bool:
-    """Whether one of these players appeared in a match."""
+    """True if one of these players appeared in a match."""
     sql = "SELECT 1 FROM appearance WHERE ladder = ? AND player IN ({}) LIMIT 1"
     return bool(store.among(sql, (ladder,), players))
 
 
 def first_rated_position(store: Store, ladder: int, players: Sequence[int], since: int) -> int | None:
-    """Where a match that ended at a time (microseconds) or later first changed these players' ratings.
+    """The first change of these players' ratings by a match that ended at a time (microseconds) or later.
 
-    This is the match's position, or the one before which an inserted match counts. None: there is no such match.
+    It is the match's position, or the one before which an inserted match counts. None: there is no such match.
     """
     own = "SELECT MIN(position) FROM appearance WHERE ladder = ? AND player = ? AND played_at >= ?"
     inserted = (

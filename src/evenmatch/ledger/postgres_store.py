@@ -14,6 +14,7 @@ import numpy as np
 import sqlalchemy as sa
 from numpy.typing import NDArray
 
+from evenmatch.ledger.codec import name_digest
 from evenmatch.ledger.plan_cache import PlanCache
 from evenmatch.ledger.secrets import MasterSecret
 from evenmatch.ledger.store import NAMES, Row, Statement, Store, Values, conflict, key_of
@@ -207,15 +208,17 @@ class PostgresStore(Store):
     def create_players(self, names: Sequence[str]) -> dict[str, int]:
         """Insert names first: on a conflict the other writer's player wins and none is created."""
         created = self.all(
-            "WITH wanted AS (SELECT name, folded, nextval(pg_get_serial_sequence('player', 'player')) AS player "
-            "FROM unnest(?::text[], ?::text[]) AS new (name, folded) ORDER BY name), "
-            "made AS (INSERT INTO name (name, player) SELECT name, player FROM wanted ORDER BY name "
+            "WITH wanted AS (SELECT *, nextval(pg_get_serial_sequence('player', 'player')) AS player "
+            "FROM unnest(?::text[], ?::text[], ?::int8[]) AS new (name, folded, digest) ORDER BY name), "
+            "made AS (INSERT INTO name (name, player, checksum) "
+            "SELECT name, player, digest + player FROM wanted ORDER BY name "
             "ON CONFLICT (name) DO NOTHING RETURNING name, player) "
             "INSERT INTO player (player, name, folded) OVERRIDING SYSTEM VALUE "
             "SELECT made.player, made.name, wanted.folded FROM made JOIN wanted ON wanted.name = made.name "
             "RETURNING name, player",
             list(names),
             [fold(name) for name in names],
+            [name_digest(name) for name in names],
         )
         return dict(created)
 
@@ -295,7 +298,7 @@ def _packed(values: Sequence[int] | Sequence[str]) -> Packed:
 
 
 def _groups(statements: Sequence[Statement]) -> Iterator[list[Statement]]:
-    """Split statements into groups, in their order: those of a group write to different tables."""
+    """Split statements, in order, into groups that each write to different tables."""
     group: list[Statement] = []
     tables: set[str] = set()
     for statement in statements:
@@ -318,14 +321,14 @@ def _table_of(sql: str) -> str:
 
 @lru_cache(1000)
 def _as_one(statements: tuple[str, ...]) -> str:
-    """One statement of PostgreSQL that does what all of them do."""
+    """Combine statements into one."""
     *first, last = statements
     parts = ", ".join(f"w{number} AS ({sql})" for number, sql in enumerate(first))
     return _native(f"WITH {parts} {last}" if first else last)
 
 
 def _native(sql: str) -> str:
-    """The statement with the placeholders of psycopg, to which a percent sign is the beginning of one."""
+    """The statement with psycopg's placeholders, and with percent signs doubled because they begin one."""
     return sql.replace("%", "%%").replace("?", "%b")
 
 

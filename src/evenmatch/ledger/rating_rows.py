@@ -13,10 +13,9 @@ import numpy as np
 
 from evenmatch.errors import DamageError
 from evenmatch.history import Floats
-from evenmatch.ledger import generation_rows, schema
+from evenmatch.ledger import schema
 from evenmatch.ledger.block_rating import Block
 from evenmatch.ledger.codec import Ids
-from evenmatch.ledger.generation_rows import selected
 from evenmatch.ledger.roster import TALLY, Roster, unpack_ladders
 from evenmatch.ledger.store import Head, Row, Store, Values
 from evenmatch.standings.placement import RatingSample
@@ -44,7 +43,7 @@ def insert_generation(
 
 
 def generation_exists(store: Store, ladder: int, generation: int) -> bool:
-    """Whether there is a generation with this number."""
+    """True if there is a generation with this number."""
     return bool(store.all("SELECT 1 FROM generation WHERE ladder = ? AND generation = ?", ladder, generation))
 
 
@@ -84,7 +83,7 @@ def set_planned(store: Store, ladder: int, generation: int, position: int) -> No
 
 
 def set_rated(store: Store, ladder: int, generation: int, *, time: int | None, learned: bytes) -> None:
-    """Set the effective time of the last rated match, and what has been learned about the ladder by then."""
+    """Set the effective time of the last rated match, and the records learned about the ladder."""
     sql = "UPDATE generation SET time = ?, learned = ? WHERE ladder = ? AND generation = ?"
     store.run(sql, time, learned, ladder, generation)
 
@@ -104,7 +103,7 @@ def set_ready(store: Store, ladder: int, generation: int, *, planned: int, sampl
 
 def delete_unready(store: Store, ladder: int, generation: int, *, earlier: bool) -> None:
     """Delete the row of a generation (earlier: of all before it) that has never been in use."""
-    which = selected(earlier=earlier)
+    which = _selected(earlier=earlier)
     store.run(f"DELETE FROM generation WHERE ladder = ? AND ready = 0 AND generation {which}", ladder, generation)
 
 
@@ -141,18 +140,6 @@ def read_checkpoint_positions(store: Store, head: Head) -> list[int]:
     return [row[0] for row in store.all(sql, head.ladder, head.generation)]
 
 
-def copy_checkpoints(store: Store, head: Head, generation: int, first: int, last: int) -> None:
-    """Copy the checkpoints of the current generation at positions from `first` to `last` into another generation."""
-    columns = ("position", "time", "states")
-    generation_rows.copy(store, schema.checkpoint, columns, head.ladder, head.generation, generation, (first, last))
-
-
-def delete_some_checkpoints(store: Store, ladder: int, generation: int, limit: int, *, earlier: bool) -> bool:
-    """Delete up to `limit` rows of a generation (earlier: of all before it); False: none was left."""
-    table = schema.checkpoint
-    return generation_rows.delete_some(store, table, "position", ladder, generation, limit, earlier=earlier)
-
-
 def insert_journal_lines(store: Store, rows: Sequence[Row]) -> None:
     """Insert rows of (ladder, generation, position, lines)."""
     store.insert(schema.journal, ("ladder", "generation", "position", "lines"), rows)
@@ -186,22 +173,6 @@ def count_journal_lines(store: Store, head: Head) -> int:
     return int(store.all(sql, head.ladder, head.generation)[0][0])
 
 
-def rated_among(store: Store, head: Head, positions: Ids) -> list[int]:
-    """The positions among these whose match is rated in the current generation, in no fixed order."""
-    sql = (
-        "SELECT e.position FROM event e "
-        "LEFT JOIN journal j ON j.ladder = e.ladder AND j.generation = ? AND j.position = e.position "
-        "WHERE e.ladder = ? AND LENGTH(COALESCE(j.lines, e.told)) > 0 AND e.position IN ({})"
-    )
-    return [row[0] for row in store.among(sql, (head.generation, head.ladder), positions.tolist())]
-
-
-def copy_journal_lines(store: Store, head: Head, generation: int, first: int, last: int) -> None:
-    """Copy the lines of the current generation at positions from `first` to `last` into another generation."""
-    columns = ("position", "lines")
-    generation_rows.copy(store, schema.journal, columns, head.ladder, head.generation, generation, (first, last))
-
-
 def copy_inserted_lines(store: Store, head: Head, generation: int, since: int) -> None:
     """Copy the lines of matches at or after position `since` that count before it into another generation."""
     store.run(
@@ -210,12 +181,6 @@ def copy_inserted_lines(store: Store, head: Head, generation: int, since: int) -
         "WHERE e.ladder = ? AND e.counts_before < ? AND e.position >= ?",
         *(generation, head.generation, head.ladder, since, since),
     )
-
-
-def delete_some_journal_lines(store: Store, ladder: int, generation: int, limit: int, *, earlier: bool) -> bool:
-    """Delete up to `limit` rows of a generation (earlier: of all before it); False: none was left."""
-    table = schema.journal
-    return generation_rows.delete_some(store, table, "position", ladder, generation, limit, earlier=earlier)
 
 
 _STANDINGS = (
@@ -296,7 +261,7 @@ def count_states(store: Store, head: Head) -> int:
 
 
 def have_states(store: Store, ladder: int, players: Sequence[int]) -> bool:
-    """Whether one of these players has a state in any generation."""
+    """True if one of these players has a state in any generation."""
     return bool(store.among("SELECT 1 FROM state WHERE ladder = ? AND player IN ({}) LIMIT 1", (ladder,), players))
 
 
@@ -325,6 +290,47 @@ def read_idle(store: Store, head: Head, completed: int, upto: int, above: float)
     )
 
 
-def delete_some_states(store: Store, ladder: int, generation: int, limit: int, *, earlier: bool) -> bool:
-    """Delete up to `limit` rows of a generation (earlier: of all before it); False: none was left."""
-    return generation_rows.delete_some(store, schema.state, "player", ladder, generation, limit, earlier=earlier)
+def copy_lines_and_checkpoints(store: Store, head: Head, generation: int, first: int, last: int) -> None:
+    """Copy rows of the current generation at positions from `first` to `last` into another generation."""
+    chosen = "WHERE ladder = ? AND generation = ? AND position BETWEEN ? AND ?"
+    values = (generation, head.ladder, head.generation, first, last)
+    store.run(
+        "INSERT INTO journal (ladder, generation, position, lines) "
+        f"SELECT ladder, ?, position, lines FROM journal {chosen}",
+        *values,
+    )
+    store.run(
+        "INSERT INTO checkpoint (ladder, generation, position, time, states) "
+        f"SELECT ladder, ?, position, time, states FROM checkpoint {chosen}",
+        *values,
+    )
+
+
+_DELETIONS = (  # table, column that orders the rows of a generation, statement
+    ("journal", "position", "DELETE FROM journal"),
+    ("state", "player", "DELETE FROM state"),
+    ("checkpoint", "position", "DELETE FROM checkpoint"),
+)
+
+
+def delete_some_rows(store: Store, ladder: int, generation: int, limit: int, *, earlier: bool) -> bool:
+    """Delete up to `limit` lines, states or checkpoints of a generation (earlier: of all before it).
+
+    Return False if none was left. The limit allows other transactions to write in between.
+    """
+    which = _selected(earlier=earlier)
+    for table, key, delete in _DELETIONS:
+        end: int | None = store.all(
+            f"SELECT MAX({key}) FROM (SELECT {key} FROM {table} WHERE ladder = ? "
+            f"AND generation {which} ORDER BY generation, {key} LIMIT ?) AS part",
+            *(ladder, generation, limit),
+        )[0][0]
+        if end is not None:
+            store.run(f"{delete} WHERE ladder = ? AND generation {which} AND {key} <= ?", ladder, generation, end)
+            return True
+    return False
+
+
+def _selected(*, earlier: bool) -> str:
+    """The SQL condition that follows `generation`, with one placeholder: that one, or (earlier) all before it."""
+    return "< ?" if earlier else "= ?"

@@ -1,4 +1,4 @@
-"""Copy an SQLite database as of one moment while others use it, and check what the copy contains."""
+"""Copy a snapshot of an SQLite database that is in use, and check the copy."""
 
 from __future__ import annotations
 

@@ -15,9 +15,9 @@ from evenmatch.match import Appearance, Match, Team
 from evenmatch.recording.ledger_append import AHEAD
 from evenmatch.times import EPOCH, iso_time
 
-SKEW = 300 * SECOND  # how far a game server's clock may be behind ours, if both gave times for a player
+SKEW = 300 * SECOND  # how far a game server's clock may be behind ours
 
-SPANS_LIMIT = 100  # attendance spans, and changes of sides, of a player in a match
+SPANS_LIMIT = 100  # attendance spans, or changes of sides, of a player in a match
 
 
 class Presence(NamedTuple):
@@ -25,7 +25,7 @@ class Presence(NamedTuple):
 
     at    when; None: now
     back  True: joined, for the first time or again; False: left
-    team  the team, counted from 0, of a player who joins for the first time, or changes sides
+    team  the team, counted from 0, of a player who joins for the first time or changes sides
     """
 
     player: str
@@ -54,7 +54,7 @@ class Ending:
     """The result of a match.
 
     teams     in the announced order
-    players   by name; a player left out has no individual result
+    players   by name; players who are left out have no individual result
     ended_at  None: now
     duration  seconds; None: from the start to the end
     """
@@ -66,15 +66,15 @@ class Ending:
     rated: bool = True
 
     def fingerprint(self) -> str:
-        """A text that is equal for equal endings. It identifies retries."""
+        """A text that identifies this ending, to recognize retries."""
         players = sorted((name, *end) for name, end in self.players.items())
         return json.dumps([list(self.teams), players, self.ended_at, self.duration, self.rated], ensure_ascii=False)
 
 
 def note(match: LiveMatchRow, slot: MatchSlot, presence: Presence, now: int) -> bool:
-    """Record in a slot that its player joined or left; False if it was recorded before.
+    """Record in a slot that its player joined or left. False if that was already recorded.
 
-    Raises ConflictError if the player is already present, or absent, since another time or has joined too often;
+    Raises ConflictError if the player has been present, or absent, since another time or has joined too often, and
     InputError for a wrong time.
     """
     spells = slot["spells"]
@@ -98,7 +98,7 @@ def note(match: LiveMatchRow, slot: MatchSlot, presence: Presence, now: int) -> 
 
 
 def change_side(match: LiveMatchRow, slot: MatchSlot, presence: Presence, now: int) -> bool:
-    """Move the slot of a present player to another team; False if that was recorded before.
+    """Move the slot of a present player to another team. False if that was already recorded.
 
     Raises InputError for a wrong team or time, ConflictError for too many changes.
     """
@@ -122,13 +122,13 @@ def change_side(match: LiveMatchRow, slot: MatchSlot, presence: Presence, now: i
 
 
 def _check_number(number: int, done: str) -> None:
-    """Raise ConflictError if a player has reached the limit of attendance spans or sides. done: what the player did."""
+    """Raise ConflictError at the limit of attendance spans or sides. done: what the player did, for the message."""
     if number >= SPANS_LIMIT:
         raise ConflictError(f"{done} {number} times, which is the limit; nothing was changed")
 
 
 def counted_team(slot: MatchSlot, present: int, rule: str, ended_at: int) -> int:
-    """The team that counts for a player. present: the one at the end; rule: see Settings.side_counts."""
+    """The team that counts for a player. present: the team at the end; rule: see Settings.side_counts."""
     sides = slot.get("sides")
     if sides is None or rule == "last":
         return present
@@ -141,7 +141,7 @@ def counted_team(slot: MatchSlot, present: int, rule: str, ended_at: int) -> int
 
 
 def late_switchers(match: LiveMatchRow, finished: Match, window: float, ended_at: int) -> set[int]:
-    """The ids of players who changed to the side that won within the last `window` seconds."""
+    """The ids of players who changed to the winning side in the last `window` seconds."""
     if len(set(finished.places)) == 1:
         return set()
     best = [team for team, place in enumerate(finished.places) if place == min(finished.places)]
@@ -162,22 +162,23 @@ def enter(match: LiveMatchRow, presence: Presence, player: int, now: int) -> Mat
 
 
 def _checked_time(presence: Presence, before: str, since: int, now: int) -> int:
-    """The time of a presence, but not before `since`. Raises InputError if it is too early or too far in the future.
+    """The time of a presence, moved to `since` if it is slightly earlier.
 
     before  what happened at `since`, for the message
+    Raises InputError for a time that is too early or too far in the future.
     """
     name, time = presence.player, now if presence.at is None else presence.at
     if time > now + AHEAD:
         raise InputError(
-            f"{name!r}: {iso_time(time)} is in the future; at most a day from now is allowed, {iso_time(now + AHEAD)}"
+            f"{name!r}: {iso_time(time)} is too far in the future; expected a time before {iso_time(now + AHEAD)}"
         )
     if time < since - SKEW:
-        raise InputError(f"{name!r} {before} at {iso_time(since)}; the time must be later, not {iso_time(time)}")
+        raise InputError(f"{name!r} {before} at {iso_time(since)}; expected a later time, got {iso_time(time)}")
     return max(time, since)
 
 
 def _is_noted(slot: MatchSlot, back: bool, time: int) -> bool:
-    """True if joining or leaving at this time is recorded, possibly moved to a slightly later time (SKEW)."""
+    """True if joining or leaving at this time is already recorded, possibly at a slightly later time (SKEW)."""
     before: int | None = None
     for came, left in slot["spells"]:
         noted, earliest = (came, before) if back else (left, came)
@@ -188,13 +189,13 @@ def _is_noted(slot: MatchSlot, back: bool, time: int) -> bool:
 
 
 def has_quit(slot: MatchSlot, ended_at: int) -> bool:
-    """True if a player joined before the match ended and was absent at its end."""
+    """True if a player joined before the end of the match and was absent at the end."""
     begun = [left for came, left in slot["spells"] if came is not None and came <= ended_at]
     return bool(begun) and not any(left is None or left >= ended_at for left in begun)
 
 
 def seconds_of(slot: MatchSlot, start: int, end: int) -> float:
-    """The seconds that a player was in a match between two times."""
+    """How many seconds a player was in a match between two times."""
     total = 0
     for came, left in slot["spells"]:
         assert came is not None
@@ -207,7 +208,7 @@ def match_of(
 ) -> Match:
     """The finished match. Raises InputError if the ending does not fit it.
 
-    names        present names by id
+    names        players' present names by id
     side_counts  which team counts for players who changed sides: see Settings
     """
     sides = match.body["teams"]
@@ -226,8 +227,8 @@ def match_of(
             counted[counted_team(slot, present, side_counts, ended_at)].append(slot)
     if any(slot.get("sides") for slot in match.slots()) and not all(counted):
         raise InputError(
-            f"match {match.match_id!r} has a team without players, because the {side_counts} side of players who "
-            "changed sides counts on this ladder; report it as a finished match instead"
+            f"match {match.match_id!r} has a team without players, because for players who changed sides the "
+            f"{side_counts} side counts on this ladder; report it as a finished match instead"
         )
     teams = []
     for side, end in zip(counted, ending.teams, strict=True):
@@ -244,5 +245,5 @@ def match_of(
 
 
 def quitters(match: LiveMatchRow, ended_at: int) -> set[int]:
-    """The ids of the players who joined and were absent when the match ended."""
+    """The ids of the players who joined but were absent when the match ended."""
     return {slot["id"] for slot in match.slots() if has_quit(slot, ended_at)}

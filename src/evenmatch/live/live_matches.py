@@ -1,7 +1,7 @@
 """Live matches: announced by a game server or created by a queue, tracked while they are played, then recorded.
 
-Players leave and join, a queue fills open slots, and a match is closed, cancelled or expires. Leaving early earns a
-strike, which returning removes.
+Players leave and join, a queue fills open slots, and a match is closed, cancelled or expires. A player who leaves gets
+a strike, which returning removes.
 """
 
 from __future__ import annotations
@@ -64,11 +64,11 @@ def announce(
     everywhere: bool,
     most: int,
 ) -> LiveMatchRow:
-    """Begin a match, or confirm one; repeating the call changes nothing. Requires the ladder's change lock.
+    """Begin a match, or confirm one. Repeating the call changes nothing. Requires the ladder's change lock.
 
-    everywhere  whether the seats of its players hold on all ladders: see `slots`
+    everywhere  whether the seats of its players hold on all ladders, see `slots`
     most        limit of live matches on the ladder
-    Raises RateLimitError at that limit; ConflictError if the match was announced with other content or was reported, or
+    Raises RateLimitError at that limit, and ConflictError if the match was announced with other content or reported, or
     if one of its players waits or plays elsewhere.
     """
     check_text("match id", match_id)
@@ -90,8 +90,8 @@ def announce(
         raise ConflictError(f"match {match_id!r} has already been reported; choose another id")
     if live_sql.count_open(store, head.ladder) >= most:
         raise RateLimitError(
-            f"ladder {head.name!r} has {most:,} running matches, which is the limit EVENMATCH_RUNNING_LIMIT; close or "
-            "cancel those that are over, or report this match without an announcement",
+            f"ladder {head.name!r} has {most:,} running matches, which is the limit (EVENMATCH_RUNNING_LIMIT); close "
+            "or cancel finished matches, or report this match without announcing it",
             RETRY_AFTER,
         )
     began = now if started_at is None else started_at
@@ -101,7 +101,7 @@ def announce(
     expires_at = began + round(1e6 * (longest if expires_in is None else expires_in))
     if expires_at <= now:
         raise InputError(
-            f"match {match_id!r} would have expired at {iso_time(expires_at)}; the expiry must be in the future"
+            f"match {match_id!r} would have expired at {iso_time(expires_at)}; expected an expiry in the future"
         )
     change = reserve_changes(store, head.ladder, 1)
     body: LiveMatchBody = {"teams": sides, "announced": True, "start": start}
@@ -113,8 +113,8 @@ def announce(
 def _confirm(store: Store, head: Head, match: LiveMatchRow, start: MatchStart, limited_at: int | None) -> LiveMatchRow:
     """Store the start of a match that a queue created. Attendance then begins at the confirmed start.
 
-    limited_at  now, for a caller who is limited to some ladders: the players hold seats on all ladders, so the match
-                may not last longer from now on than its queue allows; None: no limit
+    limited_at  the present time for a caller who is limited to some ladders; because the players hold seats on all
+                ladders, the match may not last longer than its queue allows, counted from now; None: no limit
     """
     name = repr(match.match_id)
     check_on(match)
@@ -144,7 +144,7 @@ def _confirm(store: Store, head: Head, match: LiveMatchRow, start: MatchStart, l
 
 
 def _teams(match: LiveMatchRow, *, first: bool) -> list[list[int]]:
-    """The player ids of each team, ascending. first: only players who were present from the start."""
+    """The player ids of each team, ascending. first: only those of players present from the start."""
     return [
         sorted(slot["id"] for slot in side if not first or slot["spells"][0][0] == match.started_at)
         for side in match.body["teams"]
@@ -157,7 +157,7 @@ def _check_times(match_id: str, started_at: int | None, expires_in: float | None
     if started_at is not None and started_at > now + AHEAD:
         limit = iso_time(now + AHEAD)
         raise InputError(
-            f"match {match_id!r}: started_at is {iso_time(started_at)}; at most a day from now is allowed, {limit}"
+            f"match {match_id!r}: started_at is {iso_time(started_at)}; expected at most a day from now, {limit}"
         )
     if expires_in is not None and not 0 < expires_in <= EXPIRES_IN_LIMIT:
         raise InputError(
@@ -166,7 +166,7 @@ def _check_times(match_id: str, started_at: int | None, expires_in: float | None
 
 
 def _slots(store: Store, head: Head, match_id: str, teams: Sequence[Sequence[str]]) -> list[list[MatchSlot]]:
-    """New slots for these players; creates players who are not known yet."""
+    """New slots for these players. Creates players who do not exist yet."""
     if len(teams) < 2 or not all(teams):
         shape = f"{len(teams)} teams of {', '.join(str(len(team)) for team in teams) or 'none'}"
         raise InputError(f"match {match_id!r} has {shape}; expected two or more teams of one or more players")
@@ -177,7 +177,7 @@ def _slots(store: Store, head: Head, match_id: str, teams: Sequence[Sequence[str
     for name in names:
         if ids[name] in first:
             raise InputError(
-                f"match {match_id!r}: {first[ids[name]]!r} and {name!r} are the same player, who can play only once"
+                f"match {match_id!r}: {first[ids[name]]!r} and {name!r} are the same player; expected each player once"
             )
         first[ids[name]] = name
     return [[{"player": name, "id": ids[name]} for name in team] for team in teams]
@@ -191,18 +191,17 @@ def request_backfill(
     seats: Sequence[int] | None,
     limited_at: int | None,
 ) -> Openings | None:
-    """Check the number of open slots of each team, and return them with their queue; None: none are open.
+    """Check the number of open slots of each team, and return them with their queue; None: there are none.
 
     queue       None: the queue that created the match
-    limited_at  now, for a caller who is limited to some ladders: the queue's players will hold seats on all ladders, so
-                the match may not last longer from now on than this queue allows; None: no limit
+    limited_at  as in `_confirm`, for the queue that fills the slots
     Raises InputError or ConflictError for slots that do not fit the queue's policy.
     """
     name = repr(match.match_id)
     if seats is None or not any(seats):
         return None
     if queue is None and match.queue is None:
-        raise InputError(f"match {name} was not created by a queue; name the queue that should fill its open slots")
+        raise InputError(f"match {name} was not created by a queue; name the queue that fills its open slots")
     filling = str(match.queue if queue is None else queue)
     setup = stored_queues.find(stored_queues.read(store, head.ladder), filling)
     policy = setup.policy
@@ -212,7 +211,7 @@ def request_backfill(
     if len(seats) != len(present) or min(seats) < 0:
         raise InputError(f"seats are {list(seats)}; expected a number from 0 for each of the {len(present)} teams")
     if not any(present):
-        raise ConflictError(f"nobody is left in match {name}; only a match with players can be filled")
+        raise ConflictError(f"match {name} has no players left; only a match with players can be filled")
     for team, (players, open_slots) in enumerate(zip(present, seats, strict=True)):
         if players + open_slots > policy.team_size:
             raise InputError(
@@ -225,9 +224,9 @@ def request_backfill(
 
 
 def strike(store: Store, ladder: int, queue: str | None, quitting: Sequence[MatchSlot], now: int) -> None:
-    """Give a strike to the players of these slots, once in a match, and record its effect in the slot.
+    """Give a strike to the players of these slots, at most one per match, and record its effect in the slot.
 
-    queue  the queue whose rules apply; None: no strikes, because no queued player was let down
+    queue  the queue whose rules apply; None: no strikes, because the match does not belong to a queue
     """
     new = [slot for slot in quitting if slot.get("struck") is None]
     if queue is None or not new:
@@ -243,7 +242,7 @@ def strike(store: Store, ladder: int, queue: str | None, quitting: Sequence[Matc
 def relent(store: Store, ladder: int, staying: Sequence[MatchSlot]) -> None:
     """Remove the strikes that the players of these slots got in this match.
 
-    A strike stays if the player's penalty has changed since, by another strike or by forgiveness.
+    A strike stays if the player's penalty has changed since then.
     """
     recorded = {slot["id"]: struck for slot in staying if (struck := slot.get("struck")) is not None}
     if not recorded:
@@ -261,19 +260,20 @@ def relent(store: Store, ladder: int, staying: Sequence[MatchSlot]) -> None:
 
 
 def begin_close(store: Store, head: Head, match: LiveMatchRow, ending: Ending, now: int) -> tuple[Match, MatchClosing]:
-    """Store how the match is being closed; return the finished match and the note. Requires the ladder's change lock.
+    """Store how the match is being closed, and return the finished match and that note.
 
-    The note is stored before the match is recorded, so a retry records the same match even if its end time came from
-    the clock. Raises ConflictError if the match is over, InputError if the ending does not fit it.
+    The note is stored before the match is recorded, so that a retry records the same match even if its end time came
+    from the clock. Requires the ladder's change lock. Raises ConflictError if the match is over, InputError if the
+    ending does not fit it.
     """
     if match.state != OPEN:
         raise ConflictError(f"match {match.match_id!r} is {state_in_words(match)}; only a live match can be closed")
     fingerprint, noted = ending.fingerprint(), match.body.get("close")
-    if noted is None or noted["told"] != fingerprint:
-        # The clock of the process that began the match may be ahead of this one's.
+    if noted is None or noted["fingerprint"] != fingerprint:
+        # The clock of the process that began the match may be ahead of ours.
         ended_at = max(now, match.started_at) if ending.ended_at is None else ending.ended_at
         rule = Settings.read(head.settings).side_counts
-        noted = {"told": fingerprint, "ended_at": ended_at, "side_counts": rule}
+        noted = {"fingerprint": fingerprint, "ended_at": ended_at, "side_counts": rule}
     names = player_rows.names_to_write(store, [slot["id"] for slot in match.slots()])
     finished = match_of(match, head.name, names, ending, noted["ended_at"], noted["side_counts"])
     match.body["close"] = noted
@@ -282,16 +282,16 @@ def begin_close(store: Store, head: Head, match: LiveMatchRow, ending: Ending, n
 
 
 def was_closed_so(match: LiveMatchRow, ending: Ending) -> bool:
-    """True if a match was closed with this ending before."""
+    """True if a match was already closed with this ending."""
     noted = match.body.get("close")
-    return match.state == CLOSED and noted is not None and noted["told"] == ending.fingerprint()
+    return match.state == CLOSED and noted is not None and noted["fingerprint"] == ending.fingerprint()
 
 
 def reopen(store: Store, head: Head, match_id: str, ending: Ending) -> None:
     """Undo `begin_close` after this ending was refused. Requires the ladder's change lock."""
     match = live_sql.read(store, head.ladder, [match_id]).get(match_id)
     noted = None if match is None or match.state != OPEN else match.body.get("close")
-    if match is not None and noted is not None and noted["told"] == ending.fingerprint():
+    if match is not None and noted is not None and noted["fingerprint"] == ending.fingerprint():
         match.body["close"] = None
         live_sql.put(store, head.ladder, match._replace(change=reserve_changes(store, head.ladder, 1)))
 
@@ -320,7 +320,7 @@ def settle(
 def cancel(store: Store, head: Head, match: LiveMatchRow, reason: str | None) -> LiveMatchRow:
     """End a match without rating it, and remove its strikes. Requires the ladder's change lock.
 
-    Raises ConflictError if it has ended otherwise, or is in the ledger.
+    Raises ConflictError if it has ended in another way, or is in the ledger.
     """
     if match.state == CANCELLED:
         return match
@@ -343,12 +343,12 @@ def end(store: Store, head: Head, match: LiveMatchRow, state: str) -> LiveMatchR
 def move(
     store: Store, head: Head, match: LiveMatchRow, presences: Sequence[Presence], now: int, *, everywhere: bool
 ) -> LiveMatchRow:
-    """Record players who left or joined, in order; return the changed match. Requires the ladder's change lock.
+    """Record players who left or joined, in order, and return the changed match. Requires the ladder's change lock.
 
     A player who leaves loses the seat, and gets a strike if a queue created the match. Returning undoes both, unless
-    the player has taken a seat elsewhere meanwhile. Raises ConflictError if a new player has a seat elsewhere.
+    the player has taken another seat in the meantime. Raises ConflictError if a new player has another seat.
 
-    everywhere  whether the seats of joining players hold on all ladders: see `slots`
+    everywhere  whether the seats of joining players hold on all ladders, see `slots`
     """
     ids = player_rows.ids_of(store, sorted({presence.player for presence in presences}))
     new: set[int] = set()
@@ -383,7 +383,7 @@ def move(
 
 
 def _note(match: LiveMatchRow, slot: MatchSlot, presence: Presence, now: int) -> bool:
-    """Record that a player joined, left or changed sides; False if it was recorded before."""
+    """Record that a player joined, left or changed sides. False if that was already recorded."""
     is_there = slot["spells"][-1][1] is None
     if not presence.back or presence.team is None:
         return note(match, slot, presence, now)
@@ -392,9 +392,9 @@ def _note(match: LiveMatchRow, slot: MatchSlot, presence: Presence, now: int) ->
 
 
 def _slot(match: LiveMatchRow, presence: Presence, ids: Mapping[str, int]) -> MatchSlot | None:
-    """The slot of a player who is or was in the match; None if the player joins for the first time.
+    """The slot of a player who is or was in the match; None: the player joins for the first time.
 
-    Raises UnknownNameError if such a player leaves, or joins without a team.
+    Raises UnknownNameError if a player without a slot leaves, or joins without a team.
     """
     by_name = {slot["player"]: slot for slot in match.slots()}
     by_id = {slot["id"]: slot for slot in match.slots()}
@@ -404,7 +404,7 @@ def _slot(match: LiveMatchRow, presence: Presence, ids: Mapping[str, int]) -> Ma
     return slot
 
 
-READABLE_FOR = DAY  # time that a finished match stays readable after its expiry time
+READABLE_FOR = DAY  # microseconds after its expiry for which a finished match stays readable
 EXPIRE_EVERY, PRUNE_EVERY = 2.0, 60.0  # seconds
 
 log = logging.getLogger(__name__)
@@ -413,8 +413,8 @@ log = logging.getLogger(__name__)
 class Running:
     """The live matches of all ladders. Safe to use from many threads and processes.
 
-    Every change is durable when the call returns. Raises UnknownNameError for an unknown ladder or match, ConflictError
-    for a request that contradicts the match's state.
+    Every change is durable when the call returns. Methods raise UnknownNameError for an unknown ladder or match, and
+    ConflictError for a request that contradicts the match's state.
     """
 
     def __init__(self, service: Service) -> None:
@@ -444,12 +444,12 @@ class Running:
         queue: str | None = None,
         everywhere: bool = True,
     ) -> MatchStatus:
-        """Begin a match, or confirm the start of one that a queue created; repeating the call changes nothing.
+        """Begin a match, or confirm the start of one that a queue created. Repeating the call changes nothing.
 
         started_at  microseconds since the epoch; None: now, or the creation time of a match that a queue created
         expires_in  seconds from its start until it expires unless closed; None: the queue's longest_match
         queue       the queue whose rules penalize players who leave; None: no penalties
-        everywhere  False: the caller is limited to some ladders, so the players cannot queue on this ladder only
+        everywhere  False: the caller is limited to some ladders, so the players' seats hold on this ladder only
         Raises RateLimitError if the ladder has too many live matches.
         """
         with self._write(ladder) as (store, head):
@@ -464,9 +464,9 @@ class Running:
     def leaves(
         self, ladder: str, match_id: str, presences: Sequence[Presence], *, everywhere: bool = True
     ) -> MatchStatus:
-        """Record players who left or joined, in order, all or nothing; repeating the call changes nothing.
+        """Record players who left or joined, in order, all or nothing. Repeating the call changes nothing.
 
-        A player who leaves may queue again, with a strike if a queue created the match; returning removes the strike.
+        A player who leaves may queue again, with a strike if a queue created the match. Returning removes the strike.
 
         everywhere  as in `announce`
         """
@@ -486,8 +486,10 @@ class Running:
         *,
         everywhere: bool = True,
     ) -> MatchStatus:
-        """Ask a queue to fill `seats` open slots for each team; None: withdraw. queue None: the match's own.
+        """Ask a queue to fill open slots.
 
+        queue       None: the match's own queue
+        seats       number of open slots of each team; None: withdraw the request
         everywhere  False: the caller is limited to some ladders, so the match may not outlast the queue's longest_match
         """
         with self._write(ladder) as (store, head):
@@ -501,10 +503,10 @@ class Running:
             return status_of(store, ladder, match)
 
     def close(self, ladder: str, match_id: str, ending: Ending) -> MatchReceipt:
-        """End a match and record it under its id; return its receipt. Repeating the call returns the first receipt.
+        """End a match, record it under its id, and return its receipt. Repeating the call returns the first receipt.
 
-        The seconds of a player are the attendance; a player who had joined but was absent at the end counts as a
-        quitter. Raises what Service.record raises; after an InputError the match stays open.
+        A player's seconds are the time of attendance. A player who joined but was absent at the end is a quitter.
+        Raises the errors of Service.record. After an InputError the match stays open.
         """
         with self._write(ladder) as (store, head):
             match = _find(store, head, match_id)
@@ -527,7 +529,7 @@ class Running:
     def settle_reported(
         self, ladder: str, match_ids: Sequence[str], quitters: Mapping[str, Iterable[str]]
     ) -> list[str]:
-        """Close live matches that were reported as finished matches; return the ids of those that were live.
+        """Close live matches that were reported as finished matches, and return the ids of those that were live.
 
         quitters  names of the players who quit and get a strike, by match
         """
@@ -542,7 +544,7 @@ class Running:
             return settle(store, head, quitter_ids, {}, self._clock())
 
     def cancel(self, ladder: str, match_id: str, reason: str | None = None) -> MatchStatus:
-        """End a match without rating it and remove its strikes; cancelling twice changes nothing."""
+        """End a match without rating it, and remove its strikes. Cancelling again changes nothing."""
         with self._write(ladder) as (store, head):
             match = cancel(store, head, _find(store, head, match_id), reason)
             return status_of(store, ladder, match)
@@ -563,7 +565,7 @@ class Running:
             return live_sql.count_open(store, head.ladder)
 
     def expire(self, ladder: str) -> list[str]:
-        """End overdue matches without rating them and free their players; return their ids."""
+        """End overdue matches without rating them, free their players, and return their ids."""
         now = self._clock()
         with self._read(ladder) as (store, head):
             if not live_sql.read_overdue(store, head.ladder, now):
@@ -578,7 +580,7 @@ class Running:
         return sorted(expired)
 
     def prune(self, ladder: str) -> int:
-        """Delete matches that ended long ago; return their number."""
+        """Delete matches that ended long ago, and return their number."""
         count = 0
         while True:
             with self._write(ladder) as (store, head):

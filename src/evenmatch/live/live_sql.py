@@ -1,4 +1,4 @@
-"""Rows of table `live`: live matches, and those that have ended. Writers hold the ladder's change lock.
+"""The table `live` of live matches, including those that have ended. Writers hold the ladder's change lock.
 
 Times are microseconds since the Unix epoch.
 """
@@ -13,7 +13,7 @@ from evenmatch.ledger import live_schema
 from evenmatch.ledger.store import Row, Store
 
 OPEN, CLOSED, CANCELLED, EXPIRED = "open", "closed", "cancelled", "expired"
-PRUNED = 500  # rows checked at once
+CHECKED_AT_ONCE = 500  # rows, when old matches are deleted
 
 _COLUMNS = ("match_id", "change", "state", "queue", "started_at", "expires_at", "body", "openings")
 _LIVE = f"SELECT {', '.join(_COLUMNS)} FROM live WHERE ladder = ?"
@@ -22,9 +22,10 @@ _LIVE = f"SELECT {', '.join(_COLUMNS)} FROM live WHERE ladder = ?"
 class MatchSlot(TypedDict):
     """A player of a live match.
 
-    player  name on joining;  id  player id;  ticket  the ticket they waited in; absent if the match was announced
-    spells  attendance spans [joined, left]; the last `left` is null while the player is there
-    sides   [since, team] of a player who changed sides, from the first team on
+    player  name at joining;  id  player id
+    ticket  the ticket in which the player waited; absent if the match was announced
+    spells  attendance spans [joined, left]; the last `left` is null while the player is present
+    sides   [since, team] of a player who changed sides, starting with the first team
     struck  the penalty before and after the strike for leaving: see live_matches.strike
     """
 
@@ -38,7 +39,7 @@ class MatchSlot(TypedDict):
 
 
 class MatchStart(TypedDict):
-    """The game server's announcement of the match or confirmation of its start; `teams`: ids, ascending."""
+    """The game server's announcement of the match, or its confirmation of the start. teams: ids, ascending."""
 
     teams: list[list[int]]
     started_at: int | None
@@ -47,12 +48,12 @@ class MatchStart(TypedDict):
 
 
 class MatchClosing(TypedDict):
-    """How a match is being closed. told: Ending.fingerprint, by which a retry is recognized.
+    """How a match is being closed. fingerprint: of the ending, which identifies retries.
 
     side_counts  the ladder's setting at that moment
     """
 
-    told: str
+    fingerprint: str
     ended_at: int
     side_counts: str
 
@@ -77,7 +78,7 @@ class LiveMatchBody(TypedDict):
 
 
 class Openings(TypedDict):
-    """Open slots that a queue should fill; seats: their number in each team."""
+    """Open slots that a queue fills. seats: their number in each team."""
 
     queue: str
     seats: list[int]
@@ -97,7 +98,7 @@ class LiveMatchRow(NamedTuple):
 
     @property
     def is_on(self) -> bool:
-        """Whether it is neither over nor being closed."""
+        """Whether the match is neither over nor being closed."""
         return self.state == OPEN and self.body.get("close") is None
 
     def slots(self) -> list[MatchSlot]:
@@ -133,32 +134,29 @@ def read_changed(store: Store, ladder: int, after: int) -> list[LiveMatchRow]:
 
 
 def read_open(store: Store, ladder: int) -> list[LiveMatchRow]:
-    """Every live match, in order of changes. Reads all rows: for the first read; then use `read_changed`."""
+    """Every live match, in order of changes. Reads all rows; use `read_changed` after the first time."""
     return [_live(row) for row in store.all(f"{_LIVE} AND state = ? ORDER BY change", ladder, OPEN)]
 
 
 def count_open(store: Store, ladder: int) -> int:
-    """The number of live matches. The state is a literal, so that PostgreSQL can use the partial index."""
+    """The number of live matches. The state is a literal so that PostgreSQL can use the partial index."""
     number: int = store.all("SELECT COUNT(*) FROM live WHERE ladder = ? AND state = 'open'", ladder)[0][0]
     return number
 
 
 def read_overdue(store: Store, ladder: int, now: int) -> list[str]:
-    """The ids of live matches whose expiry time has passed, ordered by that time.
-
-    The state stands in the query, so that the index of live matches answers it.
-    """
+    """The ids of live matches whose expiry time has passed, ordered by that time. See `count_open` for the literal."""
     sql = "SELECT match_id FROM live WHERE ladder = ? AND state = 'open' AND expires_at <= ? ORDER BY expires_at"
     return [row[0] for row in store.all(sql, ladder, now)]
 
 
 def delete_older_than(store: Store, ladder: int, before: int) -> int:
-    """Delete ended matches whose expiry time is before a time; return their number.
+    """Delete ended matches whose expiry time is before a time, and return their number.
 
-    Checks only the PRUNED matches that changed longest ago, to keep the transaction short.
+    Checks only the CHECKED_AT_ONCE matches that changed longest ago, to keep the transaction short.
     """
     sql = "SELECT match_id, state, expires_at FROM live WHERE ladder = ? ORDER BY change LIMIT ?"
-    old = [row[0] for row in store.all(sql, ladder, PRUNED) if row[1] != OPEN and row[2] < before]
+    old = [row[0] for row in store.all(sql, ladder, CHECKED_AT_ONCE) if row[1] != OPEN and row[2] < before]
     store.run_among("DELETE FROM live WHERE ladder = ? AND match_id IN ({})", (ladder,), old)
     return len(old)
 

@@ -1,8 +1,8 @@
-"""Slots of a live match, and seats: a player with a seat can join neither a queue nor another match.
+"""The slots of a live match, and seats. A player with a seat can join neither a queue nor another match.
 
-A player who accepts the offer of a queue, or is announced by a key for all ladders, gets a seat on all ladders. A key
-that is limited to some ladders gives a seat on the ladder of the match only: it cannot keep a player from other
-ladders, and does not learn what the player does there.
+A player who accepts a queue's offer, or is announced by a key for all ladders, gets a seat on all ladders. A key that
+is limited to some ladders gives a seat that holds only on the ladder of the match. So it can neither keep a player from
+other ladders nor learn what the player does there.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ def begin(
     expires_at: int,
     body: LiveMatchBody,
 ) -> LiveMatchRow:
-    """Add a live match and return it. Players without attendance spans are present from its start."""
+    """Add a live match and return it. Players without attendance spans are present from the start."""
     for slot in (slot for team in body["teams"] for slot in team):
         slot.setdefault("spells", [[started_at, None]])
     match = LiveMatchRow(match_id, change, OPEN, queue, started_at, expires_at, body, None)
@@ -41,8 +41,8 @@ def fill_teams(
 ) -> bool:
     """Add players to the open slots of teams, present from now on.
 
-    Returns False and changes nothing if the match is over or has too few open slots, or if one of the players is
-    present or has left another team of it. A player who left the same team before gets a new attendance span.
+    Returns False and changes nothing if the match is over or has too few open slots, or if a player is present or has
+    left another team of the match. A player who left the same team gets a new attendance span.
     """
     match = live_sql.read(store, ladder, [match_id]).get(match_id)
     if match is None or not match.is_on or match.openings is None:
@@ -66,7 +66,7 @@ def fill_teams(
 
 
 def state_in_words(match: LiveMatchRow) -> str:
-    """The state of a match that is over, for messages. That of an expired one names the setting that limited it."""
+    """The state of a match that is over, for messages. For an expired match, it names the settings that limit it."""
     return "expired (longest_match of its queue, or expires_in)" if match.state == EXPIRED else match.state
 
 
@@ -87,7 +87,7 @@ def check_expiry(match_id: str, queue: str | None, expires_at: int, limit: int) 
 
 
 def seat_on(store: Store, ladder: int, player: int) -> Seat | None:
-    """A player's seat on a ladder, which may be a ticket of a playlist; None if the player has none."""
+    """A player's seat on a ladder, which may be a playlist's ticket; None: the player has none."""
     seat = queue_sql.read_seats(store, [player]).get(player)
     if seat is not None and seat.ladder == ladder:
         return seat
@@ -132,9 +132,9 @@ def _take_everywhere(store: Store, head: Head, match_id: str, named: dict[int, s
 
 
 def take_again(store: Store, head: Head, match_id: str, slots: Sequence[MatchSlot], *, everywhere: bool) -> None:
-    """Give players who return to a match their seats back, unless they have taken others meanwhile.
+    """Give players who return to a match their seats back, unless they have other seats by now.
 
-    A player whom a queue brought to the match gets a seat on all ladders, as before.
+    A player who came from a queue gets a seat on all ladders, as before.
     """
     whole = {slot["id"] for slot in slots if everywhere or slot.get("ticket") is not None}
     busy = {slot["id"] for slot in slots if seat_on(store, head.ladder, slot["id"]) is not None}
@@ -144,7 +144,7 @@ def take_again(store: Store, head: Head, match_id: str, slots: Sequence[MatchSlo
 
 
 def free(store: Store, head: Head, match_id: str, players: Iterable[int]) -> None:
-    """Delete the seats of players in a match, but not their seats elsewhere."""
+    """Delete the seats of players in a match. Their other seats stay."""
     listed = list(players)
     queue_sql.delete_seats_of_match(store, head.ladder, match_id, listed)
     queue_sql.delete_ladder_seats_of_match(store, head.ladder, match_id, listed)

@@ -15,7 +15,7 @@ LiveState = Literal["open", "closed", "cancelled", "expired"]
 
 
 class Attendance(NamedTuple):
-    """A span of time in which a player was in the match. left: null while the player is there."""
+    """A span of time in which a player was in the match. left: null while the player is present."""
 
     came: Time
     left: Time | None
@@ -24,8 +24,8 @@ class Attendance(NamedTuple):
 class LivePlayer(NamedTuple):
     """A player of a live match.
 
-    ticket  the ticket the player waited with; null: they did not come from a queue
-    there   true: the player is in the match now
+    ticket  the ticket in which the player waited; null: the player did not come from a queue
+    there   true: the player is present
     """
 
     player: str
@@ -42,7 +42,7 @@ class MatchStatus:
     state       closed: the match is recorded in the ledger
     made_by     queue: the matchmaker formed it; announcement: its game server announced it
     confirmed   true: the game server has reported that the match started
-    queue       the queue that formed the match or whose rules apply
+    queue       the queue that formed the match, or whose rules apply
     attributes  the value of each attribute with which the match is played
     map         null: the queue has no maps
     odds        predicted score of each team when the queue formed the match; null: it was announced, the ladder's

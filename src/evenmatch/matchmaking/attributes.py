@@ -1,9 +1,8 @@
 """Attributes and maps as bits: what each waiting ticket accepts, and what the tickets of a match have in common.
 
-Each attribute has a field of bits in a 64-bit mask, a bit for each value. Tickets can be in one match exactly if the
-intersection of their masks has a bit in every field. An attribute with a worth has one more bit, `waived`, in the
-masks of the tickets that do not insist: they accept all values, or have waited as long as agreement is worth. What
-tickets and vetoes name is checked against what queues declare.
+Each attribute has a field in a 64-bit mask, with one bit per value. Tickets can play together if and only if the
+intersection of their masks has a bit in every field. An attribute with a worth has one more bit, `waived`. It is set
+for tickets that accept every value or have waited as long as agreement is worth.
 """
 
 from __future__ import annotations
@@ -65,7 +64,7 @@ def fields_of(policy: Policy) -> Fields:
 
 @lru_cache(65_536)
 def mask_of(choice: TicketChoice, fields: Fields) -> int:
-    """The mask of a ticket that has not waited; values that are not declared any more have no bit."""
+    """The mask of a ticket that has not waited yet. Values that the policy no longer declares have no bit."""
     accepted, mask = dict(choice.accepted), 0
     for field in fields:
         values = set(accepted.get(field.name, field.values))
@@ -77,7 +76,7 @@ def mask_of(choice: TicketChoice, fields: Fields) -> int:
 
 
 def waived_bits(fields: Fields, waited: Floats) -> Masks:
-    """The `waived` bits that waiting gives, for waits in seconds."""
+    """The `waived` bits of tickets that have waited this many seconds."""
     bits = np.zeros(len(waited), np.uint64)
     for field in fields:
         if field.worth is not None:
@@ -94,7 +93,7 @@ def agree(masks: Masks, fields: Fields) -> Flags:
 
 
 def agreed_values(mask: int, fields: Fields) -> dict[str, str]:
-    """The first value of each attribute that all accept; without attributes that have no common value."""
+    """The first common value of each attribute. Attributes without a common value are left out."""
     common = {field.name: field.common(mask) for field in fields if field.name != MAP}
     return {name: values[0] for name, values in common.items() if values}
 
@@ -105,10 +104,10 @@ def common_maps(mask: int, fields: Fields) -> tuple[str, ...]:
 
 
 def check_choices(members: Mapping[str, ChoosingPlayer], policies: Mapping[str, Policy]) -> None:
-    """Raise InputError unless a party that joins these queues asks only for what they declare.
+    """Raise InputError if a party asks for something that none of these queues declares.
 
-    members  by the name for messages;  policies  by queue
-    An attribute, a value and a map must be declared in one of the queues; a queue that does not declare it ignores it.
+    members   players by the name used in messages;  policies  by queue
+    One queue that declares the attribute, value or map is enough. The other queues ignore it.
     """
     for name, member in members.items():
         check_declared(name, member, policies)
@@ -128,7 +127,7 @@ def check_choices(members: Mapping[str, ChoosingPlayer], policies: Mapping[str, 
 
 
 def check_declared(name: str, member: ChoosingPlayer, policies: Mapping[str, Policy]) -> None:
-    """Raise InputError for an attribute, a value or a map that none of these queues declares."""
+    """Raise InputError if none of these queues declares an attribute, a value or a map of this player."""
     for attribute, values in member.attributes.items():
         _check_values(name, attribute, values, policies)
     maps = [known for policy in policies.values() for known in policy.maps]
@@ -138,7 +137,7 @@ def check_declared(name: str, member: ChoosingPlayer, policies: Mapping[str, Pol
 
 
 def declared_values(policies: Mapping[str, Policy], attribute: str) -> list[str]:
-    """The values of an attribute, or the maps, that these queues declare."""
+    """The values that these queues declare for an attribute, or their maps."""
     return [value for policy in policies.values() for value in _values(policy, attribute)]
 
 

@@ -30,7 +30,8 @@ class Opening:
     teams   the tickets of its remaining players, by team; a team may be empty
     seats   number of open seats of each team
     region  where it is played; None: anywhere
-    attributes  with which it is played, as in Proposal, and its map as `map`; not named: what all players accept
+    attributes  the values it is played with, as in Proposal, and its map as `map`; an attribute that is left out allows
+            every value that all players accept
     """
 
     match: int
@@ -54,7 +55,10 @@ class Opening:
 
 @dataclass(frozen=True)
 class Filling:
-    """The tickets for the open seats of a match, by team; `odds` of the first team with them (see Proposal)."""
+    """Tickets that take the open seats of a match, by team.
+
+    odds  chance of the first team once they have joined, as in Proposal
+    """
 
     match: int
     teams: tuple[tuple[int, ...], ...]
@@ -62,13 +66,13 @@ class Filling:
 
 
 def backfill(openings: Sequence[Opening], queue: Queue, now: int, policy: Policy) -> list[Filling]:
-    """Choose tickets for the open seats of running matches, the longest-waiting first; the queue is not changed.
+    """Choose tickets for the open seats of running matches, the longest-waiting first. Does not change the queue.
 
-    All windows must contain all players: those of current players as of the creation of the match, those of new ones as
-    of now. Regions, pings, attributes, maps, avoid lists, roles and limits apply as in `propose`. A ticket gets the
-    seats that leave the odds most even, and none that exceed the policy's limit. Openings are served in the order of
-    their match numbers, with at most one Filling each; no Filling if no ticket fits. Raises InputError for an opening
-    that does not match the policy.
+    Every player must lie in every other player's window: for current players the window at the creation of the match,
+    for new ones the present window. Regions, pings, attributes, maps, avoid lists, roles and caps apply as in
+    `propose`. A ticket joins the team that leaves the odds most even; odds beyond the policy's cap are never made
+    worse. Openings are served in the order of their match numbers. A match that no ticket fits has no Filling.
+    Raises InputError for an opening that does not fit the policy.
     """
     view, _ = view_of(queue, now, policy)
     free = np.ones(len(view.t), np.bool_)
@@ -89,11 +93,11 @@ def backfill(openings: Sequence[Opening], queue: Queue, now: int, policy: Policy
 
 
 class _Seats:
-    """The open seats of one match while they are filled."""
+    """A match whose open seats are being filled."""
 
     def __init__(self, opening: Opening, queue: Queue, now: int, policy: Policy) -> None:
         self.opening, self.queue = opening, queue
-        self.policy = policy = replace(policy, max_wait=None)  # does not apply to current players
+        self.policy = policy = replace(policy, max_wait=None)  # current players no longer wait
         self.rules = rules_of(policy, now, policy.team_size)
         self.room = role_room(policy, policy.team_size)
         self.now = now
@@ -103,7 +107,7 @@ class _Seats:
         inside.join_all(_numbered(Tickets.of([ticket for team in opening.teams for ticket in team]), 0))
         self.inside = inside
         v, _ = view_of(inside, opening.formed, policy)
-        self.able = ANYWHERE  # regions where all can play, if the match has no region
+        self.able = ANYWHERE  # regions where all players can play, for a match without a region
         for ticket in (ticket for team in opening.teams for ticket in team):
             self.able &= self._bits_of(ticket)
         self.fields = fields_of(policy)
@@ -117,13 +121,13 @@ class _Seats:
         self.held = [self._roles_of(view_of(_queue_of(team), now, policy)[0]) for team in opening.teams]
 
     def odds(self) -> float:
-        """The odds of the first team; of three or more, the strongest against the weakest; 0.5 with an empty team."""
+        """The odds as in Filling; 0.5 if a team is empty."""
         if not all(self.ratings):
             return 0.5
         return float(predicted_odds(self.policy, LineUps.of(self.teams, self.ratings))[0])
 
     def could_take(self, view: QueueView) -> Flags:
-        """Mask of the tickets that fit the seats, windows, region and rating limit."""
+        """Mask of the tickets that fit the seats, windows, region, attributes and rating cap."""
         t = view.t
         fits: Flags = (t["size"] <= max(self.open)) & self._reaches(t)
         fits &= (t["low"] >= self.lo) & (t["high"] <= self.hi) & (t["lo"] <= self.low) & (t["hi"] >= self.high)
@@ -132,7 +136,7 @@ class _Seats:
         return fits & agree(view.accepts & self.accepts, self.fields)
 
     def admit(self, view: QueueView, place: int) -> bool:
-        """Give a ticket seats if it fits a team; whether it does."""
+        """Seat a ticket in the best team and return True, or return False if it fits no team."""
         t = view.t[place]
         if not self.could_take(_only(view, place))[0] or self._conflicts(view, place):
             return False
@@ -156,7 +160,7 @@ class _Seats:
         return True
 
     def _best_team(self, view: QueueView, place: int) -> int | None:
-        """The team that leaves the odds most even; None if no team fits within the odds limit."""
+        """The team that leaves the odds most even; None if no team has room within the odds cap."""
         t, before = view.t[place], self._unevenness()
         limit = 0.5 if self.policy.max_odds is None else self.policy.max_odds - 0.5
         members = view.members[int(t["first"]) : int(t["first"] + t["size"])]
@@ -175,12 +179,12 @@ class _Seats:
         return best
 
     def _unevenness(self) -> float:
-        """The distance of the odds from even ones; 0 if they cannot be predicted."""
+        """The distance of the odds from 0.5; 0 if they cannot be predicted."""
         odds = self.odds()
         return 0.0 if math.isnan(odds) else abs(odds - 0.5)
 
     def _bits_of(self, ticket: Ticket) -> int:
-        """The regions where a ticket of the match can play, as region bits of the queue."""
+        """The queue's region bits of the regions where a ticket of the match can play."""
         if ticket.regions is None:
             return ANYWHERE
         names = self.queue.region_names
@@ -198,7 +202,7 @@ class _Seats:
         return reaches
 
     def _conflicts(self, view: QueueView, place: int) -> bool:
-        """Whether the ticket has a player of the match, or a player who must not meet one of them yet."""
+        """Whether a player of the ticket is already in the match, or must not meet one of its players yet."""
         own = self.queue.tickets_of((int(view.t["id"][place]),))
         if self.players & set(own.player.tolist()):
             return True
@@ -214,7 +218,7 @@ class _Seats:
         return any(worth(v, self.rules, own_place, other) > waited for other in range(len(v.t)) if other != own_place)
 
     def _may_conflict(self, t: np.void) -> bool:
-        """Fast test with player bits: whether the ticket and the match may name each other's players."""
+        """A fast test with the player bits. False means that neither names a player of the other."""
         inside = self.inside.tickets[self.inside.order()]
         players, names = (np.bitwise_or.reduce(inside[name]) for name in ("players", "names"))
         return bool((t["names"] & players) | (t["players"] & names))
@@ -245,7 +249,7 @@ def _only(view: QueueView, place: int) -> QueueView:
 
 
 def _played(opening: Opening, fields: Fields) -> np.uint64:
-    """The values of a running match as a mask, without insisting on those that its players may have waived."""
+    """The mask of the values that a running match is played with. Attributes with a worth are waived."""
     played = TicketChoice(tuple((name, (value,)) for name, value in sorted(opening.attributes.items())))
     return np.uint64(mask_of(played, fields) | sum(field.waived for field in fields))
 
@@ -257,5 +261,5 @@ def _queue_of(tickets: Sequence[Ticket]) -> Queue:
 
 
 def _numbered(tickets: Tickets, first: int) -> Tickets:
-    """Renumber tickets from `first`: tickets of a match may have ids that waiting tickets use now."""
+    """Renumber tickets from `first`, because waiting tickets may use the same ids."""
     return replace(tickets, id=np.arange(first, first + len(tickets)))

@@ -13,12 +13,12 @@ from evenmatch.matchmaking.records import INT64, KernelRules, QueueView, compile
 from evenmatch.matchmaking.roles import assign, covers
 from evenmatch.matchmaking.tickets import Whole
 
-ROUNDS = 50  # most rounds of swaps over all pairs of tickets; usually a few suffice
+ROUNDS = 50  # rounds of swaps over all pairs of tickets, at most; usually a few suffice
 
 
 @inner
 def _kinds(v: QueueView, rules: KernelRules, room: Whole, own: Whole) -> Whole:
-    """The kind of each ticket; only tickets of one kind (size, or role of single players) are swapped."""
+    """The kind of each ticket: its size, or the role of single players. Only tickets of one kind are swapped."""
     kind = np.empty(len(own), np.int64)
     for i in range(len(own)):
         kind[i] = v.t[own[i]].size
@@ -34,13 +34,13 @@ def _kinds(v: QueueView, rules: KernelRules, room: Whole, own: Whole) -> Whole:
     for role in range(roles):
         need[role] = (room[1 << role] - room[0]) * rules.teams
     if assign(masks, need, kind):
-        kind += 2  # from 1
+        kind += 2  # roles begin at -1, kinds at 1
     return kind
 
 
 @inner
 def _deal_evenly(rules: KernelRules, kind: Whole, rating: Floats, team: Whole, total: Floats) -> bool:
-    """Deal equal numbers of each kind to every team, the strongest to the weakest team; False if impossible."""
+    """Deal equal numbers of each kind to every team, the strongest to the weakest team. False if that is impossible."""
     largest = 0
     for one in kind:
         largest = max(largest, one)
@@ -75,7 +75,7 @@ def _deal_evenly(rules: KernelRules, kind: Whole, rating: Floats, team: Whole, t
 
 @lean_inner
 def _fill_one(order: Whole, sizes: Whole, number: int, size: int, team: Whole, made: Flags) -> bool:
-    """Fill one team exactly from unassigned tickets; `made` is scratch: [inspected tickets, players]."""
+    """Fill one team exactly from unassigned tickets. `made` is scratch: [inspected tickets, players]."""
     begin = 0
     while begin < len(order) and team[order[begin]] >= 0:
         begin += 1
@@ -101,7 +101,7 @@ def _fill_one(order: Whole, sizes: Whole, number: int, size: int, team: Whole, m
 
 @inner
 def _fill(v: QueueView, rules: KernelRules, own: Whole, rating: Floats, team: Whole, total: Floats) -> bool:
-    """Fill the teams one by one, each starting with the largest remaining party; False if that fails."""
+    """Fill the teams one by one, starting each with the largest remaining party. False if that fails."""
     team[:] = -1
     order, sizes, at = np.empty(len(own), np.int64), np.empty(len(own), np.int64), 0
     for size in range(rules.size, 0, -1):
@@ -139,7 +139,7 @@ def _swap(
     total: Floats,
     held: Whole,
 ) -> bool:
-    """Swap pairs of one kind while that makes two teams more even; returns whether any pair was swapped."""
+    """Swap each pair of one kind that makes two teams more even. Returns whether any pair was swapped."""
     swapped = False
     for a in range(len(own)):
         for b in range(a + 1, len(own)):
@@ -162,11 +162,10 @@ def _swap(
 
 @inner
 def assign_teams(v: QueueView, rules: KernelRules, room: Whole, own: Whole, team: Whole) -> int:
-    """Divide one match into teams: 1 if possible, else 0. `team` is the output for each ticket of `own`.
+    """Write the team of each ticket of `own` to `team`. Returns 1, or 0 if no division was found.
 
-    Tickets of one kind (party size, or role of a single player) are dealt evenly if their number allows it, the
-    strongest to the weakest team; otherwise the teams are filled one by one. Then tickets of one kind are swapped while
-    the teams become more even.
+    If the numbers allow it, tickets of each kind are dealt evenly, the strongest to the weakest team. Otherwise the
+    teams are filled one by one. Then tickets of one kind are swapped while that makes teams more even.
     """
     kind, held = _kinds(v, rules, room, own), np.empty(len(room), np.int64)
     rating = np.empty(len(own))
@@ -183,15 +182,15 @@ def assign_teams(v: QueueView, rules: KernelRules, room: Whole, own: Whole, team
     return 1
 
 
-EXACT = 16  # up to this many tickets all divisions into two teams are tried
-EXACT_SOLOS = 8  # up to this team size the divisions of single players are precomputed
+EXACT = 16  # with at most this many tickets, all divisions into two teams are tried
+EXACT_SOLOS = 8  # up to this team size, the divisions of single players are precomputed
 
 
 @cache
 def companions(size: int) -> NDArray[np.uint8]:
-    """All choices of team mates of the first of 2 * `size` single players; uint8 (choices, 2).
+    """All choices of team-mates for the first of 2 * `size` single players; uint8 (choices, 2).
 
-    Each choice has the bits of the first half of the other players, and of the second half. Empty for large teams.
+    A choice has the bits of the first half of the other players and those of the second half. Empty for large teams.
     """
     if not 1 < size <= EXACT_SOLOS:
         return np.empty((0, 2), np.uint8)
@@ -214,7 +213,7 @@ def _subset_sums(values: Floats, sums: Floats) -> None:
 def _best_of_solos(
     v: QueueView, own: Whole, table: NDArray[np.uint8], rating: Floats, sums: Floats, out: Whole
 ) -> None:
-    """Try every choice in the table, for two teams of single players. `rating` and `sums` are scratch."""
+    """Try every choice of the table for two teams of single players. `rating` and `sums` are scratch."""
     others, total = len(own) - 1, v.t[own[0]].rating_sum
     half = others // 2
     for i in range(others):
@@ -298,13 +297,13 @@ def divide(
     gap_cost: float,
     team: Whole,
 ) -> Whole:
-    """Divide matches into teams: `team` is the output for each ticket; returns 1 or 0 (impossible) for each match.
+    """Write the team of each ticket to `team`. Returns 1 for each match, or 0 if it cannot be divided.
 
-    start, ticket  as returned by disjoint_matches.find
+    start, ticket  as returned by passes.make_matches
     room           int64 (2^R,)  see view.role_room;  table  see `companions`
     gap_cost       cost in seconds of one point between the teams' mean ratings
-    The division with the lowest cost is chosen; uneven mean ratings and party sizes that differ between teams cost.
-    Ties are resolved by an order that depends only on the tickets.
+    Chooses the cheapest division. Different mean ratings cost, and so do different party sizes. Ties are broken by an
+    order that depends only on the tickets.
     """
     good = np.zeros(len(start) - 1, np.int64)
     rating, sums = np.empty(2 * EXACT), np.empty((2, 1 << EXACT_SOLOS))

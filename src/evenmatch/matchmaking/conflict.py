@@ -22,7 +22,7 @@ def _seconds(met: int, now: int, rematch_wait: float, rematch_fade: float) -> fl
 
 @lean_inner
 def _named_by(v: QueueView, rules: KernelRules, a: int, b: int) -> float:
-    """Like `worth`, only for the players named by `a`."""
+    """Like `worth`, but only for players that `a` names."""
     one, other = v.t[a], v.t[b]
     if one.names & other.players == 0:
         return 0.0
@@ -45,13 +45,13 @@ def worth(v: QueueView, rules: KernelRules, a: int, b: int) -> float:
 
 @merged
 def mixes(v: QueueView, rules: KernelRules, a: int, b: int) -> bool:
-    """Whether newcomers would meet placed players before either ticket has waited long enough for that."""
+    """Whether newcomers would meet placed players although neither ticket has waited for `newcomer_wait`."""
     alike = (v.t[a].newcomers > 0) == (v.t[b].newcomers > 0)
     return not alike and bool(max(v.t[a].waited, v.t[b].waited) < rules.newcomer_wait)
 
 
 class Index(NamedTuple):
-    """Hash table of named players, each with a linked list of the tickets that name it.
+    """A hash table of named players. Each entry has a linked list of the tickets that name the player.
 
     key, head  int64 (R,)  player and first entry, or -1;  then, by, row  int64 (C,)  next entry, place, row of names
     """
@@ -100,7 +100,7 @@ def _pairs(
     start: Whole,
     others: Whole,
 ) -> None:
-    """Count the conflicting tickets of each ticket in `start`; also write them to `others` if it is not empty."""
+    """Count each ticket's conflicts in `start`. If `others` has room, write the conflicting tickets to it."""
     for b in range(len(t)):
         for m in range(t[b].first, t[b].first + t[b].size):
             at = index.head[_cell(index.key, members[m].player)]
@@ -116,10 +116,10 @@ def _pairs(
 
 @compiled
 def keep_apart(t: Any, members: Any, named: Any, now: int, rematch_wait: float, rematch_fade: float) -> Any:  # noqa: ANN401
-    """The tickets that must not meet now: (offsets per ticket, int64 (N+1,); places, int64).
+    """The tickets that must not meet now, as (offsets per ticket, int64 (N+1,); places, int64).
 
-    Two tickets conflict while the longer wait of the two is less than their `worth`. Named players are found in a hash
-    table (open addressing), so named players who are not waiting cost nothing.
+    Two tickets conflict until one of them has waited for their `worth`. A hash table with open addressing finds the
+    waiting players among those named, so names of absent players cost nothing.
     """
     count = INT64(0)
     for place in range(len(t)):

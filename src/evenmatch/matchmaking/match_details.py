@@ -1,4 +1,4 @@
-"""Details of created matches (rematches, party differences, roles), and their conversion to proposals."""
+"""Details of the created matches, such as spreads, rematches and roles, and their conversion to proposals."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy as np
 from evenmatch.history import Floats
 from evenmatch.matchmaking.attributes import Fields, fields_of
 from evenmatch.matchmaking.conflict import worth
-from evenmatch.matchmaking.proposal import COSTS, Proposals
+from evenmatch.matchmaking.proposal import Proposals
 from evenmatch.matchmaking.queue import Queue
 from evenmatch.matchmaking.records import KernelRules, QueueView, compiled, lean
 from evenmatch.matchmaking.roles import assign
@@ -22,8 +22,8 @@ MEASURES = np.dtype(
         ("spread", "f8"),
         ("rating_spread", "f8"),
         ("waited", "f8"),
-        ("unlike", "i8"),  # largest difference between the largest parties of two teams
-        ("mixed", "?"),  # whether newcomers meet placed players
+        ("unlike", "i8"),  # the largest difference in largest party size between two teams
+        ("mixed", "?"),  # whether newcomers play with placed players
     ],
     align=True,
 )
@@ -31,7 +31,7 @@ MEASURES = np.dtype(
 
 @compiled
 def rematch_costs(v: QueueView, rules: KernelRules, start: Whole, ticket: Whole) -> Floats:
-    """The highest cost of a repeated meeting in each match, in seconds; float64 (M,)."""
+    """The highest cost of a rematch in each match, in seconds; float64 (M,)."""
     costs = np.zeros(len(start) - 1)
     for match in range(len(start) - 1):
         players, names = np.uint64(0), np.uint64(0)
@@ -59,7 +59,7 @@ def by_team(start: Whole, ticket: Whole, team: Whole) -> None:
 
 @lean
 def measure(v: QueueView, start: Whole, ticket: Whole, team: Whole, out: Any) -> None:  # noqa: ANN401
-    """Compute the measures of each match: `out`, MEASURES (M,). Tickets must be sorted by team."""
+    """Write the measures of each match to `out`, MEASURES (M,). Tickets must be sorted by team."""
     for match in range(len(start) - 1):
         low, high, rating_low, rating_high, waited = np.inf, -np.inf, np.inf, -np.inf, 0.0
         largest, smallest, own, fresh, placed = 0, 1 << 30, 0, False, False
@@ -107,8 +107,8 @@ def line_ups(
 
 
 @compiled
-def asked_to_play(v: QueueView, start: Whole, ticket: Whole, team: Whole, need: Whole) -> Whole:
-    """The assigned role of each player, or -1; int64 (S,). Tickets must be sorted by team.
+def assigned_roles(v: QueueView, start: Whole, ticket: Whole, team: Whole, need: Whole) -> Whole:
+    """The role of each player, or -1 for any; int64 (S,). Tickets must be sorted by team.
 
     need  int64 (R,)  required number of each role in a team
     """
@@ -135,8 +135,8 @@ def asked_to_play(v: QueueView, start: Whole, ticket: Whole, team: Whole, need: 
 Made = tuple[Whole, Whole, Whole, Floats]  # start, ticket, team, odds
 
 
-def tell(queue: Queue, v: QueueView, policy: Policy, now: int, made: Made, expired: Whole) -> Proposals:
-    """Create the proposals for the matches in `made`, whose tickets are places in the view."""
+def proposals_of(queue: Queue, v: QueueView, policy: Policy, now: int, made: Made, expired: Whole) -> Proposals:
+    """The proposals for the matches in `made`, whose tickets are places in the view."""
     start, ticket, team, odds = made
     if len(start) == 1:
         return no_matches(queue, policy, expired)
@@ -153,7 +153,7 @@ def tell(queue: Queue, v: QueueView, policy: Policy, now: int, made: Made, expir
         team=team,
         member_start=starts(size),
         player=v.members["player"][rows_of(first, size)],
-        role=asked_to_play(v, start, ticket, team, np.array(list(policy.roles.values()), np.int64)),
+        role=assigned_roles(v, start, ticket, team, np.array(list(policy.roles.values()), np.int64)),
         region=region,
         ping=ping,
         odds=odds,
@@ -181,25 +181,10 @@ def tell(queue: Queue, v: QueueView, policy: Policy, now: int, made: Made, expir
 
 def no_matches(queue: Queue, policy: Policy, expired: Whole) -> Proposals:
     """Proposals without a match."""
-    none, numbers = np.empty(0, np.int64), np.empty(0)
     return Proposals(
-        start=np.zeros(1, np.int64),
-        ticket=none,
-        team=none,
-        member_start=np.zeros(1, np.int64),
-        player=none,
-        role=none,
-        region=none,
-        ping=numbers,
-        odds=numbers,
-        spread=numbers,
-        rating_spread=numbers,
-        waited=numbers,
-        costs=np.empty((0, len(COSTS))),
         expired=expired,
         region_names=tuple(queue.region_names),
         role_names=tuple(policy.roles),
-        accepts=np.empty(0, np.uint64),
         fields=fields_of(policy),
     )
 
@@ -211,7 +196,7 @@ def _common(v: QueueView, start: Whole, ticket: Whole) -> Masks:
 
 
 def _waived_worth(accepts: Masks, fields: Fields, matches: int) -> Floats:
-    """Seconds that agreement on the attributes without a common value is worth, together."""
+    """The summed worth of the attributes on which each match does not agree, in seconds."""
     costs = np.zeros(matches)
     for field in fields:
         if field.worth is not None:
@@ -220,7 +205,7 @@ def _waived_worth(accepts: Masks, fields: Fields, matches: int) -> Floats:
 
 
 def _regions(queue: Queue, v: QueueView, start: Whole, ticket: Whole) -> tuple[Whole, Floats]:
-    """The region of each match with the lowest worst ping (ties by name), and that ping."""
+    """The region where the highest ping of each match is lowest (ties by name), and that ping."""
     matches = len(start) - 1
     if not queue.region_names:
         return np.full(matches, -1, np.int64), np.zeros(matches)

@@ -1,4 +1,4 @@
-"""Odds of matches that have not been played, by a function that the policy names."""
+"""The predicted odds of proposed matches."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ DIGITS = 9  # decimal digits of odds: the last bits of exp and tanh differ betwe
 
 @dataclass(frozen=True, eq=False)
 class LineUps:
-    """M possible matches of the same number of teams, S players in all. No team is empty.
+    """M possible matches with the same number of teams and S players in all. No team is empty.
 
     teams   number of teams of each match
     start   int64 (M * teams + 1,)  first player of each team, match after match
@@ -53,19 +53,19 @@ class LineUps:
 
 
 class OddsFunction(Protocol):
-    """Function that predicts matches with the rating system of a ladder."""
+    """A function that predicts matches, usually with a ladder's rating system."""
 
     def __call__(self, line_ups: LineUps) -> Floats:
-        """The chance of the first team of each match, of three or more teams that of the strongest against the weakest.
+        """The chance of the first team of each match; with three or more teams, of the strongest against the weakest.
 
-        float64 (M,), 0..1, a draw counts half; NaN: the system cannot predict such a match.
+        float64 (M,), 0..1; a draw counts half; NaN: the system cannot predict such a match.
         """
         ...
 
 
 @dataclass(frozen=True)
 class Logistic:
-    """Odds by Elo's curve: ten to one for a difference of `scale` points between the teams' means."""
+    """Odds by Elo's curve. A difference of `scale` points between the teams' means gives ten to one."""
 
     scale: float = 400.0
 
@@ -75,16 +75,16 @@ class Logistic:
         return self.chance(*(means.T if line_ups.teams == 2 else (means.max(1), means.min(1))))
 
     def chance(self, first: Floats, second: Floats) -> Floats:
-        """The chance of a team with the mean rating `first` against one with `second`."""
+        """The chance of a team with mean rating `first` against a team with mean rating `second`."""
         logits = (np.asarray(first) - second) / self.scale * math.log(10)
         chance: Floats = 0.5 + 0.5 * np.tanh(logits / 2)  # equals 1 / (1 + exp(-logits)), without overflow
         return chance
 
 
 def predicted_odds(policy: Policy, line_ups: LineUps) -> Floats:
-    """The odds of matches by the policy's function, or by Elo's curve if it names none; see OddsFunction.
+    """The odds of matches by the policy's function, or by Elo's curve if it has none; see OddsFunction.
 
-    Raises BadParameterError if the function returns anything else.
+    Raises BadParameterError if the function returns anything but chances.
     """
     function = Logistic(policy.odds_scale) if policy.odds is None else policy.odds
     odds: Floats = np.asarray(function(line_ups), np.float64)
@@ -94,7 +94,7 @@ def predicted_odds(policy: Policy, line_ups: LineUps) -> Floats:
 
 
 def exceeds(odds: Floats, policy: Policy) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
-    """Mask of the odds that are beyond the policy's limit; odds that cannot be predicted (NaN) are not."""
+    """Mask of the odds beyond the policy's cap. Unknown odds (NaN) never are."""
     if policy.max_odds is None:
         return np.zeros(len(odds), np.bool_)
     return np.asarray(np.maximum(odds, 1.0 - odds) > policy.max_odds)

@@ -1,4 +1,4 @@
-"""Matches for overdue tickets, oldest first, or reservation of other tickets for them."""
+"""Matches for overdue tickets, oldest first. Other tickets are reserved for those that cannot be matched yet."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ from evenmatch.matchmaking.conflict import meets
 from evenmatch.matchmaking.pack import has_room
 from evenmatch.matchmaking.records import KernelRules, QueueView, Records, compiled, lean_inner
 from evenmatch.matchmaking.roles import add_party
-from evenmatch.matchmaking.tick import NEAREST, TickState
+from evenmatch.matchmaking.tick import TickState
 from evenmatch.matchmaking.tickets import MOST_REGIONS, Whole
-from evenmatch.matchmaking.view import meets_in, role_room, rules_of
+from evenmatch.matchmaking.view import role_room, rules_of
 from evenmatch.policy import Policy
 
 
 @lean_inner
 def _add(v: QueueView, rules: KernelRules, room: Whole, counts: Whole, held: Whole, scratch: Whole, j: int) -> bool:
-    """Count a ticket if seats and roles suffice; False otherwise."""
+    """Count a ticket and return True if seats and roles suffice for it."""
     size = v.t[j].size
     counts[size] += 1
     if has_room(counts, rules.teams, rules.size, scratch) and (
@@ -46,11 +46,11 @@ def oldest_with(
     marked: Whole,
     mark: int,
 ) -> Whole:
-    """Collect compatible tickets for a match with `first`, in the given order, until it is full or none is left.
+    """Collect tickets compatible with `first`, in the given order, until the match is full or no ticket is left.
 
     lo, hi  windows that must contain all other players, by place in the view
     order   places in the view;  region  a bit number;  room  see view.role_room
-    cell    what all tickets accept, see attribute_cells; 0: anything
+    cell    values that all tickets must accept, see tick.cells_of; 0: anything
     marked  int64 (N,)  scratch: places with this mark are already collected
     """
     found, count = np.empty(rules.teams * rules.size, np.int64), 1
@@ -87,20 +87,19 @@ def oldest_with(
 
 
 ANY = MOST_REGIONS  # the region bit of tickets that can play anywhere
-KEPT_FOR = 8  # overdue tickets without enough players for which the available ones are reserved
-IN_TURN = 256  # overdue tickets served in one tick; if there are more, half of these places rotate among them
-VISITS = 5_000_000  # limit of tickets inspected in one tick
-OTHERS = 8  # most tickets excluded per search because nothing is compatible with them
-REFUSED = 64  # most tickets excluded per search because of the odds
+INCOMPLETE = 8  # overdue tickets per tick that keep compatible players although too few of them wait
+SERVED = 256  # overdue tickets per tick; if there are more, half of these places rotate among them
+VISITS = 5_000_000  # tickets inspected per tick, at most
+EXCLUDED = 8  # tickets that a search excludes, at most, because too few others are compatible with them
+EXCLUDED_FOR_ODDS = 64  # tickets that a search excludes, at most, because of the odds
 
 
 def serve_overdue(tick: TickState) -> None:
     """Create a match for each overdue loose ticket, or reserve other tickets for it, oldest first.
 
-    Reserved are the tickets whose filters and its own reach each other soonest, of those that can form a match with it
-    once all windows are at their widest. A newer ticket replaces one of them only if it does so sooner: the wait ends.
-    For the first few overdue tickets that lack players even then, the available ones are reserved until more join.
-    Overdue tickets are never reserved for another ticket, and all take part in the usual search too.
+    The reserved tickets are the oldest that form a match with it once all windows are at their widest. Newer tickets do
+    not replace them, so the wait ends. If too few such players wait, the first INCOMPLETE overdue tickets reserve the
+    compatible ones until more join. Overdue tickets are never reserved, and the usual search includes them.
     """
     t = tick.view.t
     if tick.policy.overdue_after is None or t["waited"].max() < tick.policy.overdue_after:
@@ -110,41 +109,40 @@ def serve_overdue(tick: TickState) -> None:
         return
     by_age = np.lexsort((t["id"], -t["waited"]))
     search = _Search(tick, by_age)
-    patient, kept_for = by_age[~overdue[by_age]], 0
+    not_overdue, incomplete = by_age[~overdue[by_age]], 0
     for first in _in_turn(by_age[overdue[by_age]], tick.now).tolist():
         if not tick.free[first] or search.create_match(first):
             continue
-        later, refused = search.together(*search.widest, search.soonest(first), first)
-        if not len(later) and not refused and kept_for < KEPT_FOR:
-            later = search.available(patient, first)
-            kept_for += len(later) > 1
+        later, refused = search.together(*search.widest, by_age, first)
+        if not len(later) and not refused and incomplete < INCOMPLETE:
+            later = search.available(not_overdue, first)
+            incomplete += len(later) > 1
         tick.free[later[~overdue[later]]] = False
         if search.visits > VISITS:
             return
 
 
 def overdue_from(t: Records, policy: Policy) -> float:
-    """The wait in seconds from which loose tickets are overdue.
+    """The wait in seconds from which loose tickets are overdue: Policy.overdue_from of the mean wait.
 
-    `overdue_after`, or 16 times the mean wait of the loose single players where that is more, but at most 16 times
-    `overdue_after`: see Policy.overdue_from. The mean leaves out the longest-waiting players of one match, who may be
-    overdue or reserved.
+    The mean is over loose single players. It leaves out as many of the longest-waiting as a match has players, because
+    these may be overdue or reserved.
     """
     waited = np.sort(t["waited"][t["loose"] & (t["size"] == 1)])[: -policy.players]
     return policy.overdue_from(float(waited.mean()) if len(waited) else 0.0)
 
 
 def _in_turn(tickets: Whole, now: int) -> Whole:
-    """The overdue tickets served in this tick: the oldest, and a part of the others that rotates every second."""
-    if len(tickets) <= IN_TURN:
+    """The overdue tickets served in this tick: the oldest, and some of the others, which change every second."""
+    if len(tickets) <= SERVED:
         return tickets
-    oldest, others = tickets[: IN_TURN // 2], tickets[IN_TURN // 2 :]
-    turn = (now // SECOND * (IN_TURN // 2) + np.arange(IN_TURN // 2)) % len(others)
+    oldest, others = tickets[: SERVED // 2], tickets[SERVED // 2 :]
+    turn = (now // SECOND * (SERVED // 2) + np.arange(SERVED // 2)) % len(others)
     return np.concatenate((oldest, others[np.unique(turn)]))
 
 
 class _Search:
-    """Search for matches around one ticket."""
+    """The search for matches that contain a given ticket."""
 
     def __init__(self, tick: TickState, by_age: Whole) -> None:
         self.tick, self.by_age, self.visits = tick, by_age, 0
@@ -154,40 +152,29 @@ class _Search:
 
     @cached_property
     def widest(self) -> tuple[Floats, Floats]:
-        """The widest windows of all tickets, contiguous: a field of records has another type than `tick.windows`."""
+        """The widest windows of all tickets. Kernels need contiguous arrays, which fields of records are not."""
         t = self.tick.view.t
         return np.ascontiguousarray(t["last_lo"]), np.ascontiguousarray(t["last_hi"])
 
     def create_match(self, first: int) -> bool:
-        """Create a match with this ticket now, from the nearest tickets, else from the oldest; whether it succeeded."""
-        low = self.tick.view.t["low"]
-        nearest = np.arange(max(first - NEAREST, 0), min(first + NEAREST + 1, len(low)))
-        nearest = nearest[np.argsort(np.abs(low[nearest] - low[first]), kind="stable")]
-        for order in (nearest, self.by_age):
-            match, _ = self.together(self.tick.windows.lo, self.tick.windows.hi, order, first)
-            if len(match):
-                self.tick.make(np.array([0, len(match)]), match, self.rules)
-                return True
-        return False
-
-    def soonest(self, first: int) -> Whole:
-        """All tickets in the order in which their filters and that of `first` reach each other; ties by age."""
-        reach = meets_in(self.tick.policy, self.tick.view.t, first)[self.by_age]
-        order: Whole = self.by_age[np.argsort(reach, kind="stable")]
-        return order
+        """Create a match with this ticket now, from the oldest compatible tickets. Returns whether there is one."""
+        match, _ = self.together(self.tick.windows.lo, self.tick.windows.hi, self.by_age, first)
+        if len(match):
+            self.tick.make(np.array([0, len(match)]), match, self.rules)
+        return len(match) > 0
 
     def together(self, lo: Floats, hi: Floats, order: Whole, first: int) -> tuple[Whole, bool]:
-        """A match with this ticket from the first compatible ones in `order` (empty: none); whether odds refused any.
+        """The match with this ticket from the first compatible ones in `order`, and whether odds refused any.
 
-        Uses the first region and cell with a match. If the odds exceed the limit, the last ticket is excluded; if the
-        collected tickets cannot fill the match, the first one is; then the search repeats, at most REFUSED or OTHERS
-        times.
+        The match is empty if there is none. It is in the first region and cell that have one. If the odds exceed the
+        cap, the search is repeated without the last ticket, at most EXCLUDED_FOR_ODDS times. If the collected tickets
+        cannot fill the match, it is repeated without the first one, at most EXCLUDED times.
         """
         tick, was_refused = self.tick, False
         for region, cell in self._places(first):
             excluded, closed, refused = list[int](), 0, 0
             match = np.empty(0, np.int64)
-            while closed < OTHERS and refused < REFUSED:
+            while closed < EXCLUDED and refused < EXCLUDED_FOR_ODDS:
                 found = self._gather(lo, hi, order, first, region, cell)
                 full = tick.view.t["size"][found].sum() == self.rules.teams * self.rules.size
                 if full and tick.divided(np.array([0, len(found)]), np.sort(found), self.rules)[2].all():
@@ -205,7 +192,7 @@ class _Search:
         return np.empty(0, np.int64), was_refused
 
     def available(self, order: Whole, first: int) -> Whole:
-        """The tickets of `order` compatible with this one at the widest windows, where most of them are."""
+        """The tickets of `order` that fit this one at the widest windows, in the region and cell with the most."""
         most = np.empty(0, np.int64)
         for region, cell in self._places(first):
             found = self._gather(*self.widest, order, first, region, cell)
@@ -221,7 +208,7 @@ class _Search:
         )
 
     def _places(self, first: int) -> list[tuple[int, np.uint64]]:
-        """The regions and cells in which this ticket can play, as pairs."""
+        """The pairs of a region and a cell in which this ticket can play."""
         able, cells = int(self.tick.view.t["able"][first]), self.tick.cells
         own = cells[self.tick.view.accepts[first] & cells == cells]
         regions = [region for region in self.tick.places.region.tolist() or [ANY] if able >> region & 1]

@@ -1,4 +1,4 @@
-"""Kernels that decide whether parties can fill the teams exactly, and choose them."""
+"""Kernels that decide whether parties can fill the teams exactly, and which parties do."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from evenmatch.matchmaking.tickets import Whole
 
 @lean_inner
 def _begin(fills: Whole, size: int, party: int, largest: int) -> None:
-    """Initialize the fills of two teams with the parties that must be in the match."""
+    """Start the fills of two teams with the parties that must be in the match."""
     fills[:] = 0
     if party == largest:
         fills[party] = 1
@@ -36,14 +36,14 @@ def _closes(counts: Whole, gap: int) -> bool:
 
 @lean_inner
 def _useful(counts: Whole, size: int, party: int, largest: int, one: int) -> int:
-    """The most further parties of size `one` that two teams could contain."""
+    """How many more parties of size `one` two teams could contain."""
     must = (one == party) + (one == largest and largest != party)
     return min(int(counts[one]) - must, 2 * (size // one))
 
 
 @lean_inner
 def _add(fills: Whole, one: int, size: int) -> None:
-    """Add the fills with one more party of size `one` in either team."""
+    """Add the fills that one more party of size `one` allows, in either team."""
     most = (1 << (size + 1)) - 1
     for a in range(size, -1, -1):
         word = fills[a]
@@ -105,14 +105,14 @@ def fill_two(counts: Whole, size: int, party: int, largest: int, wanted: Whole) 
 
 @lean_inner
 def _sets(counts: Whole, teams: int, party: int, largest: int, one: int) -> int:
-    """The number of sets (one party of size `one` per team), besides those that must be in the match."""
+    """The number of sets (one party of size `one` per team), without those that must be in the match."""
     must = (one == party) + (one == largest and largest != party)
     return int(counts[one]) // teams - must
 
 
 @lean_inner
 def _alike(counts: Whole, teams: int, size: int, party: int, largest: int) -> bool:
-    """Whether sets of equal parties, one per team, fill the teams: a subset sum in the bits of an integer."""
+    """Whether sets of equal parties, one per team, fill the teams. A subset sum in the bits of an integer."""
     must = party if party == largest else party + largest
     if counts[party] < teams or counts[largest] < teams or must > size:
         return False
@@ -125,7 +125,7 @@ def _alike(counts: Whole, teams: int, size: int, party: int, largest: int) -> bo
 
 @lean_inner
 def _first_fit(counts: Whole, teams: int, size: int, party: int, left: Whole, wanted: Whole) -> bool:
-    """Fill the teams with the largest parties that fit, starting with `party`; count them in `wanted` if not empty."""
+    """Fill the teams with the largest parties that fit, starting with `party`; `wanted`, unless empty, counts them."""
     for one in range(size + 1):
         left[one] = counts[one]
     for team in range(teams):
@@ -184,7 +184,7 @@ def _choose_alike(counts: Whole, teams: int, size: int, party: int, largest: int
 
 @compiled
 def choose(counts: Whole, teams: int, size: int, party: int, largest: int, mixed: bool, wanted: Whole) -> None:
-    """Choose the number of parties of each size, if `fills` is true: `wanted`, int64 (size + 1,); large ones first."""
+    """Write the number of parties of each size to `wanted`, int64 (size + 1,), large ones first. Requires `fills`."""
     wanted[:] = 0
     if not mixed:
         _choose_alike(counts, teams, size, party, largest, wanted)

@@ -1,7 +1,7 @@
-"""Kernels that create matches: passes by preference, the tickets collected for each match, and which matches are kept.
+"""Kernels that create matches: the passes, the tickets that each candidate collects, and the choice of candidates.
 
-Passes prefer chosen filters, large parties, equal party sizes and the home region. Within a pass, weighted interval
-scheduling selects disjoint matches.
+The order of the passes prefers chosen filters, large parties, equal party sizes and the home region. Within a pass,
+weighted interval scheduling selects disjoint matches.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ class TicketTotals(NamedTuple):
     reach   the lowest upper end of their windows
     top     the highest percentile of a player
     waited  the longest wait
-    spread  the largest spread of percentiles that is allowed unless they are neighbours
+    spread  how many percentiles the match may span if it skips other tickets
     """
 
     seats: int
@@ -40,8 +40,8 @@ class Search(NamedTuple):
     """The input of one search pass.
 
     lo, hi      float64 (N,)  windows that must contain all other players of the match, by place in the view
-    at          int64 (K,)    ascending places in the view: the tickets to search
-    taken       bool (N,)     tickets already in a match, skipped
+    at          int64 (K,)    the tickets to search, as ascending places in the view
+    taken       bool (N,)     tickets that are already in a match
     """
 
     lo: Floats
@@ -51,11 +51,11 @@ class Search(NamedTuple):
 
 
 class TargetMatch(NamedTuple):
-    """The matches that a pass creates.
+    """The kind of match that a pass creates.
 
     largest      the largest party size in the match
     mixed        whether teams may have parties of different sizes
-    most_spread  the largest spread of percentiles that any waiting ticket allows
+    most_spread  the largest `spread` of any waiting ticket, see TicketTotals
     """
 
     largest: int
@@ -66,11 +66,12 @@ class TargetMatch(NamedTuple):
 class CollectionBuffers(NamedTuple):
     """Scratch arrays for the tickets collected for a match.
 
-    active   int64         places in the view of the collected tickets; its length is the limit
+    active   int64         places in the view of the collected tickets; the length is their maximum number
     counts   int64 (size + 1,)  collected tickets by party size
-    room     int64 (2^R,)  how many players of a team may offer no role outside a subset; held: how many do
+    room     int64 (2^R,)  see view.role_room
+    held     int64 (2^R,)  see roles.add
     marked   int64 (N,)    by place in the view: the mark of the last collection that included it
-    mark     int64 (1,)    mark of the present collection
+    mark     int64 (1,)    the mark of the present collection
     scratch  int64         for pack.py
     """
 
@@ -83,14 +84,14 @@ class CollectionBuffers(NamedTuple):
     scratch: Whole
 
 
-AT_HAND, SEEN = 2, 24  # limits of collected and of inspected tickets, per seat of a match
+COLLECTED_PER_SEAT, INSPECTED_PER_SEAT = 2, 24  # at most, per seat of a match
 
 
 @inner
 def work_for(count: int, rules: KernelRules, room: Whole) -> CollectionBuffers:
     """Allocate the scratch arrays for a view of `count` tickets."""
     return CollectionBuffers(
-        np.empty(max(24, AT_HAND * rules.teams * rules.size), np.int64),
+        np.empty(max(24, COLLECTED_PER_SEAT * rules.teams * rules.size), np.int64),
         np.zeros(rules.size + 1, np.int64),
         room,
         np.zeros(len(room), np.int64),
@@ -109,13 +110,13 @@ def _begin(v: QueueView, hi: Floats, work: CollectionBuffers, first: int) -> Tic
     work.active[0] = first
     work.mark[0] += 1
     work.marked[first] = work.mark[0]
-    seats = t.size + INT64(0)  # as wide as the sum will be
+    seats = t.size + INT64(0)  # int64, like the later sums
     return TicketTotals(seats, hi[first], t.high, t.rating_low, t.rating_high, t.waited, t.spread)
 
 
 @merged
 def _with(s: TicketTotals, t: Any, end: float) -> TicketTotals:  # noqa: ANN401
-    """The totals with one more ticket, whose window ends at `end`."""
+    """The totals after adding a ticket whose window ends at `end`."""
     return TicketTotals(
         s.seats + t.size,
         min(s.reach, end),
@@ -129,7 +130,7 @@ def _with(s: TicketTotals, t: Any, end: float) -> TicketTotals:  # noqa: ANN401
 
 @lean_inner
 def _opens(v: QueueView, work: CollectionBuffers, first: int) -> bool:
-    """Count the roles of the first ticket; False if a team has no room for them."""
+    """Count the roles of the first ticket. False if a team has no room for them."""
     work.held[:] = 0
     return add_party(work.held, work.room, INT64(1), v, first)
 
@@ -138,7 +139,7 @@ def _opens(v: QueueView, work: CollectionBuffers, first: int) -> bool:
 def _evict(
     v: QueueView, hi: Floats, low: float, rules: KernelRules, work: CollectionBuffers, count: int
 ) -> tuple[int, TicketTotals]:
-    """Remove collected tickets whose windows end below `low`, except the first; (remaining count, totals)."""
+    """Remove the collected tickets whose windows end below `low`, but keep the first. Returns (count, totals)."""
     first, kept = work.active[0], 1
     s = _begin(v, hi, work, first)
     if rules.roles:
@@ -168,7 +169,7 @@ def _is_full(
 ) -> bool:
     """Whether the collected tickets can form a match.
 
-    neighbours  whether no other free ticket of the pass lies between them: then any spread is allowed
+    neighbours  whether no other free ticket of the pass lies between them, which allows any spread
     """
     if not work.counts[aim.largest]:
         return False
@@ -187,7 +188,7 @@ def _is_full(
 
 @lean_inner
 def _takes_part(v: QueueView, s: TicketTotals, rules: KernelRules, work: CollectionBuffers, j: int) -> bool:
-    """With roles: count a ticket if seats and roles suffice for all collected tickets; see `pack.has_room`."""
+    """For policies with roles: count a ticket if seats and roles suffice for it; see `pack.has_room`."""
     size = v.t[j].size
     if s.seats + size > rules.teams * rules.size or not add_party(work.held, work.room, rules.teams, v, j):
         return False
@@ -228,9 +229,8 @@ def collect(
 ) -> tuple[int, int, bool, TicketTotals]:
     """Collect tickets upwards from at[k] until they can form a match.
 
-    Returns their count, the index in `at` of the last one, whether they are neighbours (no other free ticket of the
-    pass lies between them), and their totals; count 0 if no match is possible. Collected tickets are pairwise
-    compatible; the lowest is the first.
+    Returns the count, the index in `at` of the last ticket, whether they are neighbours (see `_is_full`), and the
+    totals. The count is 0 if no match is possible. The collected tickets are pairwise compatible, the lowest first.
     """
     lo, hi, at = search.lo, search.hi, search.at
     first = at[k]
@@ -238,7 +238,7 @@ def collect(
     if lo[first] > v.t[first].low or s.reach < s.top or (rules.roles and not _opens(v, work, first)):
         return 0, -1, False, s
     bottom, count, gone, neighbours = v.t[first].low, INT64(1), 0, True
-    for q in range(k + 1, min(len(at), k + SEEN * len(work.active) // AT_HAND)):
+    for q in range(k + 1, min(len(at), k + INSPECTED_PER_SEAT * len(work.active) // COLLECTED_PER_SEAT)):
         j = at[q]
         t = v.t[j]
         neighbours = neighbours and count + gone == q - k
@@ -271,7 +271,7 @@ def pick(last: Whole, value: Floats) -> Whole:
 
     last   int64 (N,)    the last ticket of the match that begins at each ticket; -1: no match
     value  float64 (N,)  the value of that match, above 0
-    Dynamic programming from the end, O(N); a greedy choice would leave a fifth of the matchable tickets unmatched.
+    Weighted interval scheduling by dynamic programming from the end, O(N).
     """
     count = len(last)
     best = np.zeros(count + 1)
@@ -290,26 +290,7 @@ def pick(last: Whole, value: Floats) -> Whole:
     return picked[:found].copy()
 
 
-COST = 60.0  # seconds: a match that costs this much more has a value e times lower
-
-
-@lean_inner
-def _oldest_first(v: QueueView, active: Whole, count: int) -> None:
-    """Order all but the first: the ticket with the widest allowed spread, then by wait; ties by place."""
-    for i in range(2, count):
-        own, at = active[i], i
-        while at > 1 and v.t[active[at - 1]].waited < v.t[own].waited:
-            active[at] = active[at - 1]
-            at -= 1
-        active[at] = own
-    widest = 1
-    for i in range(2, count):
-        if v.t[active[i]].spread > v.t[active[widest]].spread:
-            widest = i
-    own = active[widest]
-    for i in range(widest, 1, -1):
-        active[i] = active[i - 1]
-    active[1] = own
+VALUE_SCALE = 60.0  # seconds of cost that reduce the value of a match by a factor of e
 
 
 @inner
@@ -324,9 +305,9 @@ def _choose(
     wanted: Whole,
     out: Whole,
 ) -> int:
-    """Choose collected tickets that fill the teams: the first, then the longest-waiting. Returns their number.
+    """Choose tickets that fill the teams, from the lowest upwards. Returns their number.
 
-    0 if their spread is too wide: the tickets that allowed it were not chosen.
+    Returns 0 if the chosen tickets span too many percentiles, because one that allowed the spread was not chosen.
     """
     active = work.active
     if rules.roles or seats == rules.teams * rules.size:
@@ -335,7 +316,6 @@ def _choose(
         return count
     party = v.t[active[0]].size
     choose(work.counts, rules.teams, rules.size, party, aim.largest, aim.mixed, wanted)
-    _oldest_first(v, active, count)
     taken, top, spread = 0, 0.0, 0.0
     for i in range(count):
         t = v.t[active[i]]
@@ -349,8 +329,8 @@ def _choose(
 
 @lean_inner
 def _value(v: QueueView, s: TicketTotals, rules: KernelRules, work: CollectionBuffers) -> float:
-    """The value of the collected match, 0 to 1: the wider, the lower; above all for close ones."""
-    return float(np.exp(-rules.spread_cost * (s.top - v.t[work.active[0]].low) / COST))
+    """The value of the collected match, 0 to 1. It falls with the spread."""
+    return float(np.exp(-rules.spread_cost * (s.top - v.t[work.active[0]].low) / VALUE_SCALE))
 
 
 @inner
@@ -364,13 +344,13 @@ def find(
     start: Whole,
     ticket: Whole,
 ) -> int:
-    """Create matches from the searched tickets; returns the new total number of matches.
+    """Create matches from the searched tickets and return the new total number of matches.
 
-    made    the number of matches so far;  start, ticket  first ticket of each match and all tickets, appended to
-    A match begins with its lowest ticket. The match with the least spread is found for each ticket, and the disjoint
-    ones with the largest total value are created.
+    made    the number of matches so far;  start, ticket  outputs: first ticket of each match, and all tickets
+    Each ticket is the lowest of one candidate, the narrowest that it can begin. The disjoint candidates with the
+    largest total value become matches.
     """
-    at, ahead, second = search.at, -1, -1  # the next two parties of size `largest`: a match needs one, or one per team
+    at, ahead, second = search.at, -1, -1  # the next two parties of size `largest`; a match needs one, or one per team
     last, value = np.full(len(at), -1, np.int64), np.zeros(len(at))
     for k in range(len(at) - 1, -1, -1):
         t = v.t[at[k]]
@@ -439,7 +419,7 @@ def _has_size(v: QueueView, left: Whole, size: int) -> bool:
 
 @lean_inner
 def _still(taken: Flags, left: Whole) -> int:
-    """Keep the places that are not taken; returns their number."""
+    """Keep the places that are not taken, and return their number."""
     count = 0
     for j in left:
         if not taken[j]:
@@ -460,7 +440,7 @@ def _fit(
     left: Whole,
     at: Whole,
 ) -> int:
-    """Select the tickets for one pass into `at`; returns their number, 0 if they cannot form a match."""
+    """Write the tickets of one pass to `at`. Returns their number, or 0 if they cannot form a match."""
     count, seats, large = 0, 0, 0
     beside = aim.largest if aim.mixed else rules.size - aim.largest
     for j in left:
@@ -490,7 +470,7 @@ def _fit_cell(
     accepts: Masks,
     selected: Whole,
 ) -> int:
-    """Select the tickets that accept a cell from those of one pass into `selected`; see `_fit`.
+    """Write the tickets of one pass that accept a cell to `selected`. Returns the same as `_fit`.
 
     places, accepts  the tickets of the pass, and what they accept
     """
@@ -532,10 +512,11 @@ def make_matches(
     rules: KernelRules,
     room: Whole,
 ) -> tuple[Whole, Whole]:
-    """Create matches from tickets not taken: (offset of each match, places in the view); updates `taken`.
+    """Create matches from the tickets that are not taken, and mark their tickets as taken.
 
-    cells   uint64 (C,)  what the tickets of a match accept together, see attribute_cells; 0: anything
+    cells   uint64 (C,)  values that all tickets of a match accept, see tick.cells_of; 0: anything
     room    int64 (2^R,)  see view.role_room
+    Returns (offset of each match, places in the view).
     """
     n = len(v.t)
     work = work_for(n, rules, room)
@@ -544,7 +525,7 @@ def make_matches(
     inside, accepts = np.empty(n, np.int64), np.empty(n, np.uint64)
     choosy = len(cells) > 0 and cells[0] > 0
     wider, most_spread, longest = _widest(v, windows, left)
-    patient = rules.roles or longest >= rules.party_wait  # otherwise no match with different party sizes is allowed
+    patient = rules.roles or longest >= rules.party_wait  # otherwise all teams need the same party sizes
     for level in range(1 + wider):
         lo = windows.lo if level else windows.chosen_lo
         hi = windows.hi if level else windows.chosen_hi

@@ -1,4 +1,4 @@
-"""Proposed matches: as single objects, and as columns for bulk processing."""
+"""Proposed matches, as single objects and as columns."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ class Proposal(NamedTuple):
     teams    the ticket ids of each team; parties are never split
     players  the player numbers of each team
     region   where it is played; None: anywhere
-    ping     the worst of its players there, milliseconds; 0 if no pings are given
+    ping     the highest ping of its players there, milliseconds; 0 if no pings are given
     odds     the chance of the first team; with three or more, of the strongest against the weakest; NaN: unknown
     spread   percentiles between its lowest and its highest player
-    waited   seconds that its longest-waiting ticket has waited
+    waited   wait of its longest-waiting ticket, seconds
     costs    by name (see COSTS), in equivalent seconds of waiting
-    roles    the role assigned to each player, if the policy has roles; None: free choice
-    attributes  the value of each attribute with which it is played; without those that its players do not agree on
+    roles    the role of each player, if the policy has roles; None: any role
+    attributes  the value of each attribute that it is played with; without attributes on which its players disagree
     maps     the maps that all its players accept
     """
 
@@ -49,9 +49,17 @@ class Proposal(NamedTuple):
         return tuple(ticket for team in self.teams for ticket in team)
 
 
+def _no_numbers() -> Whole:
+    return np.empty(0, np.int64)
+
+
+def _no_floats() -> Floats:
+    return np.empty(0)
+
+
 @dataclass(frozen=True, eq=False)
 class Proposals:
-    """M proposed matches of T tickets with S players, as columns; tickets of a match are ordered by team.
+    """M proposed matches of T tickets with S players, as columns. The tickets of a match are ordered by team.
 
     start         int64 (M+1,)  first ticket of each match
     ticket, team  int64 (T,)    id, and the index of its team in the match
@@ -64,20 +72,20 @@ class Proposals:
     expired       int64 (E,)    ids of tickets that reached the longest wait, ascending
     """
 
-    start: Whole
-    ticket: Whole
-    team: Whole
-    member_start: Whole
-    player: Whole
-    role: Whole
-    region: Whole
-    ping: Floats
-    odds: Floats
-    spread: Floats
-    rating_spread: Floats
-    waited: Floats
-    costs: Floats
-    expired: Whole = field(default_factory=lambda: np.empty(0, np.int64))
+    start: Whole = field(default_factory=lambda: np.zeros(1, np.int64))
+    ticket: Whole = field(default_factory=_no_numbers)
+    team: Whole = field(default_factory=_no_numbers)
+    member_start: Whole = field(default_factory=lambda: np.zeros(1, np.int64))
+    player: Whole = field(default_factory=_no_numbers)
+    role: Whole = field(default_factory=_no_numbers)
+    region: Whole = field(default_factory=_no_numbers)
+    ping: Floats = field(default_factory=_no_floats)
+    odds: Floats = field(default_factory=_no_floats)
+    spread: Floats = field(default_factory=_no_floats)
+    rating_spread: Floats = field(default_factory=_no_floats)
+    waited: Floats = field(default_factory=_no_floats)
+    costs: Floats = field(default_factory=lambda: np.empty((0, len(COSTS))))
+    expired: Whole = field(default_factory=_no_numbers)
     region_names: tuple[str, ...] = ()
     role_names: tuple[str, ...] = ()
     accepts: Masks = field(default_factory=lambda: np.empty(0, np.uint64))

@@ -1,4 +1,4 @@
-"""The state of one queue, as columns updated in place, with its regions, choices and record of waits."""
+"""One queue: its tickets as columns that are updated in place, its regions, choices, arrivals and record of waits."""
 
 from __future__ import annotations
 
@@ -26,15 +26,15 @@ from evenmatch.matchmaking.tickets import (
     starts,
 )
 
-MOST = 500  # estimates kept of each kind
-NEAREST = 100  # of these: those of similar size, from which an estimate is calibrated
-FEW = 30  # with fewer matched tickets among them, the assumed factors count too
-SAMPLE = 4  # estimates remembered per second
+REMEMBERED_WAITS = 500  # of each kind
+CALIBRATION_SET = 100  # remembered waits with similar estimates, from which an estimate is calibrated
+TRUSTED_FROM = 30  # with fewer matched tickets among these, the assumed factors count too
+REMEMBERED_PER_SECOND = 4  # estimates
 QUANTILES = (0.5, 0.9)
 
 
 class WaitKind(NamedTuple):
-    """Tickets whose waits are compared. size: players; at_once: an opponent of a duel waits already."""
+    """A kind of tickets with comparable waits. size: players; at_once: the opponent of a duel is already waiting."""
 
     size: int
     strict: bool
@@ -45,8 +45,8 @@ class WaitKind(NamedTuple):
 class ExpectedWait(NamedTuple):
     """The further wait of a ticket before calibration.
 
-    seconds  the mean time in which the missing players arrive
-    median, upper  assumed quantiles of the wait (half, nine of ten), as multiples of `seconds`
+    seconds  the mean time until the missing players have arrived
+    median, upper  assumed quantiles of the wait, 50 % and 90 %, as multiples of `seconds`
     """
 
     kind: WaitKind
@@ -56,7 +56,7 @@ class ExpectedWait(NamedTuple):
 
 
 class WaitEstimate(NamedTuple):
-    """An estimated further wait in seconds: half of the tickets wait less than `estimate`, nine of ten than `upper`."""
+    """Estimated further wait in seconds: the median (`estimate`) and the 90 % quantile (`upper`)."""
 
     estimate: float
     upper: float
@@ -64,7 +64,7 @@ class WaitEstimate(NamedTuple):
 
 @dataclass(slots=True)
 class _Remembered:
-    """A ticket with an estimate. waited: in seconds, until `is_matched` or until it left; None: it still waits."""
+    """A ticket with an estimate. waited: seconds until it was matched or left; None: it still waits."""
 
     since: int
     seconds: float
@@ -73,41 +73,41 @@ class _Remembered:
 
 
 class WaitRecord:
-    """Estimates of a queue and the waits that followed, by kind. It never influences which matches are made."""
+    """A queue's estimates and the waits that followed, by kind of ticket. Proposals never depend on it."""
 
     def __init__(self) -> None:
         self._kinds: dict[WaitKind, deque[_Remembered]] = {}
         self._open: dict[int, _Remembered] = {}  # by ticket
-        self._second, self._room = -1, 0  # the second of the latest estimate, and how many more it may have
+        self._second, self._room = -1, 0  # the second of the latest estimate, and how many more it may get
 
     def room(self, now: int) -> int:
-        """How many estimates may be added in this second."""
-        return self._room if now // SECOND == self._second else SAMPLE
+        """How many more estimates may be added in this second."""
+        return self._room if now // SECOND == self._second else REMEMBERED_PER_SECOND
 
     def add(self, ticket: int, expected: ExpectedWait, now: int) -> None:
         """Remember an expected wait as of this time."""
         self._room, self._second = self.room(now) - 1, now // SECOND
         entry = _Remembered(now, expected.seconds)
-        self._kinds.setdefault(expected.kind, deque(maxlen=MOST)).append(entry)
+        self._kinds.setdefault(expected.kind, deque(maxlen=REMEMBERED_WAITS)).append(entry)
         self._open[ticket] = entry
 
     def end(self, tickets: Iterable[int], now: int, *, is_matched: bool) -> None:
-        """Note that tickets found a match or left without one; those that are not remembered are ignored."""
+        """Note that tickets were matched or left. Tickets without an estimate are ignored."""
         for ticket in tickets:
             if (entry := self._open.pop(ticket, None)) is not None:
                 entry.waited, entry.is_matched = max(now - entry.since, 0) / SECOND, is_matched
 
     def calibrated(self, expected: ExpectedWait, now: int) -> WaitEstimate:
-        """The quantiles of the wait, from the latest waits of this kind for which a similar time was expected.
+        """The quantiles of the wait, from the latest waits of this kind with a similar expected time.
 
-        Each ratio of a wait to the expected time counts; tickets that still wait, or left, count as waits that are at
-        least as long (Kaplan and Meier 1958), so a new queue does not take the first matches as typical.
+        They are quantiles of the ratio of wait to expected time. Tickets that still wait or have left count as waits
+        that are at least as long (Kaplan and Meier 1958), so a new queue does not take its first matches as typical.
         """
         factors = [expected.median, expected.upper]
         entries = self._kinds.get(expected.kind)
         if entries:
             ratios, matched = _ratios(list(entries), expected.seconds, now)
-            share = min(int(matched.sum()) / FEW, 1.0)
+            share = min(int(matched.sum()) / TRUSTED_FROM, 1.0)
             longest = float(ratios.max())
             for place, known in enumerate(quantiles(ratios, matched, QUANTILES)):
                 factors[place] = (
@@ -118,7 +118,7 @@ class WaitRecord:
 
 
 def quantiles(waits: Floats, ended: Flags, shares: Iterable[float]) -> list[float | None]:
-    """The quantiles of waits, some of them still going on; None: beyond the longest. By Kaplan and Meier (1958)."""
+    """The quantiles of waits, some of which have not ended (Kaplan and Meier 1958). None: beyond the longest wait."""
     order = np.lexsort((~ended, waits))
     at_risk = len(waits) - np.arange(len(waits))
     over = 1 - np.cumprod(1 - ended[order] / at_risk)
@@ -127,18 +127,18 @@ def quantiles(waits: Floats, ended: Flags, shares: Iterable[float]) -> list[floa
 
 
 def _ratios(entries: list[_Remembered], seconds: float, now: int) -> tuple[Floats, Flags]:
-    """Waits as multiples of the times expected, of the NEAREST to these seconds; and whether they ended in a match."""
+    """The CALIBRATION_SET waits with the most similar expected time: ratios to that time, and whether matched."""
     expected = np.array([entry.seconds for entry in entries])
     waited = np.array(
         [max(now - entry.since, 0) / SECOND if entry.waited is None else entry.waited for entry in entries]
     )
     matched = np.array([entry.is_matched for entry in entries])
-    near = np.argsort(np.abs(np.log(expected / seconds)), kind="stable")[:NEAREST]
+    near = np.argsort(np.abs(np.log(expected / seconds)), kind="stable")[:CALIBRATION_SET]
     return waited[near] / expected[near], matched[near]
 
 
 class Joining(NamedTuple):
-    """The columns of `Tickets`, with role and region bits as numbered by the queue."""
+    """The columns of `Tickets`, with the queue's numbers for role and region bits."""
 
     id: Whole
     queued: Whole
@@ -164,7 +164,7 @@ def bit_of(player: int) -> np.uint64:
 
 @compiled
 def join(tickets: Any, members: Any, named: Any, j: Joining, slots: Whole, member: int, name: int) -> None:  # noqa: ANN401
-    """Write tickets to these slots, members to the pool from `member`, named players from `name`."""
+    """Write tickets to `slots`, their members to the pool from row `member`, named players from row `name`."""
     for at in range(len(j.id)):
         t, start, stop = tickets[slots[at]], j.start[at], j.start[at + 1]
         t.alive, t.id, t.queued, t.size, t.first = True, j.id[at], j.queued[at], stop - start, member
@@ -195,9 +195,9 @@ def join(tickets: Any, members: Any, named: Any, j: Joining, slots: Whole, membe
 
 @lean
 def merge(order: Whole, fresh: Whole, t: Any, out: Whole) -> int:  # noqa: ANN401
-    """Merge two sorted slot lists by percentile, then time, then id, without removed tickets.
+    """Merge two slot lists sorted by percentile, time and id into `out`, leaving out removed tickets.
 
-    Returns the number of slots written to `out`, which has room for all.
+    Returns the number of slots written. `out` has room for all.
     """
     count, at = 0, 0
     for slot in order:
@@ -227,11 +227,11 @@ def merge(order: Whole, fresh: Whole, t: Any, out: Whole) -> int:  # noqa: ANN40
 
 @compiled
 def count_arrivals(counts: Whole, stamps: Whole, j: Joining, span: int) -> None:
-    """Count joining players by time (a ring of buckets of `span` microseconds) and percentile."""
+    """Count joining players by percentile and time, in a ring of buckets of `span` microseconds."""
     for at in range(len(j.id)):
         stamp = j.queued[at] // span
         row = stamp % len(stamps)
-        late = stamps[row] > stamp  # its bucket was reused already; unless a clock was far ahead
+        late = stamps[row] > stamp  # the bucket was already reused, unless a clock was far ahead
         if late and stamps[row] - stamp < 2 * len(stamps):
             continue
         if stamps[row] != stamp:
@@ -253,7 +253,7 @@ def fill_waiting(
     t: Any,  # noqa: ANN401 - WAITING
     expired: Whole,
 ) -> tuple[int, int]:
-    """Write the tickets with their present windows to `t` and expired ones to `expired`; returns both counts.
+    """Write tickets with their present windows to `t` and expired ones to `expired`. Returns both counts.
 
     longest  wait in seconds after which a ticket expires;  largest  larger parties are left out
     steps    float64 (N, 2)  seconds, and the width of a loose filter from then on
@@ -288,7 +288,7 @@ def fill_waiting(
 
 
 def pings_of(tickets: Tickets, names: Sequence[str]) -> tuple[Floats, Masks]:
-    """Pings by the regions of these names, and the region bits where each ticket can play."""
+    """Pings to the regions of these names, and each ticket's bits of the regions where it can play."""
     count, known = len(tickets), len(names)
     if not known:
         return np.empty((count, 0)), np.full(count, ANYWHERE, np.uint64)
@@ -306,7 +306,7 @@ def pings_of(tickets: Tickets, names: Sequence[str]) -> tuple[Floats, Masks]:
 
 
 def region_weights(named: Flags) -> Floats:
-    """The weight of each region, float64 (R,): every ticket gives one, in equal parts to the regions that it names.
+    """The weight of each region, float64 (R,). A ticket of weight 1 divides it among the regions that it names.
 
     named: bool (T, R)
     """
@@ -316,12 +316,12 @@ def region_weights(named: Flags) -> Floats:
 def replaceable(
     fresh: Sequence[str], lacking: int, known: Sequence[str], waiting: Masks, joining: Mapping[str, float]
 ) -> Whole:
-    """The places of `lacking` known regions whose weight is below that of every fresh one, the least first.
+    """The places of the `lacking` known regions with the least weight, to be replaced by fresh ones.
 
-    So a player who names many regions that no other ticket names takes no place from others.
+    A player who makes up many regions gives each little weight, and so cannot keep regions of others out.
 
     waiting  the region bits of each waiting ticket;  joining  the weight of each region among the joining tickets
-    Raises InputError if there are not enough.
+    Raises InputError if one of them does not weigh less than every fresh region.
     """
     bits = np.arange(len(known), dtype=np.uint64)
     limited = waiting[waiting != ANYWHERE]
@@ -334,18 +334,18 @@ def replaceable(
 
 
 def too_many(what: str, names: Sequence[str], most: int) -> InputError:
-    """The error that these regions or roles are too many for a queue."""
-    return InputError(f"{what} {', '.join(names)} would be more than {most}; expected at most {most} in a queue")
+    """The error for regions or roles beyond the limit of a queue."""
+    return InputError(f"{what} {', '.join(names)} would exceed the limit; expected at most {most} in a queue")
 
 
-FEWEST = 64  # choices that are kept although no waiting ticket makes them any more
+CHOICES_KEPT = 64  # until there are more, choices of tickets that have left are not dropped
 
 
 class ChoiceTable:
     """The choices of a queue's tickets.
 
-    known  the different choices; the first is that of tickets that accept everything
-    row    int64  by slot of the queue: the number of its choice in `known`
+    known  the different choices; the first is to accept everything
+    row    int64  by slot of the queue: the row of its choice in `known`
     """
 
     def __init__(self, slots: int) -> None:
@@ -358,13 +358,13 @@ class ChoiceTable:
         self.row = np.concatenate((self.row, np.zeros(slots - len(self.row), np.int64)))
 
     def add(self, slots: Whole, tickets: Tickets, waiting: Collection[int]) -> None:
-        """Keep the choices of tickets that join in these slots; `waiting`: the slots of the others, or negative."""
+        """Store the choices of tickets that join in these slots. waiting: slots of the other tickets, or JOINING."""
         if not len(tickets.choice):
             self.row[slots] = 0
             return
         used, place = np.unique(tickets.choice, return_inverse=True)
         chosen = [tickets.choices[number] for number in used.tolist()]
-        if len(self.known) > max(2 * len(waiting), FEWEST):
+        if len(self.known) > max(2 * len(waiting), CHOICES_KEPT):
             self._forget(np.fromiter((slot for slot in waiting if slot >= 0), np.int64))
         for choice in chosen:
             if choice not in self._number:
@@ -380,39 +380,40 @@ class ChoiceTable:
         self.row[waiting] = number[1:]
 
 
-SPAN = 30 * SECOND  # time span of one row of arrival counts
-ROWS = 20  # number of these rows: ten minutes
-BINS = 100  # percentile bins
-FIRST = 64  # initial number of slots
-JOINING = -1  # marks a ticket that has no slot in the columns yet
+ARRIVAL_SPAN = 30 * SECOND  # microseconds that one row of arrival counts covers
+ARRIVAL_ROWS = 20  # ten minutes
+PERCENTILE_BINS = 100
+INITIAL_SLOTS = 64
+JOINING = -1  # the slot of a ticket that is not in the columns yet
 
 
 class Queue:
-    """Tickets that wait for a match of one kind. It has no clock: times are arguments.
+    """Tickets that wait for a match of one kind. It has no clock; times are arguments.
 
-    Not thread-safe, even for reading: joined tickets are written and sorted on the next read. Tickets and players are
-    identified by number. A player can be in one ticket only. Results do not depend on the order in which tickets
-    joined; only the internal numbers of regions and roles do.
+    Not thread-safe, even for reading, because joined tickets are written and sorted on the next read. Tickets and
+    players are identified by number. A player can be in only one ticket. Results do not depend on the order in which
+    tickets joined.
     """
 
     def __init__(self) -> None:
         self.region_names, self.role_names = list[str](), list[str]()
-        self.tickets = np.zeros(FIRST, TICKET)  # by slot
-        self.ping = np.zeros((FIRST, 0))  # milliseconds, the worst of the members, by slot and region
-        self.choices = ChoiceTable(FIRST)
-        self.members, self.named = np.zeros(FIRST, MEMBER), np.zeros(FIRST, NAMED)
-        self.arrivals, self.arrival_stamps = np.zeros((ROWS, BINS), np.int64), np.full(ROWS, -1, np.int64)
+        self.tickets = np.zeros(INITIAL_SLOTS, TICKET)  # by slot
+        self.ping = np.zeros((INITIAL_SLOTS, 0))  # milliseconds, the worst of the members, by slot and region
+        self.choices = ChoiceTable(INITIAL_SLOTS)
+        self.members, self.named = np.zeros(INITIAL_SLOTS, MEMBER), np.zeros(INITIAL_SLOTS, NAMED)
+        self.arrivals = np.zeros((ARRIVAL_ROWS, PERCENTILE_BINS), np.int64)
+        self.arrival_stamps = np.full(ARRIVAL_ROWS, -1, np.int64)
         self._since = 2**62  # time of the first arrival
         self._slot: dict[int, int] = {}  # by ticket
         self._seat: dict[int, int] = {}  # ticket by player
-        self._free = list(range(FIRST - 1, -1, -1))
+        self._free = list(range(INITIAL_SLOTS - 1, -1, -1))
         self._joining: dict[int, tuple[Ticket, bool]] = {}  # by id: (ticket, arriving), not in the columns yet
-        self._left: list[int] = []  # slots of removed tickets that `_order` may still contain
+        self._left: list[int] = []  # slots of removed tickets that may still be in `_order`
         self._fresh: list[Whole] = []  # slots not yet in `_order`
         self._order = np.empty(0, np.int64)
-        self.waits = WaitRecord()  # estimated waits: for explanations only
+        self.waits = WaitRecord()
         self._members, self._named = 0, 0  # used rows of the pools, including those of removed tickets
-        self._gone, self._forgotten = 0, 0  # rows of removed tickets among them
+        self._gone, self._forgotten = 0, 0  # those of removed tickets
 
     def __len__(self) -> int:
         """Number of waiting tickets."""
@@ -432,14 +433,13 @@ class Queue:
         return sorted(self._slot)
 
     def ticket_of(self, player: int) -> int | None:
-        """The ticket in which this player waits; None: not waiting."""
+        """The ticket in which this player waits; None: none."""
         return self._seat.get(player)
 
     def join(self, ticket: Ticket, *, arriving: bool = True) -> None:
-        """Add a ticket. Raises InputError, without any change, if it or one of its players is already waiting.
+        """Add a ticket. Raises InputError, changing nothing, if the ticket or one of its players is already waiting.
 
-        Joined tickets are written to the columns together on the next read.
-        arriving  False: a ticket that returns, not counted as an arrival again
+        arriving  False: the ticket returns and does not count as an arrival
         """
         players = [member.player for member in ticket.members]
         self._refuse_doubles([ticket.id], players)
@@ -452,7 +452,7 @@ class Queue:
         self._joining[ticket.id] = ticket, arriving
 
     def settle(self) -> None:
-        """Write tickets that joined one by one to the columns."""
+        """Write the tickets that have joined to the columns."""
         joining = self._joining.values()
         if joining:
             self._joining = {}
@@ -475,7 +475,7 @@ class Queue:
         self._write(tickets, arriving=arriving)
 
     def _write(self, tickets: Tickets, *, arriving: bool) -> None:
-        """Write tickets to slots of the columns; their players are already registered."""
+        """Write tickets, whose players are already registered, to the columns."""
         bits, pings = self._bits(tickets)
         count = len(tickets)
         self._make_room(count, len(tickets.player), len(tickets.named))
@@ -492,7 +492,7 @@ class Queue:
         self._fresh.append(taken)
         if arriving and count:
             self._since = min(self._since, int(tickets.queued.min()))
-            count_arrivals(self.arrivals, self.arrival_stamps, bits, SPAN)
+            count_arrivals(self.arrivals, self.arrival_stamps, bits, ARRIVAL_SPAN)
 
     def leave(self, ticket: int) -> None:
         """Remove a ticket. Raises InputError if it is not waiting."""
@@ -527,7 +527,7 @@ class Queue:
         self._left += slots
 
     def take(self, tickets: Sequence[int] | Whole) -> Tickets:
-        """Remove tickets and return them as columns, ready to join this or another queue."""
+        """Remove tickets and return them as columns that can join this or another queue."""
         columns = self.tickets_of(tickets)
         self.leave_all(tickets)
         return columns
@@ -566,13 +566,13 @@ class Queue:
         )
 
     def order(self) -> Whole:
-        """The slots of all tickets, ascending by lowest percentile, then by time, then by id."""
+        """The slots of all tickets, sorted by lowest percentile, time and id."""
         self.settle()
         self._merge()
         return self._order
 
     def _merge(self) -> None:
-        """Update the order from the columns and free the slots of removed tickets."""
+        """Update the order and free the slots of removed tickets."""
         if self._fresh or self._left:
             t = self.tickets
             fresh = np.concatenate((np.empty(0, np.int64), *self._fresh))
@@ -588,15 +588,13 @@ class Queue:
             self._fresh, self._left = [], []
 
     def arrivals_a_second(self, now: int) -> Floats:
-        """Players per second who joined in each percentile bin over the last ten minutes; float64 (100,)."""
+        """Players per second who joined in the last ten minutes, by percentile bin; float64 (100,)."""
         self.settle()
         stamps = self.arrival_stamps
-        recent = (stamps > max(now // SPAN - ROWS, -1)) & (stamps <= now // SPAN)
-        return np.asarray(self.arrivals[recent].sum(axis=0) / self.known_for(now))
-
-    def known_for(self, now: int) -> float:
-        """Seconds over which arrivals are known, at most ten minutes."""
-        return max(now - max(self._since // SPAN, now // SPAN - ROWS + 1) * SPAN, SPAN) / SECOND
+        recent = (stamps > max(now // ARRIVAL_SPAN - ARRIVAL_ROWS, -1)) & (stamps <= now // ARRIVAL_SPAN)
+        first = max(self._since // ARRIVAL_SPAN, now // ARRIVAL_SPAN - ARRIVAL_ROWS + 1)
+        seconds = max(now - first * ARRIVAL_SPAN, ARRIVAL_SPAN) / SECOND
+        return np.asarray(self.arrivals[recent].sum(axis=0) / seconds)
 
     def _slots(self, ids: list[int]) -> list[int]:
         self.settle()
@@ -618,7 +616,7 @@ class Queue:
             raise InputError(f"player {double} is already waiting{where}; expected others")
 
     def _bits(self, tickets: Tickets) -> tuple[Joining, Floats]:
-        """The columns with role and region bits as numbered by this queue, and pings by its regions."""
+        """The columns with this queue's role and region bits, and the pings to its regions."""
         pings, able = pings_of(tickets, self.region_names)
         roles = tickets.roles
         bit = [self.role_names.index(name) for name in tickets.role_names]
@@ -632,10 +630,10 @@ class Queue:
         return joining, pings
 
     def _learn(self, regions: Mapping[str, float], roles: Sequence[str]) -> None:
-        """Assign bits to new region and role names. Raises InputError, without any change, if there are too many.
+        """Assign bits to new region and role names. Raises InputError, changing nothing, if there are too many.
 
-        regions  the weight of each among the joining tickets, see `region_weights`; in a full queue it takes the place
-                 of a region of less weight, which the waiting tickets then do not name any more
+        regions  the weight of each among the joining tickets, see `region_weights`; in a full queue, a region takes the
+                 place of one with less weight, which is then removed from the waiting tickets
         """
         fresh = [name for name in regions if name not in self.region_names]
         others = [name for name in roles if name not in self.role_names]
@@ -652,7 +650,7 @@ class Queue:
             self.ping = wider
 
     def _replace_regions(self, fresh: Sequence[str], lacking: int, joining: Mapping[str, float]) -> None:
-        """Give the places of `lacking` other regions to the first of the fresh ones. Raises InputError."""
+        """Give the places of `lacking` known regions to the first of the fresh ones. Raises InputError."""
         self.settle()
         able = self.tickets["able"]
         waiting = able[np.fromiter(self._slot.values(), np.int64)]
@@ -683,7 +681,7 @@ class Queue:
     def _pool(
         self, pool: Records, first: str, count: str, used: int, gone: int, wanted: int
     ) -> tuple[Records, int, int]:
-        """Make room in a pool, dropping rows of removed tickets; returns (pool, used rows, removed rows among them)."""
+        """Make room in a pool and drop rows of removed tickets. Returns (pool, used rows, removed rows among them)."""
         if gone > used // 2:
             slots = np.fromiter((slot for slot in self._slot.values() if slot != JOINING), np.int64)
             t = self.tickets[slots]
@@ -697,7 +695,7 @@ class Queue:
 
 
 def _first_double(numbers: list[int], known: Mapping[int, int]) -> int:
-    """The first number that is known or occurs twice."""
+    """The first number that is already known or occurs twice."""
     seen: set[int] = set()
     for number in numbers:
         if number in known or number in seen:

@@ -1,4 +1,4 @@
-"""Record types of a queue and its view for the kernels, and how these kernels are compiled."""
+"""The record types of a queue and of its view, and how the kernels that read them are compiled."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ _PARTY = [
     ("newcomers", "i4"),  # members who are not placed
     ("rating_sum", "f8"),
     ("able", "u8"),  # bit r: all members can play in region r
-    ("players", "u8"),  # 64-bit filters of members and of players to avoid: a fast test for possible conflicts
-    ("names", "u8"),
+    ("players", "u8"),  # one bit per member (queue.bit_of); a fast test for possible conflicts
+    ("names", "u8"),  # the same for players that a member avoids or has met
     ("id", "i8"),
     ("chosen_lo", "f8"),  # the union of the members' chosen filters
     ("chosen_hi", "f8"),
@@ -39,10 +39,7 @@ TICKET = np.dtype([("queued", "i8"), *_PARTY, ("alive", "?")], align=True)
 WAITING = np.dtype(  # fields read in every step of the search come first, in one cache line
     [
         ("waited", "f8"),  # seconds
-        (
-            "spread",
-            "f8",
-        ),  # spread of percentiles up to which its match may pass over others, with that of the party
+        ("spread", "f8"),  # how many percentiles its match may span if it skips other tickets
         *_PARTY,
         ("slot", "i8"),
         ("lo", "f8"),  # the present window, and the widest one
@@ -65,7 +62,6 @@ MEMBER = np.dtype(
     align=True,
 )
 NAMED = np.dtype([("player", "i8"), ("met", "i8")])
-SHARED = [name for name, _ in _PARTY]
 
 
 class QueueView(NamedTuple):
@@ -74,7 +70,7 @@ class QueueView(NamedTuple):
     t        WAITING (N,);  members  MEMBER (P,);  named  NAMED
     role     int64 (P,)  bit r: the member offers role r of the policy; of length 1 without roles
     apart_start  int64 (N+1,);  apart  int64: places of the tickets that each ticket must not meet now
-    accepts  uint64 (N,)  the values of attributes and maps that each ticket accepts now; see attribute_fields
+    accepts  uint64 (N,)  the values of attributes and maps that each ticket accepts now; see attributes.fields_of
     """
 
     t: Any
@@ -107,16 +103,16 @@ class KernelRules(NamedTuple):
 
 F = TypeVar("F", bound=Callable[..., object])
 
-# Of a whole number that is passed to a kernel: numba compiles it again for the type of a literal.
+# The type of whole numbers passed to a kernel. For a literal, numba would compile the kernel a second time.
 INT64 = cast("type[int]", np.int64)
 
 _OPTIONS: dict[str, Any] = {"cache": True, "nogil": True, "error_model": "numpy", "no_cfunc_wrapper": True}
-_LEAN: dict[str, Any] = {"_nrt": False}  # no allocation, so no reference counting: several times faster
-_INNER: dict[str, Any] = {"no_cpython_wrapper": True}  # no entry for Python, which takes long to compile
+_LEAN: dict[str, Any] = {"_nrt": False}  # no allocation and no reference counting, which is several times faster
+_INNER: dict[str, Any] = {"no_cpython_wrapper": True}  # saves compiling an entry point for Python, which takes long
 
 
 def compiled(function: F) -> F:
-    """Compile a kernel that allocates memory; its name changes whenever its code or a dependency changes."""
+    """Compile a kernel that allocates memory. Its name changes whenever its code or a dependency changes."""
     return cast("F", njit(**_OPTIONS)(_renamed(function)))
 
 
@@ -126,7 +122,7 @@ def lean(function: F) -> F:
 
 
 def inner(function: F) -> F:
-    """Like `compiled`, for a kernel that kernels alone call: Python cannot call it."""
+    """Like `compiled`, for a kernel that only other kernels call. Python cannot call it."""
     return cast("F", njit(**_OPTIONS, **_INNER)(_renamed(function)))
 
 
@@ -151,12 +147,12 @@ def _renamed(function: F) -> F:
 
 
 def fingerprint(function: types.FunctionType) -> str:
-    """Hash of all that a kernel's machine code depends on: its code and types, the kernels it calls, its constants.
+    """Hash everything that a kernel's machine code depends on: its code, types and constants, and the kernels it calls.
 
-    Raises NameError for a global that is not defined yet: a kernel must be below everything that it uses.
+    Raises NameError for a global that is not defined yet. A kernel must follow everything that it uses.
     """
     digest = hashlib.sha256()
-    for annotation in function.__annotations__.values():  # numba's cache files name the types of the arguments
+    for annotation in function.__annotations__.values():  # numba's cache identifies argument types by name only
         value = function.__globals__.get(annotation)
         digest.update(f"{annotation} {_described(function, annotation) if isinstance(value, type) else ''}".encode())
     for code in _codes(function.__code__):
@@ -176,9 +172,9 @@ def _codes(code: types.CodeType) -> Iterator[types.CodeType]:
 
 
 def _described(function: types.FunctionType, name: str) -> str:
-    """Describe a global of a kernel by a text that differs whenever the machine code would."""
+    """Describe a global of a kernel in a text that changes whenever the machine code would."""
     if name not in function.__globals__:
-        raise NameError(f"kernel {function.__name__} uses {name}, which must be defined above it")
+        raise NameError(f"kernel {function.__name__} uses {name}; define {name} above the kernel")
     value = function.__globals__[name]
     if isinstance(value, Dispatcher):
         return str(value.py_func.__name__)  # contains its fingerprint
@@ -190,4 +186,4 @@ def _described(function: types.FunctionType, name: str) -> str:
         return f"{value.dtype} {value.shape} {value.tobytes().hex()}"
     if isinstance(value, int | float | str | tuple | np.generic | np.dtype):
         return repr(value)
-    raise TypeError(f"kernel {function.__name__} uses {name}, a {type(value).__name__}: its value cannot be hashed")
+    raise TypeError(f"kernel {function.__name__} uses {name}, a {type(value).__name__}, which cannot be hashed")

@@ -10,10 +10,10 @@ from evenmatch.matchmaking.tickets import Whole
 
 @lean
 def add(held: Whole, room: Whole, times: int, mask: int) -> bool:
-    """Count a player who offers the roles in `mask` if `times` teams have room for one more; else return False.
+    """Count a player who offers the roles in `mask`, or return False if `times` teams have no room for one more.
 
-    held  int64 (2^R,)  by subset of roles: counted players who offer no role outside it; updated
-    room  int64 (2^R,)  how many of them one team has room for, including free seats
+    held  int64 (2^R,)  by subset of roles: the counted players who offer no role outside the subset; updated
+    room  int64 (2^R,)  how many of these players fit into one team, including free seats
     """
     for subset in range(len(room)):
         if mask & ~subset == 0 and held[subset] + 1 > times * room[subset]:
@@ -34,7 +34,7 @@ def take_back(held: Whole, mask: int) -> None:
 
 @lean
 def add_party(held: Whole, room: Whole, times: int, v: QueueView, j: int) -> bool:
-    """Count all members of the party at place `j` of the view, or none."""
+    """Count all members of the party at place `j` of the view, or none of them and return False."""
     first = v.t[j].first
     for m in range(first, first + v.t[j].size):
         if not add(held, room, times, v.role[m]):
@@ -57,10 +57,10 @@ def covers(v: QueueView, room: Whole, own: Whole, team: Whole, number: int, held
 
 @compiled
 def assign(masks: Whole, need: Whole, out: Whole) -> bool:
-    """Assign each player of a full team an offered role, or a free seat (-1), in `out`; False if impossible.
+    """Assign each player of a full team an offered role, or a free seat (-1). Returns False if that is impossible.
 
-    masks  int64 (S,)  offered roles of each player;  need  int64 (R,)  required number of each role
-    Bipartite matching with augmenting paths (Kuhn), so a solution is found whenever one exists.
+    masks  int64 (S,)  offered roles of each player;  need  int64 (R,)  required number of each role;  out  int64 (S,)
+    Bipartite matching with augmenting paths (Kuhn 1955), which finds a solution whenever one exists.
     """
     seats, players = need.sum(), len(masks)
     role_of, holder = np.empty(seats, np.int64), np.full(seats, -1, np.int64)

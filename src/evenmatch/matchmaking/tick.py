@@ -1,4 +1,7 @@
-"""The state of one tick: free tickets, the matches created so far, the cells of attributes, and the choice of a map."""
+"""The state of one tick: free tickets, the matches created so far, the cells of attributes, and the choice of a map.
+
+A cell is a combination of one value of each attribute and one map. All tickets of a match accept one cell.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +24,7 @@ from evenmatch.matchmaking.tickets import ANYWHERE, Masks, Whole, starts
 from evenmatch.matchmaking.view import role_room, rules_of
 from evenmatch.policy import Policy
 
-REMEMBERED = 100  # the latest matches of a queue that the choice depends on
+REMEMBERED = 100  # latest matches of a queue on which the choice of a map depends
 
 _WORD = (1 << 64) - 1
 
@@ -30,8 +33,8 @@ def choose_map(maps: Sequence[str], played: Sequence[str], seed: int, number: in
     """Choose one of the maps that all players of a match accept.
 
     played  the maps of the queue's latest matches, the latest last;  number  of the match, different for each
-    A map is chosen with a chance in proportion to how many matches have passed since it was last played. So maps come
-    in turn but not in a known order, and without vetoes all have equal shares over time.
+    A map's chance is proportional to the number of matches since it was last played. So maps alternate in an
+    unpredictable order, and without vetoes all have equal shares over time.
     """
     latest = played[-REMEMBERED:]
     last = {name: place for place, name in enumerate(latest)}
@@ -41,11 +44,11 @@ def choose_map(maps: Sequence[str], played: Sequence[str], seed: int, number: in
         if drawn < weight:
             return name
         drawn -= weight
-    raise AssertionError("the weights have changed")
+    raise AssertionError("the draw exceeds the sum of the weights")
 
 
 def shuffled(count: int, seed: int, number: int) -> list[int]:
-    """The numbers from 0 to `count` - 1 in an order that depends on seed and number alone."""
+    """The numbers from 0 to `count` - 1 in an order that depends only on seed and number."""
     return sorted(range(count), key=lambda place: (_hash(seed, number, place + 1), place))
 
 
@@ -61,7 +64,7 @@ def _hash(*numbers: int) -> int:
 
 
 class _Holders(NamedTuple):
-    """A partial cell, and the set of the masks that accept it, as bits of an integer."""
+    """A cell of some of the fields, and the set of masks that accept it, as bits of an integer."""
 
     cell: int
     masks: int
@@ -70,9 +73,9 @@ class _Holders(NamedTuple):
 def cells_of(accepts: Masks, fields: Fields, policy: Policy, now: int) -> Masks:
     """The cells worth searching, as masks with one bit in every field.
 
-    Every match of tickets with these masks that is allowed has a cell in which all its tickets are, except cells with
-    fewer tickets than teams. Cells with agreement come first, then those of the maps in an order that changes with
-    time, then those with the fewest tickets, who have no other choice.
+    The tickets of any allowed match all accept one of these cells. Cells with fewer tickets than a match has teams are
+    left out. Cells without waived attributes come first, then maps in an order that changes with time, then cells with
+    few tickets, which have no other choice.
     """
     if not fields:
         return np.zeros(1, np.uint64)
@@ -99,9 +102,9 @@ def cells_of(accepts: Masks, fields: Fields, policy: Policy, now: int) -> Masks:
 
 
 def _distinct(field: AttributeField, holding: dict[int, int]) -> Iterator[tuple[int, int]]:
-    """The values of a field without those whose tickets all accept another value, too.
+    """The values of a field, without those whose tickets all accept another value.
 
-    Maps that different tickets accept all stay, or one without any veto would always be played.
+    All maps that different tickets accept stay. Otherwise a map without vetoes would always be played.
     """
     seen = set[int]()
     for bit, own in holding.items():
@@ -116,7 +119,7 @@ def _distinct(field: AttributeField, holding: dict[int, int]) -> Iterator[tuple[
 
 
 def _map_ranks(fields: Fields, policy: Policy, now: int) -> dict[int, int]:
-    """The place of each map in the order of this moment, by its bit."""
+    """The place of each map in the present order, by its bit."""
     field = fields[-1]
     if field.name != MAP:
         return {}
@@ -133,7 +136,7 @@ def _as_flags(bits: int, count: int) -> Flags:
     return np.unpackbits(packed, bitorder="little")[:count].astype(np.bool_)
 
 
-TRIES = 8  # most search passes in one tick after matches were refused for their odds
+TRIES = 8  # searches in one tick, at most, while matches are refused for their odds
 NEAREST = 256  # distance in the order within which tickets are searched first, or again
 
 
@@ -146,7 +149,7 @@ class TickState:
         self.free = (view.t["able"] > 0) & agree(view.accepts, fields)
         self.cells = cells_of(view.accepts[self.free], fields, policy, now)
         self.made: list[tuple[Whole, Whole, Whole, Floats]] = []  # start, ticket, team, odds
-        # seconds per point between the teams' means, from the slope of Elo's curve at even odds; rounded like odds
+        # cost in seconds per point between the teams' means, from the slope of Elo's curve at 0.5; rounded like odds
         self.gap_cost = round(25 * math.log(10) * policy.odds_cost / policy.odds_scale, DIGITS)
         self.places = _places(queue, view.t)
         self.windows = TicketWindows(*(np.ascontiguousarray(view.t[name]) for name in TicketWindows._fields))
@@ -161,10 +164,10 @@ class TickState:
         return np.concatenate((np.zeros(1, np.int64), np.cumsum(sizes))), ticket, team, odds
 
     def serve(self, size: int) -> None:
-        """Create matches with teams of `size` until none is found or too many passes were refused for their odds.
+        """Create matches with teams of `size`.
 
-        After a refused match, its two tickets with the largest rating difference are kept apart for the rest of the
-        tick, and the search is repeated near them.
+        If the odds of a match are refused, its two tickets with the largest difference in rating are kept apart for the
+        rest of the tick, and the search is repeated near them, at most TRIES times.
         """
         t, policy = self.view.t, self.policy
         able = t["size"] <= size
@@ -183,7 +186,7 @@ class TickState:
             near = _around(np.concatenate(refused), len(t))
 
     def make(self, start: Whole, ticket: Whole, rules: KernelRules) -> Flags:
-        """Divide matches into teams and keep those within the odds limit; returns the mask of these."""
+        """Divide matches into teams, keep those within the odds cap, and return the mask of the kept ones."""
         team, odds, good = self.divided(start, ticket, rules)
         in_good = np.repeat(good, np.diff(start))
         sizes = np.diff(start)[good]
@@ -194,7 +197,7 @@ class TickState:
         return good
 
     def divided(self, start: Whole, ticket: Whole, rules: KernelRules) -> tuple[Whole, Floats, Flags]:
-        """The team of each ticket, the odds of each match, and a mask of the possible matches."""
+        """The team of each ticket, the odds of each match, and the mask of the allowed matches."""
         table = companions(rules.size) if rules.teams == 2 else companions(1)
         team = np.zeros(len(ticket), np.int64)
         good = divide(self.view, rules, role_room(self.policy, rules.size), start, ticket, table, self.gap_cost, team)
@@ -212,7 +215,7 @@ def _farthest(t: Records, match: Whole) -> tuple[int, int]:
 
 
 def _kept_apart(view: QueueView, pairs: Whole) -> QueueView:
-    """A copy of the view in which these pairs of tickets, int64 (K, 2), must not meet either."""
+    """A copy of the view in which these pairs of tickets, int64 (K, 2), must not meet as well."""
     count = len(view.t)
     owner = np.concatenate((np.repeat(np.arange(count), np.diff(view.apart_start)), pairs[:, 0], pairs[:, 1]))
     other = np.concatenate((view.apart, pairs[:, 1], pairs[:, 0]))
@@ -230,7 +233,7 @@ def _around(places: Whole, count: int) -> Flags:
 
 
 def _places(queue: Queue, t: Records) -> MatchRegions:
-    """The regions where any ticket can play, and the home region of each ticket."""
+    """The regions where at least one ticket can play, and the home region of each ticket."""
     able = t["able"][t["able"] != ANYWHERE]
     names = sorted(enumerate(queue.region_names), key=lambda region: region[1])
     region = np.array([bit for bit, _ in names if (able >> np.uint64(bit) & np.uint64(1)).any()], np.int64)

@@ -1,4 +1,4 @@
-"""A ticket, one party that waits for a match, and many tickets as columns."""
+"""Tickets: single parties that wait for a match, and many of them as columns."""
 
 from __future__ import annotations
 
@@ -19,9 +19,10 @@ from evenmatch.policy import LARGEST_TEAM
 
 
 class TicketChoice(NamedTuple):
-    """The values and maps that all members of a ticket accept; equal for equal choices.
+    """The values and maps that all members of a ticket accept.
 
-    accepted  pairs of an attribute and the values that all members accept, both sorted; not named: all values
+    accepted  sorted pairs of an attribute and the sorted values that all members accept; all values of an attribute
+              that is left out
     vetoes    the maps that any member vetoes, sorted
     """
 
@@ -34,7 +35,7 @@ class ChoosingPlayer(Protocol):
 
     @property
     def attributes(self) -> Mapping[str, Sequence[str]]:
-        """The accepted values, by attribute; none: all."""
+        """The accepted values by attribute; none given: all."""
 
     @property
     def vetoes(self) -> Sequence[str]:
@@ -42,9 +43,9 @@ class ChoosingPlayer(Protocol):
 
 
 def common_choice(members: Mapping[str, ChoosingPlayer]) -> TicketChoice:
-    """The choice of a party; `members` by the name for messages.
+    """The choice of a party. `members` are keyed by the name used in messages.
 
-    Raises InputError, naming two of them, if their values of an attribute have nothing in common.
+    Raises InputError, which names two members, if their values of an attribute have nothing in common.
     """
     common: dict[str, set[str]] = {}
     for name, member in members.items():
@@ -68,9 +69,9 @@ def _disagreement(attribute: str, name: str, members: Mapping[str, ChoosingPlaye
         if values and not set(own) & set(values):
             return (
                 f"{other} and {name} are in one party and do not agree on {attribute}: {', '.join(values)} and "
-                f"{', '.join(own)}; expected a value in common"
+                f"{', '.join(own)}; expected a common value"
             )
-    return f"{_names(members)}: no value of {attribute} is accepted by all of them; expected one in common"
+    return f"{_names(members)}: they do not all accept one value of {attribute}; expected a common value"
 
 
 def _names(members: Mapping[str, ChoosingPlayer]) -> str:
@@ -96,13 +97,14 @@ class Member:
     rating      the rating from which the policy predicts odds, in points of the ladder
     within      the rank filter: the largest distance to other players, in percentiles
     loose       whether the filter widens with waiting; False: strict, always `within`
-    newcomer    not placed yet
+    newcomer    True until the player is placed
     roles       the roles that this player offers; empty: any role
     ping        milliseconds by region; empty: any region
     max_ping    the highest ping that this player accepts, in milliseconds
     avoid       players who must never be in the same match
-    met         players met recently, whose rematch costs waiting time
-    attributes  the values that this player accepts, by attribute of the policy (`map`: maps); not named: all values
+    met         recent opponents and team-mates; a rematch with them costs waiting time
+    attributes  the values that this player accepts, by attribute of the policy (`map`: maps); an attribute that is
+                left out allows all values
     vetoes      maps that this player does not play
     """
 
@@ -139,7 +141,7 @@ class Member:
                 raise InputError(f"player {self.player} avoids or met themselves; expected other players")
 
     def reaches(self, region: str) -> bool:
-        """Whether the player can play in a region: its ping is known and at most max_ping, or no pings are given."""
+        """Whether the player can play in a region: no pings are given, or the ping there is at most max_ping."""
         return not self.ping or (region in self.ping and self.ping[region] <= self.max_ping)
 
 
@@ -168,20 +170,20 @@ class Ticket:
         for member in self.members:
             if unfriendly := players.intersection(member.avoid):
                 raise InputError(
-                    f"ticket {self.id}: player {member.player} avoids {min(unfriendly)}, who is in the same party; "
-                    "expected a party whose members do not avoid each other"
+                    f"ticket {self.id}: player {member.player} avoids player {min(unfriendly)} of the same party; "
+                    "expected members who do not avoid each other"
                 )
         regions = {region for member in self.members for region in member.ping}
         if regions and not any(all(member.reaches(region) for member in self.members) for region in regions):
             raise InputError(
-                f"ticket {self.id}: no region is within the ping limits of all its members; expected a party "
-                f"with one in common (given: {', '.join(sorted(regions))})"
+                f"ticket {self.id}: no region is within the ping limits of all members; expected a common one among "
+                f"{', '.join(sorted(regions))}"
             )
         common_choice({f"player {member.player}": member for member in self.members})
 
     @property
     def loose(self) -> bool:
-        """Whether the filter of the party widens: only if no member is strict."""
+        """Whether the filter of the party widens, which requires that no member is strict."""
         return all(member.loose for member in self.members)
 
     @property
@@ -215,14 +217,14 @@ def _check_range(player: int, name: str, value: object, low: float, high: float)
 
 Whole = NDArray[np.int64]
 Masks = NDArray[np.uint64]
-FOREVER = np.iinfo(np.int64).max  # the time of meeting for players on an avoid list
+FOREVER = np.iinfo(np.int64).max  # the time at which players on an avoid list were met
 MOST_REGIONS, MOST_ROLES = 60, 60
-ANYWHERE = (1 << (MOST_REGIONS + 1)) - 1  # one bit more than any ticket with pings
+ANYWHERE = (1 << (MOST_REGIONS + 1)) - 1  # has one bit more than the mask of any ticket with pings
 
 
 @dataclass(frozen=True, eq=False)
 class Tickets:
-    """T tickets with S members; members of one ticket are contiguous.
+    """T tickets with S members. The members of a ticket are contiguous.
 
     id, queued  int64 (T,)    number and microseconds since the epoch
     start       int64 (T+1,)  first member of each ticket
@@ -299,21 +301,6 @@ class Tickets:
         )
 
     @classmethod
-    def solo(
-        cls,
-        id: Whole,  # noqa: A002 - a ticket's id
-        queued: Whole,
-        player: Whole,
-        percentile: Floats,
-        rating: Floats,
-        within: Floats,
-        loose: Flags,
-    ) -> Tickets:
-        """Tickets with one placed player each, without region, role or avoid list."""
-        count = len(id)
-        return cls.plain(id, queued, np.arange(count + 1), player, percentile, rating, within, loose)
-
-    @classmethod
     def plain(
         cls,
         id: Whole,  # noqa: A002 - a ticket's id
@@ -325,7 +312,7 @@ class Tickets:
         within: Floats,
         loose: Flags,
     ) -> Tickets:
-        """Like `solo`, with parties: `start` int64 (T+1,) is the first member of each ticket."""
+        """Tickets of parties of placed players, without region, role or avoid list; `start` as in the class."""
         members, none = len(player), np.empty(0, np.int64)
         return cls(
             *(id, queued, start, player, percentile, rating, within, loose),

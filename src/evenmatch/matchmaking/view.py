@@ -1,4 +1,4 @@
-"""The view of a queue at one time under one policy: sorted tickets with their windows."""
+"""The view of a queue at one time under one policy: the sorted tickets with their windows."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from evenmatch.matchmaking.tickets import ANYWHERE, Masks, Whole, check_number
 from evenmatch.options import options_of
 from evenmatch.policy import INFINITE, Policy
 
-AGE = 300_000_000  # seconds: a longer wait means that a time is not in microseconds
+LONGEST_PLAUSIBLE_WAIT = 300_000_000  # seconds; a longer wait means that a time is not in microseconds
 
-# Options of a policy that kernels read as they are: a field of KernelRules with the name of an option.
+# Fields of KernelRules that are options of a policy, which kernels read as they are.
 PASSED_ON = sorted(set(KernelRules._fields) & set(options_of(Policy)) - {"teams", "roles"})
 
 
@@ -51,7 +51,7 @@ def view_of(queue: Queue, now: int, policy: Policy) -> tuple[QueueView, Whole]:
         expired,
     )
     t = t[:visible]
-    if visible and t["waited"].max() > AGE:
+    if visible and t["waited"].max() > LONGEST_PLAUSIBLE_WAIT:
         raise InputError(
             f"ticket {t['id'][t['waited'].argmax()]} has waited {t['waited'].max():.0f} s; expected times in "
             "microseconds since the epoch"
@@ -65,14 +65,14 @@ def view_of(queue: Queue, now: int, policy: Policy) -> tuple[QueueView, Whole]:
 
 
 def meets_in(policy: Policy, t: Records, place: int) -> Floats:
-    """Seconds until the filters of each ticket and of the one at `place` reach each other; infinite: they never do."""
+    """Seconds until each ticket and the one at `place` are in each other's windows; infinite: never."""
     own = t[place]
     gap = np.maximum(t["high"] - own["low"], own["high"] - t["low"])
     return np.maximum(_reaches_in(policy, t, gap), _reaches_in(policy, t[place : place + 1], gap))
 
 
 def _reaches_in(policy: Policy, t: Records, gap: Floats) -> Floats:
-    """Seconds until the filters of these tickets reach over a gap, float64 (N,); infinite: they never do."""
+    """Seconds until the windows of these tickets span a gap, float64 (N,); infinite: never."""
     chosen = np.maximum(t["low"] - t["chosen_lo"], t["chosen_hi"] - t["high"])
     after, width = (np.array(column) for column in zip(*policy.steps, strict=True))
     step = np.searchsorted(np.maximum.accumulate(width), gap)
@@ -96,7 +96,7 @@ def _within_ping(queue: Queue, t: Records, most: float) -> Masks:
 
 
 def _accepts(queue: Queue, t: Records, policy: Policy) -> Masks:
-    """The values of attributes and maps that each ticket accepts after its wait; 0 without attributes."""
+    """The mask of the values that each ticket accepts after its wait; 0 without attributes and maps."""
     fields = fields_of(policy)
     if not fields:
         return np.zeros(len(t), np.uint64)
@@ -106,7 +106,7 @@ def _accepts(queue: Queue, t: Records, policy: Policy) -> Masks:
 
 
 def _offers(queue: Queue, policy: Policy) -> Whole:
-    """The policy roles that each member in the pool offers: bit r for role r; no roles given means all."""
+    """The policy's roles that each member in the pool offers, bit r for role r. A member without roles offers all."""
     given = queue.members["roles"]
     if not policy.roles:
         return np.zeros(1, np.int64)
@@ -119,7 +119,7 @@ def _offers(queue: Queue, policy: Policy) -> Whole:
 
 
 def role_room(policy: Policy, size: int) -> Whole:
-    """For each subset of roles: how many players of a team may offer no role outside it (Hall's condition)."""
+    """For each subset of roles, how many players of a team may offer no role outside it (Hall's condition)."""
     counts = list(policy.roles.values())
     free = size - sum(counts)
     return np.array(

@@ -1,4 +1,4 @@
-"""Explain what a ticket waits for, with an estimate of the wait."""
+"""Explanations of what a ticket waits for, and estimates of the wait."""
 
 from __future__ import annotations
 
@@ -21,21 +21,22 @@ from evenmatch.matchmaking.tickets import Tickets, Whole
 from evenmatch.matchmaking.view import meets_in, rules_of, view_of
 from evenmatch.policy import INFINITE, Policy
 
-SHORTEST = 1.0  # seconds: the time to a tick or two; less is not expected
-LEVEL = 20.0  # percentiles around a ticket whose arrivals count as arrivals near its level, at least
-DUEL = (math.log(2), math.log(10))  # quantiles of an exponential distribution: of the wait for one player
+SHORTEST = 1.0  # seconds: a tick or two
+LEVEL = 20.0  # width in percentiles of the smallest band whose arrivals count as near a ticket's level
+# Quantiles of the wait, 50 % and 90 %, as multiples of the expected time:
+DUEL = (math.log(2), math.log(10))  # of an exponential distribution, for the wait for one player
 TEAMS = (0.9, 2.4)  # for larger matches, from simulations at 1 to 20 players a second, see tools/wait_estimates.py
-MIXED = (1.8, 7.0)  # the same where parties wait, which do not fit into every team
-AT_ONCE = (0.5, 0.9)  # a match in the next tick, if ticks are a second apart
+MIXED = (1.8, 7.0)  # for larger matches if parties wait, which do not fit into every team
+AT_ONCE = (0.5, 0.9)  # for a match in the next tick, with ticks a second apart
 ROUNDING = 1e-9  # percentiles
-THIN = 3.0  # where gathering takes more than this part of `overdue_after`, waits are longer in proportion
-LONGEST = 2.0  # limit of this proportion; its square applies to the upper figure
+THIN = 3.0  # if gathering takes longer than `overdue_after` divided by this, waits grow in proportion
+STRETCHED_AT_MOST = 2.0  # the largest such proportion; its square applies to the upper quantile
 
 
 def remember(queue: Queue, tickets: Sequence[int], now: int, policy: Policy) -> dict[int, WaitEstimate]:
-    """Estimate the waits of tickets that have just joined, a few each second, and keep them in `queue.waits`.
+    """Estimate the waits of some tickets that have just joined, and remember the estimates in `queue.waits`.
 
-    The caller reports how the waits ended: `queue.waits.end`. Proposals do not depend on any of this.
+    At most a few tickets per second are estimated. The caller reports how the waits ended with `queue.waits.end`.
     """
     room = queue.waits.room(now)
     some = [ticket for ticket in tickets if ticket in queue][:room]
@@ -59,12 +60,12 @@ def estimate_wait(queue: Queue, view: QueueView, place: int, now: int, policy: P
 
 
 def expected_wait(queue: Queue, view: QueueView, place: int, now: int, policy: Policy) -> ExpectedWait | None:
-    """The time in which the missing players of a match arrive; None: no recent arrivals.
+    """The time until the missing players of a match arrive; None: no recent arrivals.
 
-    If r players per second arrive in a band of the allowed spread, and the best such band around the ticket has m
-    players fewer than a match needs, these come in m / r seconds. Each step allows a wider band but begins later; the
-    smallest time is used. In duels the players who wait are known: the ticket meets the first of them that it may
-    meet, or the next player who arrives in the band.
+    If r players per second arrive in a band as wide as the window allows, and the fullest such band around the ticket
+    lacks m players for a match, these arrive in m / r seconds. Each step allows a wider band but begins later; the
+    smallest time counts. In a duel, the ticket plays the first waiting player that it may meet, or the next player who
+    arrives in the band.
     """
     own = view.t[place]
     kind = WaitKind(int(own["size"]), not own["loose"], bool(own["newcomers"]))
@@ -81,12 +82,12 @@ def expected_wait(queue: Queue, view: QueueView, place: int, now: int, policy: P
     median, upper = MIXED if view.t["size"].max() > 1 and own["size"] < policy.team_size else TEAMS
     longer = 1.0
     if policy.overdue_after and own["loose"]:
-        longer = min(max(THIN * seconds / policy.overdue_after, 1.0), LONGEST)
+        longer = min(max(THIN * seconds / policy.overdue_after, 1.0), STRETCHED_AT_MOST)
     return ExpectedWait(kind, seconds, median * longer, upper * longer * longer)
 
 
 def _gathered_in(queue: Queue, view: QueueView, place: int, now: int, policy: Policy) -> float:
-    """Seconds until the missing players of a match have arrived, at the step where that is soonest."""
+    """Seconds until the missing players of a match have arrived, at the step with the smallest time."""
     t, own = view.t, view.t[place]
     rate = queue.arrivals_a_second(now)
     suits = _suitable(view, place, policy)
@@ -108,7 +109,7 @@ def _gathered_in(queue: Queue, view: QueueView, place: int, now: int, policy: Po
 
 
 def _suitable(view: QueueView, place: int, policy: Policy) -> Flags:
-    """Mask of the tickets that share a region and a value of each attribute with this one, itself included."""
+    """Mask of the tickets that share a region and a value of each attribute with this one, including itself."""
     own = view.t[place]
     suits: Flags = (view.t["able"] & own["able"]) > 0
     suits &= agree(view.accepts & view.accepts[place], fields_of(policy))
@@ -117,7 +118,7 @@ def _suitable(view: QueueView, place: int, policy: Policy) -> Flags:
 
 
 def _most_in_band(t: Records, own: Records, band: float) -> int:
-    """The most players, with those of the ticket, in a band of percentiles that contains the ticket."""
+    """The most players, including the ticket's own, in any band of this width that contains the ticket."""
     low, high = float(own["low"]), float(own["high"])
     reach = max(band, high - low) + ROUNDING
     near = (t["low"] >= high - reach) & (t["high"] <= low + reach)
@@ -129,7 +130,7 @@ def _most_in_band(t: Records, own: Records, band: float) -> int:
 
 
 def _opponent_in(queue: Queue, view: QueueView, place: int, now: int, policy: Policy) -> float:
-    """Seconds until a single player may play a duel with one of those who wait now; infinite: with none of them."""
+    """Seconds until a player may play a duel with one of the waiting players; infinite: never."""
     t, own = view.t, view.t[place]
     waited = np.maximum(t["waited"], own["waited"])
     wait = meets_in(policy, t, place)
@@ -158,7 +159,7 @@ def _duels(view: QueueView, place: int, rivals: Whole) -> LineUps:
 
 
 def _within(rate: Floats, low: float, high: float) -> float:
-    """Arrivals per second in this band, shifted to lie inside 0..100; partial bins count proportionally."""
+    """Arrivals per second in this band, after shifting it into 0..100. Partial bins count proportionally."""
     width = min(high - low, 100.0)
     low = min(max(low, 0.0), 100.0 - width)
     edges = np.arange(len(rate) + 1)
@@ -167,7 +168,7 @@ def _within(rate: Floats, low: float, high: float) -> float:
 
 
 class AttributeCount(NamedTuple):
-    """The values of an attribute that a ticket accepts, and how many other waiting players accept any of them."""
+    """The values of an attribute that a ticket accepts, and how many other waiting players accept at least one."""
 
     accepts: tuple[str, ...]
     players: int
@@ -182,12 +183,12 @@ class Waiting:
     strict       true: the window never widens
     widens_in    seconds until the window widens; null: it does not widen further
     widens_to    the window after that; null: it does not widen, or is not shown
-    needed       further players that a match needs
+    needed       number of players missing for a match
     within       waiting players who could be in a match with this ticket now
-    estimate     estimated further seconds of waiting, the median; null: no suitable players queued recently
+    estimate     estimated further wait in seconds, the median; null: no suitable players queued recently
     upper        further seconds within which nine of ten such tickets find a match; null: unknown
     hindrances   sentences that say why the ticket can never be matched under this policy; normally empty
-    attributes   the attributes that keep other waiting players apart from this ticket, unless it has waived them
+    attributes   attributes that this ticket has not waived and that keep it apart from other waiting players
     others       waiting players of other tickets
     """
 
@@ -227,9 +228,9 @@ class Waiting:
         elif self.strict:
             lines.append("the filter is strict: it does not widen")
         if self.estimate is None:
-            lines.append("no player near your level joined lately, so there is no estimate")
+            lines.append("no player near your level joined recently, so there is no estimate")
         elif self.estimate < 1:
-            lines.append("a match is likely at once")
+            lines.append("a match is likely right away")
         else:
             lines.append(f"a match is likely in about {rounded_wait(self.estimate)}")
         if self.upper is not None and self.upper >= 1:
@@ -238,7 +239,7 @@ class Waiting:
 
 
 def rounded_wait(seconds: float) -> str:
-    """A wait in words: to 5 s above 20 s, to 10 s above 60 s, in minutes from 5 minutes."""
+    """A wait in words, rounded to 5 s above 20 s, to 10 s above 60 s, and to minutes from 5 minutes."""
     if seconds >= 295:
         return f"{seconds / 60:.0f} min"
     step = 10 if seconds > 60 else 5 if seconds > 20 else 1
@@ -272,7 +273,7 @@ def why(ticket: int, queue: Queue, now: int, policy: Policy) -> Waiting:
         if own["loose"] and after > waited and wider != window:
             widens_in, widens_to = after - waited, wider
             break
-    hindrances = [] if own["able"] else ["every region is too far away: no ping is within the limit of this queue"]
+    hindrances = [] if own["able"] else ["every region is too far away: no ping is within this queue's limit"]
     fields = fields_of(policy)
     accepts = int(view.accepts[place[0]])
     hindrances += [_undeclared(field, columns) for field in fields if not accepts & field.bits]
@@ -295,13 +296,13 @@ def why(ticket: int, queue: Queue, now: int, policy: Policy) -> Waiting:
 
 
 def _undeclared(field: AttributeField, columns: Tickets) -> str:
-    """The reason why a ticket can never be matched that accepts no declared value of an attribute."""
+    """The reason why a ticket that accepts no declared value of an attribute can never be matched."""
     accepted = dict(columns.choices[columns.choice[0]].accepted).get(field.name, field.values)
     return f"{_written(field.name, accepted)} is not played here; expected {' or '.join(field.values)}"
 
 
 def _attribute_counts(view: QueueView, place: int, fields: Fields) -> dict[str, AttributeCount]:
-    """For each attribute by which waiting players are kept apart from this ticket: see Waiting.attributes."""
+    """The counts for Waiting.attributes."""
     accepts, size, counts = int(view.accepts[place]), view.t["size"], {}
     total = int(size.sum())
     for field in fields:

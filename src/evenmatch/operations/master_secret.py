@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from evenmatch.accounts import account_sql, request_sql
 from evenmatch.accounts.access import OPERATOR
-from evenmatch.accounts.audit_trail import note
+from evenmatch.accounts.audit_trail import AuditEntry
 from evenmatch.errors import SecretError
 from evenmatch.ledger import secret_rows
 from evenmatch.ledger.database import Database
@@ -56,7 +56,7 @@ def rotate(database: Database, clock: Callable[[], int]) -> None:
     with database.write() as store:
         secret_rows.lock(store)
         secret_rows.reseal(store, secret_rows.sealer(store))
-        note(store, OPERATOR, "secret.rotated", now=clock())
+        AuditEntry(OPERATOR, "secret.rotated").note(store, clock())
 
 
 def reset(database: Database, clock: Callable[[], int]) -> list[ReplacedSecret]:
@@ -78,5 +78,5 @@ def reset(database: Database, clock: Callable[[], int]) -> list[ReplacedSecret]:
             secret = new_webhook_secret()
             webhook_sql.set_secret(store, hook.webhook, secret.encode())
             replaced.append(ReplacedSecret(hook.webhook, hook.url, secret))
-        note(store, OPERATOR, "secret.reset", now=clock())
+        AuditEntry(OPERATOR, "secret.reset").note(store, clock())
     return replaced

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from copy import copy
 from typing import Self
 
-from evenmatch.accounts.audit_entries import AuditEntry
+from evenmatch.accounts.audit_trail import AuditEntry
 from evenmatch.ledger.database import Database
 from evenmatch.ledger.store import Head, Store
 

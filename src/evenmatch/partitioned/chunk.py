@@ -47,7 +47,7 @@ class MatchRows:
 
     @property
     def place(self) -> str:
-        """The file and the rows that were checked, for a message about bad ones."""
+        """The file and the rows checked so far, for messages about bad rows."""
         end = self.first + len(self.rows)
         return f"{self.partition.address} (rows {self.first + 1:,} to {end:,}; later rows were not checked)"
 
@@ -56,8 +56,7 @@ def read_rows(partition: Partition, piece: int, warned: set[tuple[str, ...]]) ->
     """Read the rows of a partition in order, about `piece` at a time. A match is never divided, however long it is.
 
     Raises UsageError for a missing file, InputError for one that is torn, is not Parquet, has no rows, lacks a column
-    or has another ladder than its folder. Unknown columns cause a warning, unless these
-    columns are in `warned`.
+    or names a ladder other than its folder's. Warns of unknown columns once per set of columns, see `warned`.
     """
     with opened(partition) as file:
         total = file.metadata.num_rows
@@ -159,7 +158,7 @@ class Chunk:
 
 
 class Piece(NamedTuple):
-    """Rows and their matches, None if all are bad; and what is wrong with those that are."""
+    """Rows, their matches (None if all are bad), and the problems of the bad ones."""
 
     rows: MatchRows
     table: MatchTable | None
@@ -194,7 +193,7 @@ class ChunkBuilder:
         return Piece(rows, table, table.skipped)
 
     def build(self, piece: Piece) -> Chunk:
-        """The chunk of the next piece, without matches that are left out (see `skipped`).
+        """Build the chunk of the next piece. Matches that are left out are listed in its `skipped`.
 
         Raises InputError if rows are not grouped or not in time order.
         """
@@ -242,7 +241,7 @@ class ChunkBuilder:
             name, begin = table.match_id[int(apart[0])].as_py(), rows.first + int(row[apart[0]]) + 1
             raise InputError(
                 f"{rows.partition.address}, row {begin}: other matches stand between the rows of match {name!r}; "
-                "expected the rows of a match one after the other"
+                "expected the rows of a match to be adjacent"
             )
         self._last_time = int(time[-1])
 

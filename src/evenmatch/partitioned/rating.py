@@ -21,12 +21,12 @@ from evenmatch.compile_notice import load_kernels
 from evenmatch.errors import RatingRangeError, RowProblem, UsageError
 from evenmatch.history import Flags, Integers, Times
 from evenmatch.partitioned.chunk import Chunk
-from evenmatch.partitioned.names import compiled
 from evenmatch.partitioned.stream import Selection, Stream, chosen_partitions, stream, streams_of
 from evenmatch.rating import RatedPlayers, journal_rows
 from evenmatch.standings.activity import NEVER, Activity
 from evenmatch.standings.division import DIVISIONS, Division
 from evenmatch.systems import loop
+from evenmatch.systems.compiled import cached
 from evenmatch.systems.loop import Replay
 from evenmatch.systems.system import Records, Rules
 from evenmatch.tables.partitions import Partition, file_system, is_url
@@ -39,7 +39,7 @@ SEEN = np.dtype(  # 32 bytes, half a line of the cache
 _ROOM = 1 << 12  # players
 
 
-@compiled
+@cached
 def count_activity(
     match_slots: Integers, time: Times, player: Integers, quit_: Flags, keep: Flags, seen: Records
 ) -> None:
@@ -113,7 +113,7 @@ class PlayerRecords:
         return counts
 
     def rated(self, names: pa.Array, ladder: np.ndarray) -> RatedPlayers:
-        """Every player who played. `names` and `ladder` are those of all players, by number."""
+        """Return every player with a match. names, ladder: of all players, by number."""
         played = self._played(len(names))
         kept = np.flatnonzero(played)
         is_whole = len(kept) == len(names)

@@ -15,8 +15,9 @@ from evenmatch.ledger import event_rows, player_rows, rating_rows
 from evenmatch.ledger.codec import Ids, read_lines
 from evenmatch.ledger.store import Head, Store
 
-LATEST = 300  # how many of the latest matches are evaluated
-LOOKED_AT = 50  # how many of the latest matches are searched for the last loss
+LATEST = 300  # latest matches that are evaluated
+LOOKED_AT = 50  # latest matches that are searched for the last loss
+OTHERS = 12  # other players in the result, those met most often
 HOURS = 24
 
 
@@ -66,7 +67,7 @@ class Encounters(NamedTuple):
 
     whole   over all of these matches;  others  most frequent opponents first
     hours   24 entries, by hour of the day in UTC
-    latest  whether there are older matches, which were not evaluated
+    latest  True if older matches exist, which were not evaluated
     """
 
     whole: Tally
@@ -75,8 +76,8 @@ class Encounters(NamedTuple):
     latest: bool
 
 
-def encounters(store: Store, head: Head, player: int, *, most: int = 12) -> Encounters:
-    """The encounters of a player, with at most `most` other players.
+def encounters(store: Store, head: Head, player: int) -> Encounters:
+    """The encounters of a player, with at most OTHERS other players.
 
     The result against another player compares the places of their teams; other results cover all rivals.
     """
@@ -101,8 +102,8 @@ def encounters(store: Store, head: Head, player: int, *, most: int = 12) -> Enco
                 points = 1.0 if place > own_place else 0.5 if place == own_place else 0.0
                 against[other] = against[other].after(points, expected)
     met = sorted(against.keys() | beside.keys(), key=lambda one: (-against[one].matches, -beside[one].matches, one))
-    names = player_rows.names_of(store, met[:most])
-    others = tuple(Encounter(names[other], against[other], beside[other]) for other in met[:most])
+    names = player_rows.names_of(store, met[:OTHERS])
+    others = tuple(Encounter(names[other], against[other], beside[other]) for other in met[:OTHERS])
     return Encounters(whole, others, tuple(hours), len(positions) > LATEST)
 
 

@@ -1,4 +1,4 @@
-"""The audit of a queue: predicted results and waits of its matches, compared with what was reported."""
+"""The audit of a queue: the predicted results and waits of its matches, compared with the recorded ones."""
 
 from __future__ import annotations
 
@@ -24,15 +24,15 @@ from evenmatch.queues.queue_sql import FormedMatch
 from evenmatch.queues.stored_queues import QueueExperiment
 
 BLOCKS = 100  # groups of consecutive matches that are resampled
-BOOTSTRAP = 1  # seed of the resamples
+RESAMPLING_SEED = 1
 UNKNOWN = Measure(nan, nan, nan)
 
 
 @dataclass(frozen=True)
 class WaitAccuracy:
-    """The waits of parties, compared with what was estimated when they joined.
+    """The waits of parties, compared with the estimates at joining.
 
-    parties  parties with an estimate; of those that join in the same second, only some have one
+    parties  parties with an estimate; of the parties that join in the same second, only some get one
     within_estimate  share of them that waited less than `estimate`; ideal: 0.5
     within_upper     share of them that waited less than `upper`; ideal: 0.9
     """
@@ -43,7 +43,7 @@ class WaitAccuracy:
 
 
 def measure_waits(formed: Sequence[FormedMatch]) -> WaitAccuracy:
-    """Compare the waits of matches, oldest first, with what their parties were told."""
+    """Compare the waits of matches, oldest first, with the estimates that their parties were shown."""
     rows = np.array(
         [
             (index, waited < quantiles[0], waited < quantiles[1])
@@ -62,22 +62,22 @@ def measure_waits(formed: Sequence[FormedMatch]) -> WaitAccuracy:
 
 
 def _blocks(matches: int) -> tuple[Blocks, Whole]:
-    """The groups of consecutive matches that are resampled, and the group of each match."""
+    """The resampled groups of consecutive matches, and the group of each match."""
     count = min(BLOCKS, matches)
-    return Blocks(np.arange(count), BOOTSTRAP), np.arange(matches) * count // matches
+    return Blocks(np.arange(count), RESAMPLING_SEED), np.arange(matches) * count // matches
 
 
-MOST = 200_000  # matches of an audit: the latest ones
-CALIBRATED = (0.9, 1.1)  # a slope with an interval outside of it is a warning
+AUDITED_AT_MOST = 200_000  # the latest matches
+CALIBRATED = (0.9, 1.1)  # a slope whose interval lies outside gives a warning
 SPREADS = (5.0, 10.0, 20.0)  # bounds between classes, percentiles
-WAITS = (10.0, 30.0, 60.0, 120.0)  # seconds
+WAITS = (10.0, 30.0, 60.0, 120.0)  # bounds between classes, seconds
 DECILE = 10.0
 
 
 class AuditedMatch(NamedTuple):
-    """A formed match that was played by the line-up it was formed with.
+    """A match that was played by the line-up with which it was formed.
 
-    predicted, scored  score of each team, before the match and by its result; a draw counts half
+    predicted, scored  predicted and actual score of each team; a draw counts half
     stomp      whether the lead exceeded the ladder's margin; None: no scores, or no margin
     """
 
@@ -89,7 +89,7 @@ class AuditedMatch(NamedTuple):
 
 
 class AuditedGroup(NamedTuple):
-    """The quality of the predictions of some matches, with 95 % intervals.
+    """How good the predictions of some matches were, with 95 % intervals.
 
     slope   calibration slope: 1 is calibrated; below 1 the odds were too extreme, above 1 too close to even
     brier   mean squared error of the predicted scores; 0.25 for even odds without draws
@@ -109,14 +109,14 @@ class AuditedGroup(NamedTuple):
 class QueueAudit:
     """The predictions of a queue in a period, compared with the results.
 
-    formed       matches the queue formed
-    unpredicted  matches the ladder's system could not predict
+    formed       matches that the queue formed
+    unpredicted  matches that the ladder's system could not predict
     unplayed     matches that were not reported, or were voided
-    changed      matches played by another line-up than the predicted one
+    changed      matches that were not played by the predicted line-up
     overall      all other matches
     groups       the same matches in classes, by the property that divides them
     reliability  predicted and observed score of favourites
-    warning      a sentence, if the odds are miscalibrated with confidence; null: no such finding
+    warning      a sentence if the odds are significantly miscalibrated; null: they are not
     experiments  experiments that ran in the period, latest first
     """
 
@@ -135,11 +135,11 @@ class QueueAudit:
 
 
 def audit(
-    store: Store, head: Head, queue: str, since: int, until: int, most: int = MOST, *, now: int | None = None
+    store: Store, head: Head, queue: str, since: int, until: int, most: int = AUDITED_AT_MOST, *, now: int | None = None
 ) -> QueueAudit:
     """Compare the latest matches, at most `most`, that a queue formed in a period (microseconds) with the ledger.
 
-    now  the present time, if the period may end later
+    now  the present time; None: the period ends before it
     """
     formed = queue_sql.read_formed_matches(store, head.ladder, queue, since, until, most)
     plan = event_rows.read_plan(store, head, head.corrected)
@@ -178,7 +178,7 @@ def audit(
 
 
 class _PlayedMatches(NamedTuple):
-    """The matches of an audit: all that were formed, those reported, by id, and those played as predicted."""
+    """The matches of an audit: all formed ones, the reported ones by id, and the ones played as predicted."""
 
     formed: Sequence[FormedMatch]
     played: Mapping[str, Block]
@@ -186,7 +186,7 @@ class _PlayedMatches(NamedTuple):
     plan: Plan
 
     def read(self) -> list[ExperimentMatch]:
-        """The matches in the form that an experiment needs."""
+        """The matches as an experiment compares them."""
         scores = {match.formed.match_id: (match.predicted, match.scored) for match in self.audited}
         return [
             ExperimentMatch(
@@ -211,7 +211,7 @@ def _experiments(
 
 
 def _parties(match: FormedMatch, plan: Plan) -> list[list[int]]:
-    """The present ids of a match's players, party by party; they are stored in this order, team by team."""
+    """The present ids of a match's players by party. They are stored in this order, team by team."""
     parties = []
     for team, sizes in zip(match.forecast["teams"], match.forecast["parties"], strict=True):
         players = iter(plan.identity(np.array(team, np.int64)).tolist())
@@ -220,7 +220,7 @@ def _parties(match: FormedMatch, plan: Plan) -> list[list[int]]:
 
 
 def _team_order(match: FormedMatch, block: Block, plan: Plan) -> list[int] | None:
-    """Which of the predicted teams each recorded team is; None: the match was played by another line-up."""
+    """The index of each recorded team among the predicted ones; None: another line-up played the match."""
     ids, bounds = plan.identity(block.ids).tolist(), block.columns.slot_start.tolist()
     recorded = [set(ids[first:end]) for first, end in pairwise(bounds)]
     predicted = [set(plan.identity(np.array(team, np.int64)).tolist()) for team in match.forecast["teams"]]
@@ -289,7 +289,7 @@ def _natural(label: str) -> tuple[int, str]:
 
 
 class _Scores(NamedTuple):
-    """The predicted and the actual scores of teams, the weight of each, and its match; float64 (N,), int64 (N,)."""
+    """The predicted and the actual scores of N teams, their weights, and their matches; float64 (N,), int64 (N,)."""
 
     predicted: Floats
     scored: Floats
@@ -298,7 +298,7 @@ class _Scores(NamedTuple):
 
     @classmethod
     def of(cls, audited: Sequence[AuditedMatch]) -> _Scores:
-        """The scores of some matches, which have the same weight each."""
+        """The scores of some matches. All matches have the same weight."""
         teams = np.array([len(match.predicted) for match in audited])
         return cls(
             np.array([score for match in audited for score in match.predicted]),
@@ -333,12 +333,12 @@ def _curve(audited: Sequence[AuditedMatch]) -> list[Point]:
 
 
 def _warning(slope: Measure) -> str | None:
-    """A sentence if the interval of the slope lies outside of CALIBRATED."""
+    """A sentence if the interval of the slope lies outside CALIBRATED."""
     interval = f"the calibration slope is {slope.value:.2f} (95 % between {slope.low:.2f} and {slope.high:.2f})"
     if slope.high < CALIBRATED[0]:
-        return f"The odds are too extreme: {interval}; favourites win less often than predicted."
+        return f"The odds are too extreme: {interval}. Favourites win less often than predicted."
     if slope.low > CALIBRATED[1]:
-        return f"The odds are too close to even: {interval}; favourites win more often than predicted."
+        return f"The odds are too close to even: {interval}. Favourites win more often than predicted."
     return None
 
 
@@ -348,8 +348,8 @@ class RecentOffer(NamedTuple):
     state        open, made (the match began) or off (cancelled)
     odds         predicted score of each team; None: the ladder's system cannot predict such a match
     spread       percentiles between the lowest and the highest player
-    players      number of offered players; of a backfill, only the new ones
-    waits        waiting time in seconds of each ticket that is still stored, in the order of the teams
+    players      number of players who received it; in a backfill, only the new ones
+    waits        wait in seconds of each ticket that is still stored, in the order of the teams
     map          None: the queue has none
     percentiles  mean percentile of the players of each of these tickets, at the time of joining
     """

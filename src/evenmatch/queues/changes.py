@@ -21,9 +21,9 @@ from evenmatch.times import iso_time
 
 
 class QueueChanges:
-    """Collects changes while the transaction holds the ladder's change lock; `keep` writes them.
+    """Changes collected while the transaction holds the ladder's change lock; `write` writes them.
 
-    first    the first of the reserved change numbers; new tickets and offers take their numbers from these
+    first    the first reserved change number; new tickets and offers are numbered from it
     touched  tickets whose followers must be notified, by the id of their ladder
     """
 
@@ -37,8 +37,8 @@ class QueueChanges:
     ) -> None:
         """Take the change locks.
 
-        counts  how many change numbers to reserve on which ladders, by id; at least 1 on this one
-        setups  the ladder's queues if they are known; None: they are read
+        counts  number of change numbers to reserve, by ladder id; at least 1 on this ladder
+        setups  the ladder's queues; None: they are read
         """
         self.store, self.ladder, self.now = store, ladder, now
         self.locks = reserve_changes_of_each(store, counts)
@@ -52,7 +52,7 @@ class QueueChanges:
         self._changed: dict[int, OfferRow] = {}
         self._new: list[OfferRow] = []
         self._free: set[int] = set()  # players who lose their seats
-        self._left: set[int] = set()  # tickets whose party leaves all queues, also those of other ladders
+        self._left: set[int] = set()  # tickets whose party leaves all queues, including those of other ladders
         self._seated: dict[int, str] = {}  # matches by player
         self._strikes: defaultdict[str, set[int]] = defaultdict(set)  # players by queue
 
@@ -68,12 +68,12 @@ class QueueChanges:
     # answers
 
     def accept(self, row: TicketRow, players: set[int]) -> None:
-        """Players of a ticket accept its offer; the last acceptance begins the match."""
+        """Let players of a ticket accept its offer. The last acceptance begins the match."""
         offer = self._offer_of(row)
         if self.now > offer.deadline:
             raise ConflictError(
-                f"offer {offer.offer} was open until {iso_time(offer.deadline)} (accept_within); it is too late to "
-                "accept it"
+                f"offer {offer.offer} can no longer be accepted; it was open until {iso_time(offer.deadline)} "
+                "(accept_within)"
             )
         if players <= offer.said:
             return
@@ -83,7 +83,7 @@ class QueueChanges:
             self._complete(offer)
 
     def leave(self, row: TicketRow, players: set[int], reason: str) -> None:
-        """Remove a waiting ticket, or one that declines its offer, which gives these players a strike.
+        """Remove a ticket that waits or declines its offer. Declining gives these players a strike.
 
         The party leaves all queues of its playlist.
         reason  why the ticket ended, in words
@@ -97,14 +97,14 @@ class QueueChanges:
             self.drop(row.ticket, row.party.players, reason)
 
     def drop(self, ticket: int, players: Iterable[int], reason: str) -> None:
-        """Remove a waiting ticket without a strike; its party still waits on other ladders."""
+        """Remove a waiting ticket without a strike. Its party keeps waiting on other ladders."""
         self._free.update(players)
         self._move(ticket, TicketMove(queue_sql.GONE, ended=reason))
 
     # for the matchmaker
 
     def cancel(self, offer: OfferRow, ended: Mapping[int, str]) -> None:
-        """Cancel an offer without strikes: tickets in `ended` end for the given reason, the others keep their age."""
+        """Cancel an offer without strikes. Tickets in `ended` end for the given reason; the others keep waiting."""
         offer.state = queue_sql.OFF
         self._change(offer)
         for ticket in offer.tickets:
@@ -115,7 +115,7 @@ class QueueChanges:
                 self._move(ticket, TicketMove(queue_sql.WAITING))
 
     def lapse(self, offer: OfferRow) -> None:
-        """Cancel an expired offer: players without an answer get a strike, and their tickets end."""
+        """Cancel an expired offer. Players who did not answer get a strike, and their tickets end."""
         silent = [slot for slot in offer.chairs if slot["id"] not in offer.said]
         names: defaultdict[int, list[str]] = defaultdict(list)
         for slot in silent:
@@ -128,15 +128,15 @@ class QueueChanges:
         self.cancel(offer, ended)
 
     def put(self, offer: OfferRow) -> None:
-        """Add a new offer to waiting tickets."""
+        """Add a new offer for waiting tickets."""
         self._new.append(offer)
         for ticket in offer.tickets:
             self._move(ticket, TicketMove(queue_sql.OFFERED, offer.offer))
 
     # writing
 
-    def keep(self) -> None:
-        """Write all collected changes in a few statements. Raises MissingLocksError: see playlists.with_locks."""
+    def write(self) -> None:
+        """Write all collected changes in a few statements. Raises MissingLocksError, see playlists.with_locks."""
         playlists = PlaylistMoves(self.store, self.ladder, self._moves, self._left)
         playlists.follow(self.locks)
         for ladder, numbers in playlists.touched.items():
@@ -172,13 +172,13 @@ class QueueChanges:
             row.change = self.last
 
     def _complete(self, offer: OfferRow) -> None:
-        """After the last acceptance: begin the match, or add the players to the live match being filled."""
+        """Begin the match of an offer that all accepted, or add the players to the live match that they fill."""
         if offer.body["match"] is None:
             offer.match_id = f"{offer.queue}-{offer.offer}-{secrets.token_hex(4)}"
             self._begin(offer, offer.match_id)
         elif self._fill(offer, offer.body["match"]):
             offer.match_id = offer.body["match"]
-        else:  # the live match has ended meanwhile
+        else:  # the live match has ended in the meantime
             self.cancel(offer, {})
             return
         offer.state = queue_sql.MADE
@@ -204,7 +204,7 @@ class QueueChanges:
         queue_sql.insert_formed_match(self.store, self.ladder, formed)
 
     def _fill(self, offer: OfferRow, match_id: str) -> bool:
-        """Add the players to a live match; False if it has no room for them any more."""
+        """Add the players to a live match. False if it no longer has room for them."""
         teams = [_slots(team) for team in offer.body["teams"]]
         return fill_teams(self.store, self.ladder, match_id, self.last, teams, self.now)
 

@@ -11,26 +11,24 @@ from typing import NamedTuple
 import numpy as np
 
 from evenmatch.calibration import FEWEST_BLOCKS, Blocks, Estimate, GroupDifference, Measure, difference, further
-from evenmatch.durations import SECOND
+from evenmatch.durations import DAY, HOUR, SECOND
 from evenmatch.experiment import ARMS, Arm
 from evenmatch.history import FloatOrNaN, Floats
 from evenmatch.queues.queue_sql import FormedMatch, TrialMoment
 from evenmatch.queues.stored_queues import QueueExperiment
 
-AGAIN = 600 * SECOND  # a meeting within this time after the last match together is a rematch
-DAY = 86_400 * SECOND
-HOUR = 3600 * SECOND
-BOOTSTRAP = 1  # seed of the resamples
+REMATCH_WITHIN = 600 * SECOND  # since the last match together
+RESAMPLING_SEED = 1
 SLOPE = 1.0  # the ideal calibration slope
 
 Scores = tuple[Sequence[float], Sequence[float]]  # predicted and actual score of each team
 
 
 class ExperimentFigure(NamedTuple):
-    """A figure that is compared. scale: to the unit in which it is shown.
+    """A figure by which policies are compared. scale: factor to the unit in which it is shown.
 
-    better  -1: less is better, 1: more is better, 0: a slope, better near to SLOPE
-    words   for a second policy with less, and with more
+    better  -1: less is better, 1: more is better, 0: a slope, better if nearer to SLOPE
+    words   what a second policy with a smaller value is, and with a larger one
     """
 
     name: str
@@ -53,9 +51,9 @@ FIGURES = (
 
 
 class Needed(NamedTuple):
-    """What it takes to detect a difference of this size with a chance of 80 %.
+    """How many more matches it takes to detect a difference of this size with a chance of 80 %.
 
-    matches  further matches of both policies; 0: there are enough; null: unknown, or more than can be counted
+    matches  further matches of both policies; 0: there are enough; null: unknown, or too many to count
     days     days at the rate so far; null: unknown
     """
 
@@ -68,10 +66,10 @@ class ComparedFigure(NamedTuple):
     """A figure of two policies, with 95 % intervals.
 
     difference  second minus first
-    better   the arm that does better with confidence; null: neither is known to
+    better   the arm that is significantly better; null: neither is
     verdict  the difference in words
-    seen     what it takes to detect a difference of the size seen; `matches` is 0 if it is detected
-    worth    what it takes to detect the smallest difference worth knowing, see the design
+    seen     matches it takes to detect a difference of the observed size; `matches` is 0 if it is detected
+    worth    matches it takes to detect the smallest difference worth knowing, see the design
     """
 
     figure: ExperimentFigure
@@ -88,8 +86,8 @@ class ComparedFigure(NamedTuple):
 class ExperimentAudit:
     """The comparison of two policies that share a queue.
 
-    slices   of each policy in the period, also the last, unfinished one
-    formed   matches formed by each policy;  counted  those after the washout, which alone are compared
+    slices   of each policy in the period, including the last, unfinished one
+    formed   matches formed by each policy;  counted  those after the washout, the only ones compared
     figures  in the order of FIGURES;  summary  in a sentence
     """
 
@@ -102,7 +100,7 @@ class ExperimentAudit:
 
 
 class ExperimentMatch(NamedTuple):
-    """A match that a queue formed, with what is recorded of it.
+    """A match that a queue formed, and how it was played.
 
     parties  ids of the players by party, after merges of players
     scores   predicted and actual score of each team; None: not played as predicted, or not predictable
@@ -117,20 +115,20 @@ class ExperimentMatch(NamedTuple):
 
 @dataclass
 class _Arm:
-    """The matches of one policy in sums. Lists run parallel: a value, and the block that it belongs to."""
+    """The matches of one policy. Parallel lists contain a value and the block that it belongs to."""
 
-    slices: list[int] = field(default_factory=list)  # the block of each
+    slices: list[int] = field(default_factory=list)  # the block of each slice
     hours: list[float] = field(default_factory=list)  # of each slice
     formed: int = 0
-    matches: list[int] = field(default_factory=list)  # the block of each
+    matches: list[int] = field(default_factory=list)  # the block of each match
     spreads: list[float] = field(default_factory=list)
     players: list[int] = field(default_factory=list)
-    again: list[int] = field(default_factory=list)  # players of each match who meet a player of another party again
+    again: list[int] = field(default_factory=list)  # players of each match who are in a rematch
     waits: list[tuple[float, int]] = field(default_factory=list)
     scores: list[tuple[float, float, float, int]] = field(default_factory=list)  # predicted, scored, weight, block
 
     def add(self, match: ExperimentMatch, block: int, again: int) -> None:
-        """Count a match of a block."""
+        """Count a match in a block. again: players who are in a rematch."""
         forecast = match.formed.forecast
         self.matches.append(block)
         self.spreads.append(forecast["spread"])
@@ -164,8 +162,8 @@ class _Arm:
 def compare(experiment: QueueExperiment, matches: Sequence[ExperimentMatch], since: int, until: int) -> ExperimentAudit:
     """Compare the two policies of an experiment over a period, microseconds.
 
-    matches  all that the queue formed in the period, oldest first, also those before the experiment
-    until    at most the present time: slices without a match count
+    matches  all that the queue formed in the period, oldest first, including those before the experiment
+    until    at most the present time, because slices without a match count
     """
     design = experiment.design
     stopped = until if experiment.stopped_at is None else min(until, experiment.stopped_at)
@@ -185,7 +183,7 @@ def compare(experiment: QueueExperiment, matches: Sequence[ExperimentMatch], sin
                 arms[trial["arm"]].add(match, design.block_of(number), again)
     first, second = arms.values()
     formed, days = first.formed + second.formed, max(end - begin, 0) / DAY
-    blocks = Blocks(np.unique(np.array(first.slices + second.slices, np.int64)), BOOTSTRAP)
+    blocks = Blocks(np.unique(np.array(first.slices + second.slices, np.int64)), RESAMPLING_SEED)
     figures = tuple(
         _compared(figure, one_arm, other_arm, design.worth, formed, days)
         for figure, one_arm, other_arm in zip(FIGURES, first.estimates(blocks), second.estimates(blocks), strict=True)
@@ -202,17 +200,17 @@ def compare(experiment: QueueExperiment, matches: Sequence[ExperimentMatch], sin
 
 
 def _trial(match: ExperimentMatch, experiment: QueueExperiment) -> TrialMoment | None:
-    """The moment of this experiment in which a match was offered; None: it was offered outside of it."""
+    """The moment of this experiment at which a match was offered; None: it was offered outside the experiment."""
     trial = match.formed.forecast["trial"]
     return trial if trial is not None and trial["experiment"] == experiment.number else None
 
 
 def _rematches(matches: Iterable[ExperimentMatch]) -> list[int]:
-    """How many players of each match meet a player of another party again within AGAIN; matches are oldest first."""
+    """How many players of each match meet a player of another party again within REMATCH_WITHIN. Oldest first."""
     earlier: defaultdict[int, list[tuple[int, frozenset[int]]]] = defaultdict(list)  # by player: end, players
     counts = []
     for match in matches:
-        since = match.formed.formed_at - AGAIN
+        since = match.formed.formed_at - REMATCH_WITHIN
         everyone = frozenset(player for party in match.parties for player in party)
         ended = match.formed.formed_at if match.ended is None else match.ended
         again = 0
@@ -280,7 +278,7 @@ def _amount(figure: ExperimentFigure, *values: float) -> str:
 def _summary(figures: Sequence[ComparedFigure], blocks: int) -> str:
     """Which policy does better on what, in a sentence or two."""
     if blocks < FEWEST_BLOCKS:
-        return f"Nothing is known yet: {FEWEST_BLOCKS} blocks of slices are needed at least, and there are {blocks}."
+        return f"Nothing is known yet: at least {FEWEST_BLOCKS} blocks of slices are needed, and there are {blocks}."
     parts = [
         f"{arm.upper()} does better on {_listed(labels)}"
         for arm in ARMS

@@ -1,4 +1,4 @@
-"""Joins: parties are checked and written in one batch, and refused individually."""
+"""Joins: parties are checked and stored in one batch, and refused individually."""
 
 from __future__ import annotations
 
@@ -29,11 +29,11 @@ Player = int | str  # the id of a player, or the name of one who is created when
 def admit(
     changes: QueueChanges, ladder: str, profiles: Mapping[str, JoinProfiles], joins: Mapping[int, Join]
 ) -> dict[int, Outcome]:
-    """Create tickets for joins; return the result of each, or why it is refused, by its index.
+    """Create tickets for joins. Returns the result of each, or the error that refuses it, by index.
 
     changes   holds the change locks of all ladders in `profiles`; its transaction shares names
     ladder    the ladder of the joins;  profiles  its join profiles and those of the other ladders in playlists
-    joins     by index: the ticket numbers are the first reserved change number of `changes` plus the index
+    joins     by index; the ticket number is the first reserved change number of `changes` plus the index
     """
     setups = {
         name: changes.setups if name == ladder else stored_queues.read(changes.store, profile.ladder)
@@ -85,7 +85,7 @@ def _check_queues(
 
 
 class _Entrance:
-    """A ladder, and its rules for joining players. ids: those of the members who exist, by name."""
+    """A ladder that parties join, and what it knows of their players. ids: of the members who exist, by name."""
 
     def __init__(
         self,
@@ -105,7 +105,7 @@ class _Entrance:
         self.levels, self.newcomer = profile.of(store, players, now), profile.newcomer(now)
 
     def completed(self, join: Join, queues: tuple[str, ...]) -> Join:
-        """The join to queues of this ladder, with the filters that its players keep. Raises an EvenmatchError."""
+        """The join to queues of this ladder, with its players' stored filters. Raises EvenmatchError."""
         players = {member.name: self._ids[member.name] for member in join.members if member.name in self._ids}
         for name, player in players.items():
             self._check_player(name, player)
@@ -140,7 +140,7 @@ class _NewTicket(NamedTuple):
 
 
 class _Joins:
-    """Joins that are allowed by the queues, see `admit`; joins: by their reserved ticket numbers."""
+    """Joins that the queues allow; see `admit`. joins: by their reserved ticket numbers."""
 
     def __init__(
         self,
@@ -186,7 +186,7 @@ class _Joins:
         return [self._ids.get(member.name, member.name) for member in join.members]
 
     def _maybe_repeated(self) -> dict[PlaylistTicket, TicketRow]:
-        """The tickets that a join with a request id may repeat, and for playlists those of any of their ladders."""
+        """The tickets that a join with a request id may repeat, on any ladder of its playlist."""
         numbers: defaultdict[int, set[int]] = defaultdict(set)
         for join in self._joins.values():
             if join.request is None:
@@ -202,7 +202,7 @@ class _Joins:
         }
 
     def _earlier_result(self, join: Join) -> Outcome | None:
-        """The result that the same party got with the same request id; None: there is none."""
+        """The earlier result for the same party and request id; None: there is none."""
         players = set(self._players(join))
         seats = {self._seats.get(player) for player in players}
         seat = seats.pop() if len(seats) == 1 else None
@@ -215,7 +215,7 @@ class _Joins:
         row = self._existing.get(PlaylistTicket(seat.ladder, seat.ticket))
         if row is None or row.party.request != join.request or set(row.party.players) != players:
             return None
-        if seat.ladder != self._ladder:  # the playlist has an offer there
+        if seat.ladder != self._ladder:  # the playlist has an offer on that ladder
             own = [other.ticket for other in row.playlist if other.ladder == self._ladder]
             row = queue_sql.read_tickets(self._store, self._ladder, own).get(own[0]) if own else None
         if row is None:
@@ -225,7 +225,7 @@ class _Joins:
         return RequestResult(row.ticket, row.change, row.state, row.offer, row.match_id, others)
 
     def _admit(self, number: int, join: Join) -> RequestResult:
-        """Add the tickets of a party to `new`. Raises an EvenmatchError if it may not join one of the ladders."""
+        """Add the tickets of a party to `_new`. Raises EvenmatchError if the party may not join one of the ladders."""
         players = self._players(join)
         if len(set(players)) < len(players):
             twice = next(player for player in players if players.count(player) > 1)
@@ -263,7 +263,7 @@ class _Joins:
     def _write(self) -> None:
         """Create the new players, take the seats, then write the tickets.
 
-        Raises LostSeatError if a player has taken a seat on another ladder meanwhile.
+        Raises LostSeatError if a player has taken a seat on another ladder in the meantime.
         """
         names = {member.name for number in self._new for member in self._joins[number].members}
         self._ids |= player_rows.create(self._store, names - self._ids.keys())[0]
@@ -299,5 +299,5 @@ def _playing(store: Store, name: str, ladder: str, number: int, match_id: str, n
 
 
 def _names(joins: Iterable[Join]) -> set[str]:
-    """The names of all members of these parties, and of the players they avoid."""
+    """The names of all members of these parties and of the players that they avoid."""
     return {name for join in joins for member in join.members for name in (member.name, *member.avoid)}

@@ -1,4 +1,4 @@
-"""Filters that players keep on a ladder: read when they join, and changed also while they wait."""
+"""Filters that players store on a ladder. They apply when a player joins and can be changed while the player waits."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from evenmatch.queues.requests import Join
 
 
 def read(store: Store, ladder: int, players: Sequence[int]) -> dict[int, QueueFilter]:
-    """The filters of those of these players who keep one, by id."""
+    """The stored filters of these players by id. Players without one are omitted."""
     stored = queue_sql.read_filters(store, ladder, players)
     return {player: QueueFilter.from_data(json.loads(body)) for player, body in stored.items()}
 
@@ -29,9 +29,9 @@ def read(store: Store, ladder: int, players: Sequence[int]) -> dict[int, QueueFi
 def completed(
     join: Join, ids: Mapping[str, int], kept: Mapping[int, QueueFilter], policies: Mapping[str, Policy]
 ) -> Join:
-    """The join with values for what it does not name: those that the player keeps, or the defaults.
+    """The join with missing values taken from the players' stored filters, or else from the defaults.
 
-    Of attributes and vetoes only those count that the joined queues declare; `policies`: by queue.
+    Attributes and vetoes that none of the joined queues declares are dropped. policies: by queue
     """
     members = []
     for member in join.members:
@@ -51,7 +51,7 @@ def completed(
 
 
 def _declared(attributes: Mapping[str, Sequence[str]], policies: Mapping[str, Policy]) -> dict[str, tuple[str, ...]]:
-    """The declared values of attributes; an attribute whose values are all unknown stays, and is refused."""
+    """The declared values of attributes. An attribute with only unknown values is returned whole, to be refused."""
     known = {name: declared_values(policies, name) for name in attributes}
     return {
         name: tuple(value for value in values if value in known[name]) or tuple(values)
@@ -66,11 +66,11 @@ def _known_maps(vetoes: Sequence[str], policies: Mapping[str, Policy]) -> tuple[
 
 
 def change(store: Store, head: Head, name: str, chosen: QueueFilter | None) -> list[int]:
-    """Keep a player's filter (None: forget it), and apply it to the ticket in which they wait.
+    """Store a player's filter, or delete it if it is None, and apply it to the ticket in which the player waits.
 
-    Returns the changed tickets. The ticket keeps its place. Raises ConflictError for a player who has not played on the
-    ladder nor waits there; InputError, changing nothing, if their party could play nowhere with this filter, or no
-    queue of the ladder declares what it names.
+    Returns the changed tickets, which keep their place in the queue. Raises ConflictError for a player who neither has
+    played on the ladder nor waits there. Raises InputError, changing nothing, if the party could play nowhere with this
+    filter, or if no queue of the ladder declares a value that it names.
     """
     ladder = head.ladder
     try:
@@ -80,7 +80,7 @@ def change(store: Store, head: Head, name: str, chosen: QueueFilter | None) -> l
             return []
         raise ConflictError(
             f"player {name!r} has not played on ladder {head.name!r} and waits in none of its queues, so no filter can "
-            "be kept yet; name it in the request to join a queue"
+            "be stored yet; send it with the request to join a queue"
         ) from None
     policies = {queue: setup.policy for queue, setup in stored_queues.read(store, ladder).items()}
     if chosen is None:

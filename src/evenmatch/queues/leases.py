@@ -1,4 +1,4 @@
-"""Leases: choose one process for work that must not run twice. A holder whose heartbeat stops loses its lease."""
+"""Leases choose one process for work that should not run twice. A holder whose heartbeat stops loses its lease."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from evenmatch.ledger.database import Database
 from evenmatch.queues import queue_sql
 from evenmatch.queues.queue_sql import NOBODY, StoredLease
 
-BEAT = 0.75  # seconds between two heartbeats of a holder
-POLL = 0.4  # seconds between two reads of a lease held by another process
+BEAT = 0.75  # seconds between heartbeats of a holder
+POLL = 0.4  # seconds between reads of a lease held by another process
 
 
 class Lease(NamedTuple):
@@ -20,7 +20,8 @@ class Lease(NamedTuple):
 
     owner    NOBODY if it was released or never held
     held_at  time of the last heartbeat, microseconds since the epoch; None: never held
-    since    when this heartbeat was first read, by this process's monotonic clock;  looked  when it was last read
+    since    when this heartbeat was first read, by this process's monotonic clock
+    looked   when the lease was last read, by the same clock
     """
 
     owner: str
@@ -33,9 +34,8 @@ class Lease(NamedTuple):
 class Leases:
     """The leases that one process holds or waits for. Thread-safe.
 
-    Processes do not compare clocks to decide who holds a lease: each measures how long the heartbeat has not changed.
-    A holder that was suspended for longer than `patience` may believe for a moment that it still holds the lease, so
-    its writes must be safe without it.
+    Processes do not compare clocks. Each measures how long a heartbeat has not changed. A holder that was suspended for
+    longer than `patience` may briefly believe that it still holds the lease, so its writes must be safe without it.
 
     owner     identifies this process
     patience  seconds without a heartbeat after which a lease can be taken
@@ -56,7 +56,7 @@ class Leases:
         self._guard = threading.Lock()
 
     def hold(self, name: str) -> bool:
-        """Renew the own lease, or take an expired one; return whether this process holds it. Raises StoreError."""
+        """Renew or take the lease if possible, and return whether this process holds it. Raises StoreError."""
         with self._guard:
             now, known = self._clock(), self._latest(name)
             if known.owner == self.owner:
@@ -64,39 +64,39 @@ class Leases:
             return not self._is_alive(known, now) and self._take(name, now, known)
 
     def watch(self, name: str) -> Lease:
-        """The lease as read at most POLL seconds ago, without taking it. Raises StoreError."""
+        """The lease as read at most POLL seconds ago. Raises StoreError."""
         with self._guard:
             return self._latest(name)
 
     def watch_all(self, prefix: str) -> dict[str, Lease]:
-        """The leases whose names begin with a prefix, read at once, by name. Raises StoreError."""
+        """The leases whose names begin with a prefix, by name, in one read. Raises StoreError."""
         with self._guard:
             with self._database.read() as store:
                 stored_leases = queue_sql.read_leases_named(store, prefix)
             now = self._clock()
             for name, stored in stored_leases.items():
                 seen = self._seen.get(name)
-                if seen is None or seen.owner != self.owner:  # its own it knows by itself
+                if seen is None or seen.owner != self.owner:  # this process knows its own leases
                     self._seen[name] = _as_read(stored, now, seen)
             return {name: self._seen[name] for name in stored_leases}
 
     def is_held(self, name: str) -> bool:
-        """Whether any process holds the lease. Raises StoreError."""
+        """Whether some process holds the lease. Raises StoreError."""
         return self.is_alive(self.watch(name))
 
     def is_alive(self, lease: Lease) -> bool:
-        """Whether the holder of a lease that this process has read lives, as far as is known."""
+        """Whether a lease was still held when this process last read it."""
         return self._is_alive(lease, self._clock())
 
     def delete(self, name: str, lease: Lease) -> None:
-        """Delete a lease, unless its heartbeat has gone on since it was read."""
+        """Delete a lease, unless it was renewed after it was read."""
         with self._guard:
             self._seen.pop(name, None)
             with self._database.write() as store:
                 queue_sql.delete_lease(store, name, lease.beat)
 
     def release(self, name: str) -> None:
-        """Release a lease, so that another process can take it at once."""
+        """Release a lease so that another process can take it immediately."""
         with self._guard:
             self._seen.pop(name, None)
             with self._database.write() as store:
@@ -106,7 +106,7 @@ class Leases:
         return lease.owner != NOBODY and now - lease.since < self.patience
 
     def _latest(self, name: str) -> Lease:
-        """The lease from memory; one of another process is read again after POLL seconds."""
+        """The lease from memory. A lease of another process is read again after POLL seconds."""
         now, seen = self._clock(), self._seen.get(name)
         if seen is None or (seen.owner != self.owner and now - seen.looked >= POLL):
             seen = self._seen[name] = self._read(name, now, seen)
@@ -117,7 +117,7 @@ class Leases:
             return _as_read(queue_sql.read_lease(store, name), now, seen)
 
     def _take(self, name: str, now: float, known: Lease) -> bool:
-        """Increment the heartbeat, unless another process did since `known` was read; return whether it worked."""
+        """Increment the heartbeat and return True, unless another process has done so since `known` was read."""
         wall = self._wall()
         with self._database.write() as store:
             beat = queue_sql.take_lease(store, name, self.owner, wall, (known.owner, known.beat))
@@ -129,6 +129,6 @@ class Leases:
 
 
 def _as_read(stored: StoredLease, now: float, seen: Lease | None) -> Lease:
-    """A lease that was read now and, if ever, `seen` before."""
+    """The lease just read. seen: the lease as last read before; None: never."""
     is_same = seen is not None and (seen.owner, seen.beat) == (stored.owner, stored.beat)
     return Lease(*stored, seen.since if is_same and seen is not None else now, now)

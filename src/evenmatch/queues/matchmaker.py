@@ -1,9 +1,9 @@
-"""The matchmaker of all ladders, shared among processes: the one with a ladder's lease makes offers to waiting tickets.
+"""The matchmaker of all ladders, shared among processes. The process with a ladder's lease makes its matches.
 
-One process matches all queues of a ladder, in one tick. A ticket may wait in several of them, and every change is
-written under the ladder's change lock: a second process would only wait for the first, or do its work twice. Each
-process renews a lease of its own, holds the leases of its share of the ladders at most, and releases the rest, for
-instance when another process has started. The validity of matches does not depend on leases.
+One process matches all queues of a ladder in one tick, because a ticket may wait in several of them, and every change
+is written under the ladder's change lock. A second process would only wait for the first, or do its work twice. Each
+process renews a lease of its own and holds at most its share of the ladders' leases. It releases the rest, for instance
+when another process starts. The validity of matches does not depend on leases.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 
-from evenmatch.durations import SECOND
+from evenmatch.durations import DAY, SECOND
 from evenmatch.errors import EvenmatchError
 from evenmatch.ledger.ladder_rows import reserve_changes
 from evenmatch.queues import queue_sql, stored_queues
@@ -23,13 +23,13 @@ from evenmatch.queues.queue_service import QueueService, lease_of
 from evenmatch.queues.state import QueueState
 from evenmatch.queues.tick import MatchmakerTick, TickCounts
 
-MATCHMAKER = "matchmaker "  # how the names of all leases here begin
+MATCHMAKER = "matchmaker "  # prefix of the names of all matchmakers' leases
 PROCESS = f"{MATCHMAKER}process "
-FORGET = 60.0  # seconds without a heartbeat until the lease of another process is deleted
+DELETE_AFTER = 60.0  # seconds without a heartbeat after which the lease of another process is deleted
 
 
 class MatchmakerProcesses:
-    """The processes that run matchmakers over one database, as this one sees them. For one thread.
+    """The processes that run matchmakers over one database, as this one sees them. Not thread-safe.
 
     leases  of this process
     """
@@ -42,16 +42,16 @@ class MatchmakerProcesses:
         self._joined = False
 
     def share(self, ladders: int) -> int:
-        """How many of this number of ladders the process may hold: as many as any other process, rounded up."""
+        """How many of this number of ladders the process may hold: an equal share, rounded up."""
         return -(-ladders // (self._living + 1))
 
     def join(self) -> None:
-        """Show the others that this process lives, and watch them. Raises StoreError."""
+        """Renew this process's own lease, and watch the others. Raises StoreError."""
         self._joined = self._leases.hold(self._name) or self._joined
         self.watch()
 
     def watch(self) -> None:
-        """Read all leases of matchmakers at once, so that one which expires is noticed. Raises StoreError."""
+        """Read all leases of matchmakers in one statement, to notice expired ones. Raises StoreError."""
         now = self._clock()
         if self._looked is not None and now - self._looked < POLL / 2:
             return
@@ -60,29 +60,29 @@ class MatchmakerProcesses:
         others = {name: lease for name, lease in read.items() if name.startswith(PROCESS) and name != self._name}
         self._living = sum(self._leases.is_alive(lease) for lease in others.values())
         for name, lease in others.items():
-            if lease.looked - lease.since >= FORGET:
+            if lease.looked - lease.since >= DELETE_AFTER:
                 self._leases.delete(name, lease)
 
     def leave(self) -> None:
-        """Leave the ladders to the others at once. Raises StoreError."""
+        """Leave the ladders to the others immediately. Raises StoreError."""
         if self._joined:
             self._leases.delete(self._name, self._leases.watch(self._name))
             self._joined = False
 
 
-FOLLOW = 5.0  # seconds between two updates of a ladder whose matchmaker runs in another process
-PRUNE = 60.0  # seconds between two deletions of old tickets and offers
-KEPT = 86_400_000_000  # microseconds for which old tickets and offers stay stored
-BACK_OFF = 10.0  # largest pause in seconds between two attempts at a failing database
-PAUSE = 5_000_000  # microseconds; a longer time without a matchmaker does not count as waiting
+FOLLOW_EVERY = 5.0  # seconds between updates of a ladder whose matchmaker runs in another process
+PRUNE_EVERY = 60.0  # seconds between deletions of old tickets and offers
+STORED_FOR = DAY  # microseconds for which old tickets and offers are stored
+BACK_OFF_AT_MOST = 10.0  # seconds between attempts while the database fails
+PAUSE = 5 * SECOND  # microseconds; a longer time without a matchmaker does not count as waiting
 
 logger = logging.getLogger(__name__)
 
 
 class Matchmaker:
-    """Makes matches on the ladders of a queue service. It runs in one thread, and in any number of processes.
+    """Makes the matches on the ladders of a queue service. Runs in one thread of any number of processes.
 
-    Correctness does not depend on the lease: each tick checks its decisions again under the ladder's change lock.
+    Correctness does not depend on the lease. Each tick checks its decisions again under the ladder's change lock.
 
     leases  None: the leases of the queue service
     """
@@ -91,17 +91,17 @@ class Matchmaker:
         self.queue_service = queue_service
         self.leases = queue_service.leases if leases is None else leases
         self._processes = MatchmakerProcesses(self.leases)
-        self._share: int | None = None  # of the ladders, which this process may hold; None: all
-        self._since: dict[str, int] = {}  # by ladder held: since when its lease was, and heartbeats could be written
+        self._share: int | None = None  # number of ladders that this process may hold; None: all
+        self._since: dict[str, int] = {}  # by held ladder: since when it is held and heartbeats could be written
         self._pruned: dict[str, float] = {}
         self._followed: dict[str, float] = {}
         self._failed: dict[str, int] = {}  # by ladder: failed steps in a row
 
     def step(self, ladder: str, now: int | None = None) -> TickCounts | None:
-        """Run one tick of a ladder at a time in microseconds; None if another process holds its lease.
+        """Run one tick of a ladder at a time in microseconds. Returns None if another process holds its lease.
 
-        Raises StoreError; the next step then makes up for it. The time of an outage counts for no ticket as time
-        without a heartbeat, since none could be written.
+        Raises StoreError; the next step then catches up. An outage does not count as time without a heartbeat, because
+        none could be written.
         """
         begin, had_failed = time.monotonic(), ladder in self._failed
         queue_state = self.queue_service.queue_state(ladder)
@@ -130,7 +130,7 @@ class Matchmaker:
         return ladder in self._since or self._share is None or len(self._since) < self._share
 
     def _skip_pause(self, number: int, held_at: int | None, now: int) -> None:
-        """Subtract the time without a matchmaker from the waiting times; held_at: when one last ran, None: never."""
+        """Subtract the time without a matchmaker from the waits. held_at: when one last ran; None: never."""
         if held_at is not None and now - held_at < PAUSE:
             return
         database = self.queue_service.service.database
@@ -138,7 +138,7 @@ class Matchmaker:
             queue_sql.postpone_tickets(store, number, held_at, now, reserve_changes(store, number, 1))
 
     def _catch_up(self, ladder: str, queue_state: QueueState, now: int) -> JoinProfiles:
-        """Update the queue state from the database, and the levels of those who wait."""
+        """Update the queue state from the database, including the levels of waiting players."""
         levels = self.queue_service.levels.of(ladder)
         queue_state.catch_up(now)
         queue_state.odds.begin_tick(now)
@@ -153,12 +153,12 @@ class Matchmaker:
 
     def _follow(self, ladder: str, queue_state: QueueState) -> None:
         """Update the queue state now and then, to be ready to take over."""
-        if time.monotonic() - self._followed.get(ladder, -FOLLOW) >= FOLLOW:
+        if time.monotonic() - self._followed.get(ladder, -FOLLOW_EVERY) >= FOLLOW_EVERY:
             self._followed[ladder] = time.monotonic()
             self._catch_up(ladder, queue_state, self.queue_service.service.clock())
 
     def run(self, stop: threading.Event) -> None:
-        """Step all ladders with queues, each at its tick, until `stop` is set; then release their leases."""
+        """Step all ladders with queues, each at its own interval, until `stop` is set. Then release their leases."""
         due: dict[str, float] = {}
         self._wait_for_kernels(stop)
         failed = 0
@@ -172,22 +172,22 @@ class Matchmaker:
                 except EvenmatchError as error:
                     failed += 1
                     wait = _back_off(failed)
-                    logger.warning("the matchmaker tries again in %.1f s: %s", wait, error)
+                    logger.warning("the matchmaker failed and will try again in %.1f s: %s", wait, error)
                 stop.wait(wait)
         finally:
             self._release()
 
     def _wait_for_kernels(self, stop: threading.Event) -> None:
-        """Wait until the kernels are loaded; meanwhile read the leases, so that an expired one is noticed early."""
+        """Wait until the kernels are loaded. Read the leases in the meantime, to notice expired ones early."""
         loaded = self.queue_service.loaded
         while loaded is not None and not loaded.wait(POLL) and not stop.is_set():
             try:
                 self._processes.watch()
             except EvenmatchError as error:
-                logger.warning("the matchmaker could not read its leases, next attempt in %.1f s: %s", POLL, error)
+                logger.warning("the matchmaker could not read its leases and will try again in %.1f s: %s", POLL, error)
 
     def _keep_to_share(self, ticks: Mapping[str, float]) -> None:
-        """Release the leases above this process's share, which another process then takes, and of removed queues."""
+        """Release the leases beyond this process's share, and those of ladders without queues."""
         if len(ticks) > 1:  # one ladder cannot be shared
             self._processes.join()
         self._share = self._processes.share(len(ticks))
@@ -202,7 +202,7 @@ class Matchmaker:
             self._since.pop(ladder)
 
     def _step_due(self, ticks: dict[str, float], due: dict[str, float], stop: threading.Event) -> float:
-        """Step the ladders that are due; return the seconds until the next one is."""
+        """Step the ladders that are due. Returns the seconds until the next one is."""
         for ladder, tick in ticks.items():
             if stop.is_set():
                 break
@@ -214,10 +214,12 @@ class Matchmaker:
                     self._renew_lease(ladder)
                     continue
                 stepped = self.step(ladder)
-            except EvenmatchError as error:  # affects this ladder only: continue with the others
+            except EvenmatchError as error:  # affects only this ladder
                 self._failed[ladder] = self._failed.get(ladder, 0) + 1
                 wait = _back_off(self._failed[ladder])
-                logger.warning("matchmaking on ladder %r failed, next attempt in %.1f s: %s", ladder, wait, error)
+                logger.warning(
+                    "matchmaking on ladder %r failed and will be tried again in %.1f s: %s", ladder, wait, error
+                )
                 due[ladder] = begin + wait
                 continue
             self._failed.pop(ladder, None)
@@ -226,20 +228,20 @@ class Matchmaker:
         return min(max(soonest - time.monotonic(), 0.005), POLL)
 
     def _ticks(self) -> dict[str, float]:
-        """The seconds between two ticks of each ladder with queues, by name."""
+        """The seconds between ticks of each ladder with queues, by name."""
         database = self.queue_service.service.database
         with database.read() as store:
             return stored_queues.ticks(store)
 
     def _prune(self, ladder: str, number: int, now: int) -> None:
-        """Delete some old tickets and offers, once every PRUNE seconds."""
-        if time.monotonic() - self._pruned.get(ladder, -PRUNE) < PRUNE:
+        """Delete some old tickets and offers, once every PRUNE_EVERY seconds."""
+        if time.monotonic() - self._pruned.get(ladder, -PRUNE_EVERY) < PRUNE_EVERY:
             return
         self._pruned[ladder] = time.monotonic()
         database = self.queue_service.service.database
         with database.write() as store:
-            queue_sql.delete_tickets_before(store, number, now - KEPT)
-            queue_sql.delete_offers_before(store, number, now - KEPT)
+            queue_sql.delete_tickets_before(store, number, now - STORED_FOR)
+            queue_sql.delete_offers_before(store, number, now - STORED_FOR)
 
     def _release(self) -> None:
         for ladder in list(self._since):
@@ -251,13 +253,13 @@ class Matchmaker:
         try:
             self._processes.leave()
         except EvenmatchError as error:
-            logger.warning("the other matchmakers will notice in some seconds that this one has ended: %s", error)
+            logger.warning("the other matchmakers will notice the end of this one only in some seconds: %s", error)
 
 
 def _is_long(begin: float) -> bool:
-    """Whether more time has passed since a monotonic time than a working database takes."""
+    """Whether more time has passed since `begin` (monotonic) than a working database takes."""
     return (time.monotonic() - begin) * SECOND > PAUSE
 
 
 def _back_off(failed: int) -> float:
-    return min(0.25 * float(2 ** min(failed, 10)), BACK_OFF)
+    return min(0.25 * float(2 ** min(failed, 10)), BACK_OFF_AT_MOST)

@@ -1,4 +1,4 @@
-"""A party that joins: its members' filters, its check, its ratings, and its conversion to a matchmaking ticket."""
+"""A party that joins: its members' filters and levels, its validation, and its conversion to a matchmaking ticket."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ from evenmatch.queues.queue_sql import Party, StoredMember
 from evenmatch.queues.requests import Join, QueuedPlayer
 from evenmatch.systems.system import Records
 
-MOST_REGIONS = 60  # the limit of a queue
+NAMED_AT_MOST = 60  # regions, or roles, of one player; the limit of a queue
 NAMES_IN_FILTER_AT_MOST = 64  # attributes, values of all of them, or vetoes
 
 
 @dataclass(frozen=True, kw_only=True)
 class QueueFilter(Checked):
-    """The filter that a player keeps on a ladder; used where a join names no value. Raises BadParameterError."""
+    """A filter that a player stores on a ladder. It supplies the values that a join omits. Raises BadParameterError."""
 
     within: float = number(2.0, 0, 100, "Largest difference in percentiles to the other players.")
     loose: bool = flag(True, "The difference grows with waiting time; false: it never does.")
@@ -39,15 +39,15 @@ class QueueFilter(Checked):
         None, 0, 100_000, "Highest ping that the player accepts, in milliseconds.", optional=True
     )
     attributes: Mapping[str, tuple[str, ...]] = structure(
-        {}, "Values that the player accepts, by attribute of the queues (`map`: maps); not named: all."
+        {}, "Values that the player accepts, by attribute of the queues (`map`: maps). All values of the others."
     )
     vetoes: tuple[str, ...] = structure((), "Maps that the player does not play.")
 
     def __post_init__(self) -> None:
         super().__post_init__()
         object.__setattr__(self, "regions", tuple(dict.fromkeys(self.regions)))
-        if len(self.regions) > MOST_REGIONS:
-            raise BadParameterError(f"regions: {len(self.regions)} are named; expected at most {MOST_REGIONS}")
+        if len(self.regions) > NAMED_AT_MOST:
+            raise BadParameterError(f"regions: {len(self.regions)} are named; expected at most {NAMED_AT_MOST}")
         object.__setattr__(self, "vetoes", tuple(dict.fromkeys(self.vetoes)))
         chosen = {name: tuple(dict.fromkeys(values)) for name, values in self.attributes.items() if values}
         object.__setattr__(self, "attributes", chosen)
@@ -69,7 +69,7 @@ class QueueFilter(Checked):
 
     @classmethod
     def from_data(cls, data: Mapping[str, object]) -> QueueFilter:
-        """Read a filter from a JSON document; missing values get their defaults. Raises UnknownNameError."""
+        """Read a filter from a JSON document. Missing values get their defaults. Raises UnknownNameError."""
         values = dict(data)
         for name in ("regions", "vetoes"):
             values[name] = _names(name, values.get(name, []))
@@ -91,18 +91,17 @@ def _names(name: str, listed: object) -> tuple[str, ...]:
     return tuple(listed)
 
 
-MOST_NAMED = 60  # regions, or roles, that one player may name: the limit of a queue
-MOST_AVOIDED = 100
-MOST_LADDERS = 16  # of a playlist
+AVOIDED_AT_MOST = 100
+LADDERS_AT_MOST = 16  # of a playlist
 DEFAULT = QueueFilter()
 
 
 class Level(NamedTuple):
-    """A player's level when they join.
+    """A player's level at joining.
 
-    rating      the strength by which the ladder's system predicts (see System.strength), in points
+    rating      the strength from which the ladder's system predicts matches (System.strength), in points
     percentile  of the shown rating, 0..100
-    newcomer    placement matches not completed;  banned: may not queue
+    newcomer    True until the placement matches are completed;  banned  True: may not queue
     """
 
     rating: float
@@ -117,7 +116,7 @@ def party_of(
     """The party of a join that passed `check`.
 
     queues  of the ladder
-    ids     player ids by name: of all members, and of the other players who exist
+    ids     player ids by name, of all members and of the avoided players who exist
     levels  by player id; new players have the level `newcomer`
     """
     members = []
@@ -159,7 +158,7 @@ def with_levels(party: Party, levels: Mapping[int, Level]) -> Party:
 
 
 def with_levels_of(party: Party, other: Party) -> Party:
-    """The party with the levels that its members have in another copy of it."""
+    """The party with its members' levels from another copy of it."""
     known = {
         member["id"]: Level(member["rating"], member["percentile"], member["newcomer"], banned=False)
         for member in other.members
@@ -178,7 +177,7 @@ def ticket_of(
     """The matchmaking ticket of a stored party.
 
     roles  the roles of the queue's policy; other roles of a member are ignored
-    met    returns recent opponents and team mates of a player
+    met    returns a player's recent opponents and team-mates
     only   the players to include; None: all
     """
     chosen = [member for member in party.members if only is None or member["id"] in only]
@@ -207,7 +206,7 @@ def ticket_of(
 
 
 def check_party(party: Party, policies: Mapping[str, Policy]) -> None:
-    """Raise InputError if a stored party is invalid, or asks for what its queues do not declare."""
+    """Raise InputError if a stored party is invalid or asks for something that its queues do not declare."""
     members = tuple(
         QueuedPlayer(
             name=member["name"],
@@ -227,7 +226,7 @@ def check_party(party: Party, policies: Mapping[str, Policy]) -> None:
 
 
 def choices_of(join: Join) -> dict[str, QueueFilter]:
-    """The attributes and vetoes of the members who name any, by their names for messages."""
+    """The attributes and vetoes of the members who name any, by the name used in messages."""
     return {
         f"player {member.name!r}": QueueFilter(attributes=member.attributes or {}, vetoes=member.vetoes or ())
         for member in join.members
@@ -236,7 +235,7 @@ def choices_of(join: Join) -> dict[str, QueueFilter]:
 
 
 def check(join: Join) -> None:
-    """Raise InputError for a join that is invalid on every ladder; the message names the player."""
+    """Raise InputError for a join that no ladder would accept. The message names the player."""
     names = [member.name for member in join.members]
     check_texts("player name", names)
     for ladder, queues in ("", join.queues), *join.playlist.items():
@@ -246,22 +245,22 @@ def check(join: Join) -> None:
         for queue in queues:
             if queues.count(queue) > 1:
                 raise InputError(f"queue {queue!r}{where} is named twice; name each queue once")
-    if len(join.playlist) >= MOST_LADDERS:
-        raise InputError(f"the playlist has {len(join.playlist) + 1} ladders; at most {MOST_LADDERS} are allowed")
+    if len(join.playlist) >= LADDERS_AT_MOST:
+        raise InputError(f"the playlist has {len(join.playlist) + 1} ladders; at most {LADDERS_AT_MOST} are allowed")
     if join.request is not None:
         check_text("request", join.request)
     for name in names:
         if names.count(name) > 1:
             raise InputError(f"player {name!r} is in the party twice; name each player once")
     for member in join.members:
-        _check_words(member.name, "region", list(member.ping), MOST_NAMED)
-        _check_words(member.name, "region", list(member.regions or ()), MOST_NAMED)
-        _check_words(member.name, "role", member.roles, MOST_NAMED)
-        _check_words(member.name, "player to avoid", member.avoid, MOST_AVOIDED)
-        _check_words(member.name, "attribute", list(member.attributes or ()), MOST_NAMED)
+        _check_words(member.name, "region", list(member.ping), NAMED_AT_MOST)
+        _check_words(member.name, "region", list(member.regions or ()), NAMED_AT_MOST)
+        _check_words(member.name, "role", member.roles, NAMED_AT_MOST)
+        _check_words(member.name, "player to avoid", member.avoid, AVOIDED_AT_MOST)
+        _check_words(member.name, "attribute", list(member.attributes or ()), NAMED_AT_MOST)
         for values in (member.attributes or {}).values():
-            _check_words(member.name, "value", values, MOST_NAMED)
-        _check_words(member.name, "vetoed map", member.vetoes or (), MOST_NAMED)
+            _check_words(member.name, "value", values, NAMED_AT_MOST)
+        _check_words(member.name, "vetoed map", member.vetoes or (), NAMED_AT_MOST)
     _check_as_ticket(join)
     common_choice(choices_of(join))
 
@@ -274,7 +273,7 @@ def _check_words(name: str, kind: str, words: Sequence[str], most: int) -> None:
 
 
 def _check_as_ticket(join: Join) -> None:
-    """Validate the party as a matchmaking Ticket, and put its players' names into the error message."""
+    """Validate the party as a matchmaking Ticket. Error messages contain the players' names."""
     members = []
     for place, member in enumerate(join.members):
         pings = pings_in(member.ping, member.regions or ())
@@ -291,9 +290,9 @@ def _check_as_ticket(join: Join) -> None:
 
 
 def pings_in(pings: Mapping[str, float], regions: Sequence[str]) -> Mapping[str, float]:
-    """The pings of the chosen regions, or of all if none is chosen; 0 to chosen ones if no ping is known at all.
+    """The pings to the chosen regions, or to all regions if none is chosen. Without any pings, 0 to the chosen regions.
 
-    Raises InputError if pings are known, but to none of the chosen regions.
+    Raises InputError if pings are known, but none to a chosen region.
     """
     if not regions:
         return pings
@@ -312,7 +311,7 @@ def _limit(max_ping: float | None) -> float:
 
 @dataclass(frozen=True, eq=False)
 class JoinProfiles:
-    """A ladder's standings and rules, from which the levels of joining players are read."""
+    """A ladder's standings and rules, which give the levels of joining players."""
 
     view: View
     plan: Plan
@@ -323,11 +322,11 @@ class JoinProfiles:
         return self.view.head.ladder
 
     def of(self, store: Store, players: Sequence[int], now: int) -> dict[int, Level]:
-        """The levels of players by id; a player without a match is a newcomer with the system's first rating.
+        """The levels of players by id. A player without a match is a newcomer with the system's first rating.
 
-        now  microseconds: uncertainty grows with time
-        While the view is older than the ladder's ratings, strengths are the shown ratings: the view is replaced within
-        seconds, and the levels are then read again.
+        now  microseconds; uncertainty grows with time
+        While the view is older than the ladder's ratings, the shown ratings stand in for the strengths. The view is
+        replaced within seconds, and levels are then read again.
         """
         head, rules, taken = store.head(self.view.head.name), self.plan.last_rules, self.view.snapshot
         row = taken.board.find(players)
@@ -352,12 +351,12 @@ class JoinProfiles:
         }
 
     def newcomer(self, now: int) -> Level:
-        """The level of a player who is new."""
+        """The level of a new player."""
         state = self.plan.last_rules.newcomers(1)
         return self._levels(state["rating"].astype(np.float64), state, now)[0]
 
     def _levels(self, shown: Floats, state: Records | None, time: int) -> list[Level]:
-        """The levels of newcomers with these shown ratings and states; None: strengths are the shown ratings."""
+        """The levels for these shown ratings and states, as newcomers. Without states, strengths are the ratings."""
         rules, strength = self.plan.last_rules, shown
         if state is not None:
             strength = rules.system.strength(rules.system.as_of(state, time, rules.parameters), rules.parameters)
@@ -366,13 +365,13 @@ class JoinProfiles:
 
 
 class LevelBook:
-    """Join profiles of all ladders. Thread-safe."""
+    """The join profiles of all ladders. Thread-safe."""
 
     def __init__(self, service: Service) -> None:
         self._service = service
 
     def of(self, ladder: str) -> JoinProfiles:
-        """The join profiles of a ladder, at most some seconds old. Raises UnknownNameError for an unknown ladder."""
+        """The join profiles of a ladder, a few seconds old at most. Raises UnknownNameError for an unknown ladder."""
         view = self._service.view(ladder, fresh=False)
         head, database = view.head, self._service.database
         plan = database.plans.find(head.ladder, head.corrected)

@@ -1,8 +1,8 @@
-"""Playlists: a party's tickets on several ladders, one of them with an offer at most; the first match ends them all.
+"""Playlists: a party's tickets on several ladders, at most one of them with an offer. The first match ends them all.
 
 A ticket whose playlist has an offer on another ladder is in state `elsewhere`. Each transaction that changes a ticket
-of a playlist holds the change locks of all its ladders, so the states of its tickets always agree, whichever process
-and whichever ladder's matchmaker writes.
+of a playlist holds the change locks of all its ladders. So the states of its tickets always agree, whichever process
+writes.
 """
 
 from __future__ import annotations
@@ -28,16 +28,16 @@ class MissingLocksError(Exception):
 
 
 class LostSeatError(Exception):
-    """Another transaction has just given a seat on another ladder to a player of this one."""
+    """Another transaction has just given one of the players a seat on another ladder."""
 
 
 def with_locks(counts: Mapping[int, int], attempt: Callable[[Mapping[int, int]], T]) -> T:
-    """Call `attempt`, a whole transaction, again with more locks for as long as it misses some; return its result.
+    """Call `attempt`, a whole transaction, and return its result. Repeat it with more locks while it misses some.
 
-    It is also called again after a LostSeatError: it then finds the player in that seat and refuses the party.
+    It is also repeated after a LostSeatError; it then finds the player in the other seat and refuses the party.
 
-    counts   how many change numbers to reserve on which ladders, by id
-    attempt  takes the locks of the ladders that it is given by `ladder_rows.reserve_changes_of_each`
+    counts   number of change numbers to reserve, by ladder id
+    attempt  takes the locks of these ladders with `ladder_rows.reserve_changes_of_each`
     """
     while True:
         try:
@@ -49,14 +49,14 @@ def with_locks(counts: Mapping[int, int], attempt: Callable[[Mapping[int, int]],
 
 
 class PlaylistMoves:
-    """Changes that follow, for the other tickets of their playlists, from changes to some tickets of a ladder.
+    """The changes to the other tickets of a playlist that follow from changes to a ladder's tickets.
 
     touched  the tickets changed on other ladders, by the ladder's id
     kept     players of removed tickets who still wait on another ladder
     """
 
     def __init__(self, store: Store, ladder: int, moves: Mapping[int, TicketMove], left: Collection[int]) -> None:
-        """`left`: those of the removed tickets whose party leaves the whole playlist."""
+        """left: the removed tickets whose party leaves the whole playlist."""
         self._store, self._ladder, self._moves, self._left = store, ladder, moves, left
         self._rows = queue_sql.read_playlists(store, ladder, sorted(moves))
         self._new: dict[PlaylistTicket, TicketMove] = {}
@@ -64,9 +64,9 @@ class PlaylistMoves:
         self.kept: set[int] = set()
 
     def follow(self, locks: Mapping[int, int]) -> None:
-        """Move the other tickets, and the seats of their players to where their offer is.
+        """Move the other tickets, and move their players' seats to the ladder with the offer.
 
-        locks  the ladders whose change locks are held, with a change number of each
+        locks  a change number of each ladder whose change lock is held, by ladder id
         Raises MissingLocksError, changing nothing.
         """
         entries = {entry for row in self._rows.values() for entry in row.playlist}
@@ -87,7 +87,7 @@ class PlaylistMoves:
         if move.state == queue_sql.GONE and row.ticket not in self._left:
             self._hand_over(row, others)
             return
-        for entry in others:  # an offer, an answer or a departure here: this ticket now stands for the playlist
+        for entry in others:  # after an offer, an answer or a departure, this ticket represents the playlist
             queue_sql.move_seats(self._store, row.party.players, entry.ladder, self._ladder, row.ticket)
         match move.state:
             case queue_sql.OFFERED:
@@ -100,7 +100,7 @@ class PlaylistMoves:
                 self._move(others, TicketMove(queue_sql.GONE, ended=move.ended))
 
     def _hand_over(self, row: TicketRow, others: Mapping[PlaylistTicket, str]) -> None:
-        """The ticket ends and the rest of its playlist goes on, with the seats of its players."""
+        """End a ticket while the rest of its playlist continues, and move its players' seats there."""
         if not others:
             return
         self.kept.update(row.party.players)

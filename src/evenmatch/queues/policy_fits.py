@@ -1,4 +1,4 @@
-"""Fit the policy of a queue to the players who recently joined it: on request, or once a day for a wait target."""
+"""Fit the policy of a queue to the players who recently joined it, on request or once a day for a wait target."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from evenmatch.accounts.access import SERVICE, Caller
-from evenmatch.accounts.audit_entries import AuditEntry
+from evenmatch.accounts.audit_trail import AuditEntry
 from evenmatch.corrections.replay import Progress
 from evenmatch.durations import DAY, HOUR, SECOND
 from evenmatch.errors import ConflictError, EvenmatchError, InputError
@@ -35,18 +35,18 @@ if TYPE_CHECKING:
     from evenmatch.policy import Policy
 
 
-KEPT = DAY  # tickets are stored no longer
+FITTED_PERIOD = DAY  # tickets are stored no longer
 LEAST_JOINS = 200  # players; fewer say too little about a queue
-MOST_READ = 20_000  # tickets, drawn evenly from more
-QUIETER = 0.25  # share of the players who join in hours that are quieter than the one that counts
+TICKETS_READ_AT_MOST = 20_000  # sampled evenly if there are more
+QUIETER = 0.25  # share of the players who join in hours quieter than the typical one
 
 
 class QueueArrivals(NamedTuple):
     """The players who joined a queue in the last day.
 
-    tickets   of the parties, a sample if they are very many
+    tickets   of the parties, or a sample if there are very many
     joins     players who joined
-    arrivals  players per second in the hour that counts: three of four players join in hours at least as busy
+    arrivals  players per second in the typical hour; three of four players join in hours at least as busy
     """
 
     tickets: Tickets
@@ -60,8 +60,8 @@ class QueueArrivals(NamedTuple):
 
 
 def read(store: Store, ladder: int, setup: QueueSetup, now: int) -> QueueArrivals:
-    """Read the tickets of a queue that were queued within a day before `now`."""
-    rows, every = queue_sql.read_tickets_since(store, ladder, now - KEPT, MOST_READ)
+    """Read the tickets of a queue from the day before `now`."""
+    rows, every = queue_sql.read_tickets_since(store, ladder, now - FITTED_PERIOD, TICKETS_READ_AT_MOST)
     fitting = [ticket for row in rows if (ticket := _ticket(row, setup)) is not None]
     joined = Tickets.of(fitting)
     counts = np.diff(joined.start) * every
@@ -69,7 +69,7 @@ def read(store: Store, ladder: int, setup: QueueSetup, now: int) -> QueueArrival
 
 
 def _ticket(row: TicketUpdate, setup: QueueSetup) -> Ticket | None:
-    """The ticket as the matchmaker sees it; None: it is for other queues, or is refused by the present policy."""
+    """The ticket as the matchmaker sees it; None: it is for other queues, or the present policy refuses it."""
     party = row.party
     if party is None or setup.name not in party.queues or len(party.members) > setup.policy.team_size:
         return None
@@ -80,7 +80,7 @@ def _ticket(row: TicketUpdate, setup: QueueSetup) -> Ticket | None:
 
 
 def _typical_rate(queued: np.ndarray, players: np.ndarray, now: int) -> float:
-    """Players per second in the hour that counts, of the hours since the first of them joined."""
+    """Players per second in the typical hour since the first of them joined; see QueueArrivals."""
     if not len(queued):
         return 0.0
     first = int(queued.min())
@@ -96,7 +96,7 @@ CHANGED = ("even_spread", "steps", "overdue_after")  # options that a fit sets
 
 
 class FittedQueue(NamedTuple):
-    """A policy fitted to a queue. before: the queue as it was;  explanation: in sentences."""
+    """A policy fitted to a queue. before: the queue before the fit;  explanation: in sentences."""
 
     before: QueueSetup
     fit: PolicyFit
@@ -104,12 +104,12 @@ class FittedQueue(NamedTuple):
 
     @property
     def policy(self) -> Policy:
-        """The fitted policy, as it would be stored."""
+        """The fitted policy, in the form that is stored."""
         return replace(self.fit.policy, odds=None)
 
 
 def read_arrivals(service: Service, ladder: str, queue: str) -> tuple[QueueSetup, QueueArrivals]:
-    """A queue and those who joined it in the last day. Raises UnknownNameError."""
+    """A queue and its arrivals of the last day. Raises UnknownNameError."""
     with service.database.read() as store:
         number = store.head(ladder).ladder
         setup = stored_queues.find(stored_queues.read(store, number), queue)
@@ -123,10 +123,10 @@ def fit(
     target: WaitTarget,
     progress: Callable[[float], None] | None = None,
 ) -> FittedQueue:
-    """Fit the policy of a queue to the players of its last day; nothing is stored. Takes up to a minute.
+    """Fit the policy of a queue to its players of the last day, without storing it. Takes up to a minute.
 
     progress  called with the share of the work that is done
-    Raises UnknownNameError; ConflictError if too few players joined, see `too_few`.
+    Raises UnknownNameError, and ConflictError if too few players joined.
     """
     setup, arrivals = read_arrivals(service, ladder, queue)
     if not arrivals.is_sufficient:
@@ -141,21 +141,21 @@ def fit(
 
 
 def too_few(setup: QueueSetup, arrivals: QueueArrivals) -> str:
-    """The sentence for a queue that too few players joined."""
+    """The sentence that says that too few players joined a queue."""
     return (
-        f"{arrivals.joins} players joined queue {setup.name!r} in the last day; at least {LEAST_JOINS} are needed to "
-        f"fit its policy, which stays as it is"
+        f"{arrivals.joins} players joined queue {setup.name!r} in the last day; fitting its policy takes at least "
+        f"{LEAST_JOINS}, so the policy stays as it is"
     )
 
 
 def adopt(service: Service, ladder: str, fitted: FittedQueue, caller: Caller) -> QueueSetup:
-    """Give the queue the fitted policy, and note that with its explanation in the audit trail.
+    """Give the queue the fitted policy, and record it with its explanation in the audit trail.
 
-    Raises ConflictError if the target is not kept, if the queue was changed since, or while it runs an experiment.
+    Raises ConflictError if the target is not met, if the queue was changed since, or during an experiment.
     """
     name, kept = fitted.before.name, fitted.fit
     if not kept.is_kept:
-        raise ConflictError(f"no width keeps {kept.target.in_words} in queue {name!r}; its policy stays as it is")
+        raise ConflictError(f"no width meets {kept.target.in_words} in queue {name!r}; its policy stays as it is")
     data = fitted.policy.to_data()
     body: dict[str, object] = {
         "within": kept.target.within,
@@ -177,8 +177,8 @@ def adopt(service: Service, ladder: str, fitted: FittedQueue, caller: Caller) ->
     return setup
 
 
-EVERY = 60.0  # seconds
-RETRY = HOUR  # after a fit that failed, or for which too few players had joined
+CHECK_EVERY = 60.0  # seconds
+RETRY_AFTER = HOUR  # microseconds, after a fit that failed or for which too few players had joined
 
 log = logging.getLogger(__name__)
 
@@ -199,13 +199,13 @@ class LastFit(NamedTuple):
 class AutoPolicies:
     """Fits the policies of queues whose rules have `auto_within`. Safe to run in many processes.
 
-    Each fit is a background job, so only one process does it. A policy is adopted if it keeps the target and is better
+    Each fit is a background job, so only one process does it. A policy is adopted if it meets the target and is better
     than the present one by more than a tenth, and never during an experiment.
 
-    every  seconds between two looks of the worker at the queues
+    every  seconds between checks for due fits
     """
 
-    def __init__(self, queue_service: QueueService, jobs: Jobs, every: float = EVERY) -> None:
+    def __init__(self, queue_service: QueueService, jobs: Jobs, every: float = CHECK_EVERY) -> None:
         self._queue_service, self._jobs, self._every = queue_service, jobs, every
 
     def step(self) -> list[Job]:
@@ -220,15 +220,15 @@ class AutoPolicies:
         return begun
 
     def refit(self, ladder: str, queue: str, progress: Progress, events: int = 0) -> Mapping[str, object]:
-        """Fit the policy of a queue and adopt it if it is better; return what was done, as JSON values.
+        """Fit the policy of a queue and adopt it if it is better. Returns the result as JSON values.
 
-        progress  called with the share that is done of `events`, as jobs count
+        progress  called with the done share of `events`, which is how jobs count
         """
         service = self._queue_service.service
         setup, arrivals = read_arrivals(service, ladder, queue)
         result: dict[str, object] = {"queue": queue, "joins": arrivals.joins, "adopted": False}
         if setup.rules.target is None or setup.experiment is not None:
-            return result | {"explanation": ["The queue is not fitted now; its policy stays as it is."]}
+            return result | {"explanation": ["The policy is not fitted at present and stays as it is."]}
         if not arrivals.is_sufficient:
             return result | {"explanation": [too_few(setup, arrivals)]}
         fitted = fit(service, ladder, queue, setup.rules.target, lambda share: progress(round(share * events)))
@@ -239,12 +239,12 @@ class AutoPolicies:
         return result
 
     def run(self, stop: threading.Event) -> None:
-        """Start due fits from time to time until `stop` is set."""
+        """Start due fits every few seconds until `stop` is set."""
         while not stop.wait(self._every):
             try:
                 self.step()
             except EvenmatchError as error:
-                log.warning("the policies of queues were not fitted, which will be tried again: %s", error)
+                log.warning("fitting the policies of queues failed and will be tried again: %s", error)
 
     def _work(self, ladder: str, setup: QueueSetup, events: int) -> Work:
         return lambda progress: self.refit(ladder, setup.name, progress, events)
@@ -262,7 +262,8 @@ class AutoPolicies:
                 for setup in stored_queues.read(store, head.ladder).values():
                     if setup.rules.target is None or setup.experiment is not None:
                         continue
-                    joined = queue_sql.count_tickets_since(store, head.ladder, now - KEPT) if joined is None else joined
+                    if joined is None:
+                        joined = queue_sql.count_tickets_since(store, head.ladder, now - FITTED_PERIOD)
                     if joined * setup.policy.team_size >= LEAST_JOINS:
                         due.append((ladder, setup, head.position))
         return [entry for entry in due if self._is_due(entry[0], entry[1].name, now)]
@@ -272,7 +273,7 @@ class AutoPolicies:
         if latest is None:
             return True
         has_fit = latest.state == "done" and latest.result is not None and "fit" in latest.result
-        return latest.state != "running" and now - latest.begun_at >= (DAY if has_fit else RETRY)
+        return latest.state != "running" and now - latest.begun_at >= (DAY if has_fit else RETRY_AFTER)
 
 
 def job_kind(queue: str) -> str:

@@ -1,4 +1,4 @@
-"""The rules of a queue besides its policy: offers, signs of life, penalties, and the automatic fit of the policy."""
+"""The rules of a queue besides its policy: offers, heartbeats, penalties, and the automatic fit of the policy."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass
 from evenmatch.options import Checked, known_values, number
 from evenmatch.policy import FEWEST_SHARE, LONGEST_TARGET, MOST_SHARE, SHORTEST_TARGET, WaitTarget
 
-DAY = 86_400
+DAY = 86_400  # seconds
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -17,10 +17,10 @@ class QueueRules(Checked):
 
     accept_within: float = number(20.0, 1, DAY, "Time to answer an offer.")
     heartbeat: float | None = number(
-        30.0, 10, DAY, "Time without a sign of life after which a ticket is dropped; none: never.", optional=True
+        30.0, 10, DAY, "Time without a heartbeat after which a ticket is dropped; none: never.", optional=True
     )
     tick: float = number(1.0, 0.05, 3600, "Time between two searches for matches.")
-    penalty: float = number(30.0, 0, 30 * DAY, "Waiting time after the first strike; each further strike doubles it.")
+    penalty: float = number(30.0, 0, 30 * DAY, "Waiting time after the first strike. Each further strike doubles it.")
     penalty_most: float = number(900.0, 0, 30 * DAY, "Longest waiting time after a strike.")
     penalty_fades: float = number(3600.0, 1, 365 * DAY, "Half-life of strikes.")
     longest_match: float = number(7200.0, 1, 30 * DAY, "Time after which an unreported match expires.")
@@ -28,7 +28,7 @@ class QueueRules(Checked):
         None,
         SHORTEST_TARGET,
         LONGEST_TARGET,
-        "Fit the policy to the queue's own arrivals once a day, so that most players wait no longer; none: never.",
+        "Wait that most players should not exceed. The policy is fitted to it once a day; none: never.",
         optional=True,
     )
     auto_share: float = number(
@@ -37,12 +37,12 @@ class QueueRules(Checked):
 
     @property
     def target(self) -> WaitTarget | None:
-        """The wait that the policy is fitted to; None: the policy stays as it was set."""
+        """The wait to which the policy is fitted; None: the policy is not fitted."""
         return None if self.auto_within is None else WaitTarget(within=self.auto_within, share=self.auto_share)
 
     @classmethod
     def from_data(cls, data: Mapping[str, object]) -> QueueRules:
-        """Read rules from a JSON document; missing ones get their defaults. Raises UnknownNameError."""
+        """Read rules from a JSON document. Missing ones get their defaults. Raises UnknownNameError."""
         return cls(**known_values(cls, "rule of a queue", data))
 
     def to_data(self) -> dict[str, object]:

@@ -11,7 +11,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from copy import copy
 from dataclasses import replace
 
-from evenmatch.accounts.audit_entries import AuditEntry
+from evenmatch.accounts.audit_trail import AuditEntry
 from evenmatch.errors import ConflictError, EvenmatchError, ForbiddenError, InputError, StoreError, UnknownNameError
 from evenmatch.experiment import ExperimentDesign
 from evenmatch.ledger import ladder_rows, notifications, player_rows
@@ -39,10 +39,10 @@ from evenmatch.stakes import PlayerStakes
 
 
 def answer(changes: QueueChanges, request: TicketAnswer, ids: Mapping[str, int]) -> RequestResult:
-    """Apply an answer to a ticket that `changes` has read; repeating an answer changes nothing.
+    """Apply an answer to a ticket that `changes` has read. Repeating an answer changes nothing.
 
     ids  player ids by name
-    Raises UnknownNameError, InputError, ForbiddenError or ConflictError if impossible; then nothing has changed.
+    Raises UnknownNameError, InputError, ForbiddenError or ConflictError, changing nothing, if that is impossible.
     """
     row = changes.tickets.get(request.ticket)
     if row is None:
@@ -72,7 +72,7 @@ def _answering_player(row: TicketRow, request: TicketAnswer, ids: Mapping[str, i
 
 
 def of_another_party(ticket: int, player: str) -> ForbiddenError:
-    """The error for the token of a player who is not in a ticket; it names none of the ticket's players."""
+    """The error for the token of a player who is not in a ticket. It names none of the ticket's players."""
     return ForbiddenError(f"ticket {ticket} belongs to another party; this token is only for {player!r}")
 
 
@@ -92,7 +92,7 @@ def _accept(changes: QueueChanges, row: TicketRow, players: set[int] | None, req
     if row.state == queue_sql.MATCHED:
         return
     if row.state == queue_sql.GONE:
-        raise ConflictError(f"ticket {row.ticket} is gone ({row.ended}); there is no offer to accept")
+        raise ConflictError(f"ticket {row.ticket} has ended ({row.ended}); there is no offer to accept")
     _check_offer(row, request)
     changes.accept(row, players or set(row.party.players))
 
@@ -119,17 +119,17 @@ def _refuse_elsewhere(row: TicketRow) -> None:
 
 
 def _check_offer(row: TicketRow, request: Accept | Decline) -> None:
-    """Raise ConflictError if the ticket has no offer, or another one than the answer names."""
+    """Raise ConflictError unless the ticket has an offer, and the one that the answer names, if it names one."""
     _refuse_elsewhere(row)
     if row.state != queue_sql.OFFERED:
-        off = "" if request.offer is None else f": offer {request.offer} is off"
-        raise ConflictError(f"ticket {row.ticket} still waits and has no open offer{off}")
+        off = "" if request.offer is None else f": offer {request.offer} was cancelled"
+        raise ConflictError(f"ticket {row.ticket} is waiting and has no open offer{off}")
     if request.offer not in (None, row.offer):
-        raise ConflictError(f"ticket {row.ticket} has the offer {row.offer}, not {request.offer}; answer that one")
+        raise ConflictError(f"ticket {row.ticket} has offer {row.offer}, not {request.offer}; answer offer {row.offer}")
 
 
 def _without_answer(changes: QueueChanges, row: TicketRow) -> set[int]:
-    """The players of an offered ticket who have not accepted; all players if everyone has."""
+    """The players of an offered ticket who have not accepted, or all players if everyone has."""
     assert row.offer is not None
     players = set(row.party.players)
     return players - changes.offers[row.offer].said or players
@@ -139,19 +139,19 @@ def _names(row: TicketRow, players: set[int]) -> str:
     return ", ".join(member["name"] for member in row.party.members if member["id"] in players)
 
 
-KEPT = 4096  # offers whose stakes are kept in memory
+OFFERS_IN_MEMORY = 4096
 ByTicket = Mapping[int, Mapping[str, PlayerStakes]]
 
 
 class OfferStakes:
-    """The stakes of offers, computed when a ticket with an offer is read first. Thread-safe."""
+    """The stakes of offers, computed when a ticket of the offer is first read. Thread-safe."""
 
     def __init__(self) -> None:
         self._known: OrderedDict[tuple[int, int], ByTicket] = OrderedDict()
         self._guard = threading.Lock()
 
     def add(self, store: Store, head: Head, statuses: Mapping[int, Status], now: int) -> dict[int, Status]:
-        """These tickets, by number, with the stakes of their players in offered matches. now: microseconds."""
+        """These tickets by number, with their players' stakes in offered matches. now: microseconds."""
         offered = {status.offer.offer for status in statuses.values() if status.offer is not None}
         if not offered:
             return dict(statuses)
@@ -163,7 +163,7 @@ class OfferStakes:
         }
         with self._guard:
             self._known.update(computed)
-            while len(self._known) > KEPT:
+            while len(self._known) > OFFERS_IN_MEMORY:
                 self._known.popitem(last=False)
             known = {offer: self._known.get((head.ladder, offer), {}) for offer in offered}
         return {
@@ -175,13 +175,13 @@ class OfferStakes:
 
 
 def _by_ticket(store: Store, head: Head, offer: OfferRow, now: int) -> ByTicket:
-    """The stakes by ticket and name; empty where the seats of a running match are offered, or too many players."""
+    """The stakes by ticket and name. Empty for an offer of open slots, or a line-up that cannot be rated."""
     if offer.body["match"] is not None:
         return {}
     teams: Sequence[Sequence[int]] = [[slot["id"] for slot in team] for team in offer.body["teams"]]
     try:
         stakes = stakes_by_id(store, head, now, teams, StakeAssumptions())
-    except InputError:  # too many players, or a line-up that the system cannot rate: the offer is made all the same
+    except InputError:  # too many players, or a line-up that the system cannot rate
         return {}
     tickets: dict[int, dict[str, PlayerStakes]] = {}
     for slot in offer.chairs:
@@ -191,8 +191,8 @@ def _by_ticket(store: Store, head: Head, offer: OfferRow, now: int) -> ByTicket:
 
 Listener = Callable[[str, list[int]], None]
 CHANNEL = "evenmatch"
-MOST = 400  # tickets in one notification, of at most 16 characters each
-AGAIN = 1.0  # seconds until a lost connection is opened again
+NOTIFIED_AT_ONCE = 400  # tickets in one notification; a number has at most 16 characters
+RECONNECT_AFTER = 1.0  # seconds
 
 logger = logging.getLogger(__name__)
 
@@ -206,21 +206,21 @@ class TicketNotifier:
         self._own = secrets.token_hex(8)
 
     def listen(self, listener: Listener) -> None:
-        """Call `listener` after each change, in the thread that wrote or received it; it should return quickly."""
+        """Call `listener` after each change, in the thread that wrote or received it. It should return quickly."""
         self._listeners.append(listener)
 
     def announce(self, store: Store, ladder: str, numbers: Sequence[int]) -> None:
         """Notify other processes when the transaction commits."""
-        for first in range(0, len(numbers), MOST):
-            body = {"by": self._own, "ladder": ladder, "tickets": list(numbers[first : first + MOST])}
+        for first in range(0, len(numbers), NOTIFIED_AT_ONCE):
+            body = {"by": self._own, "ladder": ladder, "tickets": list(numbers[first : first + NOTIFIED_AT_ONCE])}
             notifications.notify(store, CHANNEL, json.dumps(body, ensure_ascii=False))
 
     def announce_changed(
         self, store: Store, ladder: str, touched: Mapping[int, Collection[int]]
     ) -> dict[str, list[int]]:
-        """Announce the tickets that a change to a ladder touched; return them by ladder, for `ring_changed`.
+        """Announce the tickets that a change to a ladder touched. Returns them by ladder, for `ring_changed`.
 
-        touched  tickets by the id of their ladder; those of other ladders are in the same playlists
+        touched  tickets by the id of their ladder, including playlist tickets on other ladders
         """
         names = ladder_rows.ladder_names(store, sorted(touched)) if len(touched) > 1 else dict.fromkeys(touched, ladder)
         by_name = {names[number]: sorted(listed) for number, listed in touched.items()}
@@ -229,24 +229,25 @@ class TicketNotifier:
         return by_name
 
     def ring(self, ladder: str, numbers: Sequence[int]) -> None:
-        """Call the listeners of this process; call it after the commit."""
+        """Call the listeners of this process. Requires that the transaction has committed."""
         if numbers:
             for listener in list(self._listeners):
                 listener(ladder, list(numbers))
 
     def ring_changed(self, touched: Mapping[str, Sequence[int]]) -> None:
-        """Call the listeners of this process for tickets by ladder; call it after the commit."""
+        """Call `ring` for the tickets of each ladder."""
         for ladder, numbers in touched.items():
             self.ring(ladder, numbers)
 
     def hear(self, stop: threading.Event) -> None:
-        """Receive notifications of other processes until `stop` is set. Returns at once on SQLite, which has none."""
+        """Receive notifications of other processes until `stop` is set. Returns immediately on SQLite."""
         while not stop.is_set():
             try:
                 notifications.listen(self._database, CHANNEL, self._receive, stop.is_set)
             except StoreError as error:
-                logger.warning("listening for changed tickets failed, next attempt in %.0f s: %s", AGAIN, error)
-                stop.wait(AGAIN)
+                wait = RECONNECT_AFTER
+                logger.warning("listening for changed tickets failed, next attempt in %.0f s: %s", wait, error)
+                stop.wait(wait)
             else:
                 return
 
@@ -255,17 +256,17 @@ class TicketNotifier:
             body = json.loads(text)
             by, ladder, numbers = body["by"], body["ladder"], body["tickets"]
         except (ValueError, TypeError, KeyError):
-            return  # another application uses the channel
+            return  # from another application on the same channel
         if by != self._own:
             self.ring(ladder, numbers)
 
 
-EVERY = 5.0  # seconds between two writes
-GRACE = EVERY + 1  # seconds after which a heartbeat that was given in time is written
+WRITE_EVERY = 5.0  # seconds
+GRACE = WRITE_EVERY + 1  # seconds until a heartbeat that was given in time has been written
 
 
 class Heartbeats:
-    """The heartbeats that requests to this process gave since the last write. Thread-safe."""
+    """The heartbeats of requests to this process since the last write. Thread-safe."""
 
     def __init__(self, database: Database, clock: Callable[[], int]) -> None:
         self._database, self._clock = database, clock
@@ -273,7 +274,7 @@ class Heartbeats:
         self._guard = threading.Lock()
 
     def note(self, ladder: str, status: Status) -> None:
-        """Note that the party of a ticket is there, on all ladders where it waits."""
+        """Note a heartbeat of a ticket's party, on all ladders where it waits."""
         if status.waited is None:
             return
         with self._guard:
@@ -284,7 +285,7 @@ class Heartbeats:
     def write(self) -> None:
         """Write the heartbeats noted since the last call, with the present time.
 
-        Raises StoreError if a ladder cannot be written; its heartbeats are written by the next call.
+        Raises StoreError if a ladder cannot be written. The next call writes its heartbeats.
         """
         with self._guard:
             noted, self._noted = self._noted, {}
@@ -303,13 +304,13 @@ class Heartbeats:
             raise failure
 
     def run(self, stop: threading.Event) -> None:
-        """Write every five seconds until `stop` is set, and once more then.
+        """Write every five seconds until `stop` is set, and once more at the end.
 
-        Every process that answers requests must do so, whether or not it runs matchmakers.
+        Required in every process that answers requests, whether or not it runs matchmakers.
         """
         is_last = False
         while not is_last:
-            is_last = stop.wait(EVERY)
+            is_last = stop.wait(WRITE_EVERY)
             try:
                 self.write()
             except EvenmatchError as error:
@@ -320,13 +321,13 @@ NOTHING_KNOWN: Mapping[int, int] = {}
 
 
 class QueueService:
-    """The queues of a service's ladders. Thread-safe; all state that matters is in the database.
+    """The queues of a service's ladders. Thread-safe. All state that matters is in the database.
 
-    Every method may raise StoreError when the database fails; requests without an answer can be repeated.
+    Every method may raise StoreError when the database fails. Requests without an answer can be repeated.
     """
 
     def __init__(self, service: Service, loaded: threading.Event | None = None) -> None:
-        """`loaded`: an event that is set when the matchmaker's kernels are loaded; None: they are loaded on use."""
+        """loaded: an event that is set when the matchmaker's kernels are loaded; None: they are loaded on use."""
         self.service, self.notifier, self.loaded = service, TicketNotifier(service.database), loaded
         self.levels = LevelBook(service)
         self._offer_stakes = OfferStakes()
@@ -346,9 +347,9 @@ class QueueService:
     def set_queue(
         self, ladder: str, name: str, policy: Mapping[str, object], rules: QueueRules | None = None
     ) -> QueueSetup:
-        """Create a queue, or replace its policy and rules; its tickets stay.
+        """Create a queue, or replace its policy and rules and keep its tickets.
 
-        policy  as for Policy.from_data; the default of team_size is the ladder's
+        policy  as for Policy.from_data; team_size defaults to that of the ladder
         """
         stored_queues.check_name(name)
         levels = self.levels.of(ladder)
@@ -367,9 +368,9 @@ class QueueService:
     def start_experiment(
         self, ladder: str, name: str, policy: Mapping[str, object], design: Mapping[str, object]
     ) -> QueueExperiment:
-        """Let a second policy share a queue with its own; a repeated request returns the running experiment.
+        """Let a second policy share a queue with its own. A repeated request returns the running experiment.
 
-        policy  as for Policy.from_data; team sizes and roles are those of the queue
+        policy  as for Policy.from_data; team sizes and roles default to those of the queue
         design  options of ExperimentDesign
         Raises UnknownNameError for an unknown queue, ConflictError if the queue runs another experiment.
         """
@@ -390,7 +391,7 @@ class QueueService:
             return experiment
 
     def stop_experiment(self, ladder: str, name: str) -> QueueExperiment:
-        """Stop the experiment of a queue, whose own policy decides alone from then on; its matches stay comparable.
+        """Stop the experiment of a queue. From then on its own policy decides alone; the audit still compares both.
 
         A repeated request returns the experiment that was stopped last. Raises UnknownNameError for an unknown queue,
         ConflictError if it never had an experiment.
@@ -412,9 +413,9 @@ class QueueService:
             return stopped
 
     def remove_queue(self, ladder: str, name: str, *, force: bool = False) -> int:
-        """Remove a queue with its tickets; return their number. Raises ConflictError if there are some, unless `force`.
+        """Remove a queue with its tickets and return their number.
 
-        Raises UnknownNameError for an unknown queue.
+        Raises UnknownNameError for an unknown queue, ConflictError if there are tickets, unless `force` is set.
         """
         number = self.levels.of(ladder).ladder
 
@@ -450,17 +451,17 @@ class QueueService:
 
     # players
 
-    def apply(self, ladder: str, wishes: Sequence[QueueRequest]) -> list[Outcome]:
-        """Carry out requests in one transaction; return for each its result, or the error if it was refused.
+    def apply(self, ladder: str, requests: Sequence[QueueRequest]) -> list[Outcome]:
+        """Carry out requests in one transaction. Returns the result of each, or the error that refuses it.
 
-        Answers come first, then joins. Raises UnknownNameError for an unknown ladder.
+        Answers are processed first, then joins. Raises UnknownNameError for an unknown ladder.
         """
-        if not wishes:
+        if not requests:
             return []
         profiles = {ladder: self.levels.of(ladder)}
         refused: dict[int, Outcome] = {}
-        counts = {profiles[ladder].ladder: len(wishes)}
-        for index, request in enumerate(wishes):
+        counts = {profiles[ladder].ladder: len(requests)}
+        for index, request in enumerate(requests):
             if isinstance(request, Join):
                 try:
                     check(request)
@@ -473,7 +474,7 @@ class QueueService:
                     counts[other.ladder] = counts.get(other.ladder, 0) + 1
 
         def attempt(locks: Mapping[int, int]) -> tuple[list[Outcome], dict[str, list[int]]]:
-            return self._apply(ladder, profiles, wishes, dict(refused), locks)
+            return self._apply(ladder, profiles, requests, dict(refused), locks)
 
         try:
             outcomes, touched = with_locks(counts, attempt)
@@ -498,9 +499,9 @@ class QueueService:
         outcomes: dict[int, Outcome],
         counts: Mapping[int, int],
     ) -> tuple[list[Outcome], dict[str, list[int]]]:
-        """Try once; return the outcomes, and the changed tickets by ladder.
+        """Try once. Returns the outcomes, and the changed tickets by ladder.
 
-        outcomes  the requests refused so far, by index;  counts  see QueueChanges
+        outcomes  of the requests already refused, by index;  counts  see QueueChanges
         """
         joins, answers = {}, {}
         for index, request in enumerate(requests):
@@ -527,17 +528,16 @@ class QueueService:
                 outcomes[index] = answer(changes, request, ids)
             except EvenmatchError as error:
                 outcomes[index] = error
-        changes.keep()
+        changes.write()
 
     def statuses(
         self, ladder: str, numbers: Sequence[int], since: Mapping[int, int] = NOTHING_KNOWN
     ) -> dict[int, Status]:
         """The status of the existing tickets among these, by number.
 
-        Reading is no heartbeat, since the reader may not be allowed to see a ticket: see `heartbeats`.
+        Reading does not count as a heartbeat, because the reader may not be allowed to see a ticket: see `heartbeats`.
 
-        since  change numbers by ticket: a ticket that has not changed since is returned without what it waits for,
-               which takes long to find
+        since  change numbers by ticket; `waiting`, which is expensive, is left out for tickets that have not changed
         """
         now = self.service.clock()
         lease = lease_of(self.levels.of(ladder).ladder)
@@ -554,44 +554,44 @@ class QueueService:
         return statuses
 
     def is_matching(self, ladder: str) -> bool:
-        """Whether some process runs the matchmaker of a ladder now; False while it starts."""
+        """Whether some process runs the matchmaker of a ladder. False while it starts."""
         return self.leases.is_held(lease_of(self.levels.of(ladder).ladder))
 
     def _is_loaded(self) -> bool:
         return self.loaded is None or self.loaded.is_set()
 
     def status(self, ladder: str, ticket: int) -> Status:
-        """The status of a ticket. Raises UnknownNameError if it is unknown or was deleted as old."""
+        """The status of a ticket. Raises UnknownNameError if it is unknown or has been deleted."""
         statuses = self.statuses(ladder, [ticket])
         if ticket not in statuses:
             raise UnknownNameError("ticket", str(ticket), ())
         return statuses[ticket]
 
     def is_member(self, ladder: str, ticket: int, player: str) -> bool:
-        """Whether a player is in a ticket: a name that they were given since it joined will do."""
+        """Whether a player is in a ticket, by any name that the player has had since joining."""
         with self.service.database.read() as store:
             rows = queue_sql.read_tickets(store, store.head(ladder).ladder, [ticket])
             ids = player_rows.ids_of(store, [player])
         return ticket in rows and ids.get(player) in rows[ticket].party.players
 
     def seat(self, ladder: str, player: str) -> Seat | None:
-        """Where a player waits or plays on a ladder; None: nowhere, also for an unknown name."""
+        """Where a player waits or plays on a ladder; None: nowhere, or an unknown name."""
         with self.service.database.read() as store:
             number, ids = store.head(ladder).ladder, player_rows.ids_of(store, [player])
             return seat_on(store, number, ids[player]) if player in ids else None
 
     def filter_of(self, ladder: str, player: str) -> QueueFilter | None:
-        """The filter that a player keeps on a ladder; None: none. Raises UnknownNameError for an unknown ladder."""
+        """A player's stored filter on a ladder; None: none. Raises UnknownNameError for an unknown ladder."""
         with self.service.database.read() as store:
             number, ids = store.head(ladder).ladder, player_rows.ids_of(store, [player])
             return kept_filters.read(store, number, list(ids.values())).get(ids.get(player, -1))
 
     def set_filter(self, ladder: str, player: str, chosen: QueueFilter | None) -> None:
-        """Keep a player's filter (None: forget it), also for the ticket in which they wait, which keeps its place.
+        """Store a player's filter, or delete it if it is None, and apply it to the ticket in which the player waits.
 
-        Raises UnknownNameError for an unknown ladder, ConflictError for a player who has not played there nor waits,
-        InputError for a party that could play nowhere with it and for an attribute, a value or a map that no queue of
-        the ladder declares.
+        Raises UnknownNameError for an unknown ladder, ConflictError for a player who has neither played there nor
+        waits there, and InputError for a party that could play nowhere with the filter or for an attribute, a value or
+        a map that no queue of the ladder declares.
         """
         check_text("player name", player)
         with self.service.database.write(share_names=True) as store:
@@ -603,12 +603,12 @@ class QueueService:
         self.notifier.ring(ladder, touched)
 
     def penalties(self, ladder: str, player: str) -> Penalty | None:
-        """A player's strikes on a ladder; None: none, also for an unknown name."""
+        """A player's strikes on a ladder; None: none, or an unknown name."""
         with self.service.database.read() as store:
             return penalty_of(store, store.head(ladder).ladder, player, self.service.clock())
 
     def forgive(self, ladder: str, player: str) -> bool:
-        """Delete a player's strikes; return whether there were any: not for an unknown name."""
+        """Delete a player's strikes and return whether there were any. An unknown name has none."""
         with self.service.database.write() as store:
             number = store.head(ladder).ladder
             ladder_rows.lock_changes(store, number)
@@ -639,23 +639,15 @@ class QueueService:
         with self.service.reading(ladder) as (store, head):
             return ladder_rows.last_change(store, head.ladder)
 
-    def listen(self, listener: Listener) -> None:
-        """Call `listener` with the ladder and the numbers of changed tickets; see notifications.TicketNotifier."""
-        self.notifier.listen(listener)
-
-    def hear(self, stop: threading.Event) -> None:
-        """Receive notifications of other processes until `stop` is set; run it in its own thread (PostgreSQL only)."""
-        self.notifier.hear(stop)
-
 
 def _remove_queue(changes: QueueChanges, name: str, *, force: bool) -> int:
-    """Remove a queue with its tickets and offers; return the number of tickets."""
+    """Remove a queue with its tickets and offers, and return the number of tickets."""
     store, ladder = changes.store, changes.ladder
     stored_queues.find(changes.setups, name)
     open_tickets = [row for row in queue_sql.read_open_tickets(store, ladder) if name in row.party.queues]
     if open_tickets and not force:
         count = f"{len(open_tickets)} ticket{'s wait' if len(open_tickets) > 1 else ' waits'}"
-        raise ConflictError(f"{count} in queue {name!r}; remove it when it is empty, or force the removal")
+        raise ConflictError(f"{count} in queue {name!r}; wait until it is empty, or force the removal")
     reason = f"queue {name!r} was removed"
     changes.read([row.ticket for row in open_tickets])
     for offer in list(changes.offers.values()):
@@ -663,7 +655,7 @@ def _remove_queue(changes: QueueChanges, name: str, *, force: bool) -> int:
     for row in open_tickets:
         if row.offer is None:
             changes.drop(row.ticket, row.party.players, reason)
-    changes.keep()
+    changes.write()
     queue_sql.delete_queue(store, ladder, name)
     queue_sql.stop_experiment(store, ladder, name, changes.now)
     return len(open_tickets)

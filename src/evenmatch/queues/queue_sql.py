@@ -1,4 +1,4 @@
-"""Rows of the tables of a ladder's queues: queues and experiments, tickets, offers, seats, penalties, filters, leases.
+"""The tables of a ladder's queues: queues and experiments, tickets, offers, seats, penalties, filters, leases.
 
 Writers of tickets, offers and seats hold the ladder's change lock.
 """
@@ -23,10 +23,11 @@ TICKETS_OPEN = (WAITING, OFFERED, ELSEWHERE)
 
 
 class StoredMember(TypedDict):
-    """A waiting player: the name as it was sent, rating and percentile at the time of joining.
+    """A waiting player. For the fields that are not listed see matchmaking.Member.
 
-    avoid: player ids; avoid_unknown: names to avoid that no player had; max_ping None: no limit; regions: those
-    chosen, empty: any. For the other fields see matchmaking.Member.
+    name     as sent;  rating, percentile  at the time of joining
+    avoid    player ids;  avoid_unknown  names to avoid that no player had
+    regions  chosen regions; empty: any;  max_ping  None: no limit
     """
 
     name: str
@@ -48,7 +49,7 @@ class StoredMember(TypedDict):
 
 @dataclass(frozen=True, slots=True)
 class Party:
-    """The party of a ticket: its members and the queues it waits in. request: id chosen by the sender; None: none."""
+    """The party of a ticket, and the queues in which it waits. request: an id chosen by the sender; None: none."""
 
     request: str | None
     queues: tuple[str, ...]
@@ -88,7 +89,7 @@ Playlist = tuple[PlaylistTicket, ...]  # of two or more ladders; empty: the part
 
 @dataclass(slots=True)
 class TicketRow:
-    """A stored ticket. ended: why it is gone, in words; offer: set in state offered; match_id: in state matched."""
+    """A stored ticket. offer: set in state offered; match_id: set in state matched; ended: why it is gone, in words."""
 
     ticket: int
     change: int
@@ -103,7 +104,7 @@ class TicketRow:
 
 
 class TicketUpdate(NamedTuple):
-    """The columns of a ticket that a copy of the queues in memory follows. party: None if the ticket does not wait."""
+    """The columns of a ticket that QueueState follows. party: None unless the ticket waits."""
 
     ticket: int
     change: int
@@ -152,7 +153,7 @@ def read_changed_tickets(store: Store, ladder: int, after: int) -> list[TicketUp
 
 
 def read_waiting_tickets(store: Store, ladder: int) -> list[TicketUpdate]:
-    """Every waiting ticket, in order of numbers. Reads all rows: for the first read."""
+    """Every waiting ticket, in order of numbers. Reads all rows."""
     sql = "SELECT ticket, change, queued_at, seen_at, body FROM ticket WHERE ladder = ? AND state = ? ORDER BY ticket"
     return [TicketUpdate(*row)._replace(party=_party(row[4])) for row in store.all(sql, ladder, WAITING)]
 
@@ -168,9 +169,9 @@ def count_tickets_since(store: Store, ladder: int, since: int) -> int:
 
 
 def read_tickets_since(store: Store, ladder: int, since: int, most: int) -> tuple[list[TicketUpdate], int]:
-    """Tickets, in any state, that were queued at or after a time, in order of numbers, and of how many each is one.
+    """Tickets in any state that were queued at or after a time, in order of numbers, and the sampling interval.
 
-    most  about how many are read: if there are more, those whose number is a multiple
+    most  about how many to read; if there are more, only tickets whose numbers are multiples of the interval are read
     """
     every = max(1, -(-count_tickets_since(store, ladder, since) // most))
     sql = (
@@ -182,20 +183,20 @@ def read_tickets_since(store: Store, ladder: int, since: int, most: int) -> tupl
 
 
 def read_open_tickets(store: Store, ladder: int) -> list[TicketRow]:
-    """Every ticket that waits or has an offer, here or elsewhere, in order of numbers. Reads all rows."""
+    """Every ticket that waits or has an offer, on this or another ladder, in order of numbers. Reads all rows."""
     return [
         _ticket(row) for row in store.all(f"{_TICKET} AND state IN (?, ?, ?) ORDER BY ticket", ladder, *TICKETS_OPEN)
     ]
 
 
 def read_playlists(store: Store, ladder: int, tickets: Sequence[int]) -> dict[int, TicketRow]:
-    """Those of these tickets that belong to a playlist, by number."""
+    """The tickets among these that belong to a playlist, by number."""
     rows = store.among(f"{_TICKET} AND playlist IS NOT NULL AND ticket IN ({{}})", (ladder,), tickets)
     return {row[0]: _ticket(row) for row in rows}
 
 
 def read_ticket_states(store: Store, entries: Iterable[PlaylistTicket]) -> dict[PlaylistTicket, TicketState]:
-    """The states of the existing tickets among these, of any ladders."""
+    """The states of the existing tickets among these, on any ladders."""
     by_ladder: dict[int, list[int]] = {}
     for entry in sorted(set(entries)):
         by_ladder.setdefault(entry.ladder, []).append(entry.ticket)
@@ -208,7 +209,7 @@ def read_ticket_states(store: Store, entries: Iterable[PlaylistTicket]) -> dict[
 
 
 def insert_tickets(store: Store, ladder: int, rows: Sequence[TicketRow]) -> None:
-    """Insert waiting tickets; the caller has taken the seats of their players."""
+    """Insert waiting tickets. The caller has taken the seats of their players."""
     columns = ("ladder", "ticket", "change", "state", "queued_at", "seen_at", "body", "playlist")
     listed = [
         (
@@ -221,7 +222,7 @@ def insert_tickets(store: Store, ladder: int, rows: Sequence[TicketRow]) -> None
 
 
 def move_tickets(store: Store, ladder: int, moves: Mapping[int, TicketMove], change: int) -> None:
-    """Give tickets, by number, their new state and a change number."""
+    """Set the new states of tickets, by number, with a change number."""
     rows = [(ladder, ticket, *to, change) for ticket, to in moves.items()]
     store.update(live_schema.ticket, ("ladder", "ticket"), (*TicketMove._fields, "change"), rows)
 
@@ -245,7 +246,7 @@ def read_heartbeats(store: Store, ladder: int, tickets: Sequence[int]) -> dict[i
 
 
 def set_heartbeats(store: Store, ladder: int, tickets: Sequence[int], now: int) -> None:
-    """Write a heartbeat of each ticket; it gets no change number. Requires the ladder's change lock."""
+    """Write a heartbeat of each ticket, without a change number. Requires the ladder's change lock."""
     store.run_among("UPDATE ticket SET seen_at = ? WHERE ladder = ? AND ticket IN ({})", (now, ladder), tickets)
 
 
@@ -276,7 +277,7 @@ def _ticket(row: Row) -> TicketRow:
 
 
 class StoredExperiment(NamedTuple):
-    """A stored experiment. number: of the change that started it;  body: JSON text;  microseconds, None: it runs."""
+    """A stored experiment. number: of the change that started it; stopped_at: None while it runs; body: JSON text."""
 
     number: int
     queue: str
@@ -300,7 +301,7 @@ def stop_experiment(store: Store, ladder: int, queue: str, now: int) -> None:
 
 
 def read_experiments(store: Store, ladder: int, queue: str, since: int, until: int) -> list[StoredExperiment]:
-    """The experiments of a queue that ran at some time from `since` until before `until`, the latest first."""
+    """The experiments of a queue that ran at some time between `since` and `until`, latest first."""
     sql = (
         f"SELECT {', '.join(_QUEUE_EXPERIMENTS_COLUMNS)} FROM queue_experiment "
         "WHERE ladder = ? AND queue = ? AND started_at < ? "
@@ -352,7 +353,7 @@ def delete_queue(store: Store, ladder: int, queue: str) -> None:
 
 
 def read_filters(store: Store, ladder: int, players: Sequence[int]) -> dict[int, str]:
-    """The filters of those of these players who keep one, as JSON, by player id."""
+    """The stored filters of these players as JSON, by player id. Players without one are omitted."""
     sql = "SELECT player, body FROM queue_filter WHERE ladder = ? AND player IN ({})"
     return dict(store.among(sql, (ladder,), players))
 
@@ -369,7 +370,7 @@ def delete_filter(store: Store, ladder: int, player: int) -> bool:
 
 
 class TrialMoment(TypedDict):
-    """The moment of an experiment in which a match was offered.
+    """The moment of an experiment at which a match was offered.
 
     experiment  its number;  arm  "a" or "b";  elapsed  microseconds since its start
     """
@@ -380,15 +381,14 @@ class TrialMoment(TypedDict):
 
 
 class MatchForecast(TypedDict):
-    """The prediction of a match as its last player accepted; stored as JSON.
+    """The prediction of a match when its last player accepted, stored as JSON.
 
     teams       ids of the players by team;  parties  sizes of the parties by team
     odds        predicted score of each team; None: the ladder's system could not predict the match
     spread      percentiles between the lowest and the highest player;  percentile  the mean of its players
     waits       seconds from joining to the offer, of each ticket
-    estimates   further wait of each ticket as estimated when it joined: half wait less, and nine of ten; None: not
-                estimated
-    attributes, map  with which it is played; map None: the queue has none
+    estimates   the median and the 90 % quantile of each ticket's wait, estimated at joining; None: not estimated
+    attributes, map  what it is played with; map None: the queue has none
     trial       None: no experiment ran
     """
 
@@ -405,7 +405,7 @@ class MatchForecast(TypedDict):
 
 
 class FormedMatch(NamedTuple):
-    """A match formed by a queue. policy: number of the change that set the queue's policy; microseconds."""
+    """A match formed by a queue. policy: number of the change that set the queue's policy."""
 
     match_id: str
     queue: str
@@ -436,7 +436,7 @@ AT_ONCE = 1000  # offers read at a time by `read_recent_offers`
 
 
 class OfferSlot(TypedDict):
-    """A player of an offer. ticket: the ticket they wait in; role: the role they would play, None: any."""
+    """A player of an offer. ticket: the one in which the player waits; role: the one to play; None: any."""
 
     player: str
     id: int
@@ -450,11 +450,11 @@ class OfferBody(TypedDict):
     match   the live match whose open slots are offered; None: a new match
     odds    predicted score of each team, see LadderOdds; None: the ladder's system cannot predict such a match
     spread  percentiles between the lowest and the highest player
-    waited  longest waiting time of its tickets in seconds;  costs  by name, as in matchmaking.Proposal
-    waits   waiting time of each ticket in seconds;  percentile  the mean of its players
-    estimates  further wait of each ticket as estimated when it joined: half, and nine of ten, wait less; None: unknown
+    waited  longest wait of its tickets in seconds;  costs  by name, as in matchmaking.Proposal
+    waits   wait of each ticket in seconds;  percentile  the mean of its players
+    estimates  as in MatchForecast
     policy  number of the change that set the queue's policy
-    attributes, map  with which it is played, as in matchmaking.Proposal;  maps  that all players accept
+    attributes, map  what it is played with, as in matchmaking.Proposal;  maps  those that all players accept
     trial   the moment of the queue's experiment; None: none runs, or the slots of a live match are offered
     """
 
@@ -517,7 +517,7 @@ def read_changed_offers(store: Store, ladder: int, after: int) -> list[OfferRow]
 
 
 def read_recent_offers(store: Store, ladder: int, since: int) -> Iterator[OfferRow]:
-    """Open offers, and offers made since a time that became matches, in order of changes, never many in memory."""
+    """Open offers, and offers since a time that became matches, in order of changes, read AT_ONCE at a time."""
     sql = (
         f"{_OFFER} AND (state = ? OR (state = ? AND made_at >= ?)) "
         "AND change >= ? AND (change > ? OR offer > ?) ORDER BY change, offer LIMIT ?"
@@ -534,7 +534,7 @@ def read_latest_offers(store: Store, ladder: int, limit: int) -> list[OfferRow]:
 
 
 def read_latest_maps(store: Store, ladder: int, queue: str, limit: int) -> list[str]:
-    """The maps of the latest offers of a queue in any state, at most `limit`, the latest last."""
+    """The maps of a queue's latest offers in any state, at most `limit`, the latest last."""
     sql = "SELECT body FROM offer WHERE ladder = ? AND queue = ? ORDER BY offer DESC LIMIT ?"
     bodies = [json.loads(row[0]) for row in store.all(sql, ladder, queue, limit)]
     return [body["map"] for body in reversed(bodies) if body["map"] is not None and body["match"] is None]
@@ -578,7 +578,7 @@ def _offer(row: Row) -> OfferRow:
 
 
 class StoredPenalty(NamedTuple):
-    """A player's strikes as of `struck_at`. until: when they may queue again; microseconds since the epoch."""
+    """A player's strikes as of `struck_at`. until: when the player may queue again. Microseconds since the epoch."""
 
     strikes: float
     struck_at: int
@@ -589,13 +589,13 @@ _PENALTIES_COLUMNS = ("player", *StoredPenalty._fields)
 
 
 def read_penalties(store: Store, ladder: int, players: Sequence[int]) -> dict[int, StoredPenalty]:
-    """The penalties of those of these players who have any, by player id."""
+    """The penalties of these players by id. Players without one are omitted."""
     sql = f"SELECT {', '.join(_PENALTIES_COLUMNS)} FROM penalty WHERE ladder = ? AND player IN ({{}})"
     return {row[0]: StoredPenalty(*row[1:]) for row in store.among(sql, (ladder,), players)}
 
 
 def read_penalty_ends(store: Store, ladder: int, players: Sequence[int], now: int) -> dict[int, int]:
-    """When each of these players may queue again, by id; only players who still have to wait."""
+    """When these players may queue again, by id. Players who may queue now are omitted."""
     sql = "SELECT player, until FROM penalty WHERE ladder = ? AND until > ? AND player IN ({})"
     return dict(store.among(sql, (ladder, now), players))
 
@@ -613,7 +613,7 @@ def delete_penalty(store: Store, ladder: int, player: int) -> bool:
 
 
 class Seat(NamedTuple):
-    """A player's seat: the ticket they wait in, or the match they play. ladder: its id."""
+    """A player's seat: the ticket in which the player waits, or the match that the player plays. ladder: its id."""
 
     ladder: int
     ticket: int | None
@@ -624,13 +624,13 @@ _SEATS_COLUMNS = ("player", *Seat._fields)
 
 
 def read_seats(store: Store, players: Sequence[int]) -> dict[int, Seat]:
-    """The seats of those of these players who have one, by player id."""
+    """The seats of these players by id. Players without one are omitted."""
     sql = f"SELECT {', '.join(_SEATS_COLUMNS)} FROM seat WHERE player IN ({{}})"
     return {row[0]: Seat(*row[1:]) for row in store.among(sql, (), players)}
 
 
 def read_seats_with_ladders(store: Store, players: Sequence[int]) -> list[tuple[int, str, Seat]]:
-    """(player id, name of the ladder, seat) of those of these players who have one, ordered by player id."""
+    """(player id, name of the ladder, seat) of these players, ordered by id. Players without a seat are omitted."""
     sql = (
         "SELECT s.player, l.name, s.ladder, s.ticket, s.match_id FROM seat s JOIN ladder l ON l.ladder = s.ladder "
         "WHERE s.player IN ({})"
@@ -640,7 +640,7 @@ def read_seats_with_ladders(store: Store, players: Sequence[int]) -> list[tuple[
 
 
 def insert_missing_seats(store: Store, seats: Mapping[int, Seat]) -> None:
-    """Insert seats by player id; players who have a seat keep it."""
+    """Insert seats by player id. Existing seats stay."""
     rows = sorted((player, *seat) for player, seat in seats.items())
     store.upsert(live_schema.seat, _SEATS_COLUMNS, rows, same=True)
 
@@ -663,7 +663,7 @@ def delete_seats(store: Store, ladder: int, players: Iterable[int]) -> None:
 
 
 def delete_seats_of_match(store: Store, ladder: int, match_id: str, players: Iterable[int]) -> None:
-    """Delete the seats of players in a match; their seats elsewhere stay."""
+    """Delete the seats of players in a match. Their other seats stay."""
     sql = "DELETE FROM seat WHERE ladder = ? AND match_id = ? AND player IN ({})"
     store.run_among(sql, (ladder, match_id), sorted(set(players)))
 
@@ -671,7 +671,7 @@ def delete_seats_of_match(store: Store, ladder: int, match_id: str, players: Ite
 def count_seats_by_ladder(store: Store) -> list[Row]:
     """(ladder id, waiting players, playing players, open matches with players) of each ladder with seats.
 
-    With the seats that hold on one ladder only.
+    Includes seats that hold on one ladder only.
     """
     sql = (
         "SELECT ladder, COUNT(*) - COUNT(match_id), COUNT(match_id), COUNT(DISTINCT match_id) FROM "
@@ -685,13 +685,13 @@ _LADDER_SEATS_COLUMNS = ("ladder", "player", "match_id")
 
 
 def read_ladder_seats(store: Store, ladder: int, players: Sequence[int]) -> dict[int, str]:
-    """The matches of those of these players who have a seat on this ladder only, by player id."""
+    """The matches of the players among these with a seat that holds on this ladder only, by player id."""
     sql = "SELECT player, match_id FROM ladder_seat WHERE ladder = ? AND player IN ({})"
     return dict(store.among(sql, (ladder,), players))
 
 
 def insert_missing_ladder_seats(store: Store, ladder: int, players: Iterable[int], match_id: str) -> None:
-    """Insert seats in a match; players who have a seat keep it."""
+    """Insert seats in a match that hold on this ladder only. Existing seats stay."""
     rows = [(ladder, player, match_id) for player in sorted(players)]
     store.upsert(live_schema.ladder_seat, _LADDER_SEATS_COLUMNS, rows, same=True)
 
@@ -720,22 +720,22 @@ class StoredLease(NamedTuple):
 
 
 def read_lease(store: Store, name: str) -> StoredLease:
-    """The lease of this name; owned by NOBODY, with no heartbeat, if it was never taken."""
+    """The lease of this name. If it was never taken, NOBODY owns it."""
     rows = store.all("SELECT owner, beat, held_at FROM lease WHERE name = ?", name)
     return StoredLease(*rows[0]) if rows else StoredLease(NOBODY, 0, None)
 
 
 def take_lease(store: Store, name: str, owner: str, held_at: int, known: tuple[str, int]) -> int | None:
-    """Set the owner and increment the heartbeat, if the lease still has the (owner, heartbeat) `known`.
+    """Set the owner and increment the heartbeat if the lease still has the (owner, heartbeat) `known`.
 
-    Returns the new heartbeat; None: the lease has changed.
+    Returns the new heartbeat, or None if the lease has changed.
     """
     rows = store.all(_TAKE, name, owner, held_at, *known)
     return rows[0][0] if rows else None
 
 
 def write_test_lease(store: Store, name: str, held_at: int) -> None:
-    """Write a row that no process holds, to see whether the database takes it."""
+    """Write a lease that no process holds, to test whether the database accepts writes."""
     sql = (
         "INSERT INTO lease (name, owner, beat, held_at) VALUES (?, ?, 1, ?) "
         "ON CONFLICT (name) DO UPDATE SET beat = lease.beat + 1, held_at = excluded.held_at"
@@ -744,7 +744,7 @@ def write_test_lease(store: Store, name: str, held_at: int) -> None:
 
 
 def read_leases_named(store: Store, prefix: str) -> dict[str, StoredLease]:
-    """The leases whose names begin with a prefix, by name, in its order."""
+    """The leases whose names begin with a prefix, ordered by name."""
     after = prefix[:-1] + chr(ord(prefix[-1]) + 1)
     sql = "SELECT name, owner, beat, held_at FROM lease WHERE name >= ? AND name < ? ORDER BY name"
     rows = store.all(sql, prefix, after)
@@ -752,10 +752,10 @@ def read_leases_named(store: Store, prefix: str) -> dict[str, StoredLease]:
 
 
 def delete_lease(store: Store, name: str, beat: int) -> None:
-    """Delete a lease, unless its heartbeat has gone on."""
+    """Delete a lease unless its heartbeat has changed."""
     store.run("DELETE FROM lease WHERE name = ? AND beat = ?", name, beat)
 
 
 def release_lease(store: Store, name: str, owner: str) -> None:
-    """Give the lease to NOBODY, if this owner has it."""
+    """Give the lease to NOBODY if this owner has it."""
     store.run("UPDATE lease SET owner = ? WHERE name = ? AND owner = ?", NOBODY, name, owner)

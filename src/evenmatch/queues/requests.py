@@ -12,9 +12,8 @@ from evenmatch.queues.queue_sql import TicketState
 class QueuedPlayer:
     """A player of a party with their preferences; see matchmaking.Member for within, loose, roles, ping, max_ping.
 
-    within, loose, regions, max_ping, attributes, vetoes  None: as in the filter that the player keeps on the ladder, or
-        its default
-    avoid  names of players they never want to meet
+    within, loose, regions, max_ping, attributes, vetoes  None: the value of the player's stored filter, or its default
+    avoid  names of players whom the player never wants to meet
     """
 
     name: str
@@ -31,11 +30,11 @@ class QueuedPlayer:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Join:
-    """A party joins these queues.
+    """A request of a party to join these queues.
 
-    request   an id chosen by the sender: repeating it with the same party returns the same ticket
+    request   an id chosen by the sender; repeating it with the same party returns the same ticket
     playlist  queues of other ladders, by ladder, in which the party waits too; the first match ends them all
-    readable  the ladders that the sender may read, which alone a refusal names; None: all
+    readable  the ladders that the sender may read; a refusal names no others; None: all
     """
 
     members: tuple[QueuedPlayer, ...]
@@ -47,9 +46,9 @@ class Join:
 
 @dataclass(frozen=True, slots=True)
 class Leave:
-    """A party leaves its queues. player: the member who leaves; None: the request is for the whole party.
+    """A request to leave the queues. player: the member who leaves; None: the whole party.
 
-    only_own  the sender may act for this player alone, so a refusal does not name others
+    only_own  the sender may act only for this player, so a refusal does not name others
     """
 
     ticket: int
@@ -59,7 +58,7 @@ class Leave:
 
 @dataclass(frozen=True, slots=True)
 class Accept:
-    """A player of a ticket accepts the offered match; player None: the whole party accepts.
+    """A player of a ticket accepts the offered match. player None: the whole party accepts.
 
     offer     the number of the offer; None: the present one
     only_own  as in `Leave`
@@ -73,7 +72,7 @@ class Accept:
 
 @dataclass(frozen=True, slots=True)
 class Decline:
-    """A player of a ticket declines the offered match; the fields are those of `Accept`."""
+    """A player of a ticket declines the offered match. The fields are those of `Accept`."""
 
     ticket: int
     player: str | None = None
@@ -87,9 +86,9 @@ QueueRequest = Join | TicketAnswer
 
 @dataclass(frozen=True, slots=True)
 class RequestResult:
-    """The ticket after a request was carried out.
+    """A ticket after a request.
 
-    playlist  the party's tickets on other ladders, by ladder, after a join
+    playlist  after a join, the party's tickets on other ladders, by ladder
     """
 
     ticket: int

@@ -1,6 +1,6 @@
-"""An in-memory copy of one ladder's queues, updated from the database's changes.
+"""An in-memory copy of one ladder's queues, updated from the changes in the database.
 
-It also knows the odds of matches by the ladder's own system, recent meetings, and avoided names without a player yet.
+It also predicts matches by the ladder's own system, and knows recent meetings and avoided names that no player has yet.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from evenmatch.durations import SECOND
+from evenmatch.durations import DAY, SECOND
 from evenmatch.errors import InputError
 from evenmatch.history import Floats
 from evenmatch.ledger import event_rows, rating_rows
@@ -46,7 +46,7 @@ class AvoidedNames:
         self._names: dict[int, list[str]] = {}  # by ticket
 
     def add(self, ticket: int, party: Party) -> None:
-        """Note what the members of a ticket avoid, instead of what was noted of it before."""
+        """Note the names that the members of a ticket avoid, replacing earlier ones."""
         self.remove(ticket)
         for member in party.members:
             for name in member["avoid_unknown"]:
@@ -61,7 +61,7 @@ class AvoidedNames:
                 del self._avoiders[name]
 
     def applied(self, party: Party) -> Party:
-        """The party, whose members avoid those who avoid them by name: it is enough if one of two avoids the other."""
+        """The party, with the players who avoid its members by name added to the members' own avoid lists."""
         if self._avoiders.keys().isdisjoint(party.names):
             return party
         members = []
@@ -73,11 +73,11 @@ class AvoidedNames:
         return replace(party, members=tuple(members))
 
 
-KEPT = 86_400_000_000  # microseconds; offers are stored no longer
+MEETINGS_KEPT_FOR = DAY  # microseconds; offers are stored no longer
 
 
 class Meetings:
-    """Matches with their players and times: the end if known, otherwise the creation."""
+    """Recent matches with their players and times. The time is the end if known, otherwise the creation."""
 
     def __init__(self) -> None:
         self._times: dict[str, int] = {}
@@ -87,11 +87,11 @@ class Meetings:
 
     @staticmethod
     def longest(setups: Mapping[str, QueueSetup]) -> float:
-        """Seconds after the creation of a match when no queue counts its meetings any more."""
+        """Seconds from the creation of a match until no queue counts it as a meeting."""
         return max((setup.rematch_fade + setup.rules.longest_match for setup in setups.values()), default=0.0)
 
     def add(self, match_id: str, time: int, players: Sequence[int]) -> None:
-        """Add players who have been in a match since a time."""
+        """Add players to a match that was created, or that they joined, at a time."""
         self._times[match_id] = max(time, self._times.get(match_id, time))
         for player in set(players) - self._players[match_id]:
             self._matches[player].append(match_id)
@@ -103,7 +103,7 @@ class Meetings:
             self._times[match_id] = now
 
     def of(self, now: int, fade: float) -> Callable[[int], tuple[Met, ...]]:
-        """A function that returns whom a player met in the last `fade` seconds, each once with the latest time."""
+        """A function that returns the players whom a player met in the last `fade` seconds, with the latest times."""
         self._prune(now)
         since = now - round(fade * 1e6)
 
@@ -119,10 +119,10 @@ class Meetings:
         return met
 
     def _prune(self, now: int) -> None:
-        if now - self._pruned < KEPT // 100:
+        if now - self._pruned < MEETINGS_KEPT_FOR // 100:
             return
         self._pruned = now
-        for match_id in [match_id for match_id, ended in self._times.items() if ended < now - KEPT]:
+        for match_id in [match_id for match_id, ended in self._times.items() if ended < now - MEETINGS_KEPT_FOR]:
             del self._times[match_id]
             for player in self._players.pop(match_id):
                 self._matches[player].remove(match_id)
@@ -133,10 +133,10 @@ class Meetings:
 class LadderOdds:
     """Predicts matches of one ladder as `POST …/odds` does: by its system, as of the last recorded match.
 
-    It is the `odds` of the policies of all the ladder's queues. States are kept until a match is recorded. Not
+    The policies of all the ladder's queues use it as `odds`. States stay in memory until a match is recorded. Not
     thread-safe.
 
-    players  returns the players whose states are likely to be needed, for reading them in one go
+    players  returns the players whose states are likely to be needed; they are read in one statement
     """
 
     def __init__(self, database: Database, ladder: str, players: Callable[[], Iterable[int]]) -> None:
@@ -149,7 +149,7 @@ class LadderOdds:
         self._now, self._is_current = 0, False
 
     def begin_tick(self, now: int) -> None:
-        """Predict matches at this time, microseconds; changes of the ladder are read at the next prediction."""
+        """Predict matches as of this time, microseconds. The next prediction reads the ladder's changes."""
         self._now, self._is_current = now, False
 
     def __call__(self, line_ups: LineUps) -> Floats:
@@ -158,7 +158,7 @@ class LadderOdds:
         return chance[:, 0] if line_ups.teams == 2 else np.maximum(chance, 1 - chance).max(axis=1)
 
     def expected(self, matches: Sequence[Sequence[Sequence[int]]]) -> list[list[float] | None]:
-        """The predicted score of each team of these matches, given by the ids of its players; a draw counts half.
+        """The predicted score of each team, given by the ids of its players. A draw counts half.
 
         None: the system cannot predict the match, or a team is empty. Raises StoreError.
         """
@@ -202,7 +202,7 @@ class LadderOdds:
         return self._rules, self._state, latest
 
     def _catch_up(self, store: Store) -> None:
-        """Forget all states if a match was recorded since they were read."""
+        """Drop all states if a match was recorded after they were read."""
         old, head = self._head, store.head(self._ladder)
         if old is None or _versions(old) != _versions(head):
             self._rules = event_rows.read_plan(store, head, head.planned).last_rules
@@ -212,7 +212,7 @@ class LadderOdds:
         self._head, self._ladders = head, rating_rows.read_ladder_records(head, self._rules)
 
     def _read(self, players: set[int], store: Store) -> None:
-        """Read the states of these players; those without a match here are newcomers."""
+        """Read the states of these players. Players without a match on the ladder are newcomers."""
         assert self._head is not None
         assert self._rules is not None
         ids: Ids = np.array(sorted(players), np.int64)
@@ -224,18 +224,18 @@ class LadderOdds:
 
 
 def _versions(head: Head) -> tuple[int, int, int, int]:
-    """What the rules of a ladder depend on."""
+    """The values on which the rules of a ladder depend."""
     return head.ladder, head.generation, head.corrected, head.planned
 
 
 BAND = 10  # percentiles
-JUST = 5.0  # seconds since a ticket joined after which its wait is not estimated any more
-FRESH = 0.5  # seconds for which read-only methods use the copy without reading changes
+ESTIMATED_UNTIL = 5.0  # seconds after joining; the waits of older tickets are not estimated
+FRESH_FOR = 0.5  # seconds for which read-only methods use the copy without reading changes
 
 
 @dataclass(slots=True)
 class WaitingTicket:
-    """A waiting ticket; seen_at: last heartbeat, as it was last read."""
+    """A waiting ticket. seen_at: the last heartbeat, as last read."""
 
     party: Party
     queued_at: int
@@ -243,10 +243,11 @@ class WaitingTicket:
 
 
 class Counts(NamedTuple):
-    """Counts of what waits in a queue.
+    """What waits in a queue, in numbers.
 
-    oldest   longest waiting time of a ticket in seconds; 0 if none waits
-    bands    players by percentile: 0 to 10, 10 to 20, …;  regions  players who can play in it, by region; none is 0
+    oldest   longest wait of a ticket in seconds; 0 if none waits
+    bands    players by percentile: 0 to 10, 10 to 20, …
+    regions  players who can play in each region, without regions where nobody can
     """
 
     tickets: int
@@ -257,14 +258,14 @@ class Counts(NamedTuple):
 
 
 class QueueState:
-    """The state that the matchmaker and `why` work on. Thread-safe: `lock` admits one thread at a time.
+    """The state on which the matchmaker and `why` work. Thread-safe: `lock` admits one thread at a time.
 
     setups    the queues; the `odds` of their policies are those of this state
     odds      predicts matches by the ladder's system
     held      waiting tickets, by number;  offers  open offers, by number
     openings  live matches with open slots to be filled, by id
     refused   tickets that a queue rejected, with the reason
-    estimates  of the waits that was estimated at joining, for some tickets a second, by ticket and queue
+    estimates  of the waits at joining, by ticket and queue, for a few tickets per second
     """
 
     def __init__(self, database: Database, ladder: int, name: str) -> None:
@@ -283,7 +284,7 @@ class QueueState:
         self._database = database
         self._meetings = Meetings()
         self.odds = LadderOdds(database, name, self._players)
-        self._leveled: object = None  # the ratings that the levels of `held` are from
+        self._leveled: object = None  # identifies the ratings from which the levels of `held` come
         self._read = -float("inf")  # time of the last read, monotonic clock
 
     def catch_up(self, now: int) -> None:
@@ -293,7 +294,7 @@ class QueueState:
                 last = last_change(store, self.ladder)
                 if last != self.change:
                     self._read_changes(store, now)
-                    self._tell_waits(now)
+                    self._estimate_waits(now)
                 self.change = last
             self._read = time.monotonic()
 
@@ -316,17 +317,17 @@ class QueueState:
         for row in ticket_rows:
             self._update_ticket(row, now)
 
-    def _tell_waits(self, now: int) -> None:
-        """Estimate the waits of some of the tickets that have just joined."""
+    def _estimate_waits(self, now: int) -> None:
+        """Estimate the waits of some tickets that have just joined."""
         arrived = [ticket for ticket in self._arrived if ticket in self.held]
         self._arrived = []
-        just = [ticket for ticket in arrived if now - self.held[ticket].queued_at < JUST * SECOND]
+        just = [ticket for ticket in arrived if now - self.held[ticket].queued_at < ESTIMATED_UNTIL * SECOND]
         for name, queue in self.queues.items() if just else ():
             for ticket, wait in remember(queue, just, now, self.setups[name].policy_at(now)).items():
                 self.estimates.setdefault(ticket, {})[name] = wait
 
     def _end_waits(self, tickets: Iterable[int], now: int, queue: str | None = None) -> None:
-        """Note that tickets no longer wait: with a match of this queue, or without one."""
+        """Note that tickets no longer wait. queue: the one with their match; None: they have no match."""
         for name in self.queues:
             self.queues[name].waits.end(tickets, now, is_matched=name == queue)
 
@@ -345,9 +346,9 @@ class QueueState:
         return [player for held in self.held.values() for player in held.party.players]
 
     def set_levels(self, ratings: object, levels: Callable[[Sequence[int]], Mapping[int, Level]], now: int) -> None:
-        """Read the levels of all waiting players again if `ratings`, which names the ladder's ratings, is new.
+        """Read the levels of all waiting players again if the ladder's ratings, identified by `ratings`, are new.
 
-        Levels are stored with a ticket when it joins; a correction or another system makes them obsolete.
+        Levels are stored with a ticket when it joins. A correction or another system makes them obsolete.
         """
         with self.lock:
             if ratings == self._leveled:
@@ -426,12 +427,12 @@ class QueueState:
     @contextmanager
     def _reading(self, now: int, change: int = 0) -> Iterator[None]:
         with self.lock:
-            if self.change < change or time.monotonic() - self._read > FRESH:
+            if self.change < change or time.monotonic() - self._read > FRESH_FOR:
                 self.catch_up(now)
             yield
 
     def why(self, waiting: Mapping[int, int], now: int) -> dict[int, dict[str, Waiting]]:
-        """What each waiting ticket among these waits for, by number and queue; `waiting`: change number by ticket."""
+        """What the waiting tickets among these wait for, by number and queue. waiting: change number by ticket."""
         with self._reading(now, max(waiting.values(), default=0)):
             return {
                 number: {
@@ -465,7 +466,7 @@ class QueueState:
     # for the matchmaker, which holds the lock across calls
 
     def propose(self, now: int, taken: list[int]) -> tuple[list[tuple[str, Proposal]], set[int]]:
-        """Proposals as (queue, proposal), starting with the queue whose ticket waits longest, and the expired tickets.
+        """The proposals as (queue, proposal), and the expired tickets. The queue with the oldest ticket goes first.
 
         Tickets of a proposal are taken out of all queues and added to `taken`; see `give_back`.
         """
@@ -486,14 +487,14 @@ class QueueState:
         taken += numbers
 
     def give_back(self, numbers: Iterable[int], now: int) -> None:
-        """Put the tickets that still wait, as far as is known, back into their queues."""
+        """Return those tickets to their queues that still wait according to this state."""
         for ticket in numbers:
             if ticket in self.held and not any(ticket in queue for queue in self.queues.values()):
                 self._join(ticket, now, arriving=False)
 
     @contextmanager
     def without(self, players: Iterable[int], now: int) -> Iterator[None]:
-        """Take the tickets of these players out of all queues inside the `with` block."""
+        """Take the tickets of these players out of all queues within the `with` block."""
         numbers = {queue.ticket_of(player) for player in players for queue in self.queues.values()}
         taken: list[int] = []
         self.take(sorted(ticket for ticket in numbers if ticket is not None), taken)

@@ -1,4 +1,4 @@
-"""A ladder's queues as stored (policy, rules, experiment), and penalties of players who let others down."""
+"""A ladder's queues as stored (policy, rules, experiment), and the penalties of players who fail to play a match."""
 
 from __future__ import annotations
 
@@ -24,16 +24,17 @@ if TYPE_CHECKING:
     from evenmatch.matchmaking import OddsFunction
 
 
-SHARED = ("team_size", "teams", "roles", "attributes", "maps", "vetoes", "map_seed")  # the same players wait for both
+# Options that both policies of an experiment share, because the same players wait for both.
+SHARED = ("team_size", "teams", "roles", "attributes", "maps", "vetoes", "map_seed")
 
 
 class QueueExperiment(NamedTuple):
-    """An experiment of a queue: in slices of time drawn with the seed, the second policy decides alone.
+    """An experiment of a queue. In randomly drawn slices of time, a second policy decides alone.
 
     number      number of the change that started it
     stopped_at  null: the experiment is running
-    first       the queue's own policy when the experiment started, arm a
-    second      the policy that is tried, arm b
+    first       arm a, the queue's own policy when the experiment started
+    second      arm b, the policy on trial
     """
 
     number: int
@@ -58,7 +59,7 @@ class QueueExperiment(NamedTuple):
         return StoredExperiment(*self[:4], json.dumps(body, ensure_ascii=False, sort_keys=True))
 
     def refusal(self, advice: str) -> ConflictError:
-        """The error for a change of the policies that it compares."""
+        """The error for changing a policy that the experiment compares."""
         return ConflictError(
             f"queue {self.queue!r} has been running an experiment with two policies since {iso_time(self.started_at)}; "
             f"{advice}"
@@ -70,9 +71,9 @@ class QueueExperiment(NamedTuple):
 
 
 def second_policy(data: Mapping[str, object], first: Policy) -> Policy:
-    """Read the policy that is tried beside a queue's own.
+    """Read the policy on trial.
 
-    Team sizes, roles, attributes and maps that are not given are the queue's.
+    Team sizes, roles, attributes and maps default to those of the queue's own policy.
     Raises UnknownNameError and BadParameterError.
     """
     own = first.to_data()
@@ -85,8 +86,8 @@ def second_policy(data: Mapping[str, object], first: Policy) -> Policy:
     return second
 
 
-AUTO = "auto"  # in place of a preset: the queue keeps its policy, which is then fitted to its arrivals
-LONGEST_NAME = 64  # characters; the name is part of match ids
+AUTO = "auto"  # instead of a preset: the queue keeps its policy, which is then fitted to its arrivals
+LONGEST_NAME = 64  # characters; match ids contain the name
 
 
 class QueueSetup(NamedTuple):
@@ -106,11 +107,11 @@ class QueueSetup(NamedTuple):
 
     @property
     def rematch_fade(self) -> float:
-        """Seconds for which a meeting of two players counts, by any policy in use."""
+        """Seconds for which a meeting of two players counts under any policy in use."""
         return max(self.policy.rematch_fade, 0.0 if self.experiment is None else self.experiment.second.rematch_fade)
 
     def with_odds(self, odds: OddsFunction) -> QueueSetup:
-        """The same with policies that predict matches by this function."""
+        """The same setup with policies that predict matches by this function."""
         experiment = self.experiment
         if experiment is not None:
             experiment = experiment._replace(second=dataclasses.replace(experiment.second, odds=odds))
@@ -127,7 +128,7 @@ def check_name(name: str) -> None:
 
 
 def policy_of(data: Mapping[str, object], team_size: int | None) -> Policy:
-    """Read a policy from a JSON document; the default of team_size is the ladder's."""
+    """Read a policy from a JSON document. team_size defaults to that of the ladder."""
     if "team_size" not in data and team_size is not None:
         return Policy.from_data({**data, "team_size": team_size})
     return Policy.from_data(data)
@@ -136,9 +137,9 @@ def policy_of(data: Mapping[str, object], team_size: int | None) -> Policy:
 def with_auto(
     data: Mapping[str, object], rules: QueueRules, before: QueueSetup | None
 ) -> tuple[Mapping[str, object], QueueRules]:
-    """The policy and rules to set; for the preset `auto` the policy so far, and the default target if none is set.
+    """The policy and rules to set. For the preset `auto`: the present policy, and the default target if none is set.
 
-    before  the queue as it is; None: it is new, and begins with the default policy
+    before  the queue so far; None: it is new and starts with the default policy
     """
     if data.get("preset") != AUTO:
         return data, rules
@@ -174,7 +175,7 @@ def ticks(store: Store) -> dict[str, float]:
 
 
 def rules_of(store: Store, ladder: int, queue: str) -> QueueRules:
-    """The rules of a queue; the defaults if there is no such queue."""
+    """The rules of a queue, or the defaults if there is no such queue."""
     setup = read(store, ladder).get(queue)
     return QueueRules() if setup is None else setup.rules
 
@@ -194,20 +195,20 @@ def find(known: Mapping[str, QueueSetup], name: str) -> QueueSetup:
     return known[name]
 
 
-FARTHEST = 50.0  # strikes; the wait reaches penalty_most long before
+STRIKES_COUNTED = 50.0  # the wait reaches penalty_most long before
 
 
 class Penalty(NamedTuple):
-    """A player's strikes, faded as of now. until: when they may queue again, microseconds since the epoch."""
+    """A player's strikes, faded as of now. until: when the player may queue again, microseconds since the epoch."""
 
     strikes: float
     until: int
 
 
 def strike(store: Store, ladder: int, players: Sequence[int], now: int, rules: QueueRules) -> dict[int, StoredPenalty]:
-    """Give each of these players one more strike; return their penalties. Requires the ladder's change lock.
+    """Give each of these players one more strike and return their penalties. Requires the ladder's change lock.
 
-    s = faded former strikes + 1; the wait is penalty · 2^(s - 1), at most penalty_most.
+    With s = faded former strikes + 1, the wait is penalty · 2^(s - 1), at most penalty_most.
     """
     chosen = sorted(set(players))
     before = queue_sql.read_penalties(store, ladder, chosen)
@@ -215,22 +216,22 @@ def strike(store: Store, ladder: int, players: Sequence[int], now: int, rules: Q
     for player in chosen:
         former = before.get(player)
         strikes = 1 + (0.0 if former is None else faded(former.strikes, former.struck_at, now, rules))
-        wait = min(rules.penalty * 2 ** (min(strikes, FARTHEST) - 1), rules.penalty_most)
+        wait = min(rules.penalty * 2 ** (min(strikes, STRIKES_COUNTED) - 1), rules.penalty_most)
         new[player] = StoredPenalty(strikes, now, now + round(wait * SECOND))
     queue_sql.put_penalties(store, ladder, new)
     return new
 
 
 def faded(strikes: float, struck_at: int, now: int, rules: QueueRules) -> float:
-    """Strikes after fading: halved every `penalty_fades` seconds since `struck_at`."""
+    """Strikes after fading. They halve every `penalty_fades` seconds after `struck_at`."""
     left: float = strikes * 0.5 ** (max(now - struck_at, 0) / SECOND / rules.penalty_fades)
     return left
 
 
 def penalty_of(store: Store, ladder: int, name: str, now: int) -> Penalty | None:
-    """A player's penalty; None: never struck, or forgiven, or an unknown name.
+    """A player's penalty; None: no strikes, or an unknown name.
 
-    Strikes are faded by the queue of the ladder in which they fade slowest.
+    Strikes fade as in the ladder's queue with the slowest fading.
     """
     player = player_rows.ids_of(store, [name]).get(name)
     stored = None if player is None else queue_sql.read_penalties(store, ladder, [player]).get(player)

@@ -1,4 +1,4 @@
-"""One tick of a ladder's matchmaker: decide without a transaction, then write in one; backfill live matches."""
+"""One tick of a ladder's matchmaker: decide without a transaction, then write in one. Also fills live matches."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ from evenmatch.queues.queue_service import GRACE, QueueService
 from evenmatch.queues.queue_sql import OfferBody, OfferRow, OfferSlot, Party
 from evenmatch.queues.state import QueueState
 
-BUILT = 1 << 50  # smallest number of tickets that are made up for players who came without a ticket
+MADE_UP = 1 << 50  # smallest number of the tickets made up for players who joined a match without one
 
 logger = logging.getLogger(__name__)
 
 
 class PresentPlayers(NamedTuple):
-    """Players in live matches: parties and queueing times by ticket; members without a stored ticket by player id."""
+    """Players in live matches: parties and queueing times by ticket, and players without a stored ticket by id."""
 
     parties: Mapping[int, Party]
     queued: Mapping[int, int]
@@ -57,7 +57,7 @@ def read_inside(
 
 
 def fill(match: LiveMatchRow, inside: PresentPlayers, queue: Queue, now: int, policy: Policy) -> Filling | None:
-    """Choose tickets for the open slots of a match; None: no ticket fits, or the match does not fit the policy."""
+    """Choose tickets for the open slots of a match. None: no ticket fits, or the match does not fit the policy."""
     assert match.openings is not None
     try:
         teams = tuple(tuple(_tickets_of_slots(team, inside, match.started_at, policy)) for team in match.body["teams"])
@@ -78,7 +78,7 @@ def fill(match: LiveMatchRow, inside: PresentPlayers, queue: Queue, now: int, po
 
 
 def spread_of(match: LiveMatchRow, inside: PresentPlayers, joining: list[Party]) -> float:
-    """Percentiles between the lowest and the highest player, of those in the match and those joining."""
+    """Percentiles between the lowest and the highest of the players in the match and those joining."""
     present = [slot["id"] for slot in match.slots() if _is_in(slot)]
     parties = [*inside.parties.values(), *joining]
     percentiles = {member["id"]: member["percentile"] for party in parties for member in party.members}
@@ -89,7 +89,7 @@ def spread_of(match: LiveMatchRow, inside: PresentPlayers, joining: list[Party])
 
 
 def line_up(match: LiveMatchRow, joining: list[list[int]]) -> list[list[int]]:
-    """The ids of the players of each team, of those in the match and those joining."""
+    """The ids of each team's players, those in the match and those joining."""
     present = [[slot["id"] for slot in team if _is_in(slot)] for team in match.body["teams"]]
     return [[*team, *new] for team, new in zip(present, joining, strict=True)]
 
@@ -100,7 +100,7 @@ def former(match: LiveMatchRow) -> set[int]:
 
 
 def _settings(match: LiveMatchRow) -> dict[str, str]:
-    """The attributes with which a match is played, and its map."""
+    """The attributes of a match, and its map."""
     settings = dict(match.body.get("attributes", {}))
     return settings | {MAP: match.body["map"]} if "map" in match.body else settings
 
@@ -120,7 +120,7 @@ def _tickets_of_slots(team: list[MatchSlot], inside: PresentPlayers, formed: int
         if number is not None and number in inside.parties:
             by_number.setdefault(number, set()).add(slot["id"])
         else:
-            team_tickets.append(Ticket(id=BUILT + slot["id"], queued=formed, members=(inside.built[slot["id"]],)))
+            team_tickets.append(Ticket(id=MADE_UP + slot["id"], queued=formed, members=(inside.built[slot["id"]],)))
     for number, players in by_number.items():
         party, queued = inside.parties[number], inside.queued[number]
         team_tickets.append(ticket_of(party, number, queued, policy.roles, _no_meetings, frozenset(players)))
@@ -128,13 +128,13 @@ def _tickets_of_slots(team: list[MatchSlot], inside: PresentPlayers, formed: int
 
 
 def _no_meetings(_: int) -> tuple[()]:
-    """Earlier meetings of players who are already in the match do not matter."""
+    """Earlier meetings do not matter for players who are already in the match."""
     return ()
 
 
 @dataclass(frozen=True)
 class TickCounts:
-    """The result of a tick: numbers of new offers, of expired offers, and of dropped tickets."""
+    """The result of a tick: the numbers of new offers, expired offers and dropped tickets."""
 
     offers: tuple[int, ...] = ()
     lapsed: tuple[int, ...] = ()
@@ -146,8 +146,8 @@ class TickDecisions:
     """The decisions of a tick.
 
     lapsed   numbers of expired offers;  dropped  tickets to drop, with the reason
-    off      offers to call off, with the reasons for which tickets of them end
-    made     new offers as (queue, body);  taken  tickets that are out of all queues until the end of the tick
+    off      offers to cancel, with the reason for each ticket that ends
+    made     new offers as (queue, body);  taken  tickets taken out of all queues until the end of the tick
     """
 
     lapsed: list[int] = field(default_factory=list)
@@ -158,14 +158,14 @@ class TickDecisions:
 
     @property
     def count(self) -> int:
-        """How many change numbers writing the decisions needs."""
+        """The number of change numbers needed to write the decisions."""
         return len(self.made) + bool(self.lapsed or self.off or self.dropped)
 
 
 class MatchmakerTick:
     """A tick at one time, on an up-to-date queue state whose lock the caller holds.
 
-    since  when this process became the matchmaker: a missing heartbeat counts only from then on
+    since  when this process became the matchmaker; missing heartbeats count only after that
     """
 
     def __init__(self, queue_service: QueueService, ladder: str, queue_state: QueueState, now: int, since: int) -> None:
@@ -207,7 +207,7 @@ class MatchmakerTick:
             decisions.dropped.setdefault(ticket, reason)
 
     def _drop_banned(self, decisions: TickDecisions, banned: Collection[int]) -> None:
-        """Drop tickets whose players were banned while they waited, and call off the offers to them."""
+        """Drop tickets whose players were banned while they waited, and cancel their offers."""
         for ticket, held in self._state.held.items():
             names = [member["name"] for member in held.party.members if member["id"] in banned]
             if names:
@@ -223,7 +223,7 @@ class MatchmakerTick:
                 decisions.off[offer.offer] = {ticket: _banned(names) for ticket, names in names_of.items()}
 
     def _drop_silent(self, decisions: TickDecisions) -> None:
-        """Drop tickets without a recent heartbeat: first by the state in memory, then checked in the database."""
+        """Drop tickets without a recent heartbeat, found in memory and checked in the database."""
         queue_state, now = self._state, self._now
         silent: dict[int, int] = {}
         for ticket, held in queue_state.held.items():
@@ -243,7 +243,7 @@ class MatchmakerTick:
         for ticket, seen_at in seen.items():
             queue_state.held[ticket].seen_at = seen_at
             if seen_at < silent[ticket]:
-                decisions.dropped[ticket] = f"no sign of life for {(now - seen_at) // SECOND} s (heartbeat)"
+                decisions.dropped[ticket] = f"no heartbeat for {(now - seen_at) // SECOND} s"
 
     def _fill_openings(self, decisions: TickDecisions, levels: JoinProfiles) -> None:
         queue_state = self._state
@@ -259,7 +259,7 @@ class MatchmakerTick:
             if name not in queue_state.queues:
                 continue
             policy = queue_state.policy(name, self._now)
-            with queue_state.without(former(match), self._now):  # players who left it do not return to it
+            with queue_state.without(former(match), self._now):  # players who left do not return
                 filling = fill(match, inside, queue_state.queues[name], self._now, policy)
             if filling is not None:
                 decisions.made.append((name, self._filling_body(name, match, filling, inside)))
@@ -297,7 +297,7 @@ class MatchmakerTick:
         return body
 
     def _joining_body(self, queue: str, teams: Sequence[Sequence[int]], roles: Mapping[int, str | None]) -> OfferBody:
-        """What an offer says of the tickets that it brings together; the rest is filled in by the caller."""
+        """The part of an offer's body that describes its tickets. The caller fills in the rest."""
         numbers = [ticket for team in teams for ticket in team]
         held = [self._state.held[ticket] for ticket in numbers]
         percentiles = [member["percentile"] for waiting in held for member in waiting.party.members]
@@ -329,7 +329,7 @@ class MatchmakerTick:
         ]
 
     def _write(self, decisions: TickDecisions, counts: Mapping[int, int]) -> TickCounts:
-        """Write the decisions that are still valid: tickets, offers and queues may have changed since.
+        """Write the decisions that are still valid after changes to tickets, offers and queues.
 
         counts  see QueueChanges
         """
@@ -358,18 +358,18 @@ class MatchmakerTick:
             new = [self._offer(number, changes.last, queue, body) for number, queue, body in numbered]
             for offer in new:
                 changes.put(offer)
-            changes.keep()
+            changes.write()
             touched = self._queue_service.notifier.announce_changed(store, self._ladder, changes.touched)
         self._queue_service.notifier.ring_changed(touched)
         return TickCounts(tuple(offer.offer for offer in new), tuple(offer.offer for offer in lapsed), tuple(dropped))
 
     def _unchanged(self, store: Store) -> set[str]:
-        """The names of the queues whose configuration is the one in memory."""
+        """The names of the queues whose stored configuration is still the one in memory."""
         stored = {name: setup.change for name, setup in stored_queues.read(store, self._state.ladder).items()}
         return {name for name, setup in self._state.setups.items() if stored.get(name) == setup.change}
 
     def _choose_maps(self, store: Store, numbered: list[tuple[int, str, OfferBody]]) -> None:
-        """Choose the map of each new match among those that its players accept, after the queue's latest ones."""
+        """Choose the map of each new match among those that its players accept; see choose_map."""
         played: dict[str, list[str]] = {}
         for number, queue, body in numbered:
             if maps := body["maps"]:

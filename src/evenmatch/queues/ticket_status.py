@@ -25,7 +25,7 @@ from evenmatch.times import Time
 class OfferStatus:
     """An offered match, as one of its tickets sees it.
 
-    match_id    the live match whose open slots are offered; null: a new match
+    match_id    the live match with the offered open slots; null: a new match
     players     players who received the offer
     accepted    players who have accepted it
     own         whether each player of this ticket has accepted
@@ -37,8 +37,8 @@ class OfferStatus:
     costs       costs of the match by name, in equivalent seconds of waiting; empty: not shown
     attributes  the value of each attribute with which the match is played
     map         null: the queue has no maps
-    stakes      ratings of this ticket's players after a win, a draw, a loss and quitting half-way, in a match of 600
-                seconds that ends 2 : 1; empty: not known, or not shown
+    stakes      ratings of this ticket's players after a win, a draw, a loss and quitting halfway, in a match of 600
+                seconds that ends 2 : 1; empty: unknown, or not shown
     """
 
     offer: int
@@ -82,7 +82,7 @@ class StartedMatch:
 
 
 class LinkedTicket(NamedTuple):
-    """The ticket of the same party on another ladder of its playlist."""
+    """A ticket of the same party on another ladder of its playlist."""
 
     ladder: str
     ticket: int
@@ -94,12 +94,12 @@ class Status:
     """A ticket and its state.
 
     state       offered: players must accept or decline; elsewhere: a match is offered on another ladder of the
-                playlist; matched: play; gone: removed, `ended` says why
+                playlist; matched: the match can be played; gone: the ticket was removed, see `ended`
     change      number of the latest change of the ticket or its offer; send it as `after` to wait for the next one
-    waited      seconds, without times when no matchmaker ran; null: the ticket no longer waits
+    waited      seconds, without the time when no matchmaker ran; null: the ticket no longer waits
     ended       why the ticket is gone, in words
     waiting     the search state by queue, while the ticket waits
-    matchmaker  starting: no matches are made until it runs, and that time does not count as waiting
+    matchmaker  starting: no matches are made yet, and this time does not count as waiting
     playlist    the party's tickets on other ladders; at most one of them has an offer
     """
 
@@ -119,7 +119,7 @@ class Status:
 
     @property
     def follow(self) -> LinkedTicket | None:
-        """The ticket of the playlist to follow instead: it has an offer or a match, or waits while this one is gone."""
+        """The playlist's ticket to follow instead: one with an offer or a match, or one that waits if this is gone."""
         states = (queue_sql.OFFERED, queue_sql.MATCHED) + ((queue_sql.WAITING,) if self.state == queue_sql.GONE else ())
         others = [entry for entry in self.playlist if entry.state in states]
         return min(others, key=lambda entry: states.index(entry.state), default=None)
@@ -132,7 +132,7 @@ class Status:
 class StatusRead(NamedTuple):
     """A request for the status of a ticket.
 
-    since  the latest change that its reader knows: unless there is a later one, `waiting` is left empty
+    since  the latest change that the reader knows; without a later one, `waiting` is left empty
     """
 
     ticket: int
@@ -140,9 +140,9 @@ class StatusRead(NamedTuple):
 
 
 def read(store: Store, ladder: int, numbers: Sequence[int], now: int, until: int | None = None) -> dict[int, Status]:
-    """The status of the existing tickets among these numbers, by number; `waiting` is left empty.
+    """The status of the existing tickets among these numbers, by number. `waiting` is left empty.
 
-    until  when a matchmaker last ran; None: one runs now
+    until  when a matchmaker last ran; None: one is running
     """
     rows = queue_sql.read_tickets(store, ladder, sorted(set(numbers)))
     offer_numbers = sorted({row.offer for row in rows.values() if row.offer is not None})
@@ -155,7 +155,7 @@ def read(store: Store, ladder: int, numbers: Sequence[int], now: int, until: int
 
 
 def _linked(store: Store, ladder: int, rows: Collection[TicketRow]) -> dict[int, tuple[LinkedTicket, ...]]:
-    """The tickets on other ladders of those of these tickets that belong to playlists, by number."""
+    """The playlist tickets on other ladders of each of these tickets, by number."""
     playlists = {
         row.ticket: [entry for entry in row.playlist if entry.ladder != ladder] for row in rows if row.playlist
     }

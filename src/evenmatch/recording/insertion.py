@@ -39,7 +39,7 @@ class InsertMatches:
     reason: str | None = None
 
     def change(self, _: Store, __: Head) -> MatchesInserted:
-        """The number of matches, a digest of their contents, and why they are inserted."""
+        """The number of matches, a digest of their contents, and the reason."""
         content = hashlib.blake2b(b"".join(sorted(self.batch.digests)), digest_size=16).hexdigest()
         return MatchesInserted(len(self.batch), content, self.reason)
 

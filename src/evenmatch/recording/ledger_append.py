@@ -128,7 +128,7 @@ class AppendedBatch(NamedTuple):
 
 
 class ReceiptDisplay(NamedTuple):
-    """What live recording needs beyond an import: the standing shown on receipts and the cache of player states."""
+    """The needs of live recording beyond an import: the standing on receipts and the cache of player states."""
 
     show: Show
     draft: StateTransaction
@@ -179,11 +179,11 @@ def append(
 
 
 class LedgerEntry(NamedTuple):
-    """What the ledger stores about the matches of a batch besides their content, one value per match.
+    """Columns that the ledger stores about the matches of a batch besides their content, one value per match.
 
     positions      ascending without gaps
     counted_at, counts_before  see the table `event`
-    rated          whether the match is to be rated
+    rated          True if the match is to be rated
     ids            player ids by the batch's numbers
     told           journal lines
     """

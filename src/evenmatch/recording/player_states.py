@@ -27,7 +27,7 @@ from evenmatch.recording.recording_sql import later_events
 from evenmatch.systems.ladder_records import join_records
 from evenmatch.systems.system import Records, Rules
 
-MOST_CACHED = 200_000  # names, and players of a ladder; beyond it the cache is emptied
+MOST_CACHED = 200_000  # names, and players of a ladder; a larger cache is emptied
 FOLLOWED = 5_000  # after more events from other processes, all states are stale instead of looked up
 
 
@@ -90,7 +90,7 @@ class _Players:
 
 
 def basis(head: Head) -> tuple[int, ...]:
-    """The properties of a head whose change makes the states of all players stale."""
+    """The properties of a head. If one of them changes, the states of all players are stale."""
     return head.generation, head.corrected, head.planned, head.names
 
 
@@ -111,7 +111,7 @@ def _longer(array: NDArray[Any], length: int) -> NDArray[Any]:
 class PlayerStateCache:
     """The cached names and player states of one process. Threads may share it.
 
-    Threads read under their ladder's lock. They store what they committed when another thread may already hold it.
+    Threads read under their ladder's lock. They store after their commit, when another thread may hold the lock.
     """
 
     def __init__(self) -> None:
@@ -131,7 +131,7 @@ class PlayerStateCache:
             return ids, {player: self._names[player] for player in ids.values()}
 
     def is_shared(self, ladder: int) -> bool:
-        """Whether another process recorded on a ladder before this one's last transaction there."""
+        """True if another process recorded on a ladder before this one's last transaction there."""
         with self._guard:
             return ladder in self._shared
 
@@ -169,7 +169,7 @@ class PlayerStateCache:
     def keep(
         self, head: Head, ids: Mapping[str, int], names: Mapping[int, str], roster: Roster | None, position: int
     ) -> None:
-        """Cache what a transaction with this head committed; the ladder's ledger now ends at this position."""
+        """Cache names and states from a committed transaction. The ladder's ledger now ends at this position."""
         with self._guard:
             if self._version < head.names or len(self._ids) > MOST_CACHED:
                 self._version, self._ids, self._names = head.names, {}, {}
@@ -277,7 +277,7 @@ class StateTransaction:
         return ids | self.ids, names | self.names
 
     def roster(self, store: Store, rules: Rules, ids: Ids) -> Roster:
-        """The states of these players, like player_states.read_roster; the caller changes them in place."""
+        """The states of these players, like rating_rows.read_roster; the caller changes them in place."""
         parts: list[States] = []
         missing = ids
         if all(kind == Kind.MATCH for kind, _, _ in self.later):

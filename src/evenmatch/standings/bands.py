@@ -1,4 +1,4 @@
-"""The list of standings cut into bands, one for each division, and why a player's own division may be another one."""
+"""Bands of the standings, one for each division, and why a player's division may differ from their band."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ from evenmatch.standings.division import division_at, kept_down_to
 
 
 def band_of(snapshot: Snapshot, standing: Standing) -> str | None:
-    """Return the division in whose part of the list a player stands; None for a player who is not listed.
+    """Return the division whose band contains a player; None for a player who is not listed.
 
-    In order of the list, each division is one band. It begins at the rating in `Snapshot.cuts`; where ratings are not
-    shown, at the division's lowest percentile; where percentiles are not shown either, with its first player.
+    Each division is one band of the list. It begins at the rating in `Snapshot.cuts`; if ratings are not shown, at the
+    division's lowest percentile; if percentiles are not shown either, at its first player.
     """
     if standing.rank is None:
         return None
@@ -22,7 +22,7 @@ def band_of(snapshot: Snapshot, standing: Standing) -> str | None:
 
 
 def division_notes(snapshot: Snapshot, standing: Standing) -> list[str]:
-    """Return why a player's division is not the one of their percentile or of their band; empty if it is."""
+    """Explain why a player's division differs from that of their percentile or band; empty if it does not."""
     if standing.division is None or standing.percentile is None:
         return []
     rules, notes = snapshot.rules, []

@@ -27,7 +27,7 @@ class Board:
     """The players of one ladder as columns (P,) in ascending order of player id. Raises InputError otherwise.
 
     matches         number of counted matches
-    completed       those of them that the player did not quit
+    completed       matches that the player did not quit
     last_completed  microseconds since the epoch; standings.activity.NEVER if there is none
     expected_move   lowest expected move of the percentile by the next match, see standings.placement
     division        index of the recorded division; -1 if none was recorded yet
@@ -113,7 +113,7 @@ class Snapshot:
     falls      int64 (P,)  percentiles by which inactivity lowers what is shown
     against    the ratings of the active players
     population number of active players
-    show       what standings tell, see `shown_as`; "rating": everything
+    show       what standings reveal, see `shown_as`; "rating": everything
     """
 
     board: Board
@@ -138,7 +138,7 @@ class Snapshot:
 
     @property
     def has_ratings(self) -> bool:
-        """Whether it shows ratings, at least those of placed players."""
+        """Whether ratings are shown, at least those of placed players."""
         return self.show in ("rating", "after_placement")
 
     def percentile(self, rating: float) -> int:
@@ -148,10 +148,6 @@ class Snapshot:
     def queue_percentile(self, rating: float | None) -> float:
         """The fractional percentile 0..100 used by queues; 50 for an unknown rating."""
         return MIDDLE if rating is None else float(self.against.queue_percentiles(rating))
-
-    def rank_of(self, rating: float) -> int:
-        """1 + the number of listed players with a higher rating: the rank that this rating has or would have."""
-        return 1 + len(self) - int(self._ratings.searchsorted(rating, side="right"))
 
     def standing(self, player: int) -> Standing | None:
         """The standing of a player; None for an unknown id."""
@@ -172,7 +168,7 @@ class Snapshot:
         return self._standings(self.order[start : start + size])
 
     def after(self, rating: float, player: int, size: int) -> list[Standing]:
-        """Up to `size` listed players after the position of this value and id, which need not exist any more."""
+        """Up to `size` listed players after the position of this value and id, even if that player has since gone."""
         first, end = self._tied(rating)
         ids = self.board.player[self.order[first:end]]
         start = first + int(ids.searchsorted(player, side="right"))
@@ -181,8 +177,8 @@ class Snapshot:
     def around(self, player: int, each_side: int) -> list[Standing]:
         """The player with up to `each_side` listed players above and below; fewer at the ends of the list.
 
-        For a player who is not listed: the neighbours of the position that the player would have, without the player.
-        Empty for an unknown id.
+        For a player who is not listed, returns the neighbours of the position that the player would have. Empty for an
+        unknown id.
         """
         _at_least(0, each_side, "the number on each side")
         (row,) = self.board.find([player]).tolist()
@@ -216,10 +212,10 @@ class Snapshot:
         return self.against.histogram(bins) if self.has_ratings else None
 
     def shown_as(self, show: str) -> Snapshot:
-        """The snapshot for callers who must not see all ratings. What it does not show is not in it, nor in its order.
+        """The snapshot for callers who must not see all ratings. Neither contents nor order reveal hidden values.
 
-        show  rating: itself; after_placement: without the ratings of players who are not placed; percentile, division:
-              these take the place of ratings, so players with equal ones share a rank and stand in order of id
+        show  rating: everything; after_placement: hide the ratings of players who are not placed; percentile, division:
+              show these instead of ratings, so players with equal values share a rank and are sorted by id
         Percentiles are left out where only divisions are shown.
         """
         if show == "rating":

@@ -160,8 +160,8 @@ def _active(rating: Floats, active: Flags) -> Population:
     return Population(np.sort(rating[active]))
 
 
-WHOLE = 100  # percentiles: no fall is greater
-DECIMALS = 9  # of a fall, before it is rounded down
+WHOLE = 100  # the largest fall, in percentiles
+DECIMALS = 9  # a fall is rounded to these before it is rounded down
 
 
 def percentile_falls(last_completed: Times, as_of: int, rules: StandingsRules) -> NDArray[np.int64]:
@@ -174,7 +174,7 @@ def percentile_falls(last_completed: Times, as_of: int, rules: StandingsRules) -
     grace = round(min(rules.grace_days, ALL_TIME) * DAY)
     ended = np.clip(
         last_completed, as_of - (ALL_TIME + WHOLE) * DAY, as_of
-    )  # who never completed one, or ahead of time
+    )  # bounds players who never completed a match, and times ahead of `as_of`
     days = np.maximum(as_of - grace - ended, 0) // DAY
     product = np.round(days * rules.percentile_decay, DECIMALS)  # 0.29 a day are 29 after 100 days, not 28.999…
     falls: NDArray[np.int64] = np.floor(np.minimum(product, WHOLE)).astype(np.int64)
@@ -182,6 +182,6 @@ def percentile_falls(last_completed: Times, as_of: int, rules: StandingsRules) -
 
 
 def lowered(percentile: NDArray[np.integer], falls: NDArray[np.int64], rules: StandingsRules) -> NDArray[np.int64]:
-    """These percentiles after these falls, none of them lowered below the floor."""
+    """Lower percentiles by these falls, but not below the floor."""
     after: NDArray[np.int64] = np.maximum(percentile - falls, np.minimum(percentile, rules.percentile_floor))
     return after

@@ -1,8 +1,8 @@
 """Automatic placement: the expected move of a player's percentile by the next match.
 
-After each completed match a player's recent rating change is known: the mean of the first WINDOW changes without their
-signs, and from then on a moving one. Placed among a sample of the ladder's ratings, it is an expected move of the
-percentile. The lowest one so far is kept, so a player who has been placed stays so.
+A player's recent rating change is the mean size of the changes so far, and from WINDOW completed matches on a moving
+mean. A sample of the ladder's ratings turns it into an expected move of the percentile. The lowest move so far is
+stored, so a player who is placed stays placed.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from evenmatch.history import Floats, History
 from evenmatch.standings.distribution import Population
 from evenmatch.standings.rules import WINDOW
 
-UNKNOWN = 100.0  # an expected move that is not known; no known one is above 50
+UNKNOWN = 100.0  # stands for an unknown expected move; known ones are at most 50
 FEWEST_SAMPLED = 30  # fewest players of a sample
 SAMPLE = 101  # most ratings of a sample
 EARLIEST = 32  # matches between two samples, at least
@@ -51,7 +51,7 @@ class RatingSample:
         return self.position + max(EARLIEST, (self.position - self.since) // GROWTH)
 
     def taken(self, position: int, ratings: Floats) -> RatingSample:
-        """The sample of these ratings, in any order, before the match at this position."""
+        """Take a sample of these ratings, in any order, before the match at this position."""
         count = len(ratings)
         if count < FEWEST_SAMPLED:
             return RatingSample(self.since, position, np.empty(0))
@@ -61,7 +61,7 @@ class RatingSample:
         return RatingSample(self.since, position, ordered)
 
     def expected_moves(self, rating: Floats, change: Floats) -> Floats:
-        """Percentiles, 0..50, by which ratings move that change by this much up or down; UNKNOWN without a sample."""
+        """Percentiles, 0..50, by which such rating changes, up or down, move players; UNKNOWN without a sample."""
         if not len(self.rating):
             return np.full(len(rating), UNKNOWN)
         percentiles = Population(self.rating).queue_percentiles

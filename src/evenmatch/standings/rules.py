@@ -18,7 +18,7 @@ CENTURY = 36_525  # days
 WINDOW = 8  # completed matches over which rating changes are averaged, and before which no move is expected
 AUTO: Final = "auto"  # automatic placement, see standings.placement
 LEAVE, PERCENTILE, RATING = "leave", "percentile", "rating"  # rules of inactivity
-LARGEST_COUNT = 2**31 - 1  # of a whole number without a limit of its own
+LARGEST_COUNT = 2**31 - 1  # limit of whole numbers that need no other
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,6 @@ from typing import NamedTuple
 import numpy as np
 
 from evenmatch.systems.maths import LOG_10, logistic, mean_rating, score_of
-from evenmatch.systems.moves import move_shown
 from evenmatch.systems.system import (
     Change,
     Columns,
@@ -21,16 +20,14 @@ from evenmatch.systems.system import (
     Parameters,
     Records,
     System,
-    any_match,
     as_shown,
     below_floor,
     flag,
     kernel,
-    no_columns,
+    move_shown,
     number,
     numbers,
     score_text,
-    timeless,
     whole,
 )
 
@@ -59,7 +56,9 @@ class BattlepointsParameters(Parameters):
         optional=True,
     )
     truncate: bool = flag(False, "cut ratings to whole points")
-    provisional_games: int = whole(0, 0, 1000, "how many first matches of a player use provisional_k as K; 0: none")
+    provisional_games: int = whole(
+        0, 0, 1000, "number of a player's first matches that use provisional_k as K; 0: none"
+    )
     provisional_k: float = number(64.0, 0, 1000, "most points that such a match can move")
     advantage: float = number(0.0, -1e5, 1e5, "points added to the team that is listed first", search=(-100, 200))
 
@@ -104,7 +103,7 @@ FACTORS = (
     Factor("k", "most points the match could move, by the player's own bracket or as a provisional player"),
     Factor("surprise", "result minus the player's own expected score, averaged over the rivals"),
     Factor("lopsided", "factor for a lopsided result: 1 if it was not; with several rivals, the mean", neutral=1.0),
-    Factor("gain", "what K is multiplied by: the surprise times the factor, averaged over the rivals"),
+    Factor("gain", "multiplier of K: the surprise times the factor, averaged over the rivals"),
     Factor("floor", "whether the floor stopped the fall", flag=True),
 )
 
@@ -204,7 +203,6 @@ SYSTEM = System(
     title="Elo with brackets: the K-factor and the weight of a lopsided win depend on the player's rating",
     source='the article "Creating a Ranking System for Math Battle II" and the game\'s code',
     needs="any matches; `team_score` if lopsided results are to count",
-    teams=None,
     parameters=BattlepointsParameters,
     presets={
         "app": {
@@ -218,13 +216,10 @@ SYSTEM = System(
     state=STATE,
     newcomer=_newcomer,
     start_at=as_shown(_newcomer, lowest=lambda p: p.floor),
-    as_of=timeless,
     move=move_shown(lambda p: p.floor, lambda rating, p: np.floor(rating) if p.truncate else rating),
-    columns=no_columns,
     factors=FACTORS,
     pair=pair,
     update=update,
     scratch_columns=1,
-    refuse=any_match,
     tell=_tell,
 )

@@ -20,6 +20,11 @@ def kernel(function: F) -> F:
     return cast("F", njit(error_model="numpy", inline="always")(function))
 
 
+def cached(function: F) -> F:
+    """Compile a function that Python calls; its machine code is cached on disk."""
+    return cast("F", njit(cache=True, nogil=True, error_model="numpy")(function))
+
+
 def rarely(function: F) -> F:
     """Compile a function that kernels call rarely. It is not inlined, which would only bloat the loop."""
     options: dict[str, Any] = {"_nrt": True}  # may allocate, although the loop that calls it may not

@@ -1,4 +1,4 @@
-"""Odds of matches that have not been played, from a system's `pair`."""
+"""Odds of future matches, from a system's `pair`."""
 
 from __future__ import annotations
 

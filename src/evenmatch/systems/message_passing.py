@@ -1,4 +1,4 @@
-"""Message passing in matches of three or more teams: what the order of finish says about each team's performance.
+"""Infer team performances from the order of finish of three or more teams, by message passing.
 
 The teams at a place share a level. A team alone at its place performs at its level; tied teams perform near theirs. A
 level is more than a draw margin above the next. Definition: docs/systems/trueskill.md.

@@ -48,7 +48,7 @@ Three more functions, in plain Python, create a record, show it at a time and mo
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import repeat
 from typing import NamedTuple
@@ -58,7 +58,7 @@ from numpy.typing import NDArray
 
 from evenmatch.errors import BadParameterError, InputError, UnknownNameError, UsageError
 from evenmatch.history import Columns, Floats, Integers
-from evenmatch.options import Value, choice, flag, number, numbers, options_of, shown, whole
+from evenmatch.options import Value, choice, flag, number, numbers, options_of, read_values, whole
 from evenmatch.systems.compiled import kernel, rarely
 from evenmatch.systems.ladder_records import NO_LADDER, Learned, Records
 
@@ -72,7 +72,6 @@ __all__ = (
     "Records",
     "Rules",
     "System",
-    "any_match",
     "as_shown",
     "below_floor",
     "choice",
@@ -81,7 +80,7 @@ __all__ = (
     "flag",
     "in_time",
     "kernel",
-    "no_columns",
+    "move_shown",
     "number",
     "numbers",
     "rarely",
@@ -109,16 +108,7 @@ def build(system: str, parameters: type[Parameters], values: Mapping[str, object
 
     Raises UnknownNameError for a name that the system does not have, BadParameterError for a value it does not accept.
     """
-    options = options_of(parameters)
-    read: dict[str, Value] = {}
-    for name, value in values.items():
-        if name not in options:
-            raise UnknownNameError(f"parameter of {system}", name, options)
-        try:
-            read[name] = options[name].read(value)
-        except (ValueError, TypeError, OverflowError):
-            raise BadParameterError(f"{name}={shown(value)} for {system}: expected {options[name].accepts}") from None
-    made = parameters(**read)
+    made = parameters(**read_values(parameters, f"parameter of {system}", values, f" for {system}"))
     if conflict := made.conflict():
         raise BadParameterError(f"{system}: {conflict}")
     return made
@@ -164,7 +154,7 @@ def team_count(h: Columns, accepted: int, system: str) -> Iterator[tuple[int, st
 FactorValue = float | bool | str
 
 FARTHEST = 1e12  # points from 0, where float64 still resolves a thousandth of a point
-EVEN_GAP = 0.05  # scores this close to the expected one are told as expected
+EVEN_GAP = 0.05  # scores this close to the expected one are described as expected
 
 
 class Factor(NamedTuple):
@@ -198,27 +188,53 @@ class Change(NamedTuple):
     factors: Mapping[str, FactorValue]
 
 
+def timeless(state: Records, now: int, parameters: Parameters) -> Records:
+    """Return a copy: `as_of` for systems in which nothing changes with time alone."""
+    return state.copy()
+
+
+def move_shown(
+    lowest: Callable[..., float] = lambda p: -FARTHEST, rounded: Callable[..., Floats] = lambda rating, p: rating
+) -> Callable[..., Records]:
+    """`move` for systems in which nothing else in the record depends on the rating.
+
+    lowest   (parameters): the lowest rating that the system can hold
+    rounded  (ratings, parameters): the ratings as the system rounds them
+    """
+
+    def move(state: Records, rating: Floats, parameters: Parameters) -> Records:
+        moved = state.copy()
+        moved["rating"] = np.maximum(rounded(rating, parameters), lowest(parameters))
+        return moved
+
+    return move
+
+
+_move_freely = move_shown()
+
+
 @dataclass(frozen=True, eq=False, repr=False)
 class System:
     """A rating system: kernels, state, parameters and descriptions. Defined once per file, as `SYSTEM`.
 
     source          where the definition comes from, for readers
-    needs           what a history must have, for readers; `teams` and `refuse` enforce it
-    teams           how many teams a match must have; None: two or more
     parameters      a frozen dataclass; `presets` are sets of values for it, by name
     compile         converts the parameters to the NamedTuple of numbers that the kernels read
     state           dtype of a player's record; its field `rating` is the shown rating
     newcomer        a newcomer's record, as a tuple in the order of `state`
     start_at        (rating, parameters): the record of a player who starts with this shown rating, in the same order
-    as_of           (state, now, parameters): the records at a time without a match
+    tell            a change as a sentence without the player's name: plain words first, then the arithmetic
+    needs           what a history must have, for readers; `teams` and `refuse` enforce it
+    teams           how many teams a match must have; None: two or more
+    as_of           (state, now, parameters): the records at a time without a match; by default, unchanged
     move            (state, ratings, parameters): the records with other shown ratings
-    columns         (state, parameters): further columns to show in a table of ratings
+    columns         (state, parameters): more columns for a table of ratings
+    scratch_columns width of the kernels' scratch array
     refuse          (match, reason) for every match that lacks what the system needs
-    tell            a change as a sentence without the player's name: in plain words first, then the arithmetic
     strength        (records, parameters): float64 (N,), how strong players are in rating points: teams of the same
                     size with equal means of it have even odds, or nearly. If the shown rating lies below the mean, it
                     is the mean.
-    ladder          dtype of the record of what is learned about a ladder; None: nothing is
+    ladder          dtype of the record of what is learned about a ladder; None: nothing is learned
     new_ladder      (parameters): that record before the first match, as a tuple in the order of `ladder`
     from_start      parameters that can change only before the first match, since records do not fit another value
     predicts        whether `update` writes the expected scores of a match of two teams itself, so that a replay
@@ -229,23 +245,23 @@ class System:
     name: str
     title: str
     source: str
-    needs: str
-    teams: int | None
     parameters: type[Parameters]
-    presets: Mapping[str, Mapping[str, Value]]
     compile: Callable[..., NamedTuple]
     state: np.dtype[np.void]
     newcomer: Callable[..., tuple[object, ...]]
     start_at: Callable[..., tuple[object, ...]]
-    as_of: Callable[..., Records]
-    move: Callable[..., Records]
-    columns: Callable[..., Mapping[str, NDArray[np.generic]]]
     factors: tuple[Factor, ...]
     pair: Callable[..., tuple[float, float]]
     update: Callable[..., None]
-    scratch_columns: int
-    refuse: Callable[..., Iterator[tuple[int, str]]]
     tell: Callable[..., str]
+    needs: str = "any matches"
+    teams: int | None = None
+    presets: Mapping[str, Mapping[str, Value]] = field(default_factory=dict)
+    as_of: Callable[..., Records] = timeless
+    move: Callable[..., Records] = _move_freely
+    columns: Callable[..., Mapping[str, NDArray[np.generic]]] = lambda state, _: {}
+    scratch_columns: int = 0
+    refuse: Callable[..., Iterator[tuple[int, str]]] = lambda h, _: iter(())
     strength: Callable[..., Floats] = lambda records, _: records["rating"].copy()
     ladder: np.dtype[np.void] | None = None
     from_start: tuple[str, ...] = ()
@@ -301,7 +317,7 @@ class System:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Rules:
-    """A system with fixed parameters: what a ladder is rated by."""
+    """A system with fixed parameters, by which a ladder is rated."""
 
     system: System
     parameters: Parameters
@@ -365,19 +381,9 @@ class Rules:
         return {name: getattr(self.parameters, name) for name in options_of(self.system.parameters)}
 
 
-def no_columns(state: Records, parameters: Parameters) -> dict[str, NDArray[np.generic]]:
-    """For systems that show only the rating: no further columns in tables."""
-    return {}
-
-
 def fields(*names: str) -> Callable[..., Mapping[str, NDArray[np.generic]]]:
-    """For systems whose tables show fields of the state in addition to the rating."""
+    """`columns` for systems whose tables show fields of the state in addition to the rating."""
     return lambda state, parameters: {name: state[name] for name in names}
-
-
-def any_match(h: Columns, parameters: Parameters) -> Iterator[tuple[int, str]]:
-    """For systems that can rate any match."""
-    return iter(())
 
 
 def starting_rating(rating: float, lowest: float = -FARTHEST, highest: float = FARTHEST) -> float:
@@ -396,11 +402,6 @@ def as_shown(
     lowest  (parameters): the lowest accepted rating
     """
     return lambda rating, p: (starting_rating(rating, lowest(p)), *newcomer(p)[1:])
-
-
-def timeless(state: Records, now: int, parameters: Parameters) -> Records:
-    """`as_of` for systems in which nothing changes with time alone: a plain copy."""
-    return state.copy()
 
 
 def in_time(age: Callable[..., None], compiled: Callable[..., NamedTuple]) -> Callable[..., Records]:
@@ -432,7 +433,7 @@ def verdict(result: float, expected: float) -> str:
 
 
 def score_text(change: Change, expected: float | None = None) -> str:
-    """How the result compares with what was expected, in words and numbers; expected: None: of the team."""
+    """How the result compares with the expected score, which is the team's by default, in words and numbers."""
     due = change.expected if expected is None else expected
     return f"{verdict(change.result, due)}: scored {change.result:.2f} instead of {due:.3f}"
 

@@ -133,7 +133,7 @@ class TableBuild:
         self.faults.note(self.first[single], lambda _: "the match has only one team; expected two or more")
 
     def _one_per_team(self, what: str, values: Floats) -> Floats:
-        """The value of each team from those of its rows that have one (NaN: none); rows that differ are faults."""
+        """Return one value per team, NaN if none of its rows has one; rows that disagree are faults."""
         if values is self.cells.nothing:
             return np.full(len(self.team_match), np.nan)
         own = self._in_order(values)

@@ -268,12 +268,12 @@ def _one_by_one(
 
 
 def _from_numbers(numbers: Floats, form: TimeFormat) -> tuple[Times, Flags]:
-    """Times in a format, or dates of eight digits; and a mask of the numbers that are neither."""
+    """Read numbers as times in a format, or as eight-digit dates, and mask the numbers that are neither."""
     unread = ~((numbers >= form.low) & (numbers < form.high))
     count = np.where(unread, form.zero, numbers) - form.zero
     whole = np.floor(count)
     micros = np.rint(whole * form.unit).astype(np.int64) + np.rint((count - whole) * form.unit).astype(np.int64)
-    if form.unit == DAY:  # a spreadsheet rounds its days, to five decimals or more
+    if form.unit == DAY:  # spreadsheets round days to five decimals or more
         micros = (micros + SECOND // 2) // SECOND * SECOND
     dates = np.flatnonzero(unread & (numbers >= 1800_01_01) & (numbers < 2100_01_01))
     distinct, index = np.unique(numbers[dates], return_inverse=True)
@@ -283,7 +283,7 @@ def _from_numbers(numbers: Floats, form: TimeFormat) -> tuple[Times, Flags]:
 
 
 def _day(number: float) -> int:
-    """The time of a date of eight digits, such as 20261121; UNREAD if it is none."""
+    """Return the time of an eight-digit date such as 20261121; UNREAD for other numbers."""
     try:
         return (date.fromisoformat(f"{number:.15g}") - EPOCH.date()).days * DAY
     except ValueError:

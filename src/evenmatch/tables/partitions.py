@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from glob import glob
@@ -15,7 +15,7 @@ import pyarrow as pa
 
 from evenmatch.errors import InputError, UsageError, needing
 
-NO_NAME = "__HIVE_DEFAULT_PARTITION__"  # what other programs write where the ladder is empty
+NO_NAME = "__HIVE_DEFAULT_PARTITION__"  # written by other programs for an empty ladder
 _LADDER_FOLDER = "ladder="
 _NARROW = 3.0  # a column whose values average fewer uncompressed bytes is read as a dictionary
 
@@ -74,7 +74,7 @@ def find_partitions(address: str) -> list[Partition]:
         raise UsageError(f"{address}: cannot be listed: {error}") from error
     visible = {path: size for path, size in files.items() if not path.rpartition("/")[2].startswith((".", "_"))}
     if not visible:
-        raise UsageError(f"{address}: no files are there; expected Parquet files")
+        raise UsageError(f"{address}: there are no files; expected Parquet files")
     foreign = sorted(path for path in visible if not path.lower().endswith(".parquet"))
     if foreign:
         listed = ", ".join(foreign[:5]) + (", …" if len(foreign) > 5 else "")
@@ -88,17 +88,12 @@ def find_partitions(address: str) -> list[Partition]:
     return sorted(partitions, key=lambda partition: (partition.ladder, _in_order(partition.address)))
 
 
-def of_ladder(partitions: Sequence[Partition], ladder: str) -> list[Partition]:
-    """The partitions in this ladder's folder."""
-    return [partition for partition in partitions if partition.ladder == ladder]
-
-
 @contextmanager
 def opened(partition: Partition) -> Iterator[Any]:
-    """The partition as a pyarrow ParquetFile, text of few different values as dictionaries.
+    """Open a partition as a pyarrow ParquetFile; text columns with few distinct values are read as dictionaries.
 
-    Raises UsageError if it is missing, InputError if it is torn or no Parquet. Errors of reading it inside the block
-    become InputErrors as well.
+    Raises UsageError if it is missing, InputError if it is torn or not Parquet. Read errors inside the block also
+    become InputErrors.
     """
     import pyarrow.parquet as pq  # noqa: PLC0415 - most commands do not need Parquet
 
@@ -122,7 +117,7 @@ def opened(partition: Partition) -> Iterator[Any]:
 
 @contextmanager
 def reading(name: str) -> Iterator[None]:
-    """Turn what Arrow raises for a torn file, or one that is no Parquet, into an InputError."""
+    """Turn errors about a torn file, or one that is not Parquet, into an InputError."""
     try:
         yield
     except (pa.ArrowException, OSError) as error:
@@ -184,5 +179,5 @@ def _ladder_of(path: str) -> str:
 
 
 def _in_order(path: str) -> list[tuple[int, int | str]]:
-    """A key by which names sort with their numbers by value: 2026-9 before 2026-10."""
+    """Return a sort key that compares numbers in names by value: 2026-9 comes before 2026-10."""
     return [(0, int(part)) if part.isdigit() else (1, part) for part in re.split(r"([0-9]+)", path) if part]

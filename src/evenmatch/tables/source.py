@@ -31,7 +31,7 @@ class Source:
     form: str = ""
 
     def lines(self, rows: Sequence[int]) -> dict[int, int]:
-        """The line of each of these rows (counted from 0); a text file is read again up to the last of them."""
+        """Map rows, counted from 0, to their lines. This reads a text file again, up to the last of these rows."""
         if self.numbers is not None:
             return {row: self.numbers[row] for row in rows}
         if self.path is None or not rows:
@@ -84,7 +84,7 @@ def not_utf8(text: str) -> bytes | None:
 
 @contextmanager
 def long_cells() -> Iterator[None]:
-    """Let the csv module read cells of any length inside the block."""
+    """Allow the csv module to read cells of any length inside the block."""
     limit = csv.field_size_limit(sys.maxsize)
     try:
         yield

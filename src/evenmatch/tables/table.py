@@ -125,7 +125,7 @@ class MatchTable:
         return int(number)
 
     def problems(self, found: Iterator[tuple[int, str]]) -> list[RowProblem]:
-        """Convert (match index, reason) pairs to Problems with line and match id."""
+        """Convert (match index, reason) pairs to RowProblems with line and match id."""
         listed = list(found)
         lines = self.source.lines(self.row[[number for number, _ in listed]].tolist()) if listed else {}
         return [

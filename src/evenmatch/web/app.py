@@ -48,7 +48,7 @@ HEADERS = (
     (b"permissions-policy", b"camera=(), geolocation=(), microphone=()"),
 )
 CACHES = (b"cache-control", b"private, no-cache")
-PASSING = (429, 500, 502, 503, 504)  # statuses after which the same request may succeed later
+PASSING = (429, 500, 502, 503, 504)  # statuses of temporary failures
 FORMS = {page.path: page for page in PAGES if "GET" in page.methods}
 
 
@@ -69,7 +69,7 @@ def _route(shared: SharedState, page: PageRoute) -> Route:
 
 
 async def _respond(shared: SharedState, request: Request, page: PageRoute) -> Response:
-    """Call the handler of a page; turn every exception into an error page or the refused form."""
+    """Call the handler of a page, and turn every exception into an error page or the refused form."""
     visit = PageRequest(request, shared)
     try:
         check_host(shared.site, request.scope)
@@ -122,12 +122,12 @@ async def _session(site: Site, request: Request) -> Session | None:
 
 
 async def _error_response(visit: PageRequest, page: PageRoute, error: EvenmatchError) -> Response:
-    """Show the refused form again with its values and the error; for other requests show the error page."""
+    """Show the refused form again with its values and the error, or the error page for other requests."""
     error = visit.as_seen(error)
     status = kind_of(error.error if isinstance(error, FieldError) else error).status
     if _is_refused_stranger(visit, error):
         return await error_page(visit, error, page)
-    can_resend = page.form is not None and (status == 401 or status in PASSING)  # the error page holds the values
+    can_resend = page.form is not None and (status == 401 or status in PASSING)  # from the error page
     if can_resend and visit.sent is None:  # refused before reading the body
         with suppress(EvenmatchError):
             await visit.fields(proved=False)
@@ -137,7 +137,7 @@ async def _error_response(visit: PageRequest, page: PageRoute, error: EvenmatchE
         try:
             await _check(visit, FORMS[page.form])
             response = await FORMS[page.form].handler(visit)
-        except EvenmatchError:  # the page with the form cannot be shown either, for example if the ladder is unknown
+        except EvenmatchError:  # the page of the form fails too, for example if the ladder is unknown
             visit.refused = None
         else:
             response.status_code = status
@@ -156,13 +156,9 @@ async def error_page(visit: PageRequest, error: EvenmatchError, page: PageRoute 
     error = error.error if isinstance(error, FieldError) else error
     kind = kind_of(error)
     is_overloaded = isinstance(error, BusyError | StoreError)
-    if _is_refused_stranger(visit, error):  # this page reveals nothing about the site and repeats nothing sent
+    if _is_refused_stranger(visit, error):  # show nothing about the site, and nothing that was sent
         return await visit.show("error", {"title": kind.title, "told": str(error), "meant": None}, kind.status)
     meant = _suggestion(visit, error)
-    if isinstance(error, UnknownNameError) and error.kind == "ladder" and visit.request.method == "GET":
-        corrected = await visit.site.work(_corrected_case, visit, error.name)
-        if corrected is not None:
-            return RedirectResponse(corrected, 302)
     after_login = visit.here if page is None or page.form is None else _fill_path(visit, page.form)
     if isinstance(error, AccessError) and kind.status == 401:
         if visit.request.method == "GET" and visit.session is None:
@@ -186,7 +182,7 @@ async def error_page(visit: PageRequest, error: EvenmatchError, page: PageRoute 
 
 
 def _is_refused_stranger(visit: PageRequest, error: EvenmatchError) -> bool:
-    """Whether the error may be one of very many: a foreign host name, or a request beyond the rate limit."""
+    """Whether the error may be part of a flood: a foreign host name, or a request beyond the rate limit."""
     return isinstance(error, HostError) or (isinstance(error, RateLimitError) and visit.session is None)
 
 
@@ -212,18 +208,6 @@ def _suggestion(visit: PageRequest, error: EvenmatchError) -> tuple[str, str] | 
     replaced = [error.close if part == error.name else part for part in parts]
     new_query = {name: error.close if value == error.name else value for name, value in query.items()}
     return f"Did you mean “{error.close}”?", address(*replaced) + (f"?{urlencode(new_query)}" if new_query else "")
-
-
-def _corrected_case(visit: PageRequest, name: str) -> str | None:
-    """The same URL on the only readable ladder whose name differs from this one only in case."""
-    caller = visit.caller
-    readable = [] if caller is None else [ladder for ladder in visit.site.service.names() if caller.may("read", ladder)]
-    matching = [ladder for ladder in readable if ladder.casefold() == name.casefold()]
-    if len(matching) != 1:
-        return None
-    path, query = visit.request.scope["path"], visit.request.url.query
-    rest = path.split("/", 3)[3:]
-    return "/".join((address("ladders", matching[0]), *rest)) + (f"?{query}" if query else "")
 
 
 class _NotFound:

@@ -16,7 +16,7 @@ from evenmatch.options import Choice, options_of, shown
 from evenmatch.rating import rules
 from evenmatch.systems.system import Rules
 
-CONFIRM = "confirm"  # the field for typing a name as confirmation; never filled from the URL
+CONFIRM = "confirm"  # the field in which a name is typed as confirmation; never filled from the URL
 Fields = tuple[tuple[str, str], ...]  # names and values, in the order of the request
 
 
@@ -30,7 +30,7 @@ class FieldError(EvenmatchError):
 
 @contextmanager
 def about(field: str) -> Iterator[None]:
-    """Turn an EvenmatchError of the block into a FieldError for this field."""
+    """Turn an EvenmatchError raised in the block into a FieldError for this field."""
     try:
         yield
     except FieldError:
@@ -54,15 +54,15 @@ class Form:
     field: str | None = None
 
     def value(self, name: str, first: object = "") -> object:
-        """The value of a field as typed; `first` if the form was not submitted or has no such value."""
+        """Return the value of a field as typed; `first` if the form was not submitted or has no such value."""
         return dict(self.sent or ()).get(name, first)
 
     def is_chosen(self, name: str, value: object, first: bool = False) -> bool:
-        """Whether a checkbox is ticked or an option selected; `first` if the form was not submitted."""
+        """Return whether a checkbox is ticked or an option selected; `first` if the form was not submitted."""
         return first if self.sent is None else (name, str(value)) in self.sent
 
     def wrong(self, name: str) -> str | None:
-        """The error message of a field."""
+        """Return the error message of a field."""
         return str(self.error) if self.error is not None and self.field == name else None
 
     @property
@@ -117,7 +117,7 @@ def rules_form(chosen: Rules, sent: Mapping[str, str] = MappingProxyType({})) ->
         )
         for name, option in declared.items()
     )
-    known = dict.fromkeys([*systems.names(), chosen.system.name])  # the ladder's own system may come from a file
+    known = dict.fromkeys([*systems.names(), chosen.system.name])  # the ladder's system may come from a file
     return RulesForm(chosen.system.name, tuple(known), chosen.preset or "", tuple(chosen.system.presets), fields)
 
 
@@ -132,7 +132,7 @@ def base_rules(sent: Mapping[str, str], present: Rules) -> Rules:
     if system == present.system.name and preset == present.preset:
         return present
     if preset is not None and preset not in systems.find(system).presets:
-        preset = None  # a preset of the previously selected system
+        preset = None  # it belongs to the previously selected system
     return rules(system, preset)
 
 
@@ -172,7 +172,7 @@ class SettingField(NamedTuple):
 
 
 def settings_fields(present: Settings) -> list[SettingField]:
-    """The fields, filled with the current settings; an empty field stands for none."""
+    """Return the fields, filled with the current settings; an empty field means none."""
     values = present.plain()
     return [
         SettingField(
@@ -184,7 +184,7 @@ def settings_fields(present: Settings) -> list[SettingField]:
 
 
 def settings_of(form: Mapping[str, str]) -> dict[str, object]:
-    """The settings in a submitted form. Raises FieldError for a value that is not allowed."""
+    """Return the settings in a submitted form. Raises FieldError for a value that is not allowed."""
     changes: dict[str, object] = {}
     for name, option in OFFERED.items():
         if name not in form:

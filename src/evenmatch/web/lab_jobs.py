@@ -1,27 +1,18 @@
-"""The cached computations behind the lab pages, in threads and jobs: from a ladder's matches to findings and figures.
-
-Importing this module loads the whole lab: import it inside functions only.
-"""
+"""The computations behind the lab pages: from a ladder's matches to findings and figures."""
 
 from __future__ import annotations
 
-import asyncio
 import json
-import time
-from collections import OrderedDict
-from collections.abc import AsyncIterator, Callable, Hashable, Mapping, Sequence
-from contextlib import asynccontextmanager
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping, Sequence
 from math import isnan
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any, Protocol
 
 from markupsafe import Markup
 
 from evenmatch.calibration import Point
 from evenmatch.corrections.ladder_history import LadderHistory, read_history
 from evenmatch.corrections.replay import Progress
-from evenmatch.errors import ConflictError, InputError, UnknownNameError
-from evenmatch.http.site import Site
+from evenmatch.errors import InputError, UnknownNameError
 from evenmatch.jobs.jobs import Work
 from evenmatch.lab import stored_results
 from evenmatch.lab.backtests.backtest import backtest
@@ -29,19 +20,15 @@ from evenmatch.lab.backtests.report import embed
 from evenmatch.lab.ladder import charts
 from evenmatch.lab.ladder.health import LadderHealth, health, health_findings
 from evenmatch.lab.ladder.what_if import what_if
-from evenmatch.lab.queue import queue_charts, simulation
+from evenmatch.lab.queue import queue_charts
 from evenmatch.lab.queue.runs import Run
 from evenmatch.operations.service import Service
 from evenmatch.queues.audit import RecentOffer
 from evenmatch.queues.experiment_audit import ExperimentAudit
 from evenmatch.systems.system import Rules
 
-if TYPE_CHECKING:
-    from evenmatch.ladders.standings import View
-
-
-READING = 0.2  # share of the progress that reading the matches takes
-WAITS = 2000  # parties in the chart of waits
+READING = 0.2  # the share of a job's progress that reading the matches takes
+WAITS = 2000  # most parties in the chart of waits
 
 Say = Callable[[str], None]
 Figures = Mapping[str, Markup]
@@ -180,104 +167,5 @@ def trial_figures(runs: Sequence[Run]) -> Figures:
     return {name: _embedded(figure) for name, figure in drawn.items()}
 
 
-try_steps, try_preset = simulation.try_steps, simulation.try_preset
-
-
 def _embedded(figure: Figure) -> Markup:
     return Markup(embed(json.loads(figure.to_json())))  # `embed` escapes characters that could end the script element
-
-
-FRESH = 60.0  # seconds for which a health report is shown even if new matches have arrived
-TIMES = 20.0  # a report is also shown for this many times its computation time, so large ladders recompute less often
-LADDERS = 50  # ladders whose health is cached
-KEPT = 24  # cached runs of presets
-PATIENT = 3  # requests that may wait for the simulator; moving a slider sends a new request anyway
-
-
-@dataclass(frozen=True)
-class CachedHealth:
-    """The health of a ladder at a ledger state, or why it has none; valid until the monotonic second `until`."""
-
-    seen: tuple[int, int, int]
-    health: LadderHealth | None
-    findings: tuple[str, ...]
-    until: float
-
-
-@dataclass
-class LabCache:
-    """The cache of one process. Call `health`, `begin` and `turn` in the event loop, and `run` and `keep` in a turn.
-
-    words  the progress message of each job of this process, by ladder and kind
-    """
-
-    _reports: OrderedDict[str, CachedHealth] = field(default_factory=OrderedDict)
-    _computing: dict[str, asyncio.Task[CachedHealth]] = field(default_factory=dict)
-    _runs: OrderedDict[Hashable, Run] = field(default_factory=OrderedDict)
-    _turn: asyncio.Lock = field(default_factory=asyncio.Lock)
-    _waiting: int = 0
-    words: dict[tuple[str, str], str] = field(default_factory=dict)
-
-    def known(self, view: View) -> CachedHealth | None:
-        """The cached health of a ladder; None if there is none or it is too old."""
-        report = self._reports.get(view.head.name)
-        if report is None or (report.seen != _state(view) and time.monotonic() > report.until):
-            return None
-        return report
-
-    async def health(self, site: Site, view: View) -> CachedHealth:
-        """Return the health of a ladder; simultaneous requests share one computation."""
-        if (report := self.known(view)) is not None:
-            return report
-        return await asyncio.shield(self.begin(site, view))
-
-    def begin(self, site: Site, view: View) -> asyncio.Task[CachedHealth]:
-        """Start to compute the health of a ladder, unless that is already running."""
-        key = view.head.name
-        if key not in self._computing:
-            computing = asyncio.create_task(self._compute(site, view))
-            self._computing[key] = computing
-            computing.add_done_callback(lambda _: self._computing.pop(key))
-        return self._computing[key]
-
-    async def _compute(self, site: Site, view: View) -> CachedHealth:
-        name = view.head.name
-        report = await site.work(_compute_health, site, view, within=None)
-        self._reports[name] = report
-        self._reports.move_to_end(name)
-        while len(self._reports) > LADDERS:
-            self._reports.popitem(last=False)
-        return report
-
-    @asynccontextmanager
-    async def turn(self) -> AsyncIterator[None]:
-        """Hold the lock of the simulator. Raises ConflictError if too many requests wait for it."""
-        if self._waiting >= PATIENT:
-            raise ConflictError("the simulator is busy with other requests; try again in a few seconds")
-        self._waiting += 1
-        try:
-            async with self._turn:
-                yield
-        finally:
-            self._waiting -= 1
-
-    def run(self, key: Hashable) -> Run | None:
-        """The cached run of this key."""
-        return self._runs.get(key)
-
-    def keep(self, key: Hashable, run: Run) -> None:
-        """Cache a run; the oldest are removed above KEPT."""
-        self._runs[key] = run
-        while len(self._runs) > KEPT:
-            self._runs.popitem(last=False)
-
-
-def _state(view: View) -> tuple[int, int, int]:
-    return view.head.position, view.head.generation, view.head.corrected
-
-
-def _compute_health(site: Site, view: View) -> CachedHealth:
-    began = time.monotonic()
-    health, findings = health_of(site.service, view.head.name)
-    took = time.monotonic() - began
-    return CachedHealth(_state(view), health, tuple(findings), time.monotonic() + max(FRESH, TIMES * took))

@@ -1,8 +1,8 @@
-"""The request for a page: visitor, parameters, forms, cookies, templates, assets, and news of changes.
+"""The request for a page: visitor, parameters, forms, cookies, templates, assets, and the stream of changes.
 
-Over HTTPS the names of cookies begin with __Host-, which browsers accept only from this exact host and over HTTPS.
-Neither another host of the same domain nor an attacker on the network can set them. A load balancer that terminates
-TLS must be a trusted proxy.
+Over HTTPS the names of cookies begin with __Host-. Browsers accept such cookies only from this exact host and over
+HTTPS, so neither another host of the domain nor an attacker on the network can set them. A load balancer that
+terminates TLS must be a trusted proxy.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from starlette.requests import Request
 from starlette.responses import HTMLResponse, PlainTextResponse, RedirectResponse, Response
 
 from evenmatch.accounts.access import ANYONE, Caller
-from evenmatch.accounts.audit_entries import AuditEntry
+from evenmatch.accounts.audit_trail import AuditEntry
 from evenmatch.accounts.sessions import LASTS, Session
 from evenmatch.errors import AccessError, BusyError, EvenmatchError, ForbiddenError, StoreError, UsageError
 from evenmatch.http.access import allow, check_own
@@ -44,7 +44,7 @@ from evenmatch.lab.display_names import plain, visible
 from evenmatch.ladders.ladder_queries import LadderQueries
 from evenmatch.times import iso_time
 from evenmatch.web.forms import CONFIRM, FieldError, Fields, Form, refused
-from evenmatch.web.lab_jobs import LabCache
+from evenmatch.web.lab_cache import LabCache
 from evenmatch.web.view_models import seen_of
 
 SESSION, ME, NOTICE, ONCE = "evenmatch-session", "evenmatch-me", "evenmatch-notice", "evenmatch-once"
@@ -62,11 +62,11 @@ class Cookies:
         self._is_secure = request.url.scheme == "https"
 
     def read(self, name: str) -> str | None:
-        """The value of a cookie as it was set; None if there is none."""
+        """Return the value of a cookie; None if there is none."""
         return self._request.cookies.get(self._full(name))
 
     def text(self, name: str) -> str:
-        """The text in a cookie that `write_text` set; empty if there is none, or it is not valid UTF-8."""
+        """Return the text of a cookie set by `write_text`; empty if there is none or it is not valid UTF-8."""
         cookie = self.read(name)
         text = "" if cookie is None else as_meant(cookie)
         return text if is_text(text) else ""
@@ -121,7 +121,7 @@ def asset(name: str) -> Asset:
 
 @lru_cache(1)
 def addresses() -> dict[str, str]:
-    """The URL of each file by template name, such as `plotly`, `icon` and `evenmatch_css`."""
+    """Return the URL of each file by its name in templates, such as `plotly`, `icon` and `evenmatch_css`."""
     versions = {name: asset(name).version for name in OWN} | {PLOTLY: _plotly_version()}
     return {name.partition(".")[0] + _suffix(name): f"/assets/{version}/{name}" for name, version in versions.items()}
 
@@ -144,7 +144,7 @@ async def send_asset(request: Request) -> Response:
 
 @lru_cache(1)
 def _plotly() -> Path:
-    """The path of the chart library's script, without importing the package."""
+    """Return the path of the chart library's script, without importing the package."""
     spec = importlib.util.find_spec("plotly")
     assert spec is not None
     assert spec.submodule_search_locations is not None
@@ -152,7 +152,7 @@ def _plotly() -> Path:
 
 
 def _plotly_version() -> str:
-    """A version derived from the file size, which avoids reading four megabytes before the first chart is opened."""
+    """Return a version derived from the file size, to avoid reading four megabytes before the first chart is opened."""
     return f"{_plotly().stat().st_size:x}"
 
 
@@ -289,14 +289,14 @@ def ago(micros: int | None, now: int) -> Markup:
     return Markup('<time datetime="{}" title="{} UTC" data-ago>{}</time>').format(text, exact, words)
 
 
-EVERY = 1.0  # seconds between two polls of a ladder that has open streams
-MOST, EACH = 2000, 60  # the most open streams per process and per client address
-RETRY = 30.0  # seconds after which a page that was refused a stream may ask again
-STILL = 15.0  # seconds of silence after which a comment is sent, so that proxies do not close the stream
+POLL_EVERY = 1.0  # seconds between two polls of a ladder with open streams
+STREAMS, STREAMS_OF_CLIENT = 2000, 60  # most open streams of a process, and of a client address
+RETRY = 30.0  # seconds before a page that was refused a stream may try again
+KEEP_ALIVE = 15.0  # seconds of silence before a comment is sent, so that proxies do not close the stream
 
 
 class Changes(NamedTuple):
-    """Values compared between polls: the ledger state of the standings, and the last change of the queues."""
+    """The values that polls compare: the ledger state of the standings, and the last change of the queues."""
 
     standings: str
     queue: int
@@ -320,7 +320,7 @@ class _Listener:
 
 
 class ChangeStream:
-    """The open streams by ladder, with one polling task per ladder. Use it in the event loop's thread only."""
+    """The open streams by ladder, with one polling task per ladder. Use it in the event loop only."""
 
     def __init__(self, site: Site) -> None:
         self._site = site
@@ -333,8 +333,8 @@ class ChangeStream:
 
     @contextmanager
     def place(self, who: str) -> Iterator[None]:
-        """Count a stream of a client address until it ends. Raises BusyError if there are too many."""
-        if self._by_client.total() >= MOST or self._by_client[who] >= EACH:
+        """Count an open stream of a client address. Raises BusyError if there are too many."""
+        if self._by_client.total() >= STREAMS or self._by_client[who] >= STREAMS_OF_CLIENT:
             raise BusyError("too many pages are open; reload this page manually", RETRY)
         self._by_client[who] += 1
         try:
@@ -345,7 +345,7 @@ class ChangeStream:
                 del self._by_client[who]
 
     async def of(self, ladder: str, seen: str, waiter: Waiter) -> AsyncIterator[str]:
-        """Yield `ladder` or `queue` after each change, and "" as a keep-alive; `seen`: the state the page shows."""
+        """Yield `ladder` or `queue` after each change, and "" to keep the stream alive. seen: the state shown."""
         listener = _Listener(waiter)
         self._listeners.setdefault(ladder, set()).add(listener)
         if ladder not in self._pollers:
@@ -354,7 +354,7 @@ class ChangeStream:
             if await self._site.work(lambda: seen_of(self._site.service.shown_view(ladder))) != seen:
                 yield "ladder"
             while not waiter.is_over and not self._site.stopping.is_set():
-                if not await waiter.news(STILL):
+                if not await waiter.news(KEEP_ALIVE):
                     yield ""
                 while listener.unread:
                     yield listener.unread.pop(0)
@@ -380,7 +380,7 @@ class ChangeStream:
                     self._send(ladder, event)
                 before = now
             try:
-                await asyncio.wait_for(self._site.stopping.wait(), EVERY)
+                await asyncio.wait_for(self._site.stopping.wait(), POLL_EVERY)
             except TimeoutError:
                 continue
 
@@ -397,7 +397,7 @@ class ChangeStream:
 
 @dataclass(frozen=True)
 class SharedState:
-    """The services, the open change streams, the queries and the lab cache."""
+    """What all page requests share: services, open change streams, queries and the lab cache."""
 
     site: Site
     change_stream: ChangeStream
@@ -410,7 +410,7 @@ class SharedState:
         return cls(site, ChangeStream(site), LadderQueries(site.service, site.service.shown_view))
 
 
-LONGEST_NAME = 200
+LONGEST_NAME = 200  # characters of a player name
 MOST_FIELDS = 2_000  # fields of a form
 
 
@@ -422,11 +422,11 @@ class Notice(NamedTuple):
 
 
 FOLDED = (".", "..")  # browsers remove these path segments, even if they are percent-encoded
-KEEPS = "~"  # the prefix that protects such a segment
+KEEPS = "~"  # a prefix that protects such a segment
 
 
 def address(*parts: object, **query: object) -> str:
-    """Return a URL path of these segments, encoded for `PageRequest.part`, and its query; None is left out."""
+    """Return a URL with this path, encoded for `PageRequest.part`, and query; values of None are omitted."""
     texts = [str(part) for part in parts]
     segments = [f"{KEEPS}{text}" if text.lstrip(KEEPS) in FOLDED else text for text in texts]
     path = "/" + "/".join(quote(segment, safe="") for segment in segments)
@@ -466,9 +466,9 @@ class PageRequest:
 
     @property
     def reading(self) -> LadderQueries:
-        """Queries that never wait for a rebuild. Standings may be old; the change stream announces new ones.
+        """Queries limited to what the visitor may see, which never wait for a rebuild.
 
-        Results contain only what the visitor may see.
+        Standings may be outdated; the change stream announces new ones.
         """
         return self.shared.reading.seen_by(self.caller or ANYONE)
 
@@ -491,7 +491,7 @@ class PageRequest:
 
     @cached_property
     def me(self) -> str | None:
-        """The player who is logged in with a token; otherwise the name that the visitor gave, which is not verified."""
+        """The player logged in with a token; otherwise the name that the visitor entered, which is not verified."""
         if self.session is not None and self.session.caller.player is not None:
             return self.session.caller.player
         name = self.cookies.text(ME)
@@ -503,7 +503,7 @@ class PageRequest:
         return self.session is not None and self.session.caller.player is not None
 
     def part(self, name: str) -> str:
-        """A path parameter. Raises UsageError if it is not valid UTF-8."""
+        """Return a path parameter. Raises UsageError if it is not valid UTF-8."""
         value: str = self.request.path_params[name]
         if not is_text(value):
             raise UsageError(f"the address contains {ascii(value)[:80]}, which is not valid UTF-8")
@@ -511,14 +511,14 @@ class PageRequest:
         return value[1:] if has_prefix else value
 
     def asked(self, name: str, default: str = "") -> str:
-        """A query parameter. Raises UsageError if it is not valid UTF-8."""
+        """Return a query parameter. Raises UsageError if it is not valid UTF-8."""
         value = self.request.query_params.get(name, default)
         if not is_text(value):
             raise UsageError(f"{name} is {ascii(value)[:80]}, which is not valid UTF-8")
         return value
 
     def number(self, name: str, default: int, low: int, high: int) -> int:
-        """A query parameter as a whole number from `low` to `high`. Raises UsageError."""
+        """Return a query parameter as a whole number from `low` to `high`. Raises UsageError."""
         text = self.asked(name) or str(default)
         number = int(text) if len(text) <= 20 and text.removeprefix("-").isdecimal() else None
         if number is None or not low <= number <= high:
@@ -528,7 +528,7 @@ class PageRequest:
     # access
 
     def allow(self) -> None:
-        """Count this request towards the rate limit of its sender. Raises RateLimitError."""
+        """Count this request against the rate limit of its sender. Raises RateLimitError."""
         allow(self.site, self.request.scope, self.caller or ANYONE)
 
     def check(self, scope: str, ladder: str | None = None) -> Caller:
@@ -558,7 +558,7 @@ class PageRequest:
         return self.session is not None and "admin" in self.session.caller.scopes
 
     def as_seen(self, error: EvenmatchError) -> EvenmatchError:
-        """The error without names of ladders that this visitor may not read."""
+        """Return the error without names of ladders that this visitor may not read."""
         ladders = frozenset() if self.caller is None else self.caller.ladders
         if isinstance(error, FieldError):
             return FieldError(error.field, within(ladders, error.error))
@@ -622,7 +622,7 @@ class PageRequest:
 
     @contextmanager
     def previewing(self) -> Iterator[None]:
-        """Show an error raised in the block in the form, so that the page still renders. Does not catch StoreError."""
+        """Show an error of the block in the form, so that the page still renders. Does not catch StoreError."""
         try:
             yield
         except EvenmatchError as error:
@@ -633,7 +633,7 @@ class PageRequest:
 
     @property
     def typed(self) -> Mapping[str, str]:
-        """The values of this page's form: of the refused submission, or from the query."""
+        """The values of this page's form, from the refused submission or the query."""
         if self.refused is not None and self.refused.sent is not None:
             return dict(self.refused.sent)
         return {name: self.asked(name) for name in self.request.query_params}
@@ -665,7 +665,7 @@ class PageRequest:
             }
             return render(template, values)
 
-        response = HTMLResponse(await self.site.work(page, within=None), status)
+        response = HTMLResponse(await self.site.work(page, is_limited=False), status)
         if not kept:
             response.headers["Cache-Control"] = "no-store"
         self.cookies.delete(response, NOTICE)
@@ -680,12 +680,12 @@ class PageRequest:
 
     @property
     def notice(self) -> Notice | None:
-        """The notice that the previous request left for this page."""
+        """The notice from the previous request for this page."""
         text = self.cookies.text(NOTICE)
         return Notice(text[1:], text[0] == "+") if len(text) > 1 else None
 
     def show_once(self, answer: Response, text: str, path: str) -> None:
-        """Store a secret in a cookie for the next page at this path, which shows it only once, not after a reload."""
+        """Store a secret in a cookie for the next page at this path, which shows it once, but not after a reload."""
         self.cookies.write_text(answer, ONCE, f"{path}\n{text}")
 
     def taken(self, answer: Response) -> None:

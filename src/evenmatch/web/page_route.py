@@ -19,7 +19,7 @@ class PageRoute(NamedTuple):
     scope    required of the visitor, on the ladder of the URL if there is one; None: open to everybody
     methods  GET shows the page; POST accepts a form
     form     of a POST: the path of the page with the form, which is shown again if the form is refused
-    whole    only visitors who may see all ratings of the ladder
+    whole    whether the page is only for visitors who may see all ratings of the ladder
     """
 
     path: str

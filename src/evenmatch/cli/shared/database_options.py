@@ -18,7 +18,7 @@ from evenmatch.errors import DamageError, UsageError
 from evenmatch.times import EPOCH
 
 if TYPE_CHECKING:
-    from evenmatch.accounts.audit_entries import AuditEntry
+    from evenmatch.accounts.audit_trail import AuditEntry
     from evenmatch.operations.service import Service
 
 DATABASE = "evenmatch.db"
@@ -30,7 +30,7 @@ Preview = Annotated[bool, option("--preview", "Only show how ratings would chang
 
 
 def _not_blank(text: str | None) -> str | None:
-    """Return the id of --id. Raises UsageError for an empty one, which would count as no id."""
+    """Return the id of --id. Raises UsageError for a blank one."""
     if text is not None and not text.strip():
         raise UsageError(f"--id {shlex.quote(text)}: expected text that is not blank, or no --id")
     return text
@@ -62,7 +62,7 @@ def opened(db: str) -> Iterator[Service]:
 
 
 def shown_database(service: Service) -> str:
-    """The database as one would type it, without its password."""
+    """Return the name of the database as the user would type it, without its password."""
     return service.database.shown
 
 
@@ -115,13 +115,6 @@ def minutes_text(micros: int) -> str:
         ) from error
 
 
-def check_unlike(*files: Path | None) -> None:
-    """Raise UsageError if two of these are the same file."""
-    named = [path.resolve() for path in files if path is not None]
-    if len(set(named)) < len(named):
-        raise UsageError("two of the files are the same; expected different files")
-
-
 def counted(number: int, noun: str, plural: str = "") -> str:
     """A count with its noun: 1 match, 2 matches."""
     return f"{number:,} {noun if number == 1 else plural or noun + 's'}"
@@ -130,9 +123,9 @@ def counted(number: int, noun: str, plural: str = "") -> str:
 def audit_entry(
     action: str, ladder: str | None = None, target: str | None = None, body: Mapping[str, object] | None = None
 ) -> AuditEntry:
-    """An audit entry of the operator at the command line; action names are those of the HTTP endpoints."""
+    """Make the audit entry of an operator's command. Actions have the same names as in the HTTP API."""
     from evenmatch.accounts.access import OPERATOR
-    from evenmatch.accounts.audit_entries import AuditEntry
+    from evenmatch.accounts.audit_trail import AuditEntry
 
     return AuditEntry(OPERATOR, action, ladder, target, {} if body is None else body)
 

@@ -1,4 +1,4 @@
-"""Options of a command that are derived from the declared options of a dataclass."""
+"""Derive the options of a command from the declared options of a dataclass."""
 
 from __future__ import annotations
 

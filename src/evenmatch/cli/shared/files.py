@@ -6,7 +6,7 @@ import csv
 import shutil
 import sys
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -49,9 +49,30 @@ def matches_in(path: Path, name: str | None, skip_bad: bool, time_format: str) -
         return read_matches(path, name, skip_bad=skip_bad, time_format=time_format)
 
 
+def check_outputs(*tables: Path | None, report: Path | None = None, others: Iterable[Path | None] = ()) -> None:
+    """Raise UsageError before a long run if a file cannot be written, or if two files are the same.
+
+    tables  .csv, .parquet or .jsonl;  report: a web page;  others: files that are read, or written elsewhere
+    """
+    from evenmatch.tables.files import check_folder, check_writable
+
+    for path in tables:
+        if path is not None:
+            check_writable(path)
+    if report is not None:
+        if report.suffix.lower() not in (".html", ".htm"):
+            raise UsageError(f"{report}: the report is a web page; expected a name ending in .html")
+        check_folder(report)
+    outputs = [path.resolve() for path in (*tables, report) if path is not None]
+    taken = [path.resolve() for path in others if path is not None]
+    twice = next((path for place, path in enumerate(outputs) if path in (*outputs[:place], *taken)), None)
+    if twice is not None:
+        raise UsageError(f"{twice.name} is named twice; expected different files")
+
+
 @contextmanager
 def adding(of: str = "match") -> Iterator[None]:
-    """Let errors about bad rows say that nothing was added, unless they say what was.
+    """Make errors about bad rows say that nothing was added, unless they already say what was.
 
     of  what the rows describe, `match` or `row`
     """
@@ -72,7 +93,7 @@ def one_ladder(matches: MatchTable, ladder: str, named: str | None, otherwise: s
 def ladder_within(names: Sequence[str], ladder: str, named: str | None, file: str, otherwise: str = "") -> str:
     """The ladder of a file to use: the one named by --from, else the only one, else the one called `ladder`.
 
-    otherwise  another way out, for the message of the UsageError if there is no such ladder
+    otherwise  an alternative to suggest in the UsageError if there is no such ladder
     """
     if named is not None:
         if named not in names:

@@ -89,7 +89,7 @@ def values_of(params: list[str] | None, option: str = "--param", example: str = 
 
 
 def check_no_file_options(*given: object) -> None:
-    """Raise UsageError if one of these options of a file was given, but no file."""
+    """Raise UsageError if an option for files was given without a file."""
     if any(given):
         raise UsageError(
             "--system, --preset, --param, --pool-ladders, --skip-bad and --time-format apply to a file; name MATCHES"
@@ -104,7 +104,7 @@ def check_one_ladder(recorded: MatchTable) -> None:
 
 
 def naming_value(error: typer.BadParameter) -> str:
-    """The message of an error about an option, extended by the given value, which typer omits."""
+    """Return the message of an error about an option, with the given value, which typer omits."""
     problems = getattr(error.__cause__, "errors", None)  # pydantic, which typer uses to parse values
     if problems is None:
         return error.message
@@ -120,7 +120,7 @@ def naming_value(error: typer.BadParameter) -> str:
 def moment(
     text: str | None, option: str = "--as-of", expected: str = "ISO 8601, for example 2026-11-21T18:30:00Z"
 ) -> int | None:
-    """Parse a time into microseconds since 1970. option, expected: what the UsageError names and would accept."""
+    """Parse a time into microseconds since 1970. option, expected: named in the UsageError."""
     from evenmatch.tables.columns import parse_time
     from evenmatch.times import SECONDS, YEARS, is_plausible, likeness, misread
 
@@ -168,19 +168,21 @@ OnCluster = Annotated[str | None, option("--cluster ADDRESS", "HOST:PORT of a Ra
 
 
 def on_all_nodes(system: str) -> str:
-    """A system as all nodes find it: a file by its whole path, which must be the same there."""
+    """Return a name under which all nodes find a system; a file is named by its whole path."""
     return str(Path(system).resolve()) if system.lower().endswith(".py") else system
 
 
 def no_cluster(cluster: str | None, matches: str) -> None:
-    """Raise UsageError if one file is to be rated on a cluster: it is the work of one process."""
+    """Raise UsageError for --cluster with a single file, which one process rates."""
     if cluster is not None:
-        raise UsageError(f"--cluster: {matches} is one file, for one process; expected a folder or URL of partitions")
+        raise UsageError(
+            f"--cluster: {matches} is one file, rated by one process; expected a folder or URL of partitions"
+        )
 
 
 @contextmanager
 def connected(address: str, systems: Sequence[str]) -> Iterator[Cluster]:
-    """The cluster of --cluster, whose nodes were compared with this machine.
+    """Connect to the cluster of --cluster and compare its nodes with this machine.
 
     systems  all that will be used, as `systems.find` takes them
     """
@@ -195,7 +197,7 @@ def connected(address: str, systems: Sequence[str]) -> Iterator[Cluster]:
 
 @contextmanager
 def workers_of(address: str | None, systems: Sequence[str]) -> Iterator[Workers | None]:
-    """Workers that replay histories: those of a cluster; None without one, for threads."""
+    """Yield the workers of a cluster, or None without --cluster, which means threads."""
     if address is None:
         yield None
         return

@@ -6,10 +6,15 @@ import json
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import fields, is_dataclass
+from functools import cache
+from math import isnan
+from typing import Any, get_args, get_type_hints
 
 from evenmatch.errors import EXAMPLES_PER_GROUP, EvenmatchError, RowProblem, group_problems, matches_of, problem_lines
+from evenmatch.times import MICROSECONDS, iso_time
 
 PATIENCE = 1.0  # seconds before a progress bar appears
 FIRST_LINE, NEXT_LINE = 10.0, 30.0  # seconds between lines of progress if there is no terminal
@@ -62,10 +67,41 @@ def problems_document(problems: Sequence[RowProblem]) -> dict[str, object]:
     return {"bad_matches": matches_of(problems), "problems": groups}
 
 
+def as_data(value: object) -> Any:  # noqa: ANN401 - what JSON can hold
+    """A value as JSON data: records become objects, their times ISO 8601, and NaN becomes null."""
+    if isinstance(value, float):
+        return None if isnan(value) else value
+    if isinstance(value, Mapping):
+        return {name: as_data(inner) for name, inner in value.items()}
+    if hasattr(value, "to_data"):  # a policy, the rules of a queue, the design of an experiment
+        return as_data(value.to_data())
+    if is_dataclass(value) or hasattr(value, "_fields"):
+        record: Any = type(value)
+        data = {name: as_data(getattr(value, name)) for name in _fields_of(record)}
+        return data | {name: iso_time(data[name]) for name in _times_of(record) if data[name] is not None}
+    return [as_data(inner) for inner in value] if isinstance(value, list | tuple) else value
+
+
+@cache
+def _fields_of(record: Any) -> list[str]:  # noqa: ANN401 - the type of a dataclass or a named tuple
+    return [field.name for field in fields(record)] if is_dataclass(record) else list(record._fields)
+
+
+@cache
+def _times_of(record: Any) -> list[str]:  # noqa: ANN401
+    """Return the names of the fields that are declared as times."""
+    hints = get_type_hints(record, include_extras=True)
+    return [
+        name
+        for name, hint in hints.items()
+        if any(MICROSECONDS in getattr(part, "__metadata__", ()) for part in (hint, *get_args(hint)))
+    ]
+
+
 def print_json(document: object) -> None:
-    """Print the JSON document of a command."""
-    plain = (sys.stdout.encoding or "ascii").lower().replace("-", "") != "utf8"
-    json.dump(document, sys.stdout, ensure_ascii=plain, indent=2, allow_nan=False)
+    """Print the JSON document of a command; see `as_data`."""
+    is_ascii = (sys.stdout.encoding or "ascii").lower().replace("-", "") != "utf8"
+    json.dump(as_data(document), sys.stdout, ensure_ascii=is_ascii, indent=2, allow_nan=False)
     print()
 
 
@@ -189,7 +225,7 @@ def _lines(what: str, total: int | None) -> Iterator[Callable[..., None]]:
 
 
 def compile_ahead(parts: Sequence[str], what: str) -> None:
-    """Compile the kernels of `parts` that are missing on this machine, so that no later request waits for them."""
+    """Compile those kernels of `parts` that this machine lacks, so that later requests need not wait for them."""
     from evenmatch.operations.kernels import Compilation, missing
 
     lacking = missing(parts)

@@ -29,7 +29,7 @@ def rate_address(
     as_json: bool,
     cluster: tuple[str, str] | None = None,
 ) -> RatedLadders:
-    """Rate the partitions at an address, write and note what `evenmatch rate` does; prints the document of --json.
+    """Rate the partitions at an address, write the results and print them as `evenmatch rate` does.
 
     cluster  its address and the system of the rules, as `systems.find` takes it; None: in this process
     """
@@ -90,7 +90,7 @@ def check_places(address: str, places: dict[str, str | None]) -> None:
 
 
 def _document(rated: RatedLadders, by: Rules) -> dict[str, object]:
-    """The document of --json: the best of each ladder, since all are in the files of --out."""
+    """Return the result as JSON data, with the best players of each ladder; --out writes all players."""
     ladders = [
         {
             "ladder": ladder.name,

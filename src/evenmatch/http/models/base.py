@@ -59,7 +59,7 @@ def time_of(text: str) -> datetime:
 
 
 def why_no_time(value: object) -> str:
-    """Why a value is refused that should be a time."""
+    """Return why a value is not accepted as a time."""
     what = likeness(value).what
     guess = f", but this looks like {what}" if what else ""
     return f"expected an ISO 8601 time as text, for example 2026-11-21T18:30:00Z{guess}"
@@ -82,7 +82,7 @@ def _iso_utc(moment: datetime) -> str:
 
 
 def none_for_nan(value: object) -> object:
-    """The value; None for NaN, and for a pair that begins with NaN."""
+    """Return the value, or None for NaN and for a pair that begins with NaN."""
     first = value[0] if isinstance(value, tuple) and value else value
     return None if isinstance(first, float) and isnan(first) else value
 
@@ -108,12 +108,12 @@ Seconds = Annotated[float, Field(ge=0)]
 
 
 def micros(moment: datetime) -> int:
-    """The microseconds from the Unix epoch to a time."""
+    """Return a time in microseconds since the Unix epoch."""
     return (moment - EPOCH) // MICROSECOND
 
 
 def moment(time: int) -> datetime:
-    """The UTC time of a number of microseconds since the Unix epoch."""
+    """Return the UTC time of a number of microseconds since the Unix epoch."""
     return EPOCH + timedelta(microseconds=time)
 
 

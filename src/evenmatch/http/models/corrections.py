@@ -51,7 +51,7 @@ class RatingMoveOut(ResponseModel):
 
 
 class CorrectionEffect(ResponseModel):
-    """What a correction did, or in a preview what it would do."""
+    """The effect of a correction; in a preview, the effect it would have."""
 
     players: int = Field(description="Players on the ladder.")
     matches: int = Field(description="Matches rated again.")
@@ -59,13 +59,13 @@ class CorrectionEffect(ResponseModel):
     moved: int = Field(description="Players whose rating changes.")
     moves: list[RatingMoveOut] = Field(description="The first 200 of these players, largest change first.")
     position: int = Field(
-        description="The last event of the ledger before the correction. If it is higher when the correction is "
-        "applied than it was in the preview, matches arrived in between and the moves may differ."
+        description="The last event of the ledger before the correction. If it is higher than in the preview, matches "
+        "arrived in between, and the moves may differ."
     )
 
 
 class CorrectionResult(ResponseModel):
-    """The result of a correction, or with `preview=true` what it would be."""
+    """The result of a correction; with `preview=true`, the result it would have."""
 
     told: str
     there_already: bool = Field(description="A correction with this id already exists; nothing was changed now.")

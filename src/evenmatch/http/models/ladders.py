@@ -123,7 +123,7 @@ class SeasonCreate(RequestModel):
 
 
 class StartingRatings(Struct, frozen=True, forbid_unknown_fields=True):
-    """Starting ratings from elsewhere, for players who have not played on the ladder."""
+    """Starting ratings for players who have not played on the ladder."""
 
     ratings: Annotated[
         dict[reports.Name, float],
@@ -165,7 +165,7 @@ class FactorOut(ResponseModel):
 
 
 class SystemOut(ResponseModel):
-    """What a rating system needs, its parameters, and the factors that explain a change."""
+    """A rating system: the data it needs, its parameters, and the factors that explain a change."""
 
     title: str
     source: str

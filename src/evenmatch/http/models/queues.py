@@ -58,8 +58,8 @@ class PolicyOptions(OptionsRequest):
 
     preset: str = Field(
         default="balanced",
-        description="The policy that provides all options omitted here; auto: that of the queue so far, which is then "
-        "fitted to the players who join (rule `auto_within`).",
+        description="The policy that provides all options omitted here; auto: the queue's current policy, which is "
+        "then fitted to the players who join (rule `auto_within`).",
     )
 
 
@@ -105,8 +105,8 @@ class TicketOut(ResponseModel):
     offer: OfferOut | None
     waiting: dict[str, WaitingOut] = Field(description="The search state by queue, while the ticket waits.")
     follow: Shown[LinkedTicket] | None = Field(
-        description="The ticket of the playlist to follow instead: it has an offer or a match, or waits while this one "
-        "is gone."
+        description="The ticket of the playlist to follow instead, because it has an offer or a match, or still waits "
+        "while this one is gone."
     )
 
 
@@ -117,20 +117,20 @@ class QueueRulesIn(OptionsRequest):
 
 @checked_fields(options_of(QueueFilter), regions=Names, attributes=dict[Name, Names], vetoes=Names)
 class FilterChange(OptionsRequest):
-    """A filter to keep; omitted values get their defaults."""
+    """A filter to store; omitted values get their defaults."""
 
     model_config = examples({"within": 5, "loose": False, "regions": ["eu"]})
 
 
 @response_fields(options_of(QueueFilter), regions=list[str], attributes=dict[str, list[str]], vetoes=list[str])
 class FilterOut(OptionsResponse):
-    """The filter of a player on a ladder, used where a join names no value."""
+    """The stored filter of a player on a ladder. A join uses its values where it has none of its own."""
 
     model_config = examples({"player": "ann", "ladder": "arena", "kept": True, "within": 5, "loose": False})
 
     player: str
     ladder: str
-    kept: bool = Field(description="False: the player keeps none, and these are the defaults.")
+    kept: bool = Field(description="False: the player has no stored filter, and these are the defaults.")
 
 
 class SetQueue(RequestModel):
@@ -190,7 +190,7 @@ class TicketOf(ResponseModel):
 
 @passed_fields(options_of(ExperimentDesign))
 class StartExperiment(OptionsRequest):
-    """The policy that is tried in a queue beside its own, and how they share it."""
+    """The policy to test in a queue, and how it shares the queue with the queue's own policy."""
 
     model_config = examples({"policy": {"preset": "quick"}, "share": 0.5, "seed": 7})
 
@@ -214,7 +214,7 @@ class ExperimentOut(ResponseModel):
     ladder: str
     design: DesignOut
     first: QueuePolicy = Field(description="The queue's own policy, arm a.")
-    second: QueuePolicy = Field(description="The policy that is tried, arm b.")
+    second: QueuePolicy = Field(description="The tested policy, arm b.")
 
 
 @fields_of(ComparedFigure)
@@ -235,7 +235,7 @@ class ExperimentAuditOut(ResponseModel):
     formed: dict[str, int] = Field(description="Matches formed, by arm.")
     counted: dict[str, int] = Field(description="Matches after the washout, which alone are compared, by arm.")
     figures: list[ComparedFigureOut]
-    summary: str = Field(description="Which policy does better on what.")
+    summary: str = Field(description="Which policy does better, by figure.")
 
 
 @fields_of(QueueAudit)

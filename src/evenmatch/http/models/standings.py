@@ -35,9 +35,9 @@ class StandingsPage(ResponseModel):
     items: list[Shown[StandingRow]]
     next: str | None
     moved: bool = Field(
-        description="false: all pages up to this one are of one moment. true: the standings have moved on since the "
-        "page before, and this page is of the present ones, so players may be repeated or missing: to read the "
-        "standings of one moment, begin again without `cursor`."
+        description="false: all pages up to this one show the same moment. true: this page shows newer standings than "
+        "the previous page, so players may be repeated or missing; to read all standings at one moment, start again "
+        "without `cursor`."
     )
 
 

@@ -20,15 +20,15 @@ class PartyMember(Struct, frozen=True, forbid_unknown_fields=True):
     within: Annotated[
         Annotated[float, Meta(ge=0, le=100)] | None,
         Meta(
-            description="Largest difference in percentiles to the other players; default: as in the filter that the "
-            "player keeps on the ladder, else 2."
+            description="Largest difference in percentiles to the other players. Default: that of the player's "
+            "stored filter, or 2."
         ),
     ] = None
     loose: Annotated[
         bool | None,
         Meta(
-            description="True: `within` grows with waiting time; false: it stays as given; default: as the player "
-            "keeps it, else true."
+            description="True: `within` grows with waiting time; false: it stays as given. Default: that of the "
+            "player's stored filter, or true."
         ),
     ] = None
     roles: Annotated[Names, Meta(description="Roles the player plays; empty: any.")] = ()
@@ -44,13 +44,13 @@ class PartyMember(Struct, frozen=True, forbid_unknown_fields=True):
     attributes: Annotated[
         Annotated[dict[Name, Names], Meta(max_length=64)] | None,
         Meta(
-            description="Values that the player accepts, by attribute that the queue's policy declares (`map`: maps), "
-            "not named: all; default: as the player keeps it, else all."
+            description="Accepted values of each attribute of the queue's policy (`map`: maps); all values of "
+            "attributes that are not named. Default: those of the player's stored filter, or all."
         ),
     ] = None
     vetoes: Annotated[
         Names | None,
-        Meta(description="Maps that the player does not play; default: as the player keeps it, else none."),
+        Meta(description="Maps that the player does not play. Default: those of the player's stored filter, or none."),
     ] = None
     avoid: Annotated[
         tuple[Name, ...], Meta(max_length=256, description="Players who must not be in the same match.")
@@ -70,9 +70,7 @@ class JoinRequest(Struct, frozen=True, forbid_unknown_fields=True):
     ] = None
     playlist: Annotated[
         dict[Name, tuple[Name, ...]],
-        Meta(
-            description="Queues of other ladders in which the party waits too, by ladder; the first match ends it all."
-        ),
+        Meta(description="Queues of other ladders in which the party also waits, by ladder; the first match ends all."),
     ] = {}
 
     EXAMPLE: ClassVar[dict[str, Any]] = {

@@ -29,7 +29,7 @@ class WebhookCreate(RequestModel):
 class WebhookOut(ResponseModel):
     """A URL that receives events."""
 
-    failures: int = Field(description="Failed attempts of the delivery that comes next; later ones wait for it.")
+    failures: int = Field(description="Failed attempts of the next delivery; later deliveries wait for it.")
     error: str | None = Field(description="Error of the last of these attempts.")
     next_at: ShownTime | None = Field(description="Time of its next attempt; null if it has not failed.")
 

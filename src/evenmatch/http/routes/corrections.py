@@ -1,4 +1,4 @@
-"""Endpoints for corrections by operators: voids, bans and late matches, with preview; and how long tasks are answered.
+"""Endpoints for corrections: voids, bans and late matches, with previews.
 
 A small correction is answered at once. A large one becomes a job, which the answer names.
 """
@@ -20,7 +20,7 @@ from evenmatch.accounts.audit_entries import Correcting, correcting
 from evenmatch.corrections.corrections import Ban, Reinstate, Unvoid, Void
 from evenmatch.errors import ConflictError, UsageError
 from evenmatch.http.access import Admin
-from evenmatch.http.cursors import Cursor, Limit, read_cursor, write_cursor
+from evenmatch.http.cursors import Cursor, Limit, number_of, split_page
 from evenmatch.http.models.base import LONGEST, Fault, micros
 from evenmatch.http.models.corrections import BanRequest, CorrectionResult, VoidRequest
 from evenmatch.http.models.from_records import page_of
@@ -38,24 +38,30 @@ from evenmatch.ladders.correction_log import CorrectionEntry
 from evenmatch.match import Match
 
 WAIT = 2.0  # seconds that a request waits for its job
-LOOK = 0.1  # seconds between two looks at a job of another process
+LOOK = 0.1  # seconds between two polls of a job that another process runs
 Result = Mapping[str, object]
 IN_LINE: dict[int | str, dict[str, Any]] = {
     202: {
         "model": JobOut,
-        "description": "It takes longer: a job does it, at the address in `Location`. Its `result` is this answer.",
+        "description": "It takes longer, so a job does it. `Location` is its address; its `result` is this answer.",
     }
 }
 
 
 async def outcome(site: Site, task: Task, wait: float = WAIT) -> Result | Job:
-    """The result of a task, or its job if that has not ended within some seconds. Raises the error of the task."""
+    """Return the result of a task, or its job if that has not ended in time. Raises the error of the task.
+
+    wait  seconds
+    """
     begun = await site.change(task.ladder, site.ladder_work.do, task)
     return await ended(site, begun, wait) if isinstance(begun, Job) else begun
 
 
 async def ended(site: Site, job: Job, wait: float) -> Result | Job:
-    """The result of a job, or the job itself if it has not ended within some seconds. Raises the error of the job."""
+    """Return the result of a job, or the job itself if it has not ended in time. Raises the error of the job.
+
+    wait  seconds
+    """
     ending = site.jobs.ending(job.job)
     if ending is None:  # it has ended, or another process runs it
         end = time.monotonic() + wait
@@ -84,12 +90,12 @@ async def respond(
 
 
 def accepted(job: Job) -> Response:
-    """The response that leads to a job."""
+    """Return the response that points to a job."""
     return written(job_out(job), 202, headers={"Location": f"/v1/jobs/{job.job}"})
 
 
 def job_out(job: Job) -> JobOut:
-    """The response model of a job."""
+    """Return the response model of a job."""
     return JobOut.from_record(job, problems=[Fault(where=where, reason=reason) for where, reason in job.problems])
 
 
@@ -101,7 +107,7 @@ EventId = Annotated[
     Query(
         min_length=1,
         max_length=LONGEST,
-        description="As `id` in a body: repeating the request with the same id changes nothing.",
+        description="Like `id` in a body: repeating the request with the same id changes nothing.",
     ),
 ]
 
@@ -126,7 +132,7 @@ async def unvoid_match(
     id: EventId = None,  # noqa: A002 - the name that all bodies use
     preview: Seen = False,
 ) -> Response:
-    """Let a voided match count again."""
+    """Restore a voided match, so that it counts again."""
     return await _correct(request, caller, ladder, Unvoid(match_id, reason), id, preview)
 
 
@@ -166,7 +172,7 @@ async def reinstate_player(
 async def insert_late_matches(ladder: str, request: Request, caller: Admin, preview: Seen = False) -> Response:
     """Record matches that ended before the ladder's newest match, and rate them at the time they were played.
 
-    All later matches are rated again. A match reported as usual counts as the newest, however long ago it ended.
+    All later matches are rated again. By contrast, an ordinary report counts as the newest match, however old it is.
     """
     site = site_of(request)
     asked, matches = await read_body(request, LateMatches, lambda asked: (asked, _late_matches(ladder, asked)))
@@ -184,13 +190,13 @@ def _late_matches(ladder: str, asked: LateMatches) -> list[Match]:
 
 @router.get("/voids", response_model=page_of(CorrectionEntry), operation_id="list_voids")
 async def list_voids(ladder: str, request: Request, _: Admin, limit: Limit = 50, cursor: Cursor = None) -> Response:
-    """The currently void matches, each as the correction that voided it."""
+    """List the void matches, each with the correction that voided it."""
     return await _listed(request, ladder, "voids", limit, cursor)
 
 
 @router.get("/bans", response_model=page_of(CorrectionEntry), operation_id="list_bans")
 async def list_bans(ladder: str, request: Request, _: Admin, limit: Limit = 50, cursor: Cursor = None) -> Response:
-    """The currently banned players, each as the correction that banned them."""
+    """List the banned players, each with the correction that banned them."""
     return await _listed(request, ladder, "bans", limit, cursor)
 
 
@@ -198,7 +204,7 @@ async def list_bans(ladder: str, request: Request, _: Admin, limit: Limit = 50, 
 async def list_corrections(
     ladder: str, request: Request, _: Admin, limit: Limit = 50, cursor: Cursor = None
 ) -> Response:
-    """All events of the ladder's ledger other than matches."""
+    """List all events of the ladder's ledger other than matches."""
     return await _listed(request, ladder, "all", limit, cursor)
 
 
@@ -216,10 +222,8 @@ async def _correct(
 
 async def _listed(request: Request, ladder: str, kind: str, limit: int, cursor: str | None) -> Response:
     site = site_of(request)
-    before = None if cursor is None else int(read_cursor(cursor, int)[0])
-    rulings = await site.work(_read, site, ladder, kind, before, limit + 1)
-    after = write_cursor(rulings[limit - 1].position) if len(rulings) > limit else None
-    return read_page(request, CorrectionEntry, rulings[:limit], after)
+    rulings = await site.work(_read, site, ladder, kind, number_of(cursor), limit + 1)
+    return read_page(request, CorrectionEntry, *split_page(rulings, limit, lambda ruling: (ruling.position,)))
 
 
 def _read(site: Site, ladder: str, kind: str, before: int | None, limit: int) -> list[CorrectionEntry]:

@@ -8,11 +8,10 @@ from fastapi import APIRouter, Query, Request
 from starlette.responses import Response
 
 from evenmatch.accounts.access import Caller
-from evenmatch.accounts.audit_entries import AuditEntry
+from evenmatch.accounts.audit_trail import AuditEntry
 from evenmatch.errors import UnknownNameError
-from evenmatch.http.access import Admin, AnyAdmin, Watcher
-from evenmatch.http.audit_entries import audit_entry
-from evenmatch.http.cursors import Cursor, Limit, read_cursor, write_cursor
+from evenmatch.http.access import Admin, AnyAdmin, Watcher, audit_entry
+from evenmatch.http.cursors import Cursor, Limit, read_cursor, split_page
 from evenmatch.http.models.base import Problem
 from evenmatch.http.models.from_records import page_of
 from evenmatch.http.models.jobs import Health, JobOut
@@ -26,18 +25,18 @@ from evenmatch.jobs.jobs import Job
 from evenmatch.jobs.tasks import RebuildTask, Task, VerifyTask
 
 router = APIRouter(prefix="/v1", tags=["jobs"])
-Wait = Annotated[float, Query(ge=0, le=60, description="Seconds to wait for the end of the job.")]
+Wait = Annotated[float, Query(ge=0, le=60, description="Seconds to wait for the job to end.")]
 
 
 @router.post("/ladders/{ladder:text}/rebuild", response_model=JobOut, status_code=202, operation_id="rebuild_ladder")
 async def rebuild_ladder(ladder: str, request: Request, caller: Admin) -> Response:
-    """Recompute a ladder's ratings from its ledger, as a job; if one is running, return it."""
+    """Start a job that recomputes a ladder's ratings from its ledger, or return the running one."""
     return await _begun(request, RebuildTask(ladder), audit_entry(request, caller, "ladder.rebuilt", ladder))
 
 
 @router.post("/ladders/{ladder:text}/verify", response_model=JobOut, status_code=202, operation_id="verify_ladder")
 async def verify_ladder(ladder: str, request: Request, caller: Admin) -> Response:
-    """Compare a ladder's ratings with a replay of its ledger, bit for bit, as a job; if one is running, return it."""
+    """Start a job that compares a ladder's ratings with a replay of its ledger, or return the running one."""
     return await _begun(request, VerifyTask(ladder), audit_entry(request, caller, "ladder.verified", ladder))
 
 
@@ -51,7 +50,7 @@ async def _begun(request: Request, task: Task, entry: AuditEntry) -> Response:
 
 
 def _find(site: Site, caller: Caller, job: str) -> Job:
-    """The job with this name. Raises UnknownNameError, also for a job of a ladder that is not the caller's."""
+    """Return the job with this name. Raises UnknownNameError, also if the caller may not administer its ladder."""
     current = site.jobs.find(job)
     if not caller.may("admin", current.ladder):
         raise UnknownNameError("job", job, ())
@@ -60,7 +59,7 @@ def _find(site: Site, caller: Caller, job: str) -> Job:
 
 @router.delete("/jobs/{job}", response_model=JobOut, status_code=202, operation_id="cancel_job")
 async def cancel_job(job: str, request: Request, caller: AnyAdmin) -> Response:
-    """Cancel a running job: it ends soon and changes nothing, unless it was done just before.
+    """Cancel a running job. It ends soon and changes nothing, unless it is already finishing.
 
     A job that has ended stays as it is.
     """
@@ -75,7 +74,7 @@ async def cancel_job(job: str, request: Request, caller: AnyAdmin) -> Response:
 
 @router.get("/jobs/{job}", response_model=JobOut, operation_id="get_job")
 async def get_job(job: str, request: Request, caller: AnyAdmin, wait: Wait = 0.0) -> Response:
-    """A job and its progress; with `wait`, return when it has ended."""
+    """Return a job and its progress; with `wait`, wait for its end."""
     site = site_of(request)
     context_of(request.scope).waits = wait > 0
 
@@ -94,7 +93,7 @@ async def get_job(job: str, request: Request, caller: AnyAdmin, wait: Wait = 0.0
 async def list_jobs(
     request: Request, caller: AnyAdmin, ladder: str | None = None, limit: Limit = 50, cursor: Cursor = None
 ) -> Response:
-    """The jobs of a ladder, or of all ladders, latest first."""
+    """List the jobs of a ladder, or of all ladders, latest first."""
     site = site_of(request)
     caller.check("admin", ladder)
     before = None
@@ -102,12 +101,11 @@ async def list_jobs(
         begun_at, name = read_cursor(cursor, int, str)
         before = (int(begun_at), str(name))
     jobs = await site.work(site.jobs.page, ladder, before, limit + 1)
-    last = jobs[:limit][-1:]
-    after = write_cursor(last[0].begun_at, last[0].job) if len(jobs) > limit else None
-    return read_page(request, JobOut, [job_out(job) for job in jobs[:limit]], after)
+    page, after = split_page(jobs, limit, lambda job: (job.begun_at, job.job))
+    return read_page(request, JobOut, map(job_out, page), after)
 
 
-LOADING = "getting ready: loading rating systems and matchmaker; the first start compiles them, which takes a minute"
+LOADING = "the rating systems and the matchmaker are being loaded; the first start compiles them, which takes a minute"
 
 health_router = APIRouter(tags=["health"])
 
@@ -122,11 +120,10 @@ async def health() -> Health:
     "/readyz", operation_id="ready", responses={503: {"description": "The process cannot serve requests now."}}
 )
 async def ready(request: Request) -> Response:
-    """The process can serve: the database takes writes, rating systems and matchmaker are loaded, it is not stopping.
+    """The process can serve: the database accepts writes, rating systems and matchmaker are loaded, no stop is pending.
 
-    The write of one row and the master secret are tested at most every five seconds; in between, their result is
-    answered.
-    The first start after an installation compiles them, which takes about a minute.
+    The process tests writes and the master secret at most every five seconds, and answers with the last result in
+    between. The first start after an installation compiles rating systems and matchmaker, which takes about a minute.
     """
     problem = await obstacle(site_of(request))
     if problem is not None:
@@ -135,7 +132,7 @@ async def ready(request: Request) -> Response:
 
 
 async def obstacle(site: Site) -> Problem | None:
-    """Why the process cannot serve now; None: it can."""
+    """Return why the process cannot serve now; None if it can."""
     if site.stopping.is_set():
         return make_problem(OTHERS[503], "the process was asked to stop")
     if not site.kernels.ready.is_set():
@@ -146,7 +143,7 @@ async def obstacle(site: Site) -> Problem | None:
 
 @health_router.get("/metrics", operation_id="metrics", response_class=Response)
 async def metrics(request: Request, _: Watcher) -> Response:
-    """The metrics in the Prometheus text format, summed over the serving processes at this port."""
+    """Return the metrics in the Prometheus text format, summed over the serving processes at this port."""
     site = site_of(request)
     text = await site.work(site.metrics.text)
     return Response(text, media_type="text/plain; version=0.0.4; charset=utf-8")

@@ -8,7 +8,7 @@ from starlette.responses import Response
 from evenmatch.accounts.account_sql import Entry
 from evenmatch.accounts.keys import Key
 from evenmatch.http.access import Admin, AnyAdmin, Queuer
-from evenmatch.http.cursors import Cursor, Limit, read_cursor, write_cursor
+from evenmatch.http.cursors import Cursor, Limit, number_of, read_cursor, split_page
 from evenmatch.http.models.base import micros
 from evenmatch.http.models.from_records import page_of
 from evenmatch.http.models.keys import KeyCreate, KeyCreated, KeyOut, TokenOut, TokenRequest
@@ -21,7 +21,7 @@ router = APIRouter(prefix="/v1", tags=["access"])
 
 @router.post("/keys", response_model=KeyCreated, status_code=201, operation_id="create_key")
 async def create_key(asked: KeyCreate, request: Request, caller: Admin) -> Response:
-    """Create a key and return its text, which is shown only once, since it is not stored."""
+    """Create a key and return its text, which is not stored and cannot be shown again."""
     site = site_of(request)
     expires_at = None if asked.expires_at is None else micros(asked.expires_at)
 
@@ -35,16 +35,15 @@ async def create_key(asked: KeyCreate, request: Request, caller: Admin) -> Respo
 
 @router.get("/keys", response_model=page_of(KeyOut), operation_id="list_keys")
 async def list_keys(request: Request, _: Admin, limit: Limit = 50, cursor: Cursor = None) -> Response:
-    """All keys without their text, including revoked and expired ones."""
+    """List all keys without their text, including revoked and expired ones."""
     site = site_of(request)
     keys = await site.work(site.keys.list)
     if cursor is not None:
         begin = read_cursor(cursor, int, str)
         keys = [key for key in keys if (key.created_at, key.key) > begin]
-    last = keys[:limit][-1:]
-    after = write_cursor(last[0].created_at, last[0].key) if len(keys) > limit else None
+    page, after = split_page(keys, limit, lambda key: (key.created_at, key.key))
     now = site.service.clock()
-    return read_page(request, KeyOut, [KeyOut.from_record(key, state=key.state(now)) for key in keys[:limit]], after)
+    return read_page(request, KeyOut, [KeyOut.from_record(key, state=key.state(now)) for key in page], after)
 
 
 @router.delete("/keys/{key}", response_model=KeyOut, operation_id="revoke_key")
@@ -58,7 +57,7 @@ async def revoke_key(key: str, request: Request, caller: Admin) -> Response:
 
 @router.post("/tokens", response_model=TokenOut, status_code=201, operation_id="issue_token")
 async def issue_token(asked: TokenRequest, request: Request, caller: Queuer) -> Response:
-    """Issue a short-lived token with which a game client can queue and read as one player, and nothing else."""
+    """Issue a short-lived token with which a game client can queue and read as one player."""
     site = site_of(request)
     token = await site.work(site.tokens.issue, caller, asked.player, asked.ladders, asked.expires_in)
     return written(TokenOut.from_record(token, token=token.text), 201)
@@ -68,10 +67,8 @@ async def issue_token(asked: TokenRequest, request: Request, caller: Queuer) -> 
 async def list_audit(
     request: Request, caller: AnyAdmin, ladder: str | None = None, limit: Limit = 50, cursor: Cursor = None
 ) -> Response:
-    """The audit trail of a ladder, or of all ladders, latest first."""
+    """List the audit trail of a ladder, or of all ladders, latest first."""
     site = site_of(request)
     caller.check("admin", ladder)
-    before = None if cursor is None else int(read_cursor(cursor, int)[0])
-    entries = await site.work(site.audit.page, ladder, before, limit + 1)
-    after = write_cursor(entries[limit - 1].entry) if len(entries) > limit else None
-    return read_page(request, Entry, entries[:limit], after)
+    entries = await site.work(site.audit.page, ladder, number_of(cursor), limit + 1)
+    return read_page(request, Entry, *split_page(entries, limit, lambda entry: (entry.entry,)))

@@ -14,9 +14,8 @@ from evenmatch import systems
 from evenmatch.accounts.access import Caller
 from evenmatch.corrections.effect import Effect
 from evenmatch.corrections.ladder_heads import LadderHead, present_head
-from evenmatch.http.access import Admin, Reader
-from evenmatch.http.audit_entries import audit_entry
-from evenmatch.http.cursors import Cursor, Limit, read_cursor, write_cursor
+from evenmatch.http.access import Admin, Reader, audit_entry
+from evenmatch.http.cursors import Cursor, Limit, read_cursor, split_page
 from evenmatch.http.models.corrections import CorrectionEffect
 from evenmatch.http.models.from_records import model_of, page_of
 from evenmatch.http.models.jobs import JobOut
@@ -64,7 +63,7 @@ SEASON = model_of(Season)
 NOTHING = Effect("nothing would change", [], 0, 0, 0, 0)
 SAME_RULES = {"told": "the ladder already has these rules", "there_already": True, "preview": False, "effect": None}
 
-Ahead = Annotated[float, Query(ge=0, le=366, description="Days from now; 0: what falls now.")]
+Ahead = Annotated[float, Query(ge=0, le=366, description="Days without matches from now on; 0: none.")]
 
 
 @changes_router.post("", response_model=LadderOut, status_code=201, operation_id="create_ladder")
@@ -103,7 +102,7 @@ async def change_settings(ladder: str, asked: SettingsChange, request: Request, 
 
 @changes_router.put(f"{BY_NAME}/rules", response_model=JobOut, status_code=202, operation_id="change_rules")
 async def change_rules(ladder: str, asked: RulesChange, request: Request, caller: Admin) -> Response:
-    """Rate by another system or other parameters, as a job; reads and reports work as before meanwhile.
+    """Start a job that changes the rating system or its parameters. Reads and reports continue meanwhile.
 
     If the new rules cannot rate some matches, the job fails and lists them, unless `skip_bad` leaves them unrated.
     """
@@ -127,9 +126,9 @@ async def change_rules(ladder: str, asked: RulesChange, request: Request, caller
     operation_id="preview_rules",
 )
 async def preview_rules(ladder: str, asked: RulesChange, request: Request, _: Admin) -> Response:
-    """Preview whose rating would change under other rules; nothing is changed.
+    """Preview which ratings would change under other rules; nothing is changed.
 
-    The `result` of a job has the preview as `effect`.
+    If a job does this, its `result` has the preview as `effect`.
     """
     site = site_of(request)
     change = await site.change(ladder, _rules_change, site, ladder, asked)
@@ -139,12 +138,12 @@ async def preview_rules(ladder: str, asked: RulesChange, request: Request, _: Ad
 
 
 def _effect_or_none(result: Mapping[str, object]) -> object:
-    """The effect of a preview; that of no change if the ledger already has the id."""
+    """Return the effect of a preview; an empty one if the ledger already has the id."""
     return result["effect"] or tasks.effect_document(NOTHING)
 
 
 def _rules_change(site: Site, ladder: str, asked: RulesChange) -> ChangeRules | None:
-    """The requested change; None: no change. A ladder may keep a system from a file, but requests cannot name files."""
+    """Return the requested change; None if there is none. Requests cannot name the file of a rating system."""
     current = site.service.ladder(ladder)
     if asked.system is not None and asked.system not in (current.system, current.rules.system.name):
         check_installed(asked.system)
@@ -171,7 +170,7 @@ async def open_season(ladder: str, asked: SeasonCreate, request: Request, caller
     openapi_extra=described(StartingRatingsSet, StartingRatings),
 )
 async def start_ratings(ladder: str, request: Request, caller: Admin) -> Response:
-    """Set starting ratings from elsewhere, for players who have not played on the ladder."""
+    """Import starting ratings for players who have not played on the ladder."""
     site, asked = site_of(request), await read_body(request, StartingRatings, lambda asked: asked)
     body = {"players": len(asked.ratings), "id": asked.id}
     entry = audit_entry(request, caller, "ratings.started", ladder, body=body)
@@ -181,9 +180,9 @@ async def start_ratings(ladder: str, request: Request, caller: Admin) -> Respons
 
 @changes_router.post(f"{BY_NAME}/decay", response_model=DecayOut, operation_id="decay_ratings")
 async def decay_ratings(ladder: str, request: Request, caller: Admin) -> Response:
-    """Lower the ratings of inactive players by the ladder's rule, as the service does by itself once a day.
+    """Lower the ratings of inactive players by the ladder's rule, as the service does once a day.
 
-    Each week counts once, however often this is called. A conflict unless the ladder has inactivity=rating.
+    Each week counts once, however often this is called. It is a conflict unless the ladder has inactivity=rating.
     """
     site = site_of(request)
     service = site.service.noting(audit_entry(request, caller, "ratings.decayed", ladder))
@@ -195,18 +194,18 @@ async def decay_ratings(ladder: str, request: Request, caller: Admin) -> Respons
 
 @changes_router.get(f"{BY_NAME}/decay/preview", response_model=CorrectionEffect, operation_id="preview_decay")
 async def preview_decay(ladder: str, request: Request, _: Admin, days: Ahead = 0) -> Response:
-    """Preview the ratings that would fall by inactivity after some days without matches; nothing is changed."""
+    """Preview which ratings would fall after some days without matches; nothing is changed."""
     site = site_of(request)
     return read(request, effect_out(await site.change(ladder, DailyDecay(site.service).preview, ladder, days)))
 
 
 def effect_out(effect: Effect) -> CorrectionEffect:
-    """The response model of an effect."""
+    """Return the response model of an effect."""
     return CorrectionEffect.model_validate(tasks.effect_document(effect))
 
 
 def ladder_out(ladder: Ladder) -> LadderOut:
-    """The response model of a ladder."""
+    """Return the response model of a ladder."""
     settings = {**ladder.settings.plain(), "divisions": ladder.settings.standings.divisions}
     return LadderOut.from_record(
         ladder,
@@ -225,18 +224,17 @@ LADDER = "/ladders/{ladder:text}"
 
 @router.get("/ladders", response_model=page_of(LadderOut), operation_id="list_ladders")
 async def list_ladders(request: Request, caller: Reader, limit: Limit = 50, cursor: Cursor = None) -> Response:
-    """The ladders that the caller may read, by name."""
+    """List the ladders that the caller may read, by name."""
     site = site_of(request)
     after = None if cursor is None else str(read_cursor(cursor, str)[0])
     ladders = await site.work(site.reading(caller).ladders, after, limit + 1, readable(caller))
-    items = [ladder_out(ladder) for ladder in ladders[:limit]]
-    following = write_cursor(items[-1].name) if len(ladders) > limit else None
-    return read_page(request, LadderOut, items, following)
+    page, following = split_page(ladders, limit, lambda ladder: (ladder.name,))
+    return read_page(request, LadderOut, map(ladder_out, page), following)
 
 
 @router.get(LADDER, response_model=LadderDetails, operation_id="get_ladder")
 async def get_ladder(ladder: str, request: Request, caller: Reader) -> Response:
-    """A ladder: its rules with every parameter explained, settings, counts and current season."""
+    """Return a ladder: its rules with every parameter explained, settings, counts and current season."""
     site = site_of(request)
     details, season = await site.work(site.reading(caller).ladder, ladder)
     shown = LadderDetails.from_record(ladder_out(details), rules=_rules(details), present_season=season)
@@ -245,7 +243,7 @@ async def get_ladder(ladder: str, request: Request, caller: Reader) -> Response:
 
 @router.get(f"{LADDER}/rules", response_model=LadderRules, operation_id="ladder_rules")
 async def ladder_rules(ladder: str, request: Request, caller: Reader) -> Response:
-    """The rules for players: what a match changes and why, who is listed, where divisions begin."""
+    """Return the rules as players read them: what a match changes and why, who is listed, where divisions begin."""
     site = site_of(request)
     details, _current = await site.work(site.reading(caller).ladder, ladder)
     settings = ladder_out(details).settings
@@ -255,7 +253,7 @@ async def ladder_rules(ladder: str, request: Request, caller: Reader) -> Respons
 
 @router.get(f"{LADDER}/seasons", response_model=page_of(Season), operation_id="list_seasons")
 async def list_seasons(ladder: str, request: Request, _: Reader) -> Response:
-    """All seasons of a ladder; for the final standings of one use `standings?season=`."""
+    """List all seasons of a ladder. `standings?season=` has the final standings of one."""
     site = site_of(request)
     seasons = await site.work(site.service.seasons, ladder)
     return read_page(request, Season, seasons)
@@ -263,15 +261,17 @@ async def list_seasons(ladder: str, request: Request, _: Reader) -> Response:
 
 @router.get(f"{LADDER}/head", response_model=model_of(LadderHead), operation_id="ladder_head")
 async def ladder_head(ladder: str, request: Request, _: Reader) -> Response:
-    """The last event of a ladder's ledger, with the seal over all its events. Kept elsewhere, it shows later
-    whether events were removed."""
+    """Return the last event of a ladder's ledger, with the seal over all its events.
+
+    Store it elsewhere to find out later whether events were removed.
+    """
     site = site_of(request)
     return read(request, (await site.work(present_head, site.service, ladder)).document())
 
 
 @router.get(f"{LADDER}/learned", response_model=page_of(Learned), operation_id="learned_of_ladder")
 async def learned_of_ladder(ladder: str, request: Request, caller: Reader) -> Response:
-    """The numbers that the rating system has learned of the ladder; none for a system that learns nothing of it."""
+    """List the numbers that the rating system has learned about the ladder, if it learns any."""
     site = site_of(request)
     numbers = await site.work(site.reading(caller).learned, ladder)
     return read_page(request, Learned, numbers)
@@ -279,18 +279,18 @@ async def learned_of_ladder(ladder: str, request: Request, caller: Reader) -> Re
 
 @router.get("/systems", response_model=page_of(InstalledSystem), operation_id="list_systems")
 async def list_systems(request: Request, _: Reader) -> Response:
-    """The installed rating systems: the data they need, their parameters, presets and factors."""
+    """List the installed rating systems: the data they need, their parameters, presets and factors."""
     return read(request, await site_of(request).work(_systems))
 
 
 @router.get("/policies", response_model=PoliciesPage, operation_id="list_policies")
 async def list_policies(request: Request, _: Reader) -> Response:
-    """The preset policies of the matchmaker, and the effect of each option."""
+    """List the preset policies of the matchmaker, and the effect of each option."""
     return read(request, _policies())
 
 
 def readable(caller: Caller) -> Collection[str] | None:
-    """The ladders that a caller may read; None: all."""
+    """Return the ladders that a caller may read; None: all."""
     return caller.ladders
 
 

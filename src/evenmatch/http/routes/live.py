@@ -20,7 +20,7 @@ from evenmatch.http.report_recording import rendered
 from evenmatch.http.request_bodies import described
 from evenmatch.http.request_context import context_of
 from evenmatch.http.responses import read, written
-from evenmatch.http.site import ListedMatch, Site, site_of
+from evenmatch.http.site import Site, site_of
 from evenmatch.http.waiting_requests import until
 from evenmatch.live.attendance import Ending, PlayerEnd, Presence, TeamEnd
 from evenmatch.live.status import MatchStatus
@@ -34,22 +34,22 @@ After = Annotated[int | None, Query(ge=0, le=2**62, description="The latest chan
 
 @router.get("", response_model=LiveMatches, operation_id="live_matches")
 async def live_matches(ladder: str, request: Request, caller: Reader, queue: str | None = None) -> Response:
-    """The running matches, latest change last; a game server finds the matches made by a queue here."""
+    """List the running matches, latest change last. Game servers find the matches made by a queue here."""
     site = site_of(request)
     seen = (await site.visibility(caller, ladder)).of_live
     if queue is not None:
         await site.work(site.queue_service.queue, ladder, queue)
 
-    def make() -> list[ListedMatch]:
-        # in parts, since one call for all would hold the interpreter's lock
+    def make() -> list[tuple[str | None, bytes]]:
+        # One call for all matches would hold the interpreter's lock for too long.
         return [(match.queue, _rendered(seen.live(match))) for match in site.running.on(ladder)]
 
     def select() -> Response:
         items = b",".join(body for of, body in matches if queue in (None, of))
         return read(request, b'{"items":[%b]}' % items)
 
-    # One computation for all callers and queues, in threads for this alone: it takes long.
-    matches = await site.live_lists.get((ladder, seen), make, partial(site.list_threads.work, ladder))
+    # This takes long, so all callers and queues share one computation, in separate threads.
+    matches = await site.computations.get(("live list", ladder, seen), partial(site.list_threads.work, ladder, make))
     return await site.work(select)
 
 
@@ -57,33 +57,32 @@ async def live_matches(ladder: str, request: Request, caller: Reader, queue: str
 async def live_match(
     ladder: str, match_id: str, request: Request, caller: Reader, after: After = None, wait: Wait = 0.0
 ) -> Response:
-    """A running match, or one that has ended; with `after` and `wait`, return when it has changed."""
+    """Return a match that runs or has ended; with `after` and `wait`, wait for its next change."""
     site = site_of(request)
 
-    def find() -> MatchStatus:
-        return site.running.status(ladder, match_id)
+    find = partial(site.work, site.running.status, ladder, match_id)
 
     async def look() -> MatchStatus:
-        return await site.live_statuses.get((ladder, match_id), find)  # one query for all that wait
+        return await site.computations.get(("live status", ladder, match_id), find)  # one query for all who wait
 
     if wait > 0 and after is not None:
         context_of(request.scope).waits = True
         async with site.waiting.poll(request, caller) as waiter:
             status = await until(look, lambda status: status.change > after, wait, waiter)
     else:
-        status = await site.work(find)
+        status = await find()
     seen = await site.visibility(caller, ladder)
-    question = (ladder, match_id, status.change, seen)
-    body = await site.live_answers.get(question, lambda: _rendered(seen.live(status)))
+    question = ("live match", ladder, match_id, status.change, seen)
+    body = await site.computations.get(question, partial(site.work, lambda: _rendered(seen.live(status))))
     return await site.work(read, request, body)
 
 
 @router.put(MATCH, response_model=LIVE_MATCH, operation_id="announce_match")
 async def announce_match(ladder: str, match_id: str, match: Announce, request: Request, caller: Reporter) -> Response:
-    """Announce a match that begins, or confirm one that a queue made. Repeating it changes nothing.
+    """Announce a match that begins, or confirm one that a queue made. Repeating the request changes nothing.
 
-    Its players cannot queue until they leave or it ends: on any ladder, or, if the key is for some ladders only, on
-    this one.
+    Its players cannot queue until they leave or the match ends: on any ladder or, with a key for some ladders, on this
+    one.
     """
     site = site_of(request)
     announce = partial(
@@ -115,10 +114,10 @@ async def tell_presence(
 
 @router.put(f"{MATCH}/backfill", response_model=LIVE_MATCH, operation_id="request_backfill")
 async def request_backfill(ladder: str, match_id: str, body: Backfill, request: Request, caller: Reporter) -> Response:
-    """Request players from a queue to fill open slots; players who accept the offer join the match.
+    """Request players from a queue to fill open slots. Players who accept the offer join the match.
 
-    They cannot queue on any ladder until they leave or it ends: a key for some ladders gets 422 if the match may last
-    longer, from now on, than `longest_match` of the queue.
+    They cannot queue on any ladder until they leave or the match ends. Therefore a key for some ladders gets 422 if the
+    match may last longer from now on than the queue's `longest_match`.
     """
     site = site_of(request)
     everywhere = caller.ladders is None
@@ -149,13 +148,13 @@ async def close_match(ladder: str, match_id: str, body: Close, request: Request,
 
 @router.post(f"{MATCH}/cancel", response_model=LIVE_MATCH, operation_id="cancel_match")
 async def cancel_match(ladder: str, match_id: str, body: Cancel, request: Request, _: Reporter) -> Response:
-    """Cancel a match: it is not rated, nobody gets a penalty, and its players may queue again."""
+    """Cancel a match. It is not rated, nobody gets a penalty, and its players may queue again."""
     site = site_of(request)
     return await _changed(site, ladder, partial(site.running.cancel, ladder, match_id, body.reason))
 
 
 async def _changed(site: Site, ladder: str, change: Callable[[], MatchStatus]) -> Response:
-    """The response to a change of a running match, rendered by the thread that makes the change."""
+    """Change a running match, and return the response, which the same thread renders."""
     return written(await site.change(ladder, lambda: _rendered(change())))
 
 

@@ -41,10 +41,10 @@ report_router = APIRouter(prefix="/v1/ladders/{ladder:text}/matches", tags=["mat
 
 @report_router.post("", response_model=None, operation_id="report_match", openapi_extra=described(Receipt, MatchReport))
 async def report_match(ladder: str, request: Request, _: Reporter) -> Response:
-    """Report a finished match; returns each player's rating change with factors, percentile and division.
+    """Report a finished match and return each player's rating change with factors, percentile and division.
 
     The match is durably stored before the response is sent. Repeating the report changes nothing and returns the same
-    receipt; the same id with other content is a conflict.
+    receipt. The same id with other content is a conflict.
     """
     site = site_of(request)
     reports = await read_body(request, MatchReport, partial(report_recording.one_match, site, ladder))
@@ -55,14 +55,14 @@ async def report_match(ladder: str, request: Request, _: Reporter) -> Response:
     "/batch", response_model=None, operation_id="report_matches", openapi_extra=described(BatchOutcome, BatchReport)
 )
 async def report_matches(ladder: str, request: Request, _: Reporter) -> Response:
-    """Report several finished matches, up to 1,000, in the order in which they ended; each is accepted separately."""
+    """Report up to 1,000 finished matches in the order in which they ended. Each is accepted or refused separately."""
     site = site_of(request)
     reports, invalid = await read_body(request, BatchReport, partial(report_recording.all_matches, site, ladder))
     return written(await report_recording.report_all(site, ladder, reports, invalid))
 
 
 def player_stakes_out(stakes: PlayerStakes) -> PlayerStakesOut:
-    """The response model of the stakes of a player."""
+    """Return the response model of a player's stakes."""
     changes = {outcome: ShownRatingChange.of(stakes.before, after) for outcome, after in stakes.after._asdict().items()}
     return PlayerStakesOut(
         before=changes["win"].before,
@@ -89,9 +89,9 @@ async def list_matches(
     since: Since = None,
     until: Until = None,
 ) -> Response:
-    """Matches, the last played first, with rating changes and reasons.
+    """List matches, the last played first, with rating changes and reasons.
 
-    A player's token reads the list of that player, or of all matches.
+    With a player's token, `player` can only be that player.
     """
     site = site_of(request)
     if player is not None:
@@ -117,7 +117,7 @@ async def list_matches(
 
 @router.get("/matches/{match_id:text}", response_model=MatchOut, operation_id="get_match")
 async def get_match(ladder: str, match_id: str, request: Request, caller: Reader) -> Response:
-    """A recorded match: the odds before it, each player's rating change with factors, and the reasons in sentences."""
+    """Return a recorded match: the odds before it, each player's change with factors, and reasons in sentences."""
     site = site_of(request)
     find = site.reading(caller).match
     return read(request, await site.work(lambda: encoded(_match(ladder, *find(ladder, match_id)))))
@@ -125,17 +125,16 @@ async def get_match(ladder: str, match_id: str, request: Request, caller: Reader
 
 @router.post("/odds", response_model=OddsOut, operation_id="get_odds")
 async def get_odds(ladder: str, line_up: LineUp, request: Request, caller: Reader) -> Response:
-    """The odds of a line-up with current ratings. Unknown players count as newcomers.
+    """Return the odds of a line-up with current ratings. Unknown players count as newcomers.
 
-    With `stakes`: what each player would gain or lose by a win, a draw, a loss and by quitting, as the receipt says
-    if the match then goes as assumed. Forbidden where the ladder does not show its ratings, except with the scope
-    `ratings`.
+    With `stakes`, also what each player would gain or lose by a win, a draw, a loss and by quitting; the receipt shows
+    the same numbers if the match goes as assumed. If the ladder hides its ratings, this needs the scope `ratings`.
     """
     site = site_of(request)
     teams = [team.players for team in line_up.teams]
     query = None if line_up.stakes is None else _stakes_query(line_up.stakes)
     find = site.reading(caller).prospects
-    return written(await site.work(lambda: encoded(_odds(ladder, find(ladder, teams, query))), odds_for=caller))
+    return written(await site.odds(caller, lambda: encoded(_odds(ladder, find(ladder, teams, query)))))
 
 
 def _match(ladder: str, system: str, match: MatchProfile) -> MatchOut:

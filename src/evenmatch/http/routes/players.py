@@ -7,8 +7,7 @@ from typing import Annotated
 from fastapi import APIRouter, Query, Request
 from starlette.responses import Response
 
-from evenmatch.http.access import Admin, Reader, check_own
-from evenmatch.http.audit_entries import audit_entry
+from evenmatch.http.access import Admin, Reader, audit_entry, check_own
 from evenmatch.http.cursors import Cursor, Limit, list_key, read_cursor, write_cursor
 from evenmatch.http.models.base import LONGEST
 from evenmatch.http.models.from_records import page_of
@@ -41,15 +40,13 @@ router = APIRouter(prefix="/v1", tags=["players"])
 PLAYER = "/ladders/{ladder:text}/players/{player:text}"
 
 Points = Annotated[int, Query(ge=2, le=2000, description="Most points to return.")]
-Search = Annotated[
-    str, Query(min_length=1, max_length=LONGEST, description="A part of the name; upper and lower case are the same.")
-]
+Search = Annotated[str, Query(min_length=1, max_length=LONGEST, description="A part of the name; case is ignored.")]
 Most = Annotated[int, Query(ge=1, le=100, description="Most names to return.")]
 
 
 @router.get(PLAYER, response_model=PlayerProfile, operation_id="get_player")
 async def get_player(ladder: str, player: str, request: Request, caller: Reader) -> Response:
-    """A player on a ladder: standing and rating state. A player's token reads only that player."""
+    """Return a player's standing and rating state on a ladder. A player's token reads only that player."""
     site = site_of(request)
     check_own(site, caller, player)
     await site.views.view(ladder)
@@ -63,7 +60,7 @@ async def get_player(ladder: str, player: str, request: Request, caller: Reader)
 async def player_matches(
     ladder: str, player: str, request: Request, caller: Reader, limit: Limit = 50, cursor: Cursor = None
 ) -> Response:
-    """A player's matches, the last played first, with rating changes. A player's token reads only that player."""
+    """List a player's matches, the last played first, with rating changes. A player's token reads only that player."""
     site = site_of(request)
     check_own(site, caller, player)
     before = list_key(cursor)
@@ -79,7 +76,7 @@ async def player_matches(
 
 @router.get(f"{PLAYER}/path", response_model=PlayerPath, operation_id="player_path")
 async def player_path(ladder: str, player: str, request: Request, caller: Reader, points: Points = 200) -> Response:
-    """A player's rating, percentile and division over time, for a graph; long paths keep every peak and low.
+    """Return a player's rating, percentile and division over time, for a graph. Long paths keep all peaks and lows.
 
     A player's token reads only that player.
     """
@@ -92,9 +89,9 @@ async def player_path(ladder: str, player: str, request: Request, caller: Reader
 
 @router.get("/players", response_model=PlayersFound, operation_id="search_players")
 async def search_players(request: Request, caller: Reader, search: Search, limit: Most = 20) -> Response:
-    """Names of players that contain a text, from the ladders that the caller may read. Case and diacritics are ignored.
+    """Find players by a part of their name, on the ladders that the caller may read. Case and diacritics are ignored.
 
-    On a ladder of more than 200,000 players, only names that begin with the text.
+    On ladders of more than 200,000 players, only names that begin with the text are found.
     """
     site = site_of(request)
     names = await site.work(site.reading(caller).search, search, limit, readable(caller))
@@ -103,7 +100,7 @@ async def search_players(request: Request, caller: Reader, search: Search, limit
 
 @router.get("/players/{player:text}", response_model=PlayerOut, operation_id="find_player")
 async def find_player(player: str, request: Request, caller: Reader) -> Response:
-    """A player and the ladders they are on. A player's token reads only that player."""
+    """Return a player and their ladders. A player's token reads only that player."""
     site = site_of(request)
     check_own(site, caller, player)
     identity = await site.work(site.reading(caller).whereabouts, player, readable(caller))
@@ -112,7 +109,7 @@ async def find_player(player: str, request: Request, caller: Reader) -> Response
 
 
 def _match(match: MatchProfile, name: str) -> PlayerMatch:
-    """The response model of a match for one of its players."""
+    """Return the response model of a match for one of its players."""
     team, slot = next(
         (team, slot)
         for team, side in enumerate(match.sides)
@@ -155,8 +152,8 @@ async def rename_player(player: str, asked: RenameRequest, request: Request, cal
 async def merge_player(player: str, asked: MergeRequest, request: Request, caller: Admin) -> Response:
     """Merge a player into `into`, who then has the matches of both. The two must never have met in a match.
 
-    A match that is reported with two of the player's names afterwards is recorded, but not rated. Large ladders are
-    rated again by a job, and show the ratings from before until it has ended.
+    A later match that names the player twice is recorded, but not rated. A job rates large ladders again, and they show
+    the previous ratings until it has ended.
     """
     site = site_of(request)
     service = site.service.noting(
@@ -181,7 +178,7 @@ odd_names_router = APIRouter(prefix="/v1/ladders/{ladder:text}/odd-names", tags=
 
 @odd_names_router.get("", response_model=page_of(OddName), operation_id="list_odd_names")
 async def list_odd_names(ladder: str, request: Request, _: Admin, limit: Limit = 50, cursor: Cursor = None) -> Response:
-    """The names on the ladder that may pass as another one, by name; none where the setting `names` is any."""
+    """List the names on the ladder that could be mistaken for others; none if the setting `names` is any."""
     site = site_of(request)
     after = "" if cursor is None else str(read_cursor(cursor, str)[0])
     names, following = await site.work(odd_names, site.service, ladder, after, limit)

@@ -8,8 +8,7 @@ from fastapi import APIRouter, Query, Request
 from starlette.responses import Response
 
 from evenmatch.experiment import ARMS
-from evenmatch.http.access import Admin, Queuer, Reader
-from evenmatch.http.audit_entries import audit_entry
+from evenmatch.http.access import Admin, Queuer, Reader, audit_entry
 from evenmatch.http.models.base import Moment, micros, moment
 from evenmatch.http.models.queues import (
     ComparedFigureOut,
@@ -38,7 +37,7 @@ from evenmatch.queues.stored_queues import QueueExperiment, QueueSetup
 
 
 def experiment_out(ladder: str, experiment: QueueExperiment) -> ExperimentOut:
-    """The response model of an experiment of a ladder's queue."""
+    """Return the response model of an experiment."""
     return ExperimentOut.from_record(
         experiment,
         experiment=experiment.number,
@@ -50,7 +49,7 @@ def experiment_out(ladder: str, experiment: QueueExperiment) -> ExperimentOut:
 
 
 def experiment_audit_out(ladder: str, audited: ExperimentAudit) -> ExperimentAuditOut:
-    """The response model of the comparison of the two policies of an experiment."""
+    """Return the response model of the audit of an experiment."""
     by_arm = {name: dict(zip(ARMS, getattr(audited, name), strict=True)) for name in ("slices", "formed", "counted")}
     figures = [ComparedFigureOut.from_record(figure, figure=figure.figure.name) for figure in audited.figures]
     experiment = experiment_out(ladder, audited.experiment)
@@ -65,7 +64,7 @@ Until = Annotated[Moment | None, Query(description="Only matches that were forme
 
 @router.get("/queues", response_model=QueuesPage, operation_id="queues")
 async def queues(ladder: str, request: Request, caller: Reader) -> Response:
-    """The queues of a ladder, with the numbers of waiting players."""
+    """List the queues of a ladder, with the numbers of waiting players."""
     site = site_of(request)
     seen = await site.visibility(caller, ladder)
     return read(request, QueuesPage(items=await site.work(_queues, site, ladder, seen)))
@@ -73,7 +72,7 @@ async def queues(ladder: str, request: Request, caller: Reader) -> Response:
 
 @router.get("/queues/{queue:text}", response_model=QueueOut, operation_id="queue")
 async def queue(ladder: str, queue: str, request: Request, caller: Reader) -> Response:
-    """A queue, with the numbers of waiting players by percentile and region."""
+    """Return a queue, with the numbers of waiting players by percentile and region."""
     site = site_of(request)
     setup = await site.work(site.queue_service.queue, ladder, queue)
     seen = await site.visibility(caller, ladder)
@@ -84,7 +83,7 @@ async def queue(ladder: str, queue: str, request: Request, caller: Reader) -> Re
 async def queue_audit(
     ladder: str, queue: str, request: Request, caller: Reader, since: Since = None, until: Until = None
 ) -> Response:
-    """Predictions of the matches that the queue formed, compared with the reported results."""
+    """Compare the predictions for the matches that a queue formed with the reported results."""
     site = site_of(request)
     begin = moment(0) if since is None else since
     end = moment(site.service.clock()) if until is None else until
@@ -95,7 +94,7 @@ async def queue_audit(
 
 @router.put("/queues/{queue:text}", response_model=QueueOut, operation_id="set_queue")
 async def set_queue(ladder: str, queue: str, body: SetQueue, request: Request, caller: Admin) -> Response:
-    """Create a queue, or replace its policy and rules; waiting tickets stay in it."""
+    """Create a queue, or replace its policy and rules. Waiting tickets stay in it."""
     site = site_of(request)
     policy, rule_values = (part.model_dump(exclude_unset=True) for part in (body.policy, body.rules))
     rules = QueueRules.from_data(rule_values)
@@ -107,9 +106,9 @@ async def set_queue(ladder: str, queue: str, body: SetQueue, request: Request, c
 
 @router.put("/queues/{queue:text}/experiment", response_model=ExperimentOut, operation_id="start_experiment")
 async def start_experiment(ladder: str, queue: str, body: StartExperiment, request: Request, caller: Admin) -> Response:
-    """Let a second policy share the queue with its own. Refused while another experiment runs.
+    """Start an experiment in which a second policy shares the queue. Refused while another experiment runs.
 
-    Time is cut into slices, and in each one policy decides alone, drawn with the seed. Waiting tickets stay.
+    Time is divided into slices. In each slice one policy, drawn with the seed, decides alone. Waiting tickets stay.
     """
     site = site_of(request)
     design = body.model_dump(exclude_unset=True)
@@ -122,7 +121,7 @@ async def start_experiment(ladder: str, queue: str, body: StartExperiment, reque
 
 @router.delete("/queues/{queue:text}/experiment", response_model=ExperimentOut, operation_id="stop_experiment")
 async def stop_experiment(ladder: str, queue: str, request: Request, caller: Admin) -> Response:
-    """Stop the queue's experiment: its own policy decides alone. The audit still compares its matches."""
+    """Stop a queue's experiment, so that its own policy decides alone. The audit still compares the matches."""
     site = site_of(request)
     queue_service = site.queue_service.noting(audit_entry(request, caller, "experiment.stopped", ladder, queue))
     return written(experiment_out(ladder, await site.change(ladder, queue_service.stop_experiment, ladder, queue)))
@@ -130,7 +129,7 @@ async def stop_experiment(ladder: str, queue: str, request: Request, caller: Adm
 
 @router.delete("/queues/{queue:text}", status_code=204, operation_id="remove_queue")
 async def remove_queue(ladder: str, queue: str, request: Request, caller: Admin, force: bool = False) -> Response:
-    """Remove a queue. Refused while players wait in it, unless `force` is set: then their tickets are removed."""
+    """Remove a queue. Refused while players wait in it, unless `force` is set, which removes their tickets."""
     site = site_of(request)
     queue_service = site.queue_service.noting(
         audit_entry(request, caller, "queue.removed", ladder, queue, {"force": force})
@@ -141,7 +140,7 @@ async def remove_queue(ladder: str, queue: str, request: Request, caller: Admin,
 
 @router.get("/penalties/{player:text}", response_model=PenaltyOut, operation_id="penalty")
 async def penalty(ladder: str, player: str, request: Request, caller: Queuer) -> Response:
-    """The penalty of a player who declined, did not answer, or quit."""
+    """Return the penalty of a player who declined, did not answer, or quit."""
     caller.speaks_for(player)
     site = site_of(request)
     current = await site.work(site.queue_service.penalties, ladder, player)
@@ -162,7 +161,7 @@ async def forgive(ladder: str, player: str, request: Request, caller: Admin) -> 
 
 @router.get("/players/{player:text}/filter", response_model=FilterOut, operation_id="get_filter")
 async def get_filter(ladder: str, player: str, request: Request, caller: Queuer) -> Response:
-    """The filter that a player keeps on the ladder, used where a join names no value."""
+    """Return a player's stored filter on the ladder. A join uses its values where it has none of its own."""
     caller.speaks_for(player)
     site = site_of(request)
     return read(request, _filter(ladder, player, await site.work(site.queue_service.filter_of, ladder, player)))
@@ -170,7 +169,7 @@ async def get_filter(ladder: str, player: str, request: Request, caller: Queuer)
 
 @router.put("/players/{player:text}/filter", response_model=FilterOut, operation_id="set_filter")
 async def set_filter(ladder: str, player: str, body: FilterChange, request: Request, caller: Queuer) -> Response:
-    """Keep a filter for a player. It applies to a ticket in which the player waits, too, which keeps its place."""
+    """Store a player's filter. It also applies to the ticket in which the player waits, which keeps its place."""
     caller.speaks_for(player)
     site = site_of(request)
     chosen = QueueFilter.from_data(body.model_dump(exclude_unset=True))
@@ -180,7 +179,7 @@ async def set_filter(ladder: str, player: str, body: FilterChange, request: Requ
 
 @router.delete("/players/{player:text}/filter", status_code=204, operation_id="forget_filter")
 async def forget_filter(ladder: str, player: str, request: Request, caller: Queuer) -> Response:
-    """Forget the filter that a player keeps on the ladder."""
+    """Delete a player's stored filter on the ladder."""
     caller.speaks_for(player)
     site = site_of(request)
     await site.change(ladder, site.queue_service.set_filter, ladder, player, None)
@@ -189,7 +188,7 @@ async def forget_filter(ladder: str, player: str, request: Request, caller: Queu
 
 @router.get("/players/{player:text}/ticket", response_model=TicketOf, operation_id="ticket_of_player")
 async def ticket_of_player(ladder: str, player: str, request: Request, caller: Queuer) -> Response:
-    """The ticket or match of a player, for a client that was restarted."""
+    """Return the ticket or match of a player, for a client that was restarted."""
     caller.speaks_for(player)
     site = site_of(request)
     slot = await site.work(site.queue_service.seat, ladder, player)

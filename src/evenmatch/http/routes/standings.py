@@ -50,11 +50,11 @@ Friends = Annotated[
 async def get_standings(
     ladder: str, request: Request, caller: Reader, limit: Limit = 50, cursor: Cursor = None, number: Number = None
 ) -> Response:
-    """The listed players, best first: now, or at the end of a season.
+    """List the listed players, best first: now, or at the end of a season.
 
-    A player is listed after completing the placement matches, and a match within the active days. On a very large
-    ladder the standings may be some seconds old. The pages after the first one are of the same moment, while the
-    service keeps its standings: for a minute after the last page. Otherwise `moved` is true.
+    A player is listed after the placement matches, if the last match was within the active days. On a very large ladder
+    the standings may be some seconds old. All pages show the same moment if each is requested within a minute of the
+    previous one. Otherwise `moved` is true.
     """
     site = site_of(request)
     if number is not None and not await _is_current(site, ladder, number):
@@ -69,7 +69,7 @@ async def get_standings(
 async def standings_around(
     ladder: str, player: str, request: Request, caller: Reader, each_side: EachSide = 5
 ) -> Response:
-    """A player and the listed players above and below; an unlisted player is placed by rating, if that is shown."""
+    """Return a player and the listed players above and below. An unlisted player is placed by rating, if shown."""
     site = site_of(request)
     await site.views.view(ladder)
     name, standing, rows = await site.work(site.reading(caller).around, ladder, player, each_side)
@@ -79,7 +79,7 @@ async def standings_around(
 
 @router.get("/among", response_model=SelectedStandings, operation_id="standings_among")
 async def standings_among(ladder: str, request: Request, caller: Reader, players: Friends) -> Response:
-    """Selected players with their ranks: listed players first, then the others by rating, if that is shown."""
+    """Return selected players with their ranks: listed players first, then the others by rating, if it is shown."""
     site = site_of(request)
     await site.views.view(ladder)
     rows, missing = await site.work(site.reading(caller).among, ladder, players)
@@ -87,7 +87,7 @@ async def standings_among(ladder: str, request: Request, caller: Reader, players
 
 
 def standing_out(name: str, standing: Standing) -> StandingOut:
-    """The response model of a player's standing."""
+    """Return the response model of a player's standing."""
     return StandingOut.from_record(standing, player=name)
 
 
@@ -123,7 +123,7 @@ def _page(site: Site, view: View, *, limit: int, cursor: str | None) -> bytes:
 
 
 def _place(cursor: str) -> tuple[float, int, str]:
-    """The place in the order (see Snapshot.place_of) and the id of the last player before, and the view's identity.
+    """Decode a cursor: the last player's place (see Snapshot.place_of) and id, and the view's identity.
 
     Raises UsageError.
     """
@@ -132,26 +132,26 @@ def _place(cursor: str) -> tuple[float, int, str]:
 
 
 def _offset(cursor: str, order: str) -> int | None:
-    """The number of rows before a page of final standings in this order; None: the pages before had another one.
+    """Return the number of rows before a page of final standings; None if the previous page had another order.
 
     Raises UsageError.
     """
     try:
         offset, previous = read_cursor(cursor, int, str)
     except UsageError:
-        _place(cursor)  # of the standings before the season ended
+        _place(cursor)  # it may come from the standings before the season ended
         return None
     return int(offset) if previous == order and int(offset) >= 0 else None
 
 
 async def _is_current(site: Site, ladder: str, number: int) -> bool:
-    """Whether a season has not ended."""
+    """Return whether a season has not ended."""
     seasons = await site.work(site.service.seasons, ladder)
     return any(season.number == number and season.closed_at is None for season in seasons)
 
 
 def _finals(reading: LadderQueries, ladder: str, number: int, cursor: str | None, limit: int) -> StandingsPage:
-    """A page of the final standings of a season; the first one where the pages before were in another order."""
+    """Return a page of a season's final standings; the first one if the previous page had another order."""
     order = reading.order_of_finals(ladder)
     offset = 0 if cursor is None else _offset(cursor, order)
     moved, begin = offset is None, 0 if offset is None else offset
@@ -176,7 +176,7 @@ distribution = APIRouter(prefix="/v1/ladders/{ladder:text}/distribution", tags=[
 
 @distribution.get("", response_model=DistributionOut, operation_id="rating_distribution")
 async def rating_distribution(ladder: str, request: Request, caller: Reader, bins: Bins = BINS) -> Response:
-    """The numbers of active players in round ranges of ratings, and the ratings where divisions begin."""
+    """Return the numbers of active players in round ranges of ratings, and the ratings at which divisions begin."""
     make = partial(_distribution, bins=bins)
     return read(request, await site_of(request).views.body(request, ladder, caller, make))
 

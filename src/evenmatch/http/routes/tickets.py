@@ -30,11 +30,11 @@ from evenmatch.queues.ticket_status import OfferStatus, Status, StatusRead
 
 router = APIRouter(prefix="/v1/ladders/{ladder:text}/tickets", tags=["tickets"])
 Number = Annotated[int, Path(ge=1, le=2**62)]
-LONGEST_WAIT = 60.0  # seconds of a long poll
+LONGEST_WAIT = 60.0  # longest long poll, in seconds
 Wait = Annotated[float, Query(ge=0, le=LONGEST_WAIT, description="Seconds to wait for a change after `after`.")]
 After = Annotated[int | None, Query(ge=0, le=2**62, description="The latest change that the client knows.")]
 RESULT = tuple(field.name for field in fields(requests.RequestResult))
-FRESH = 5.0  # seconds after which a stream repeats the state of a ticket
+FRESH = 5.0  # seconds between two events of a stream without changes
 EVENTS: dict[int | str, dict[str, Any]] = {
     200: {"content": {"text/event-stream": {"schema": {"type": "string"}}}, "description": "Events `ticket`."}
 }
@@ -48,10 +48,10 @@ EVENTS: dict[int | str, dict[str, Any]] = {
     openapi_extra=described(TicketChange, JoinRequest, 201),
 )
 async def join_queue(ladder: str, request: Request, caller: Queuer) -> Response:
-    """Join one or more queues as a party; the first match removes the ticket from all of them.
+    """Join one or more queues as a party. The first match removes the ticket from all of them.
 
-    A playlist waits in queues of other ladders, too, with a ticket on each: see `playlist` of a ticket. With a
-    player's token: only that player. Read the ticket again within the queue's heartbeat, or it is removed.
+    With a playlist, the party also waits in queues of other ladders, with a ticket on each: see `playlist` of a ticket.
+    With a player's token, only that player can join. A ticket that is not read within the queue's heartbeat is removed.
     """
     join = _permitted(caller, await read_body(request, JoinRequest, _join_of))
     return await _answered(request, ladder, join, 201)
@@ -61,7 +61,7 @@ async def join_queue(ladder: str, request: Request, caller: Queuer) -> Response:
 async def ticket(
     ladder: str, ticket: Number, request: Request, caller: Queuer, after: After = None, wait: Wait = 0.0
 ) -> Response:
-    """A ticket and its search state; with `after` and `wait`, return when it has changed. Counts as a heartbeat."""
+    """Return a ticket and its search state; with `after` and `wait`, wait for a change. Counts as a heartbeat."""
     site = site_of(request)
     status = None if wait <= 0 or after is None else await _changed(request, caller, ladder, ticket, after, wait)
     status = status or await _status(site, caller, ladder, ticket)
@@ -71,7 +71,7 @@ async def ticket(
 
 @router.get("/{ticket}/events", operation_id="ticket_events", response_class=StreamingResponse, responses=EVENTS)
 async def ticket_events(ladder: str, ticket: Number, request: Request, caller: Queuer) -> StreamingResponse:
-    """A ticket as server-sent events: one `ticket` now, one at each change, and one every five seconds.
+    """Stream a ticket as server-sent events: one `ticket` now, one at each change, and one every five seconds.
 
     The stream ends when the ticket no longer waits, and after a minute. Reading it counts as a heartbeat.
     """
@@ -117,7 +117,7 @@ async def accept_offer(ladder: str, ticket: Number, request: Request, caller: Qu
     openapi_extra=described(TicketChange, OfferAnswer),
 )
 async def decline_offer(ladder: str, ticket: Number, request: Request, caller: Queuer) -> Response:
-    """Decline the offered match: the ticket is removed and the player penalized; the other parties wait on."""
+    """Decline the offered match. The ticket is removed and the player penalized; the other parties keep waiting."""
     say = await read_body(request, OfferAnswer, lambda say: say)
     player = _player_of(caller, say.player)
     return await _answered(request, ladder, requests.Decline(ticket, player, say.offer, caller.player is not None))
@@ -131,13 +131,13 @@ async def leave_queue(ladder: str, ticket: Number, request: Request, caller: Que
 
 @router.post("/{ticket}/heartbeat", status_code=204, operation_id="heartbeat")
 async def heartbeat(ladder: str, ticket: Number, request: Request, caller: Queuer) -> Response:
-    """Report that the party is still there. Not needed by clients that read the ticket regularly."""
+    """Report that the party is still there. Clients that read the ticket regularly do not need this."""
     await _status(site_of(request), caller, ladder, ticket)
     return Response(status_code=204)
 
 
 def _permitted(caller: Caller, join: requests.Join) -> requests.Join:
-    """The join as this caller sends it.
+    """Return the join, limited to the ladders that the caller may read.
 
     Raises ForbiddenError unless the caller may queue these players, and on the other ladders of the playlist.
     """
@@ -149,7 +149,7 @@ def _permitted(caller: Caller, join: requests.Join) -> requests.Join:
 
 
 def _player_of(caller: Caller, player: str | None) -> str | None:
-    """The player a request is for; a player's token always acts for its own player."""
+    """Return the player whom a request concerns. A player's token always acts for its own player."""
     if caller.player is None:
         return player
     if player is not None:
@@ -160,7 +160,7 @@ def _player_of(caller: Caller, player: str | None) -> str | None:
 async def _changed(
     request: Request, caller: Caller, ladder: str, ticket: int, after: int, wait: float
 ) -> Status | None:
-    """The state of a ticket once it has changed after `after`; None if it does not for `wait` seconds."""
+    """Return a ticket once it has changed after `after`; None if it does not change for `wait` seconds."""
     site = site_of(request)
     context_of(request.scope).waits = True
     async with site.waiting.poll(request, caller) as waiter:
@@ -171,7 +171,7 @@ async def _changed(
 
 
 async def _status(site: Site, caller: Caller, ladder: str, ticket: int, since: int = -1) -> Status:
-    """The state of a ticket, as the caller may see it, which counts as a heartbeat of the ticket.
+    """Return a ticket as the caller may see it, and count this as a heartbeat.
 
     since  see StatusRead
     Raises ForbiddenError for a player's token of another party, whose request is no heartbeat.
@@ -203,7 +203,7 @@ def _queued(member: PartyMember) -> requests.QueuedPlayer:
 
 
 def ticket_out(ladder: str, status: Status) -> TicketOut:
-    """The response model of a ticket."""
+    """Return the response model of a ticket."""
     offer = None if status.offer is None else _offer(status.offer)
     return TicketOut.from_record(status, ladder=ladder, offer=offer)
 

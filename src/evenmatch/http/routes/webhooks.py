@@ -9,9 +9,8 @@ from starlette.responses import Response
 
 from evenmatch.accounts.access import Caller
 from evenmatch.errors import UnknownNameError
-from evenmatch.http.access import Admin, AnyAdmin
-from evenmatch.http.audit_entries import audit_entry
-from evenmatch.http.cursors import Cursor, Limit, read_cursor, write_cursor
+from evenmatch.http.access import Admin, AnyAdmin, audit_entry
+from evenmatch.http.cursors import Cursor, Limit, number_of, split_page
 from evenmatch.http.models.from_records import page_of
 from evenmatch.http.models.webhooks import DeliveryOut, WebhookCreate, WebhookCreated, WebhookOut
 from evenmatch.http.responses import read_page, written
@@ -39,19 +38,18 @@ async def create_webhook(asked: WebhookCreate, request: Request, caller: AnyAdmi
 async def list_webhooks(
     request: Request, caller: AnyAdmin, ladder: str | None = None, limit: Limit = 50, cursor: Cursor = None
 ) -> Response:
-    """The webhooks of a ladder, or all webhooks."""
+    """List the webhooks of a ladder, or all webhooks."""
     site = site_of(request)
     caller.check("admin", ladder)
-    begin = 0 if cursor is None else int(read_cursor(cursor, int)[0])
+    begin = number_of(cursor) or 0
     webhooks = [
         hook
         for hook in await site.work(site.webhooks.list)
         if hook.webhook > begin and (ladder is None or hook.ladder == ladder)
     ]
     failing = await site.work(site.webhooks.failing)
-    page = [_webhook(hook, failing.get(hook.webhook)) for hook in webhooks[:limit]]
-    after = write_cursor(webhooks[limit - 1].webhook) if len(webhooks) > limit else None
-    return read_page(request, WebhookOut, page, after)
+    page, after = split_page(webhooks, limit, lambda hook: (hook.webhook,))
+    return read_page(request, WebhookOut, [_webhook(hook, failing.get(hook.webhook)) for hook in page], after)
 
 
 @router.delete("/webhooks/{webhook}", response_model=WebhookOut, operation_id="remove_webhook")
@@ -66,7 +64,7 @@ async def remove_webhook(webhook: Number, request: Request, caller: AnyAdmin) ->
 
 @router.post("/webhooks/{webhook}/resume", response_model=WebhookOut, operation_id="resume_webhook")
 async def resume_webhook(webhook: Number, request: Request, caller: AnyAdmin) -> Response:
-    """Make the next attempt of a failing webhook at once instead of at `next_at`."""
+    """Retry the delivery of a failing webhook at once instead of at `next_at`."""
     site = site_of(request)
     current = await site.work(_find, site, webhook, caller)
     entry = audit_entry(request, caller, "webhook.resumed", current.ladder, str(webhook))
@@ -84,13 +82,12 @@ async def list_deliveries(
     limit: Limit = 50,
     cursor: Cursor = None,
 ) -> Response:
-    """The deliveries of a webhook, latest first; dead ones were given up."""
+    """List the deliveries of a webhook, latest first. Dead ones are not retried."""
     site = site_of(request)
     await site.work(_find, site, webhook, caller)
-    before = None if cursor is None else int(read_cursor(cursor, int)[0])
-    deliveries = await site.work(site.webhooks.deliveries, webhook, state, before, limit)
-    after = write_cursor(deliveries[-1].delivery) if len(deliveries) == limit else None
-    return read_page(request, DeliveryOut, [DeliveryOut.from_record(delivery) for delivery in deliveries], after)
+    deliveries = await site.work(site.webhooks.deliveries, webhook, state, number_of(cursor), limit + 1)
+    page, after = split_page(deliveries, limit, lambda delivery: (delivery.delivery,))
+    return read_page(request, DeliveryOut, map(DeliveryOut.from_record, page), after)
 
 
 @router.post("/deliveries/{delivery}/redeliver", response_model=DeliveryOut, operation_id="redeliver")
@@ -102,7 +99,7 @@ async def redeliver(delivery: Number, request: Request, caller: Admin) -> Respon
 
 
 def _find(site: Site, webhook: int, caller: Caller) -> Webhook:
-    """A webhook that the caller may administer. Raises UnknownNameError, also for those of other ladders."""
+    """Return a webhook. Raises UnknownNameError, also if the caller may not administer its ladder."""
     hook = site.webhooks.get(webhook)
     if not caller.may("admin", hook.ladder):
         raise UnknownNameError("webhook", str(webhook), ())
@@ -110,6 +107,6 @@ def _find(site: Site, webhook: int, caller: Caller) -> Webhook:
 
 
 def _webhook(webhook: Webhook, failed: Delivery | None = None) -> WebhookOut:
-    """The response model of a webhook. failed: the delivery that comes next, if an attempt has failed."""
+    """Return the response model of a webhook. failed: its next delivery, if an attempt of it has failed."""
     failures, error, next_at = (0, None, None) if failed is None else (failed.attempts, failed.error, failed.next_at)
     return WebhookOut.from_record(webhook, failures=failures, error=error, next_at=next_at)

@@ -43,8 +43,8 @@ By = Sequence[str | Rules] | str | Rules | None
 class StreamedMatches:
     """Matches that were read in chunks and are not kept: their number and names.
 
-    name     their address;  count: how many they are;  players: how many played (on each ladder)
-    skipped  why matches were left out, the first of them; skipped_matches: how many
+    name     address of the matches;  count: number of matches;  players: number of players on all ladders
+    skipped  the first reasons why matches were left out;  skipped_matches: number of these matches
     """
 
     name: str
@@ -123,12 +123,13 @@ def backtest(
     matches remain for a ranking or no system can rate them.
     """
     matches = table_of(matches)
-    warm_up_matches = _warm_up(matches, warm_up, tune)
+    warm_up_matches = warm_up_of(len(matches), warm_up, tune)
     report = progress or (lambda _what, _share: None)
     matches, note = neutral(matches)
-    able, left_out = _able(matches, named_systems(by))
-    variants, unable = _rateable(matches, variants_of(able, by))
-    left_out += unable
+    variants = variants_of(named_systems(by), by)
+    reasons = [why_not(matches.history, variant.rules) for variant in variants]
+    variants, left_out = rateable_variants(variants, reasons, matches.source.name)
+    able = list(dict.fromkeys(variant.rules.system for variant in variants))
     pool = Threads(workers) if workers is None or isinstance(workers, int) else workers
     try:
         tuned, tried, notes = _tuned(matches, warm_up_matches, able, tune, trials, report, seed, pool)
@@ -142,7 +143,7 @@ def backtest(
 
 
 def named_systems(by: By) -> list[System]:
-    """The systems to judge, each once; UsageError if none is named, or two of one name."""
+    """The systems to score, each once. Raises UsageError if none is given, or if two have the same name."""
     if by is not None and not by:
         raise UsageError("no system was named: at least one is needed")
     given = [by] if isinstance(by, str | Rules) else by
@@ -175,7 +176,7 @@ def summed_up(
     trials: Sequence[dict[str, object]] = (),
     notes: Sequence[str] = (),
 ) -> Backtest:
-    """The tables of a backtest, from what was judged. Raises InputError if no variant could be."""
+    """Build the tables of a backtest. Raises InputError if no variant could be scored."""
     beyond = [result.variant for result in results if result.out_of_range]
     judged = sorted(
         (result for result in results if not result.out_of_range),
@@ -204,13 +205,8 @@ def summed_up(
     )
 
 
-def _warm_up(matches: MatchTable, share: float, tune: float) -> int:
-    """Number of warm-up matches. Raises UsageError or InputError if too few matches remain."""
-    return warm_up_of(len(matches), share, tune)
-
-
 def warm_up_of(matches: int, share: float, tune: float = 0.0) -> int:
-    """The same from the number of matches."""
+    """Number of warm-up matches. Raises UsageError or InputError if too few matches remain."""
     if not 0.0 <= share <= 0.9:
         raise UsageError(f"warm_up={share:g}: must be a share from 0 to 0.9")
     if not 0.0 <= tune < float("inf"):
@@ -261,7 +257,7 @@ def _tuned(
                 system,
                 seconds / len(tunable),
                 trials=trials,
-                progress=partial(_part_of, report, index, len(tunable)),
+                progress=partial(part_of, report, index, len(tunable)),
                 workers=workers,
                 seed=seed,
             )
@@ -271,7 +267,8 @@ def _tuned(
     return variants, tried, list(dict.fromkeys(notes))
 
 
-def _part_of(report: Progress, index: int, count: int, what: str, share: float) -> None:
+def part_of(report: Progress, index: int, count: int, what: str, share: float) -> None:
+    """Report the progress of one of several equal parts."""
     report(what, (index + share) / count)
 
 
@@ -285,27 +282,27 @@ def _chosen(variants: Sequence[Variant]) -> tuple[Variant, ...]:
     return tuple(variant for variant in variants if stands[variant.system] is variant)
 
 
-def _able(matches: MatchTable, named: Sequence[System]) -> tuple[list[System], list[tuple[str, str]]]:
-    """Systems that can rate (nearly) all of these matches, and the reasons why the others cannot."""
+def rateable_variants(
+    variants: Sequence[Variant], reasons: Sequence[str], name: str
+) -> tuple[list[Variant], list[tuple[str, str]]]:
+    """The variants that can rate (nearly) all matches, and the names of the others with the reasons.
+
+    reasons  why each variant cannot; empty if it can. A system whose defaults cannot is left out entirely
+    """
     able, left_out = [], []
-    for system in named:
-        reason = why_not(matches.history, Rules.of(system))
-        if reason:
-            left_out.append((system.name, reason))
-        else:
-            able.append(system)
+    out: set[str] = set()
+    for variant, reason in zip(variants, reasons, strict=True):
+        if reason and variant.variant == "default":
+            out.add(variant.system)
+            left_out.append((variant.system, reason))
+        elif reason and variant.system not in out:
+            left_out.append((f"{variant.system} {variant.variant}", reason))
+        elif variant.system not in out:
+            able.append(variant)
     if not able:
-        reasons = "; ".join(f"{name} {reason}" for name, reason in left_out)
-        raise InputError(f"{matches.source.name}: none of the systems named can rate these matches: {reasons}")
+        listed = "; ".join(f"{system} {reason}" for system, reason in left_out)
+        raise InputError(f"{name}: none of the systems named can rate these matches: {listed}")
     return able, left_out
-
-
-def _rateable(matches: MatchTable, variants: Sequence[Variant]) -> tuple[list[Variant], list[tuple[str, str]]]:
-    """Variants that can rate (nearly) all of these matches, and the reasons why the others cannot."""
-    reasons = [why_not(matches.history, variant.rules) for variant in variants]
-    pairs = zip(variants, reasons, strict=True)
-    left_out = [(f"{variant.system} {variant.variant}", reason) for variant, reason in pairs if reason]
-    return [variant for variant, reason in zip(variants, reasons, strict=True) if not reason], left_out
 
 
 def _judge_all(

@@ -7,13 +7,11 @@ teams are averaged.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Any, TypeVar, cast
 
 import numpy as np
-from numba import njit
 
 from evenmatch.calibration import (
     BINS,
@@ -31,6 +29,7 @@ from evenmatch.history import Floats, History, Integers
 from evenmatch.match import Appearance, Match, Team
 from evenmatch.rating import rules_of
 from evenmatch.systems import loop
+from evenmatch.systems.compiled import cached
 from evenmatch.systems.system import Rules
 from evenmatch.tables import from_matches
 
@@ -38,15 +37,8 @@ TINY = 1e-12  # lower bound of a probability: the largest log loss is 27.6
 SURE = -float(np.log(TINY))
 MATCHES, LOG_LOSS, THREE_WAY, BRIER, HITS, DECIDED, DRAW = range(7)  # columns of the sums
 
-_OPTIONS: dict[str, Any] = {"cache": True, "nogil": True, "error_model": "numpy"}
-F = TypeVar("F", bound=Callable[..., object])
 
-
-def _compiled(function: F) -> F:
-    return cast("F", njit(**_OPTIONS)(function))
-
-
-@_compiled
+@cached
 def judge(
     team_start: Integers,
     place: Integers,
@@ -187,7 +179,7 @@ def refused_by(rules: Rules, history: History) -> dict[int, str]:
 
 
 def too_many(refused: int, matches: int) -> bool:
-    """Whether more than the share REFUSED of the matches cannot be rated."""
+    """Whether the rules refuse more than the share REFUSED of the matches."""
     return refused > REFUSED * matches
 
 
@@ -198,7 +190,7 @@ def why_not(history: History, rules: Rules) -> str:
 
 
 def why_not_of(refused: int, matches: int, reason: str) -> str:
-    """The same from the number of matches that cannot be rated, and the reason for the first of them."""
+    """Like `why_not`, from the number of refused matches and the reason for the first."""
     if not too_many(refused, matches):
         return ""
     return f"cannot rate {refused:,} of {matches:,} matches: {reason}"

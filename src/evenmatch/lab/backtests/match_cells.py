@@ -1,4 +1,4 @@
-"""CellDivision of matches into cells by block of time, ladder, period and experience of the players."""
+"""Division of matches into cells by block of time, ladder, period and experience of the players."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from evenmatch.history import Floats, History, Integers, Times
+from evenmatch.systems.compiled import cached
 from evenmatch.tables import MatchTable
 
 BLOCKS = 500  # blocks of consecutive matches are resampled together, since consecutive matches are not independent
@@ -56,7 +57,9 @@ def divide(matches: MatchTable, warm_up: int) -> MatchCells:
     """Divide matches into cells; the first `warm_up` matches are the warm-up."""
     days = days_of(matches.history.columns.time)
     division = CellDivision.of(len(matches), warm_up, matches.ladders, days)
-    of = division.number(0, matches.history, matches.ladder, fewest_matches(matches.history))
+    history, fewest = matches.history, np.empty(len(matches), np.int64)
+    count_before(history.match_slots, history.columns.player, np.zeros(history.players, np.int64), fewest)
+    of = division.number(0, history, matches.ladder, fewest)
     order = division.order()
     return division.cells(order, np.argsort(order)[of].astype(np.int32))
 
@@ -141,12 +144,15 @@ def _blocks(matches: int) -> int:
     return min(BLOCKS, matches, max(ENOUGH, matches // LARGE))
 
 
-def fewest_matches(history: History) -> NDArray[np.int64]:
-    """Number of earlier matches of the least experienced player in each match: int64 (M,)."""
-    player = history.columns.player
-    order = np.argsort(player, kind="stable")
-    first = np.flatnonzero(np.diff(player[order], prepend=-1))
-    size = np.diff(first, append=len(player))
-    before = np.empty(len(player), np.int64)
-    before[order] = np.arange(len(player)) - np.repeat(first, size)
-    return np.minimum.reduceat(before, history.match_slots[:-1])
+@cached
+def count_before(match_slots: Integers, player: Integers, played: NDArray[np.int64], fewest: NDArray[np.int64]) -> None:
+    """Write the number of earlier matches of the least experienced player of each match.
+
+    played  int64 (P,)  matches of each player so far; updated
+    """
+    for m in range(len(fewest)):
+        least = played[player[match_slots[m]]]
+        for slot in range(match_slots[m], match_slots[m + 1]):
+            least = min(least, played[player[slot]])
+            played[player[slot]] += 1
+        fewest[m] = least

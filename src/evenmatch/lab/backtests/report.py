@@ -35,7 +35,7 @@ with needing("lab", "a report"):
 SUFFIXES = (".html", ".htm")
 PLAYERS = 5  # number of rating paths if no players are named
 CANDIDATES = 40  # they are chosen from this many players with the most matches
-TOGETHER = 0.9  # players sharing more than this share of their matches as team-mates count as one
+TOGETHER = 0.9  # team-mates in more than this share of their matches count as one player
 SETTLED = 10  # fewest matches of a player in the distributions of ratings
 WIDEST = 20  # most ladders in the table of ladders
 PACKAGES = ("evenmatch", "numpy", "numba", "pyarrow")
@@ -71,7 +71,7 @@ class LossBySegment(NamedTuple):
 
 
 class RatedVariant(NamedTuple):
-    """Ratings by a chosen variant: those of players with enough matches, and the paths of selected players."""
+    """Ratings by a chosen variant: of all players with enough matches, and over time for selected players."""
 
     system: str
     ratings: Floats

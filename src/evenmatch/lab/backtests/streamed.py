@@ -29,16 +29,18 @@ from evenmatch.lab.backtests.backtest import (
     Progress,
     StreamedMatches,
     named_systems,
+    part_of,
+    rateable_variants,
     summed_up,
     variants_of,
     warm_up_of,
 )
 from evenmatch.lab.backtests.evaluation import judge, rateable_history, refused_by, why_not_of
-from evenmatch.lab.backtests.match_cells import CellDivision, days_of
+from evenmatch.lab.backtests.match_cells import CellDivision, count_before, days_of
 from evenmatch.lab.backtests.scoring import Resamples, ScoredVariant, Variant
 from evenmatch.lab.backtests.team_order import TELLING, order_counts, order_note, scrambled, share_of
 from evenmatch.partitioned.chunk import Chunk
-from evenmatch.partitioned.names import compiled, with_room
+from evenmatch.partitioned.names import with_room
 from evenmatch.partitioned.stream import Selection, stream, streams_of
 from evenmatch.systems import loop
 from evenmatch.systems.system import Records
@@ -46,9 +48,9 @@ from evenmatch.tables.partitions import Partition
 
 
 class Reading(NamedTuple):
-    """The matches to read, and what the first reading found.
+    """The matches to read, and the findings of the first reading.
 
-    name      of the matches, for people
+    name      name of the matches, for messages
     players   number of players
     scramble  whether to put teams into a neutral order
     """
@@ -75,7 +77,7 @@ class StreamedScores(NamedTuple):
 
 @dataclass
 class _JudgedVariant:
-    """A variant while the matches pass: its records and sums by cell, in the order in which cells appear."""
+    """A variant during a reading: its records, and its sums by cell in order of appearance."""
 
     variant: Variant
     state: Records
@@ -92,7 +94,7 @@ class _JudgedVariant:
         return cls(variant, *records, np.zeros((0, 7)), np.zeros((0, BINS, 3)))
 
     def judge(self, history: History, cell: Integers, cells: int) -> None:
-        """Predict and learn the matches of a chunk. cells: number of cells so far."""
+        """Predict the matches of a chunk and learn from them. cells: number of cells so far."""
         begin = time.perf_counter()
         self.sums = with_room(self.sums, cells)
         self.bins = with_room(self.bins, cells)
@@ -182,23 +184,9 @@ def _is_known(chunk: Chunk, reading: Reading, division: CellDivision, first: int
 def changed(name: str) -> InputError:
     """The error for files that changed between two readings."""
     return InputError(
-        f"{name}: the matches are not those that were counted before; files must stay as they are during the run, and "
+        f"{name}: the matches have changed since they were counted; files must not change during the run, and must "
         "be the same on all machines"
     )
-
-
-@compiled
-def count_before(match_slots: Integers, player: Integers, played: NDArray[np.int64], fewest: NDArray[np.int64]) -> None:
-    """Write the number of earlier matches of the least experienced player of each match.
-
-    played  int64 (P,)  matches of each player so far; counted on
-    """
-    for m in range(len(fewest)):
-        least = played[player[match_slots[m]]]
-        for slot in range(match_slots[m], match_slots[m + 1]):
-            least = min(least, played[player[slot]])
-            played[player[slot]] += 1
-        fewest[m] = least
 
 
 MEMORY = 1 << 30  # bytes for the player records of all variants judged in one reading
@@ -206,7 +194,7 @@ MEMORY = 1 << 30  # bytes for the player records of all variants judged in one r
 
 @dataclass
 class _Survey:
-    """What the first reading found."""
+    """The findings of the first reading."""
 
     matches: int = 0
     players: int = 0
@@ -282,14 +270,14 @@ def backtest_partitions(
     """Score the predictions of rating systems on partitions, as `backtest` does on matches in memory.
 
     partitions  of one ladder, or of ladders that share their files
-    name        of the matches, for people
+    name        name of the matches, for messages
     Other arguments and errors as for `backtest` and `rate_partitions`, without tuning and without a report.
     """
     report = progress or (lambda _what, _share: None)
     plan = plan_backtest(partitions, by, name=name, warm_up=warm_up, selection=selection, progress=report)
     groups = plan.groups()
     scores = [
-        score(plan.reading, group, partial(_part_of, report, index, len(groups)), workers)
+        score(plan.reading, group, partial(part_of, report, index, len(groups)), workers)
         for index, group in enumerate(groups)
     ]
     return plan.conclude(scores, seed=seed, notes=(_reading_note(len(groups)),))
@@ -315,7 +303,11 @@ def plan_backtest(
     variants = variants_of(named_systems(by), by)
     survey, source = _survey(partitions, chosen, variants, progress, name)
     early = warm_up_of(survey.matches, warm_up)
-    able, left_out = _able(survey, variants, name)
+    reasons = [
+        why_not_of(survey.refused.get(number, 0), survey.matches, survey.reasons.get(number, ""))
+        for number in range(len(variants))
+    ]
+    able, left_out = rateable_variants(variants, reasons, name)
     share = share_of(survey.order)
     division = CellDivision.of(survey.matches, early, survey.ladders, survey.days)
     reading = Reading(name, tuple(partitions), chosen, division, survey.players, share >= TELLING)
@@ -341,25 +333,6 @@ def _survey(
     return survey, known
 
 
-def _able(survey: _Survey, variants: Sequence[Variant], name: str) -> tuple[list[Variant], list[tuple[str, str]]]:
-    """Variants that can rate nearly all matches. A system whose default variant cannot is left out."""
-    able, left_out = [], []
-    out: set[str] = set()
-    for number, variant in enumerate(variants):
-        reason = why_not_of(survey.refused.get(number, 0), survey.matches, survey.reasons.get(number, ""))
-        if reason and variant.variant == "default":
-            out.add(variant.system)
-            left_out.append((variant.system, reason))
-        elif reason and variant.system not in out:
-            left_out.append((f"{variant.system} {variant.variant}", reason))
-        elif variant.system not in out:
-            able.append(variant)
-    if not able:
-        reasons = "; ".join(f"{system} {reason}" for system, reason in left_out)
-        raise InputError(f"{name}: none of the systems named can rate these matches: {reasons}")
-    return able, left_out
-
-
 def _groups(variants: Sequence[Variant], players: int, most: int) -> Iterator[list[Variant]]:
     """Split the variants into groups of at most `most` that fit into memory together."""
     group: list[Variant] = []
@@ -372,10 +345,6 @@ def _groups(variants: Sequence[Variant], players: int, most: int) -> Iterator[li
         group.append(variant)
         held += size
     yield group
-
-
-def _part_of(report: Progress, index: int, count: int, what: str, share: float) -> None:
-    report(what, (index + share) / count)
 
 
 def _reading_note(groups: int) -> str:

@@ -1,4 +1,4 @@
-"""Order in which matches list their teams: predictions must not see it if it reveals the result."""
+"""Hide the order in which matches list their teams from predictions if it reveals the result."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from evenmatch.history import Flags, History, Integers, ranges
 from evenmatch.tables import MatchTable
 
-# Share of decided matches won (or lost) by the first-listed team from which the order counts as one of finish.
+# If the first-listed team wins (or loses) at least this share of decided matches, the order reveals the result.
 TELLING = 0.8
 SCRAMBLE = np.uint64(0x9E3779B97F4A7C15)  # odd multiplier of a multiplicative hash
 
@@ -30,7 +30,7 @@ def neutral(matches: MatchTable) -> tuple[MatchTable, str]:
 
 
 def order_note(share: float) -> str:
-    """The note that the order of teams gives the result away, by the share of `order_gives_away`."""
+    """Return the note that the order of teams gives the result away; share: see `order_gives_away`."""
     note = f"the first-listed team of {share:.0%} of the decided matches finished first, or last: the order of teams"
     return note + " gives the result away, so a neutral order is used instead"
 
@@ -41,7 +41,7 @@ def order_gives_away(history: History) -> float:
 
 
 def order_counts(history: History) -> NDArray[np.int64]:
-    """Decided matches, and those of them in which the first-listed team finished first, and last: int64 (3,)."""
+    """Numbers of decided matches, of wins of the first-listed team, and of its last places: int64 (3,)."""
     c = history.columns
     if not len(history):
         return np.zeros(3, np.int64)
@@ -53,7 +53,7 @@ def order_counts(history: History) -> NDArray[np.int64]:
 
 
 def share_of(counts: NDArray[np.int64]) -> float:
-    """The share that `order_gives_away` tells, from sums of `order_counts`."""
+    """The share of `order_gives_away`, from sums of `order_counts`."""
     return float(counts[1:].max() / counts[0]) if counts[0] else 0.0
 
 

@@ -66,8 +66,8 @@ def tune(
 ) -> TuningResult:
     """Search for the parameters with which a system predicts the last three quarters of these matches best.
 
-    seconds   budget, including trials of a resumed run. Defaults and presets are always tried; above 0, the search goes
-              on beyond its budget until it has tried 20 sets of parameters
+    seconds   budget, including trials of a resumed run. Defaults and presets are always tried; above 0, the search
+              continues beyond its budget until it has tried 20 sets of parameters
     trials    folder for the trials file; None: trials are not stored
     workers   threads, None for one per core; or what replays the matches elsewhere, such as the workers of a cluster
     most      largest number of trials, also below 20; None: limited by `seconds` only
@@ -90,7 +90,7 @@ def tune(
 def _search(
     search: _Search, pool: Workers, untried: list[Values], seconds: float, most: int | None, report: Progress
 ) -> None:
-    """Try the given parameters, then what the search proposes, until budget and floor are reached."""
+    """Try the given parameters, then those that the search proposes, until the budget is spent."""
     begun, used = time.monotonic(), search.used
     floor, ceiling = FLOOR if seconds else 0, most or np.inf
     shared = pool.share((search.history, search.cell))
@@ -126,7 +126,7 @@ def trial_loss(system: System, values: Values, over: tuple[History, Integers]) -
     whole, cell = over
     try:
         rules = Rules.of(system, **values)
-    except BadParameterError:  # values that are invalid in combination
+    except BadParameterError:  # the combination of values is invalid
         return np.inf, 0.0
     refused = refused_by(rules, whole)
     if too_many(len(refused), len(whole)):
@@ -332,7 +332,7 @@ def _typed(values: Values) -> Values:
 def _key(history: History, system: System, space: Mapping[str, Option]) -> str:
     """Digest of everything a search depends on: matches, kernels, ranges, and the source of the scoring code."""
     inputs = f"{FORMAT} {LEARNED} {fingerprint(system)} {space}"
-    inputs += "".join(inspect.getsource(module) for module in (evaluation, evaluation))
+    inputs += inspect.getsource(evaluation)
     digest = hashlib.blake2b(inputs.encode(), digest_size=10)
     for column in history.columns:
         digest.update(column.tobytes())

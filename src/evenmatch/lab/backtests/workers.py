@@ -1,4 +1,4 @@
-"""Where the lab computes: threads or processes of this machine, or another executor of the same shape."""
+"""The workers of the lab: threads or processes of this machine, or an executor with the same methods."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class Threads(ThreadPoolExecutor):
     """Threads: the kernels release the interpreter's lock."""
 
     def __init__(self, workers: int | None = None) -> None:
-        """Begin. workers: None for one per core."""
+        """Start the threads. workers: None for one per core."""
         self.workers = workers or os.cpu_count() or 1
         super().__init__(self.workers)
 

@@ -19,15 +19,16 @@ from evenmatch.systems import loop
 from evenmatch.systems.ladder_records import Learned
 from evenmatch.systems.system import Rules
 from evenmatch.tables import MatchTable
+from evenmatch.times import Time
 
 MOMENTS = 4  # at which the numbers are shown
 
 
 class LearnedAt(NamedTuple):
-    """The numbers after a number of matches; time: of the last of them, microseconds."""
+    """What was learned from a number of matches, the last of which ended at `time`."""
 
     matches: int
-    time: int
+    time: Time
     numbers: tuple[Learned, ...]
 
 

@@ -1,4 +1,4 @@
-"""The numbers that `even` has learned about a ladder, in words and points, for the game's designers."""
+"""Describe what `even` has learned about a ladder, in points, for the game's designers."""
 
 from __future__ import annotations
 

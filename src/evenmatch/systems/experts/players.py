@@ -1,4 +1,4 @@
-"""Players of a match as one expert sees them: present mean and variance, sums over a team, and updates."""
+"""One expert's view of the players of a match: current means and variances, team sums, and updates."""
 
 from __future__ import annotations
 

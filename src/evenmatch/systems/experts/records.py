@@ -118,7 +118,7 @@ class Even(NamedTuple):
     experts      how many are in use
     points       points of the shown rating per unit of an expert's mean, at a weight of 1
     scores       index of the expert that reads players' scores; −1: none does
-    score_gain   how slowly it follows scores, times a newcomer's variance;  score_reach: how far
+    score_gain   how slowly that expert follows scores, in newcomers' variances;  score_reach: how far it follows them
     pooled       ladders of one table share what they learn
     never_down   a win never lowers a rating, however small its margin
     rivals       the most rivals that a team in a large contest is compared with

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
-from evenmatch.web.page_route import PageRoute
+from importlib import import_module
+
+from starlette.responses import Response
+
+from evenmatch.web.page_request import PageRequest
+from evenmatch.web.page_route import Handler, PageRoute
 from evenmatch.web.pages import (
     change_stream,
     home,
-    lab,
     matches,
     operate_ladder,
     operate_site,
@@ -46,19 +50,32 @@ QUEUE = (
 
 ADMIN, POST = "admin", ("POST",)
 
+
+def _lab(name: str) -> Handler:
+    """The handler of this name in `pages/lab.py`, which is imported on first use: the lab takes a second to load."""
+
+    async def handler(visit: PageRequest) -> Response:
+        lab = await visit.site.work(import_module, "evenmatch.web.pages.lab", is_limited=False)
+        response: Response = await getattr(lab, name)(visit)
+        return response
+
+    handler.__name__ = name
+    return handler
+
+
 _LAB = (
-    PageRoute(f"{LADDER}/lab", lab.lab),
-    PageRoute(f"{LADDER}/lab/health", lab.health),
-    PageRoute(f"{LADDER}/lab/waits", lab.waits),
-    PageRoute(f"{LADDER}/lab/results", lab.results),
-    PageRoute(f"{LADDER}/lab/backtest", lab.backtest_form),
-    PageRoute(f"{LADDER}/lab/backtest", lab.backtest, methods=POST, form=f"{LADDER}/lab/backtest"),
-    PageRoute(f"{LADDER}/lab/tuning", lab.tuning_form),
-    PageRoute(f"{LADDER}/lab/tuning", lab.tuning, methods=POST, form=f"{LADDER}/lab/tuning"),
-    PageRoute(f"{LADDER}/lab/what-if", lab.what_if_form),
-    PageRoute(f"{LADDER}/lab/what-if", lab.what_if, methods=POST, form=f"{LADDER}/lab/what-if"),
-    PageRoute(f"{LADDER}/lab/queue", lab.queue),
-    PageRoute(f"{LADDER}/lab/audit", lab.queue_audit),
+    PageRoute(f"{LADDER}/lab", _lab("lab")),
+    PageRoute(f"{LADDER}/lab/health", _lab("health")),
+    PageRoute(f"{LADDER}/lab/waits", _lab("waits")),
+    PageRoute(f"{LADDER}/lab/results", _lab("results")),
+    PageRoute(f"{LADDER}/lab/backtest", _lab("backtest_form")),
+    PageRoute(f"{LADDER}/lab/backtest", _lab("backtest"), methods=POST, form=f"{LADDER}/lab/backtest"),
+    PageRoute(f"{LADDER}/lab/tuning", _lab("tuning_form")),
+    PageRoute(f"{LADDER}/lab/tuning", _lab("tuning"), methods=POST, form=f"{LADDER}/lab/tuning"),
+    PageRoute(f"{LADDER}/lab/what-if", _lab("what_if_form")),
+    PageRoute(f"{LADDER}/lab/what-if", _lab("what_if"), methods=POST, form=f"{LADDER}/lab/what-if"),
+    PageRoute(f"{LADDER}/lab/queue", _lab("queue")),
+    PageRoute(f"{LADDER}/lab/audit", _lab("queue_audit")),
 )
 LAB = tuple(page._replace(whole=True) for page in _LAB)  # results depend on all ratings
 

@@ -1,4 +1,4 @@
-"""Server-sent events that tell an open page when to reload its regions."""
+"""Server-sent events after which an open page reloads its regions."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from evenmatch.http.request_context import context_of
 from evenmatch.http.waiting_requests import EventStream
 from evenmatch.web.page_request import PageRequest
 
-LASTING = 600.0  # seconds
+LASTING = 600.0  # longest stream, in seconds
 
 
 async def pulse(visit: PageRequest) -> Response:
-    """Stream `event: ladder` when a ladder's standings have changed, `event: queue` when its queues have.
+    """Stream `event: ladder` when a ladder's standings change, and `event: queue` when its queues change.
 
-    The stream itself shows nothing. It ends after ten minutes, and the browser opens it again.
+    The events contain no data. The stream ends after ten minutes, and the browser opens it again.
     """
     ladder = visit.ladder
     await visit.site.work(visit.reading.view, ladder)  # raises UnknownNameError

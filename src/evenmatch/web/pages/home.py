@@ -1,4 +1,4 @@
-"""The entry pages: the list of ladders, a ladder's overview, the three questions of players, login and logout."""
+"""The entry pages: the list of ladders, a ladder's overview, the players' three questions, login and logout."""
 
 from __future__ import annotations
 
@@ -147,7 +147,7 @@ async def forget_me(visit: PageRequest) -> Response:
 
 
 def _local(to: str) -> str:
-    """The path if it is on this site, else an empty string, which prevents redirects to other sites."""
+    """Return the path if it is on this site, else an empty string, which prevents redirects to other sites."""
     return to if to.startswith("/") and not to.startswith(("//", "/\\")) and "\n" not in to else ""
 
 
@@ -158,7 +158,7 @@ async def login_form(visit: PageRequest) -> Response:
 
 async def login(visit: PageRequest) -> Response:
     """Log in with a key; an invalid key shows the form again, with status 403."""
-    form = dict(await visit.fields(proved=False))  # the new session replaces the current one
+    form = dict(await visit.fields(proved=False))  # no proof, since the new session replaces the current one
     to = _local(form.get("to", ""))
     try:
         session = await visit.site.work(visit.site.sessions.begin, form.get("key", ""))

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, NamedTuple
+from functools import partial
+from typing import NamedTuple
 from urllib.parse import urlencode
 
 from starlette.responses import Response
@@ -11,24 +12,23 @@ from starlette.responses import Response
 from evenmatch import systems
 from evenmatch.errors import AccessError, ConflictError, InputError, UnknownNameError, UsageError
 from evenmatch.jobs.jobs import Job, Work
+from evenmatch.lab.ladder.health import floor_of
+from evenmatch.lab.ladder.learning import shown_number
 from evenmatch.lab.queue.run_metrics import summary_of
+from evenmatch.lab.queue.runs import Run
+from evenmatch.lab.queue.simulation import Steps, TrialCrowd, try_preset, try_steps
+from evenmatch.lab.queue.verdict import verdict
 from evenmatch.ladders.descriptions import check_installed
 from evenmatch.options import shown
 from evenmatch.policy import presets
-from evenmatch.queues.audit import QueueAudit
 from evenmatch.queues.experiment_audit import ExperimentAudit
 from evenmatch.queues.stored_queues import find
 from evenmatch.rating import rules
+from evenmatch.web import lab_jobs
 from evenmatch.web.forms import about, base_rules, chosen_rules, rules_form
+from evenmatch.web.lab_cache import CachedHealth
 from evenmatch.web.page_request import PageRequest, address
 from evenmatch.web.view_models import LadderShown
-
-if TYPE_CHECKING:
-    from evenmatch.lab.ladder.health import LadderHealth
-    from evenmatch.lab.queue.runs import Run
-    from evenmatch.lab.queue.simulation import Steps, TrialCrowd
-    from evenmatch.web.lab_jobs import CachedHealth
-
 
 KINDS = {"backtest": "Backtest", "tuning": "Tuning", "what-if": "What if"}
 LATEST = 50  # latest jobs of the ladder that are searched for lab jobs
@@ -44,8 +44,6 @@ async def lab(visit: PageRequest) -> Response:
         visit.shared.lab_cache.begin(visit.site, view)
 
     def make() -> Mapping[str, object]:
-        from evenmatch.lab.ladder.health import floor_of  # noqa: PLC0415 - the lab is imported on first use
-
         return {
             "ladder": LadderShown.of(view),
             "has_floor": floor_of(visit.reading.described(visit.ladder).rules) is not None,
@@ -64,8 +62,6 @@ def _learned(report: CachedHealth | None) -> tuple[list[int], list[tuple[str, li
     """The table of what was learned, with matches as columns and meanings as rows; None if nothing was."""
     if report is None or report.health is None or not report.health.learned:
         return None
-    from evenmatch.lab.ladder.learning import shown_number  # noqa: PLC0415 - the lab is imported on first use
-
     moments = report.health.learned
     rows = [
         (numbers[-1].meaning, [shown_number(number) for number in numbers])
@@ -80,13 +76,8 @@ async def health(visit: PageRequest) -> Response:
     report = await visit.shared.lab_cache.health(visit.site, view)
     if report.health is None:
         raise InputError(report.findings[0])
-    return Response(await visit.site.work(_health_figure, report.health, visit.asked("of", "levels")), media_type=JSON)
-
-
-def _health_figure(measured: LadderHealth, name: str) -> str:
-    from evenmatch.web import lab_jobs  # noqa: PLC0415 - the lab is imported on first use
-
-    return lab_jobs.health_figure(measured, name)
+    figure = await visit.site.work(lab_jobs.health_figure, report.health, visit.asked("of", "levels"))
+    return Response(figure, media_type=JSON)
 
 
 async def waits(visit: PageRequest) -> Response:
@@ -95,8 +86,6 @@ async def waits(visit: PageRequest) -> Response:
 
 
 def _waits(visit: PageRequest) -> str:
-    from evenmatch.web import lab_jobs  # noqa: PLC0415
-
     return lab_jobs.waits_figure(visit.site.queue_service.recent(visit.ladder, RECENT))
 
 
@@ -114,8 +103,6 @@ def _results(visit: PageRequest) -> Mapping[str, object]:
         raise UnknownNameError("result of the lab", job.job, [known.job for known in jobs_of(visit)])
     figures: Mapping[str, object] = {}
     if job.result is not None:
-        from evenmatch.web import lab_jobs  # noqa: PLC0415
-
         figures = lab_jobs.figures_of(job.kind, job.result)
     words = visit.shared.lab_cache.words.get((job.ladder, job.kind), "")
     return shared | {"job": job, "found": job.result, "figures": figures, "words": words if job.result is None else ""}
@@ -133,7 +120,6 @@ def result_address(job: Job) -> str:
 
 TUNING_LEAST, TUNING_MOST = 5, 120  # seconds
 WARM_UP = (10, 90)  # percent
-Say = Callable[[str], None]
 
 
 async def backtest_form(visit: PageRequest) -> Response:
@@ -154,11 +140,7 @@ async def backtest(visit: PageRequest) -> Response:
         _check(system, own)
     warm_up = _whole(form.get("warm_up", "50"), "warm_up", *WARM_UP) / 100
 
-    def work(say: Say) -> Work:
-        from evenmatch.web import lab_jobs  # noqa: PLC0415 - the lab is imported on first use
-
-        return lab_jobs.backtest_work(visit.site.service, visit.ladder, chosen, warm_up, say)
-
+    work = partial(lab_jobs.backtest_work, visit.site.service, visit.ladder, chosen, warm_up)
     return await _begin(visit, "backtest", work)
 
 
@@ -174,12 +156,8 @@ async def tuning(visit: PageRequest) -> Response:
     present = (await visit.site.work(visit.reading.described, visit.ladder)).rules
     _check(system, present.system.name)
 
-    def work(say: Say) -> Work:
-        from evenmatch.web import lab_jobs  # noqa: PLC0415
-
-        before = present if present.system.name == system else rules(system)
-        return lab_jobs.tuning_work(visit.site.service, visit.ladder, before, float(seconds), say)
-
+    before = present if present.system.name == system else rules(system)
+    work = partial(lab_jobs.tuning_work, visit.site.service, visit.ladder, before, float(seconds))
     return await _begin(visit, "tuning", work)
 
 
@@ -201,11 +179,7 @@ async def what_if(visit: PageRequest) -> Response:
         return visit.go(f"{visit.here}?{urlencode({name: form.get(name, '') for name in ('system', 'preset')})}")
     chosen = chosen_rules(form, (await visit.site.work(visit.reading.described, visit.ladder)).rules)
 
-    def work(say: Say) -> Work:
-        from evenmatch.web import lab_jobs  # noqa: PLC0415
-
-        return lab_jobs.what_if_work(visit.site.service, visit.ladder, chosen, say)
-
+    work = partial(lab_jobs.what_if_work, visit.site.service, visit.ladder, chosen)
     return await _begin(visit, "what-if", work)
 
 
@@ -226,7 +200,7 @@ def _shared(visit: PageRequest) -> dict[str, object]:
     }
 
 
-async def _begin(visit: PageRequest, kind: str, work: Callable[[Say], Work]) -> Response:
+async def _begin(visit: PageRequest, kind: str, work: Callable[[lab_jobs.Say], Work]) -> Response:
     """Start a job, or redirect to the running one of this kind. Raises AccessError if not logged in with a key."""
     if visit.session is None or visit.is_player:  # a job takes minutes of processor time
         raise AccessError("starting a job in the lab requires a login with a key")
@@ -276,15 +250,13 @@ def _audit(visit: PageRequest) -> Mapping[str, object]:
         "queue": name,
         "period": period,
         "audit": audited,
-        "figure": _curve(audited),
+        "figure": lab_jobs.calibration_figure(audited.reliability),
         "experiments": [_experiment(compared) for compared in audited.experiments],
     }
 
 
 def _experiment(audited: ExperimentAudit) -> Mapping[str, object]:
     """An experiment with its chart, and the options in which the policies differ: name, first and second value."""
-    from evenmatch.web import lab_jobs  # noqa: PLC0415 - the lab is imported on first use
-
     first, second = audited.experiment.first.to_data(), audited.experiment.second.to_data()
     changed = [(name, _shown(value), _shown(second[name])) for name, value in first.items() if value != second[name]]
     return {"audit": audited, "figure": lab_jobs.experiment_figure(audited), "changed": changed}
@@ -294,12 +266,6 @@ def _shown(value: object) -> str:
     if isinstance(value, list):
         return ", ".join(f"{after:g} s: {width:g}" for after, width in value)
     return shown(value)
-
-
-def _curve(audited: QueueAudit) -> object:
-    from evenmatch.web import lab_jobs  # noqa: PLC0415 - the lab is imported on first use
-
-    return lab_jobs.calibration_figure(audited.reliability)
 
 
 class Slider(NamedTuple):
@@ -338,7 +304,7 @@ async def queue(visit: PageRequest) -> Response:
     busy = ""
     try:
         async with visit.shared.lab_cache.turn():
-            runs = await visit.site.work(_simulate, visit, values, within=None)
+            runs = await visit.site.work(_simulate, visit, values, is_limited=False)
     except ConflictError as error:
         busy = str(error)
     return await visit.show("lab_queue", lambda: _queue(visit, values, runs, busy))
@@ -357,23 +323,19 @@ def _value(visit: PageRequest, slider: Slider) -> float:
 
 def _simulate(visit: PageRequest, values: Mapping[str, float]) -> list[Run]:
     """Simulate the visitor's policy, then the built-in presets, which are cached."""
-    from evenmatch.web import lab_jobs  # noqa: PLC0415 - the lab is imported on first use
-
     crowd, steps = _trial_of(values)
-    runs = [lab_jobs.try_steps(crowd, steps)]
+    runs = [try_steps(crowd, steps)]
     for name in presets():
         key = (name, crowd)
         run = visit.shared.lab_cache.run(key)
         if run is None:
-            run = lab_jobs.try_preset(crowd, name)
+            run = try_preset(crowd, name)
             visit.shared.lab_cache.keep(key, run)
         runs.append(run)
     return runs
 
 
 def _trial_of(values: Mapping[str, float]) -> tuple[TrialCrowd, Steps]:
-    from evenmatch.lab.queue.simulation import Steps, TrialCrowd  # noqa: PLC0415
-
     crowd = TrialCrowd(
         values["arrivals"], int(values["team_size"]), values["strict"] / 100.0, values["patience"] or None
     )
@@ -392,9 +354,6 @@ def _queue(visit: PageRequest, values: Mapping[str, float], runs: list[Run], bus
     }
     if not runs:
         return shown | {"verdict": [], "figures": {}, "widening": [], "minutes": 0.0}
-    from evenmatch.lab.queue.verdict import verdict  # noqa: PLC0415
-    from evenmatch.web import lab_jobs  # noqa: PLC0415
-
     return shown | {
         "verdict": verdict(runs),
         "figures": lab_jobs.trial_figures(runs),

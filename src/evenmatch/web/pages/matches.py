@@ -11,7 +11,7 @@ from evenmatch.players.matches import sentences_of
 from evenmatch.web.page_request import PageRequest, address
 from evenmatch.web.view_models import LadderShown, counted_from_one, factors_of, largest_of, result_of
 
-SIZE = 25
+SIZE = 25  # matches per page
 
 
 async def matches(visit: PageRequest) -> Response:

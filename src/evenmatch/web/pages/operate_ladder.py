@@ -28,15 +28,15 @@ from evenmatch.web.forms import CONFIRM, about, base_rules, chosen_rules, rules_
 from evenmatch.web.page_request import PageRequest, address
 from evenmatch.web.view_models import LadderShown
 
-MOVES = 30  # rating changes that a preview lists
+MOVES = 30  # most rating changes that a preview lists
 FOLLOWED = "job"  # the query parameter with the job of a preview
 PREVIEWED = "previewed"  # the form field with the position of the preview that is confirmed
 
 
 async def previewed(visit: PageRequest, request: Correcting) -> Effect | Job:
-    """The preview of a correction, or its job if it takes longer. Raises what the correction raises.
+    """Return the preview of a correction, or its job if it takes longer. Raises what the correction raises.
 
-    A job that the page already follows is read without starting another, however many matches arrive meanwhile.
+    If the page already follows a job, no other is started, however many matches arrive meanwhile.
     """
     name = visit.asked(FOLLOWED)
     if name:
@@ -50,14 +50,14 @@ async def previewed(visit: PageRequest, request: Correcting) -> Effect | Job:
 
 
 def preview_values(foreseen: Effect | Job | None) -> dict[str, object]:
-    """The template values of a preview: itself, or the job to follow."""
+    """Return the template values of a preview, or of the job to follow."""
     if isinstance(foreseen, Job):
         return {"seen": None, "moves": (), "following": foreseen}
     return {"seen": foreseen, "moves": () if foreseen is None else foreseen.moves[:MOVES], "following": None}
 
 
 def outdated(form: Mapping[str, str], position: int) -> str:
-    """A sentence about an outdated preview, if events were recorded between it and this position; otherwise empty."""
+    """Return a sentence if the preview is outdated: events were recorded between it and this position."""
     previewed = form.get(PREVIEWED, "")
     later = position - int(previewed) if previewed.isascii() and previewed.isdigit() else 0
     if later <= 0:
@@ -67,16 +67,16 @@ def outdated(form: Mapping[str, str], position: int) -> str:
 
 
 def following_address(visit: PageRequest, job: Job) -> str:
-    """The URL of this page with the job to follow, so that reloading it does not start another."""
+    """Return the URL of this page with the job to follow, so that reloading it does not start another."""
     return f"{visit.here}{'&' if '?' in visit.here else '?'}{FOLLOWED}={job.job}"
 
 
-LONGEST_ID = 200
+LONGEST_ID = 200  # characters of an event id
 WHATS = ("void", "unvoid", "ban", "reinstate")
 
 
 def new_id() -> str:
-    """A random event id: a form that is submitted twice is applied once."""
+    """Return a random event id, so that a form submitted twice is applied once."""
     return f"page:{secrets.token_hex(8)}"
 
 
@@ -131,7 +131,7 @@ def _applied(effect: Effect, form: Mapping[str, str]) -> str:
 
 
 def _check_known(visit: PageRequest, request: Correcting | None) -> None:
-    """Raise UnknownNameError for a player whom a visitor with access to this ladder only must not see."""
+    """Raise UnknownNameError for a player whom the visitor may not see."""
     if isinstance(request, Ban | Reinstate):
         visit.reading.check_known(visit.ladder, request.player)
 
@@ -176,9 +176,9 @@ def _since(text: str) -> int | None:
     return micros
 
 
-JOBS = 6  # latest jobs listed
-RULINGS = 25  # latest voids, bans and other corrections listed
-MOST_DAYS = 366  # how far ahead the preview of inactivity can look
+JOBS = 6  # most jobs listed
+RULINGS = 25  # most voids, bans and other corrections listed
+MOST_DAYS = 366  # longest preview of inactivity
 LEADERS = 3  # players named on the page that ends a season
 
 
@@ -323,7 +323,7 @@ async def season(visit: PageRequest) -> Response:
 
 
 async def decay_to_apply(visit: PageRequest) -> Response:
-    """Show which ratings inactivity would lower, now or after some days without matches."""
+    """Show which ratings would fall by inactivity, now or after some days without matches."""
 
     def make() -> Mapping[str, object]:
         days = visit.number("days", 0, 0, MOST_DAYS)
@@ -338,7 +338,7 @@ async def decay_to_apply(visit: PageRequest) -> Response:
 
 
 async def decay(visit: PageRequest) -> Response:
-    """Lower the ratings of inactive players that fall now."""
+    """Lower the ratings of players who have become inactive."""
     await visit.form()
     service = visit.site.service.noting(visit.audit_entry("ratings.decayed", visit.ladder))
     result = await visit.site.change(visit.ladder, DailyDecay(service).apply, visit.ladder)
@@ -352,7 +352,7 @@ async def decay(visit: PageRequest) -> Response:
 def _confirm(form: Mapping[str, str], name: str) -> None:
     """Raise FieldError if the name was not typed as confirmation."""
     with about(CONFIRM):
-        if form.get(CONFIRM, "").split() != name.split():  # differences in white space are ignored
+        if form.get(CONFIRM, "").split() != name.split():  # ignores differences in white space
             raise UsageError(f"type {name} to confirm")
 
 

@@ -27,7 +27,7 @@ SIZE = 20
 FORM = 10  # latest results shown in a row
 POINTS = 300  # points of the rating chart
 PERIOD = 3  # hours per period of the day, from midnight UTC
-FEWEST_MATCHES = 5  # that a period needs to count as best or worst
+FEWEST_MATCHES = 5  # fewest matches in a period that counts as best or worst
 CURVES = ("rating", "percentile", "division")
 JSON = "application/json"
 
@@ -40,7 +40,7 @@ class Hours(NamedTuple):
 
 
 class BestAndWorst(NamedTuple):
-    """The periods with the best and the worst results. None: no period is better, or worse, than expected."""
+    """The periods with the best and the worst results; None if no period is better, or worse, than expected."""
 
     best: Hours | None
     worst: Hours | None
@@ -103,7 +103,7 @@ def _player(visit: PageRequest) -> Mapping[str, object]:
 def _falls_between(
     falls: Sequence[InactivityFall], rows: Sequence[PlayedMatch], before: int, *, last: bool
 ) -> list[list[InactivityFall]]:
-    """The falls of the rating above each row of a page of matches, latest first, and those below the last row.
+    """Return the rating falls to show above each row of a page of matches, latest first, and below the last row.
 
     before  when the last match of the previous page was played
     """
@@ -127,7 +127,7 @@ def best_and_worst(met: Encounters) -> BestAndWorst | None:
 
 
 def _percent(period: Hours) -> int:
-    """The surplus of a period in whole percent, as the page shows it."""
+    """Return the surplus of a period in whole percent, as the page shows it."""
     return round(100 * period.tally.surplus)
 
 
@@ -185,7 +185,7 @@ def _path_figure(visit: PageRequest) -> str:
 
 
 def _level_point(step: RatingStep, number: Mapping[str, int], of: str) -> LevelPoint | None:
-    """The point of a match in the chart of percentiles or divisions; None: not shown after this match."""
+    """Return the point of a match in the chart of percentiles or divisions; None if it was not shown then."""
     from evenmatch.lab.ladder.charts import LevelPoint  # noqa: PLC0415
 
     level = step.percentile if of == "percentile" else number.get(step.division or "")

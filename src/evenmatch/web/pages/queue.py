@@ -25,8 +25,8 @@ from evenmatch.web.pages.home import own_standing
 from evenmatch.web.view_models import LadderShown
 
 NEAR = (5.0, 10.0, 20.0, 100.0)  # percentiles on each side; the smallest range with enough tickets is used
-ENOUGH = 8  # tickets needed for a statistic of waits
-MATCHES = 5  # offers needed for a statistic of evenness
+ENOUGH = 8  # fewest tickets for a statistic of waits
+MATCHES = 5  # fewest offers for a statistic of evenness
 LEVELS = ((0, 20), (20, 40), (40, 60), (60, 80), (80, 100))
 
 
@@ -117,11 +117,11 @@ def _wait_between(recent: Sequence[RecentOffer], low: float, high: float) -> Wai
 OFFERS = 200  # latest offers from which waits are estimated
 SHOWN = 12  # latest offers listed
 MOST_ELSEWHERE = 24  # queues of other ladders listed
-SUGGESTED = 5.0  # percentiles, for players who keep no filter
-ATTRIBUTE = "attribute."  # before the name of an attribute, in the form
-ANNOUNCED = (5, 10, 30, 60, 300)  # seconds left of an offer at which a screen reader announces them
+SUGGESTED = 5.0  # percentiles, for players without a stored filter
+ATTRIBUTE = "attribute."  # prefix of the form field of an attribute
+ANNOUNCED = (5, 10, 30, 60, 300)  # remaining seconds of an offer that screen readers announce
 SECOND = 1_000_000  # microseconds
-NEWCOMER = 50.0  # the percentile of an unrated player
+NEWCOMER = 50.0  # percentile assumed for an unrated player
 
 
 async def queue(visit: PageRequest) -> Response:
@@ -219,18 +219,18 @@ def _declared(setups: Sequence[QueueSetup]) -> list[AttributeChoices]:
 
 
 def may_queue(visit: PageRequest) -> bool:
-    """Whether the visitor may join queues on this page: guests are allowed, or their key has the scope queue."""
+    """Return whether the visitor may join queues on this page, as a guest or with the scope queue."""
     return visit.site.options.guests or visit.may("queue", visit.ladder)
 
 
 def _kept(visit: PageRequest) -> QueueFilter:
-    """The visitor's stored filter, or the one that the page suggests."""
+    """Return the visitor's stored filter, or the one that the page suggests."""
     kept = None if visit.me is None else visit.site.queue_service.filter_of(visit.ladder, visit.me)
     return QueueFilter(within=SUGGESTED) if kept is None else kept
 
 
 def _own_ticket(site: Site, visit: PageRequest) -> int | None:
-    """The number of the visitor's ticket; None if they are neither waiting nor playing."""
+    """Return the number of the visitor's ticket; None if they are neither waiting nor playing."""
     slot = None if visit.me is None else site.queue_service.seat(visit.ladder, visit.me)
     return None if slot is None else slot.ticket
 
@@ -322,8 +322,8 @@ def _within(text: str) -> float:
 def _check_may(visit: PageRequest) -> None:
     if not may_queue(visit):
         raise ForbiddenError(
-            "to join a queue on this page, log in with a key that has the scope queue, or have the operator allow "
-            "everybody to join with EVENMATCH_GUESTS"
+            "to join a queue on this page, log in with a key that has the scope queue; or the operator can let all "
+            "visitors join with EVENMATCH_GUESTS"
         )
 
 
@@ -350,14 +350,14 @@ def _ticket(visit: PageRequest, status: Status) -> Mapping[str, object]:
 
 
 def _is_asked(visit: PageRequest, offer: OfferStatus) -> bool:
-    """Whether the visitor can still accept: logged-in players for themselves, others for the whole party."""
+    """Return whether the visitor can still accept: as a logged-in player, or for the whole party."""
     if visit.is_player and visit.me is not None and visit.me in offer.own:
         return not offer.own[visit.me]
     return not all(offer.own.values())
 
 
 def announced(left: float, allowed: float) -> str:
-    """Return the time left to answer, in words that change only a few times, for the sake of screen readers.
+    """Return the time left to answer, in words that change rarely, since screen readers announce every change.
 
     left     seconds until the offer ends
     allowed  seconds that it lasts in all
@@ -370,7 +370,7 @@ async def answer(visit: PageRequest) -> Response:
     """Accept or decline the offer, or leave the queue."""
     form = await visit.form()
     status = await _own_status(visit)
-    player = visit.me if visit.is_player else None  # a token speaks only for its own player
+    player = visit.me if visit.is_player else None  # a token acts only for its own player
     number = form.get("offer", "")
     offer = int(number) if number.isdecimal() and len(number) <= 18 else None  # None: the current one
     request: requests.QueueRequest

@@ -1,7 +1,7 @@
 """Create every table, and on PostgreSQL divide the large ones into partitions by ladder.
 
-No version of evenmatch has been released, so this script creates whatever the schema says. The first change of the
-schema after a release freezes it.
+No version of evenmatch has been released, so this script creates the tables of `schema` as they are now. The first
+change of the schema after a release freezes it.
 """
 
 from __future__ import annotations
