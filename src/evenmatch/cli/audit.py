@@ -314,12 +314,12 @@ def _of_invariants(plan: AuditPlan, workers: Workers, kept: Kept, progress: Repo
 
 
 def _of_health(plan: AuditPlan, workers: Workers, kept: Kept, progress: Report) -> Show:
-    from evenmatch.lab.fairness.audit import game_of
+    from evenmatch.lab.fairness.audit import HONEST, game_of
     from evenmatch.lab.fairness.health import newcomer_table, season_health
 
-    plan = replace(plan, game=plan.game or plan.settings.game)
-    rated = [contestant for contestant in plan.contestants if game_of(plan, contestant, "honest")]
-    settings = replace(plan.settings, game=plan.game)
+    settings = replace(plan.settings, game=plan.game or plan.settings.game)
+    plan = replace(plan, game=settings.game)
+    rated = [contestant for contestant in plan.contestants if game_of(plan, contestant, HONEST)]
     futures = [workers.submit(season_health, contestant, settings) for contestant in rated]
     measured = {contestant: future.result() for contestant, future in zip(rated, futures, strict=True)}
     table = newcomer_table(plan.contestants, workers, progress=progress)
@@ -331,7 +331,7 @@ def _of_health(plan: AuditPlan, workers: Workers, kept: Kept, progress: Report) 
             print_json({"seasons": seasons, "newcomers": found})
             return
         rows = [[str(by), *season.as_shown()] for by, season in measured.items()]
-        print_table(f"a season of the game {plan.game}", HEALTH, rows, right=HEALTH[1:])
+        print_table(f"a season of the game {settings.game}", HEALTH, rows, right=HEALTH[1:])
         print_table(
             "matches until newcomers are within 5 percentiles of the truth on average",
             ("system", *NEWCOMERS),

@@ -201,8 +201,8 @@ class Finding:
 
     def to_data(self) -> dict[str, object]:
         """The finding for JSON, with the program that checks the counterexample again."""
-        named = {"invariant": self.invariant.name, "promise": self.invariant.sentence, "holds": self.holds}
-        return named | {"cases": self.cases, "sentence": self.sentence, "python": self.python}
+        named = {"invariant": self.invariant.name, "promise": self.invariant.sentence, "outcome": self.outcome}
+        return named | {"checked": self.checked, "sentence": self.sentence, "python": self.python}
 
     @property
     def python(self) -> str:
