@@ -1,0 +1,170 @@
+"""Write the tables of docs/fairness.md: `python tools/fairness.py [PART ...]`, about half an hour on two cores.
+
+Parts are behaviours, invariants, newcomers, policies, cures, suspects and fits; without one, all are written. Finished
+seasons are kept in a file beside the page's sources, so an interrupted run continues. The text around the tables is
+written by hand; each table is preceded by the command that prints the same numbers.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import subprocess
+import sys
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).resolve().parents[1]
+PAGE = ROOT / "docs" / "fairness.md"
+KEPT = ROOT / "benchmarks" / "out" / "fairness.seasons.jsonl"
+CURED = (("wager", "upset_attacker"), ("wager", "stacker"), ("elo", "opposing_crew"), ("even", "win_switcher"))
+Rows = Sequence[Sequence[str]]
+
+
+def evenmatch(*arguments: str) -> dict[str, Any]:
+    """The JSON document that a command prints."""
+    command = [sys.executable, "-m", "evenmatch", *arguments, "--json"]
+    answer = subprocess.run(command, stdout=subprocess.PIPE, check=True, text=True)
+    document: dict[str, Any] = json.loads(answer.stdout)
+    return document
+
+
+def table(heads: Sequence[str], rows: Rows) -> str:
+    """A table in Markdown; all columns but the first are numbers."""
+    lines = [heads, ["---", *("---:" for _ in heads[1:])], *rows]
+    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
+
+
+def signed(value: float, digits: int = 1) -> str:
+    """A number with its sign, with a real minus."""
+    return f"{value:+.{digits}f}".replace("-", "−")
+
+
+def behaviours() -> str:
+    """Percentiles gained, by behaviour and system; bold beyond chance."""
+    cells = evenmatch("audit", "--keep", str(KEPT))["cells"]
+    systems = sorted({cell["system"] for cell in cells})
+    names = list(dict.fromkeys(cell["behaviour"] for cell in cells))
+    found = {(cell["behaviour"], cell["system"]): cell for cell in cells}
+
+    def shown(behaviour: str, system: str) -> str:
+        cell = found.get((behaviour, system))
+        if cell is None:
+            return "–"
+        gain = cell["percentile"]
+        text = signed(gain["mean"])
+        return f"**{text}**" if gain["low"] > 0 or gain["high"] < 0 else text
+
+    rows = [[name.replace("_", " "), *(shown(name, system) for system in systems)] for name in names]
+    costs = [
+        [
+            name.replace("_", " "),
+            *(
+                signed(sum(found[name, s][who]["mean"] for s in systems if (name, s) in found) / len(systems), 0)
+                for who in ("mates", "rivals")
+            ),
+        ]
+        for name in names
+    ]
+    return (
+        table(["behaviour", *systems], rows)
+        + "\n\nWhat a match with such a player changes for honest players, mean over all systems, in thousandths of "
+        "the standard deviation of all ratings:\n\n" + table(["behaviour", "team-mates", "rivals"], costs)
+    )
+
+
+def invariants() -> str:
+    """Every promise under every system."""
+    findings = evenmatch("audit", "invariants")["invariants"]
+    promises = list(dict.fromkeys(finding["promise"] for finding in findings))
+    systems = list(dict.fromkeys(finding["system"] for finding in findings))
+    outcome = {(finding["promise"], finding["system"]): finding["outcome"] for finding in findings}
+    short = {"holds": "yes", "broken": "**no**", "not applicable": "–"}
+    rows = [[system, *(short[outcome[promise, system]] for promise in promises)] for system in systems]
+    broken = [f"- {f['system']}: {f['sentence']}" for f in findings if f["outcome"] == "broken"]
+    return table(["system", *promises], rows) + "\n\nThe smallest counterexamples:\n\n" + "\n".join(broken)
+
+
+def newcomers() -> str:
+    """Matches until newcomers are found."""
+    games = ("duel", "team", "squad", "arena")
+    found = evenmatch("audit", "health")["newcomers"]
+
+    def shown(system: str, game: str) -> str:
+        one = found[system].get(game)
+        if one is None:
+            return "–"
+        return str(one["found"]) if one["found"] is not None else f"over {len(one['shortfall'])}"
+
+    rows = [[system, *(shown(system, game) for game in games)] for system in found]
+    rows.append(["TrueSkill, by Microsoft", "12", "46", "91", "3"])
+    return table(["system", "duels", "4v4", "8v8", "free-for-alls of 16"], rows)
+
+
+def policies() -> str:
+    """Who is still there after a month."""
+    blocks = []
+    for present in ("0.5", "0.1"):
+        found = evenmatch("audit", "policies", "--system", "elo", "--players", "600", "--present", present)["policies"]
+        rows = [
+            [
+                one["policy"],
+                f"{one['kept']['mean']:.0%} ({one['kept']['low']:.0%} to {one['kept']['high']:.0%})",
+                f"{one['by_skill'][0]:.0%}",
+                f"{one['by_skill'][-1]:.0%}",
+                f"{one['wait']:.0f} s",
+                f"{one['unmatched']:.0%}",
+            ]
+            for one in found
+        ]
+        heads = ["policy", "still there", "weakest fifth", "strongest fifth", "wait", "found no match"]
+        blocks.append(f"{float(present) * 600:.0f} of 600 players present at a time:\n\n" + table(heads, rows))
+    return "\n\n".join(blocks)
+
+
+def cures() -> str:
+    """Changes of parameters that no other change beats."""
+    blocks = []
+    for system, behaviour in CURED:
+        found = evenmatch("audit", "cures", "--system", system, "--behaviour", behaviour, "--keep", str(KEPT))["cures"]
+        rows = [
+            [one["change"], signed(one["gain"]["mean"]), signed(one["log_loss"], 4), f"{one['wait']:+.0f} s"]
+            for one in found
+            if one["is_best"] or one["change"] == system
+        ]
+        blocks.append(
+            f"`evenmatch audit cures --system {system} --behaviour {behaviour}`\n\n"
+            + table(["change", "percentiles gained", "log loss", "wait"], rows)
+        )
+    return "\n\n".join(blocks)
+
+
+PARTS: dict[str, Callable[[], str]] = {
+    "behaviours": behaviours,
+    "invariants": invariants,
+    "newcomers": newcomers,
+    "policies": policies,
+    "cures": cures,
+}
+
+
+def main() -> None:
+    """Write the parts that were named, or all."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("parts", nargs="*", choices=[[], *PARTS], default=[], metavar="PART")
+    given = parser.parse_args()
+    KEPT.parent.mkdir(exist_ok=True)
+    for name in given.parts or PARTS:
+        print(f"writing {name}", file=sys.stderr, flush=True)
+        written = PARTS[name]()
+        text = PAGE.read_text("utf-8")
+        begin, end = f"<!-- {name} -->", f"<!-- end of {name} -->"
+        if begin not in text or end not in text:
+            raise SystemExit(f"{PAGE.name}: expected the lines {begin} and {end}")
+        before, after = text.partition(begin)[0], text.partition(end)[2]
+        PAGE.write_text(f"{before}{begin}\n\n{written}\n\n{end}{after}", "utf-8")
+
+
+if __name__ == "__main__":
+    main()
