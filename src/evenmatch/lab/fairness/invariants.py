@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import timedelta
+from datetime import UTC, datetime
 from functools import cache, lru_cache
 from itertools import pairwise, product
 from typing import NamedTuple
@@ -23,7 +23,6 @@ from evenmatch.lab.seasons.season import START, SeasonSettings, simulate_season
 from evenmatch.match import Appearance, Match, Team
 from evenmatch.systems import loop
 from evenmatch.systems.system import Rules
-from evenmatch.times import EPOCH
 
 Line = tuple[float, ...]  # the ratings of a team's players
 SLIGHT = 0.02  # share of the points that matches move: smaller differences are not counted
@@ -118,7 +117,7 @@ class Scene:
                 slots.append(Appearance(str(player), score, share * length, share < 1.0, performance))
             points = (yours if index == 0 else others) if version.field == "team_score" else usual
             sides.append(Team(tuple(slots), place, points))
-        return Match(str(time), EPOCH + timedelta(microseconds=time), tuple(sides), duration=length)
+        return Match(str(time), datetime.fromtimestamp(time // SECOND, UTC), tuple(sides), duration=length)
 
     def _replay(self, matches: Sequence[Match], *, in_place: bool = False) -> loop.Replay:
         history = History.of(matches, lambda _, player: int(player))
