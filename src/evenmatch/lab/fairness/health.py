@@ -28,7 +28,7 @@ NEWCOMER = 10  # matches after which a player is no newcomer any more
 # time to follow them.
 ARRIVAL = (0.2, 0.6)
 FOLLOWED = 2 / 3  # share of the newcomers who have to play a number of matches for it to be measured
-# TrueSkill's matches per player, by Microsoft: https://www.microsoft.com/en-us/research/project/trueskill-ranking-system/
+# Matches per player that Microsoft states for TrueSkill.
 MICROSOFT = {"duel": 12, "team": 46, "squad": 91, "arena": 3}
 TABLE_MATCHES = {"duel": 8000, "team": 8000, "squad": 5000, "arena": 1500}  # in a season of the table
 

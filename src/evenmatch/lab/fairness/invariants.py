@@ -6,10 +6,9 @@ player of the first team. A check plays the case in two or more versions and com
 
 from __future__ import annotations
 
-from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import timedelta
+from datetime import UTC, datetime
 from functools import cache, lru_cache
 from itertools import pairwise, product
 from typing import NamedTuple
@@ -25,13 +24,12 @@ from evenmatch.lab.seasons.settings import SeasonSettings
 from evenmatch.match import Appearance, Match, Team
 from evenmatch.systems import loop
 from evenmatch.systems.system import Rules
-from evenmatch.times import EPOCH
 
 Line = tuple[float, ...]  # the ratings of a team's players
 SLIGHT = 0.02  # share of the points that matches move: smaller differences are not counted
 TINY = 1e-9  # points: rounding errors
 UNMATCHED = 0.1  # expected score at which no matchmaker makes a match
-FAVOURED = 0.75  # expected score of a player one unit above an equal
+FAVOURED = 0.7  # expected score of a favourite
 LEVELS = (0.0, 1.0, 3.0, -1.0)  # units above a newcomer
 PASTS = ("", "WL", "LLLLL", "WWWWW", "LLLLLLLLLW", "WL" * 18)
 SCORES = {  # yours, a better one, and that of the others
@@ -120,7 +118,7 @@ class Scene:
                 slots.append(Appearance(str(player), score, share * length, share < 1.0, performance))
             points = (yours if index == 0 else others) if version.field == "team_score" else usual
             sides.append(Team(tuple(slots), place, points))
-        return Match(str(time), EPOCH + timedelta(microseconds=time), tuple(sides), duration=length)
+        return Match(str(time), datetime.fromtimestamp(time // SECOND, UTC), tuple(sides), duration=length)
 
     def _replay(self, matches: Sequence[Match], *, in_place: bool = False) -> loop.Replay:
         history = History.of(matches, lambda _, player: int(player))
@@ -231,12 +229,12 @@ def true_slope(rules: Rules) -> float:
 def levels(rules: Rules) -> Line:
     """Ratings for the cases: a newcomer's first, the others in units.
 
-    A unit is the lead at which a newcomer's rival is expected to score 75 %; 100 points if there is none.
+    A unit is the least of 1, 2, 5, 10, 20 … points above a newcomer that makes a favourite; 100 if there is none.
     """
     start = float(rules.newcomers(1)["rating"][0])
-    leads = [float(f"{1e-3 * 1.05**step:.2g}") for step in range(450)]
-    at = bisect_left(leads, FAVOURED, key=lambda lead: scene_of(rules, Case(((start + lead,), (start,)))).chance())
-    unit = leads[at] if at < len(leads) else 100.0
+    leads = (digit * 10.0**power for power in range(-3, 6) for digit in (1, 2, 5))
+    chances = ((lead, scene_of(rules, Case(((start + lead,), (start,)))).chance()) for lead in leads)
+    unit = next((lead for lead, chance in chances if chance >= FAVOURED), 100.0)
     return tuple(round(start + unit * level, 9) for level in LEVELS)
 
 
