@@ -36,14 +36,31 @@ LONG = (
 TYPED = ("README.md", "tutorial.md")  # pages whose commands each run in a process of its own
 
 
+@pytest.hookimpl(tryfirst=True)  # before -m chooses by markers
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """The guides come first, then what takes longest, so that no worker ends long after the other."""
+    """Leave repetitions on PostgreSQL to `make slow`. Put what takes longest first, so that workers end together."""
+    on_sqlite = {name_of(item) for item in items if "sqlite" in parameters_of(item)}
+    for item in items:
+        is_repeated = "postgresql" in parameters_of(item) and name_of(item) in on_sqlite
+        if is_repeated and item.get_closest_marker("both_databases") is None:
+            item.add_marker("slow")
 
     def rank(item: pytest.Item) -> int:
         place = item.path.relative_to(ROOT).as_posix()
         return next((at for at, name in enumerate(LONG) if place.startswith(name)), len(LONG))
 
     items.sort(key=rank)
+
+
+def parameters_of(item: pytest.Item) -> list[str]:
+    """The texts with which a test runs, the kind of its database among them."""
+    values = item.callspec.params.values() if hasattr(item, "callspec") else ()
+    return [value for value in values if isinstance(value, str)]
+
+
+def name_of(item: pytest.Item) -> tuple[Path, str]:
+    """The file and name of a test without its parameters."""
+    return item.path, item.name.partition("[")[0]
 
 
 def run_console(example: Example) -> None:

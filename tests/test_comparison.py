@@ -48,11 +48,6 @@ def test_intervals_of_means_cover_the_true_difference(blocks):
     assert BOUNDS[0] <= share <= BOUNDS[1]
 
 
-def test_intervals_of_medians_cover_the_true_difference():
-    share = covered(lambda blocks, *group: blocks.quantile(*group, 0.5), np.exp(0.4) - 1, 50)
-    assert BOUNDS[0] <= share <= BOUNDS[1]
-
-
 def test_intervals_of_high_quantiles_nearly_cover_the_true_difference():
     """A 95th percentile rests on few values, so its intervals are somewhat narrow: nine in ten at least."""
     high = np.exp(stats.norm.ppf(0.95) * np.sqrt(0.6**2 + 0.3**2 + 0.8**2))

@@ -248,41 +248,6 @@ def test_a_failed_lint_stops_the_compiler_and_the_tests(tried):
     assert (code, log) == (4, ["begun"])
 
 
-@pytest.fixture
-def asked_of_apt(dev, monkeypatch):
-    """What Debian's installer is asked for; it runs nowhere, and who types is root."""
-    asked = []
-    monkeypatch.setattr(dev, "run", lambda *command, **_: asked.append(command) or 0)
-    monkeypatch.setattr(dev.os, "geteuid", lambda: 0)
-    monkeypatch.setattr(dev.shutil, "which", lambda name: "/bin/apt-get" if name == "apt-get" else None)
-    return asked
-
-
-def test_a_browser_that_is_there_is_not_installed_again(dev, asked_of_apt, monkeypatch):
-    for name in dev.CHROMIUMS:
-        monkeypatch.setattr(dev.shutil, "which", lambda asked, name=name: name if asked == name else None)
-        monkeypatch.setattr(dev.ctypes.util, "find_library", {"atomic": "libatomic.so.1"}.get)
-        assert dev.add_browser()
-    assert asked_of_apt == []
-
-
-@pytest.mark.skipif(sys.platform != "linux", reason="what is lacking on Debian")
-def test_root_has_the_browser_installed_and_what_its_driver_needs(dev, asked_of_apt, monkeypatch, capsys):
-    monkeypatch.setattr(dev.ctypes.util, "find_library", lambda _: None)
-    assert not dev.add_browser()
-    assert asked_of_apt[-1][-2:] == ("chromium", "libatomic1")
-    assert "sudo apt-get install chromium libatomic1" in capsys.readouterr().err
-
-
-@pytest.mark.skipif(sys.platform != "linux", reason="what is lacking on Debian")
-def test_anybody_else_is_told_the_line_to_type(dev, asked_of_apt, monkeypatch, capsys):
-    monkeypatch.setattr(dev.os, "geteuid", lambda: 1000)
-    monkeypatch.setattr(dev.ctypes.util, "find_library", {"atomic": "libatomic.so.1"}.get)
-    assert not dev.add_browser()
-    assert asked_of_apt == []
-    assert capsys.readouterr().err.endswith("type: sudo apt-get install chromium\n")
-
-
 # Imports programs where none of the listed modules is installed, and prints how each of them ended.
 WITHOUT = """
 import json, runpy, sys

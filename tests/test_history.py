@@ -142,16 +142,6 @@ def test_an_empty_history_is_a_history():
     same(History(made_columns()).join(empty), History(made_columns()))
 
 
-def test_taking_one_match_keeps_the_players_numbers():
-    second = History(made_columns()).take(slice(1, 2)).columns
-    assert second.time.tolist() == [20]
-    assert second.team_start.tolist() == [0, 3]
-    assert second.slot_start.tolist() == [0, 1, 2, 3]
-    assert second.player.tolist() == [2, 3, 0]
-    assert second.place.tolist() == [1, 2, 2]
-    assert second.keep.tolist() == [False, True, True]
-
-
 def test_joining_a_history_that_begins_earlier_is_refused():
     history = History(made_columns())
     with pytest.raises(InputError, match="earlier than the one before it"):
@@ -220,7 +210,7 @@ def test_a_late_report_counts_as_though_it_had_ended_with_the_latest():
     assert history.columns.time.tolist() == [latest, 1767225601_000000]
 
 
-def test_the_duration_is_the_longest_time_of_any_player_where_it_is_not_told():
+def test_a_missing_duration_is_the_longest_time_of_any_player():
     seconds = np.array([NAN, 60, 50, NAN, NAN, 7.0])
     filled = fill_duration(np.array([NAN, NAN, 9.0]), seconds, np.array([0, 3, 5, 6], np.int32))
     np.testing.assert_array_equal(filled, [60, NAN, 9])

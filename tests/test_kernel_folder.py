@@ -11,7 +11,7 @@ def write(path, text, time):
     os.utime(path, (time, time))
 
 
-def test_what_the_cache_lacks_or_has_from_an_older_installation_is_copied(tmp_path, monkeypatch):
+def test_missing_and_outdated_kernels_are_copied_into_the_cache(tmp_path, monkeypatch):
     installed, cache = tmp_path / "installed", tmp_path / "cache"
     monkeypatch.setenv("EVENMATCH_KERNELS", str(installed))
     monkeypatch.setenv("NUMBA_CACHE_DIR", str(cache))

@@ -39,7 +39,7 @@ def test_matches_that_a_system_cannot_rate_are_listed_before_anything_is_rated()
 
 
 @pytest.mark.parametrize("name", ["wager", "prav", "battlepoints"])
-def test_one_match_is_explained_as_the_journal_of_the_whole_history_has_it(name, season_table):
+def test_the_explanation_of_a_match_agrees_with_the_journal(name, season_table):
     by = rules(name)
     whole = rate(season_table, by, journal=True)
     for number in (0, 57, len(season_table) - 1):
@@ -63,7 +63,7 @@ def test_a_rating_out_of_range_names_player_and_match(season_table):
         rate(from_matches(matches), rules("wager", start=1e9, stake=0.5))
 
 
-def test_a_ladder_is_rated_by_itself_unless_ladders_are_pooled():
+def test_ladders_are_rated_separately_unless_pooled():
     matches = [made_match("1", "a", "b", ladder="x"), made_match("2", "a", "b", ladder="y", day=1)]
     table = from_matches(matches)
     apart = rate(table, rules("battlepoints")).standings()

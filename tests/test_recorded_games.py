@@ -77,7 +77,7 @@ def test_a_file_holds_as_many_matches_as_its_description_says(file):
         if file != "codeforces" or system in ON_CODEFORCES
     ],
 )
-def test_a_file_rates_with_every_system_whose_needs_it_meets(file, system, tmp_path):
+def test_a_file_is_rated_by_every_system_whose_needs_it_meets(file, system, tmp_path):
     out, journal = tmp_path / "ratings.parquet", tmp_path / "journal.parquet"
     arguments = ["rate", DATA / f"{file}.parquet", "--system", system, "--out", out, "--journal", journal, "--json"]
     run = spawned if file == "cod_cwl" else run_command  # of each system one that is started as people start it

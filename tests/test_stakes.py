@@ -162,7 +162,7 @@ def test_a_match_cannot_end_before_the_latest_one():
 
 
 @pytest.mark.parametrize("name", NAMES, ids=lambda name: Path(name).stem)
-def test_the_assumptions_are_said_and_whether_quitters_count(name):
+def test_the_assumptions_are_stated_and_whether_quitting_counts(name):
     told = Rater(name).stakes([["a"], ["b"]], StakeAssumptions(seconds=900, quit_after=0.25))
     said = " ".join(told.sentences)
     assert "900 seconds" in said

@@ -1,12 +1,10 @@
 """League points: three for a win, one for a draw. A whole rating system in one file, to start your own from."""
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
 
-from evenmatch.systems.moves import move_shown
 from evenmatch.systems.system import (
     Change,
     Columns,
@@ -17,9 +15,10 @@ from evenmatch.systems.system import (
     Records,
     System,
     as_shown,
+    fields,
     kernel,
+    move_shown,
     number,
-    timeless,
 )
 
 
@@ -79,16 +78,6 @@ def update(
                 factors[slot].points = points
 
 
-def refuse(h: Columns, parameters: LeagueParameters) -> Iterator[tuple[int, str]]:
-    """Nothing is needed beyond places."""
-    return iter(())
-
-
-def columns(state: Records, parameters: LeagueParameters) -> dict[str, np.ndarray]:
-    """Further columns of a table of ratings."""
-    return {"games": state["games"]}
-
-
 def tell(change: Change, parameters: LeagueParameters) -> str:
     """A change in words."""
     return f"earned {change.factors['points']:g} points"
@@ -103,21 +92,16 @@ SYSTEM = System(
     name="league_points",
     title="points for wins and draws, as in a football league",
     source="this file",
-    needs="any matches",
-    teams=None,
     parameters=LeagueParameters,
     presets={"old": {"win": 2.0}},
     compile=lambda p: League(p.win, p.draw),
     state=STATE,
     newcomer=newcomer,
     start_at=as_shown(newcomer, lowest=lambda p: 0.0),
-    as_of=timeless,
     move=move_shown(lowest=lambda p: 0.0),
-    columns=columns,
+    columns=fields("games"),
     factors=FACTORS,
     pair=pair,
     update=update,
-    scratch_columns=0,
-    refuse=refuse,
     tell=tell,
 )

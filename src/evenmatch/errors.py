@@ -190,6 +190,10 @@ class JobCancelledError(ConflictError):
     """A job was cancelled before it changed anything."""
 
 
+class JobStoppedError(JobCancelledError):
+    """A job was stopped together with its process, before it changed anything."""
+
+
 class NotYetError(ConflictError):
     """Not allowed yet: the player has a penalty or is in a match. `until`: microseconds since the epoch."""
 

@@ -60,7 +60,7 @@ def test_times_say_how_long_ago_it_is_now(page):
     wait_for(lambda: re.fullmatch("[34] h ago", first.inner_text()), first.inner_text)
 
 
-def test_the_script_tells_times_in_the_words_of_the_service(page):
+def test_the_script_words_times_as_the_service_does(page):
     asked = datetime.now(UTC)  # the page's clock is that of its response, so it may be slow by the time of loading
     page.goto(address("ladders", DUELS, "matches"))
     now = datetime.now(UTC)
@@ -87,7 +87,7 @@ def rival(visitor):
     return visitor().page()
 
 
-def test_an_offer_is_told_by_title_sound_and_notification_in_a_tab_that_nobody_looks_at(visitor, rival):
+def test_an_offer_in_a_hidden_tab_changes_the_title_plays_a_sound_and_notifies(visitor, rival):
     watched = visitor()
     watched.context.add_init_script(LISTEN)
     page = watched.page()
@@ -112,7 +112,7 @@ def test_an_offer_is_told_by_title_sound_and_notification_in_a_tab_that_nobody_l
     assert page.title().startswith("Ticket")
 
 
-def test_nothing_else_is_fetched_while_nobody_looks(page, game):
+def test_a_hidden_tab_fetches_nothing_else(page, game):
     page.goto(address("ladders", DUELS, "standings"))
     page.wait_for_function(LIVE)
     before = row_cells(page, "Duellist 13")

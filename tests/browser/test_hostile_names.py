@@ -33,7 +33,7 @@ def asking(served, session):
 
 
 @pytest.mark.parametrize("path", [path for path in page_paths() if "{ladder" in path])
-def test_a_page_of_a_ladder_whose_own_name_does_harm_stays_whole(path, quick, asking, known):
+def test_a_page_of_a_ladder_with_a_hostile_name_stays_intact(path, quick, asking, known):
     where = filled(path, known, RELAY)
     answer = asking.get(where, follow_redirects=True)
     assert answer.status_code == 200, (where, answer.text[:300])

@@ -39,7 +39,7 @@ def test_a_backtest_is_watched_until_the_systems_are_ranked(operator, check_foun
     assert operator.locator(".figure .main-svg").count() >= 2
 
 
-def test_what_other_rules_would_make_of_the_standings_is_shown(operator, check_found):
+def test_the_standings_under_other_rules_are_shown(operator, check_found):
     operator.goto(address("ladders", DUELS, "lab", "what-if"))
     operator.get_by_label("Rating system").select_option("elo")
     operator.get_by_role("button", name="Compare the standings").click()

@@ -58,7 +58,7 @@ def test_enter_accepts_and_the_focus_goes_where_the_eye_goes(visitor):
     assert page.evaluate(FOCUSED) == "You are playing"
 
 
-def test_the_seconds_that_are_left_are_said_three_times_and_no_more(visitor):
+def test_the_remaining_seconds_are_announced_three_times(visitor):
     page, rival = (visitor().page() for _ in range(2))
     wait_in_queue(page, "Slow one")
     page.evaluate(LISTEN)

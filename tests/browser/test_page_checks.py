@@ -22,7 +22,7 @@ def watched(browser, served):
         ("fetch('http://localhost:9/x').catch(() => {})", "asked elsewhere: http://localhost:9/x"),
     ],
 )
-def test_what_goes_wrong_on_a_page_is_noted(watched, script, trouble):
+def test_trouble_on_a_page_is_noted(watched, script, trouble):
     page = watched.page()
     page.goto("/healthz")
     page.evaluate(f"() => {{ {script} }}")
@@ -30,7 +30,7 @@ def test_what_goes_wrong_on_a_page_is_noted(watched, script, trouble):
     assert any(trouble in one for one in watched.troubles), watched.troubles
 
 
-def test_what_goes_right_is_not(watched):
+def test_a_sound_page_has_no_trouble(watched):
     page = watched.page()
     page.goto("/healthz")
     page.evaluate("() => { console.log('all is well') }")

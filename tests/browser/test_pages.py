@@ -112,7 +112,7 @@ def is_dark(page):
     return sum(ground) < sum(ink)
 
 
-def test_an_address_where_nothing_is_tells_so_in_the_same_frame(looking):
+def test_an_unknown_address_says_so_in_the_usual_frame(looking):
     looking.troubles.clear()
     page = looking.page()
     page.goto(f"/nowhere/{quote('<b>here</b>', safe='')}")

@@ -50,6 +50,6 @@ def test_a_match_says_who_played(phone, known):
         assert row.locator("td").last.evaluate("(one) => getComputedStyle(one, '::before').content") == '"Score: "'
 
 
-def test_what_the_matchmaker_offered_fits(phone):
+def test_the_offers_of_the_matchmaker_fit_a_phone(phone):
     phone.goto(address("ladders", DUELS, "queue"))
     assert not is_cut_off(phone.locator("#offers .scroll"))

@@ -73,7 +73,7 @@ def match_count(page):
     return int(row_cells(page, "Duellist 05")[-1])
 
 
-def test_a_page_whose_stream_was_refused_says_so_and_opens_another(shaky, game):
+def test_a_page_reports_a_refused_stream_and_opens_another(shaky, game):
     shaky.route("**/pulse*", lambda route: route.fulfill(status=502, body="Bad Gateway"))
     shaky.goto(address("ladders", DUELS, "standings"))
     mark(shaky)

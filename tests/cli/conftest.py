@@ -1,5 +1,6 @@
 """The command line as a function, and a season for it to rate."""
 
+import io
 import os
 import shutil
 import subprocess
@@ -59,6 +60,17 @@ def run(monkeypatch, capsys):
         return Ended(0 if code is None else code, *capsys.readouterr())
 
     return command
+
+
+@pytest.fixture
+def piped(monkeypatch):
+    """Put a text or bytes into standard input."""
+
+    def pipe(held):
+        raw = held.encode() if isinstance(held, str) else held
+        monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(raw)))
+
+    return pipe
 
 
 @pytest.fixture

@@ -1,6 +1,5 @@
 """evenmatch backtest: tables, files, one document, bad input, and an interruption."""
 
-import csv
 import json
 import math
 import os
@@ -14,8 +13,9 @@ from pathlib import Path
 import pyarrow.parquet as pq
 import pytest
 
+from cli.command_output import files_in, only_document, read_csv
 from elo_matches import duel, duels_table
-from evenmatch import backtest, from_matches, read, systems, write
+from evenmatch import backtest, from_matches, read, write
 from evenmatch.lab.backtests import verdict as verdict_module
 from evenmatch.lab.backtests.verdict import verdict
 
@@ -55,22 +55,6 @@ def folder(tmp_path_factory):
 @pytest.fixture
 def played_file(folder):
     return folder / "played.csv"
-
-
-def only_document(text):
-    """The one JSON document that the text must be, with nothing before or after it."""
-    document, end = json.JSONDecoder().raw_decode(text)
-    assert text[end:] == "\n"
-    return document
-
-
-def read_csv(path):
-    with path.open(newline="", encoding="utf-8") as file:
-        return list(csv.DictReader(file))
-
-
-def files_in(path):
-    return sorted(one.name for one in path.iterdir())
 
 
 def test_the_scores_and_the_verdict_are_shown(run, played_file, monkeypatch):
@@ -182,14 +166,6 @@ def test_ladders_are_rated_apart_or_pooled_or_one_alone(run, played_file):
         assert loss(*options) == (own["matches"], own["log_loss"])
     assert loss() != loss("--pool-ladders")
     assert loss("--ladder", "twos", "--warmup", "0.1")[0] == 225
-
-
-def test_all_systems_are_tried_unless_some_are_named(run, tmp_path):
-    write(duels_table(1, 210, spread=200, players=10, hours=0.1), tmp_path / "played.csv")
-    document = only_document(run("backtest", tmp_path / "played.csv", "--json").out)
-    assert {row["system"] for row in document["scores"]} == set(systems.names())
-    named = only_document(run("backtest", tmp_path / "played.csv", "--systems", "all", "--json").out)
-    assert [row["system"] for row in named["scores"]] == [row["system"] for row in document["scores"]]
 
 
 def test_a_file_that_defines_a_system_is_judged_with_the_others(run, played_file):

@@ -1,13 +1,11 @@
 """What goes into a ladder: pipes of any form, one ladder of several, ratings to start from, interruptions."""
 
-import csv
-import io
 import json
-import sys
 from datetime import datetime
 
 import pytest
 
+from cli.command_output import held, rated, ratings
 from evenmatch import Match, Service, Team
 from evenmatch.accounts.audit_trail import Audit
 from evenmatch.recording import imports
@@ -18,35 +16,6 @@ THREE = HEAD + (
     "n2,2026-02-02T12:00:00Z,home,a,1\nn2,2026-02-02T12:00:00Z,away,zoë,1\n"
     "n3,2026-02-03T12:00:00Z,home,e,2\nn3,2026-02-03T12:00:00Z,away,b,1\n"
 )
-
-
-@pytest.fixture
-def piped(monkeypatch):
-    """Let standard input hold a text or bytes."""
-
-    def pipe(held):
-        raw = held.encode() if isinstance(held, str) else held
-        monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(raw)))
-
-    return pipe
-
-
-def held(run):
-    """(matches, players) of the ladder."""
-    told = json.loads(run("ladder", "show", "duel", "--json").out)
-    return told["matches"], told["players"]
-
-
-def ratings(run, ladder="duel"):
-    assert run("export", "--ratings", "ratings.csv", "--ladder", ladder).code == 0
-    with open("ratings.csv", newline="", encoding="utf-8") as file:
-        return {row["player"]: float(row["rating"]) for row in csv.DictReader(file)}
-
-
-def rated(run, path, *more):
-    """What `rate` makes of a file."""
-    ended = run("rate", path, "--system", "elo", "--json", *more)
-    return {row["player"]: row["rating"] for row in json.loads(ended.out)["standings"]}
 
 
 @pytest.mark.parametrize("command", ["import", "record"])

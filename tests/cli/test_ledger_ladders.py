@@ -1,35 +1,14 @@
 """evenmatch ladder: create, list, show, change."""
 
-import csv
 import json
 from collections import Counter
 
 import pytest
 
+from cli.command_output import DUELS, elo_by_hand, ratings
 from evenmatch import from_matches, rate, rules, write
 from evenmatch.lab.ladder.learning import placement_advice
 from evenmatch.lab.sample import season
-
-# Winner and loser of the season's duels, in order of time
-DUELS = [("a", "b"), ("a", "c"), ("a", "d"), ("a", "e"), ("b", "c"), ("b", "d"), ("b", "e"), ("c", "d"), ("c", "e")]
-DUELS += [("d", "e"), ("f", "a")]
-
-
-def elo_by_hand(duels, k=32.0, start=None):
-    """Elo as anybody would write it down."""
-    rating = dict(start or {})
-    for winner, loser in duels:
-        w, l_ = rating.get(winner, 1500.0), rating.get(loser, 1500.0)
-        gain = k * (1 - 1 / (1 + 10 ** ((l_ - w) / 400)))
-        rating[winner], rating[loser] = w + gain, l_ - gain
-    return rating
-
-
-def ratings(run, ladder="duel"):
-    """What the ladder holds, by way of a file."""
-    assert run("export", "--ladder", ladder, "--ratings", "ratings.csv").code == 0
-    with open("ratings.csv", newline="") as file:
-        return {row["player"]: float(row["rating"]) for row in csv.DictReader(file)}
 
 
 def test_create_makes_the_file_and_show_tells_every_setting_and_parameter(run, tmp_path):
@@ -153,13 +132,13 @@ def test_a_parameter_from_the_start_rates_all_anew_and_keeps_the_others(run, lea
     assert run("ladder", "change", "duel", "--param", "start=1500", "--param", "scale=400").code == 0
     seen = json.loads(run("ladder", "change", "duel", "--param", "k=20", "--preview", "--json").out)
     assert seen["preview"] is True
-    assert {move["player"]: move["after"] for move in seen["moves"]} == pytest.approx(elo_by_hand(DUELS, 20))
+    assert {move["player"]: move["after"] for move in seen["moves"]} == pytest.approx(elo_by_hand(DUELS, k=20))
     assert ratings(run) == pytest.approx(elo_by_hand(DUELS))
     ended = run("ladder", "change", "duel", "--param", "k=20")
     assert ended.code == 0
     assert "ladder 'duel' is rated by elo from the start: 6 of 6 players move" in ended.out
     assert ended.out.endswith("ladder duel: changed\n")
-    assert ratings(run) == pytest.approx(elo_by_hand(DUELS, 20))
+    assert ratings(run) == pytest.approx(elo_by_hand(DUELS, k=20))
     assert run("ladder", "change", "duel", "--param", "start=1000").code == 0
     told = json.loads(run("ladder", "show", "duel", "--json").out)
     assert (told["parameters"]["k"], told["parameters"]["start"]) == (20, 1000)
@@ -171,7 +150,7 @@ def test_a_parameter_from_now_on_leaves_the_ratings_there_are(run, league, tmp_p
     assert ratings(run) == pytest.approx(elo_by_hand(DUELS))
     (tmp_path / "one.csv").write_text("match_id,played_at,team,player,place\nx,2026-02-01,1,e,1\nx,2026-02-01,2,b,2\n")
     assert run("import", "one.csv").code == 0
-    assert ratings(run) == pytest.approx(elo_by_hand([("e", "b")], 8, elo_by_hand(DUELS)))
+    assert ratings(run) == pytest.approx(elo_by_hand([("e", "b")], k=8, start=elo_by_hand(DUELS)))
     assert run("verify").code == 0
 
 
@@ -270,7 +249,7 @@ def test_a_parameter_that_held_from_now_on_alone_can_be_made_to_hold_from_the_st
     assert run("ladder", "change", "duel", "--param", "k=20", "--from", "now").code == 0
     assert "nothing to change" in run("ladder", "change", "duel", "--param", "k=20", "--from", "now").out
     assert "6 of 6 players move" in run("ladder", "change", "duel", "--param", "k=20").out
-    assert ratings(run) == pytest.approx(elo_by_hand(DUELS, 20))
+    assert ratings(run) == pytest.approx(elo_by_hand(DUELS, k=20))
 
 
 def test_of_what_is_named_only_what_differs_is_told_and_recorded(run, league):

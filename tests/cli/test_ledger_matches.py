@@ -1,13 +1,12 @@
 """evenmatch import, record and export."""
 
 import csv
-import io
 import json
-import sys
 
 import pyarrow.parquet as pq
 import pytest
 
+from cli.command_output import held, rated, ratings
 from evenmatch import read
 
 NEW = """\
@@ -16,34 +15,6 @@ NEW = """\
 {"match_id":"n2","played_at":"2026-02-02T12:00:00Z","team":"home","player":"a","place":1}
 {"match_id":"n2","played_at":"2026-02-02T12:00:00Z","team":"away","player":"zoë","place":1}
 """
-
-
-def held(run):
-    """(matches, players) of the ladder."""
-    told = json.loads(run("ladder", "show", "duel", "--json").out)
-    return told["matches"], told["players"]
-
-
-def rated(run, path, *more):
-    """What `rate` makes of a file."""
-    ended = run("rate", path, "--system", "elo", "--json", *more)
-    return {row["player"]: row["rating"] for row in json.loads(ended.out)["standings"]}
-
-
-def ratings(run, *more):
-    assert run("export", "--ratings", "ratings.csv", *more).code == 0
-    with open("ratings.csv", newline="") as file:
-        return {row["player"]: float(row["rating"]) for row in csv.DictReader(file)}
-
-
-@pytest.fixture
-def piped(monkeypatch):
-    """Let standard input hold a text."""
-
-    def pipe(text):
-        monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(text.encode())))
-
-    return pipe
 
 
 def test_import_again_adds_nothing_and_says_so(run, league, season_file):
@@ -67,7 +38,7 @@ def test_a_file_with_one_ladder_goes_in_whatever_it_is_called_there(run, league,
     assert "has the ladders duel, team, and none is 'mixed'" in ended.err
     assert "--pool-ladders" in ended.err
     assert run("import", season_file, "--ladder", "mixed", "--pool-ladders").out == "ladder mixed: 12 matches added\n"
-    assert ratings(run, "--ladder", "mixed") == rated(run, season_file, "--pool-ladders")
+    assert ratings(run, "mixed") == rated(run, season_file, "--pool-ladders")
     only = tmp_path / "only.csv"
     only.write_text("match_id,played_at,ladder,team,player,place\nq,2026-04-01,else,1,x,1\nq,2026-04-01,else,2,y,2\n")
     assert run("import", only, "--ladder", "team").out == "ladder team: 1 match added\n"
@@ -84,15 +55,6 @@ def test_other_content_under_the_same_id_is_refused_before_anything_is_added(run
     ended = run("import", other, "--skip-bad")
     assert ended.code == 0
     assert ended.out.startswith("ladder duel: 1 match added; 10 there already; 1 left out")
-
-
-def test_bad_matches_are_left_out_only_with_skip_bad(run, league, spoilt):
-    run("ladder", "create", "fresh", "--system", "elo")
-    spoilt = spoilt.rename(spoilt.with_name("duel.csv"))
-    assert run("import", spoilt, "--ladder", "fresh", "--pool-ladders").code == 1
-    ended = run("import", spoilt, "--ladder", "fresh", "--pool-ladders", "--skip-bad")
-    assert (ended.code, ended.out) == (0, "ladder fresh: 11 matches added\n")
-    assert ended.err.startswith("1 bad match skipped (1 problem)\n  line 9, match 'd03': place is 0; ")
 
 
 def test_every_match_that_import_leaves_out_is_named_with_its_reason(run, league, tmp_path):
@@ -139,7 +101,7 @@ def test_ratings_exported_from_one_ladder_start_another(run, league):
     before = ratings(run)
     run("ladder", "create", "next", "--system", "elo")
     assert run("import", "ratings.csv", "--ratings", "--ladder", "next").code == 0
-    assert ratings(run, "--ladder", "next") == before
+    assert ratings(run, "next") == before
 
 
 def test_bad_rows_of_ratings_are_all_named(run, league, tmp_path):
@@ -152,13 +114,6 @@ def test_bad_rows_of_ratings_are_all_named(run, league, tmp_path):
     assert ended.out == "ladder duel: 1 player starts with a rating from this file; 5 bad rows left out\n"
     (tmp_path / "none.csv").write_text("name,elo\nzoë,1700\n", encoding="utf-8")
     assert "has the columns name, elo; expected player and rating" in run("import", "none.csv", "--ratings").err
-
-
-def test_a_player_who_has_played_does_not_start_anew(run, league, tmp_path):
-    (tmp_path / "start.csv").write_text("player,rating\nzoë,1700\na,1700\n", encoding="utf-8")
-    ended = run("import", "start.csv", "--ratings")
-    assert ended.code == 1
-    assert "'a' has played on ladder 'duel'" in ended.err
 
 
 def test_record_takes_matches_from_a_pipe_and_prints_receipts(run, league, piped):
@@ -209,12 +164,6 @@ def test_record_refuses_one_match_and_keeps_the_others(run, league, piped):
     assert run("verify").code == 0
 
 
-def test_record_and_import_know_each_others_matches(run, league, season_file):
-    ended = run("record", season_file)
-    assert ended.code == 0
-    assert ended.out.startswith("duel: 0 matches recorded, 11 there already")
-
-
 def test_record_unrated_gives_receipts_without_lines(run, league, piped):
     before = ratings(run)
     piped(NEW)
@@ -230,18 +179,6 @@ def test_exported_matches_make_the_same_ratings(run, league, season_file, tmp_pa
         assert rated(run, f"all.{suffix}") == rated(run, season_file, "--ladder", "duel")
         assert read(f"all.{suffix}").history.columns.seconds.tolist() == [60] * 22
     assert "performance" not in (tmp_path / "all.csv").read_text().splitlines()[0]
-
-
-def test_exported_counted_matches_make_the_ratings_after_corrections(run, league):
-    run("void", "d03")
-    run("ban", "f", "--rule", "refund")
-    run("ban", "e")
-    assert run("export", "--matches", "counted.csv", "--counted").code == 0
-    left = {player: rating for player, rating in ratings(run).items() if player in "abcdf"}
-    assert rated(run, "counted.csv") == pytest.approx(left, rel=1e-12)
-    assert len(left) == 5
-    run("export", "--matches", "all.csv")
-    assert len(read("all.csv")) == 11
 
 
 def test_the_journal_chains_from_each_match_to_the_next(run, league):
@@ -261,7 +198,7 @@ def test_of_several_files_all_are_written_or_none(run, league, monkeypatch):
     def broken(*_):
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("evenmatch.ladders.export.CsvWriter.write", broken)
+    monkeypatch.setattr("evenmatch.tables.files._append_csv", broken)
     names = {path.name for path in league.parent.iterdir()}
     ended = run("export", "--matches", "m.parquet", "--ratings", "r.csv")
     assert ended.code == 2

@@ -146,13 +146,6 @@ def test_friends_on_other_ladders_are_noted(run, league, season_file):
     assert ended.err == "g has no rating on ladder duel\n"
 
 
-def test_a_search_passes_over_players_of_other_ladders(run, league, season_file):
-    run("ladder", "create", "team", "--system", "elo")
-    run("import", season_file, "--ladder", "team")
-    run("player", "rename", "e", "gg")
-    assert listed_players(run, "--ladder", "duel", "--as-of", "last", "--search", "g", "--size", 1) == ["gg"]
-
-
 def test_the_distribution_counts_every_active_player_once(run, league):
     told = json.loads(run("standings", "--as-of", "last", "--distribution", "--json").out)
     assert sum(told["counts"]) == 6
@@ -200,12 +193,6 @@ def test_where_nobody_is_placed_all_who_are_active_are_shown(run, league):
     assert ended.err == "no player has completed 9 placement matches yet: all active players are shown\n"
     assert [line.split()[1] for line in ended.out.splitlines()[2:8]] == ["a", "b", "f", "c", "d", "e"]
     assert "placement 5 of 9" in ended.out
-
-
-@pytest.mark.parametrize("size", [1, 3])
-def test_pages_together_are_everybody_once(size, run, league):
-    pages = [listed_players(run, "--as-of", "last", "--size", size, "--page", page) for page in range(1, 6)]
-    assert [name for page in pages for name in page] == ["a", "b", "c", "d", "e"]
 
 
 def test_a_match_recorded_now_makes_its_players_active_now(run, league, tmp_path):

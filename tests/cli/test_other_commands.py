@@ -5,14 +5,9 @@ import re
 
 import pytest
 
+from cli.command_output import only_document
 from evenmatch import read, rules, systems
 from evenmatch.rating import rate
-
-
-def only_document(text):
-    document, end = json.JSONDecoder().raw_decode(text)
-    assert text[end:] == "\n"
-    return document
 
 
 def test_all_systems_are_listed(run):

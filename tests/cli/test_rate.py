@@ -1,6 +1,5 @@
 """evenmatch rate: tables, files, skipping, moments, ladders."""
 
-import csv
 import json
 import re
 import subprocess
@@ -9,26 +8,11 @@ import sys
 import pyarrow.parquet as pq
 import pytest
 
+from cli.command_output import files_in, only_document, read_csv
 from evenmatch import from_matches, rate, read, rules, write
 from evenmatch.lab.sample import season as season_of_teams
 
 SHOWN = ["ladder", "player", "rating", "matches", "last_played", "percentile", "placed", "division"]
-
-
-def read_csv(path):
-    with path.open(newline="", encoding="utf-8") as file:
-        return list(csv.DictReader(file))
-
-
-def only_document(text):
-    """The one JSON document that the text must be, with nothing before or after it."""
-    document, end = json.JSONDecoder().raw_decode(text)
-    assert text[end:] == "\n"
-    return document
-
-
-def files_in(folder):
-    return sorted(path.name for path in folder.iterdir())
 
 
 def test_without_a_file_each_ladder_has_a_plain_table_on_standard_output(run, season_file):

@@ -53,7 +53,7 @@ def test_other_text_is_no_address(text):
         parse_address(text)
 
 
-def test_an_unreachable_cluster_is_said_within_seconds(tmp_path):
+def test_an_unreachable_cluster_is_reported_within_seconds(tmp_path):
     (tmp_path / "ladder=duel").mkdir()
     (tmp_path / "ladder=duel" / "1.parquet").write_bytes(b"")
     address, begin = f"127.0.0.1:{closed_port()}", time.monotonic()
@@ -117,7 +117,7 @@ def test_rules_travel_by_name_and_values():
         pickle.loads(packed(by, ["elo"]).replace(b"elo", b"ole"))
 
 
-def test_what_differs_between_nodes_is_named():
+def test_differences_between_nodes_are_named():
     here = node_facts(["elo", "missing.py"])
     assert here.keys() > {"evenmatch", "numba", "processor", "kernels of elo"}
     assert differences(here, here) == []

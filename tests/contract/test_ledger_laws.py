@@ -457,7 +457,7 @@ def rating_and_matches(standings, name):
 
 
 @pytest.mark.parametrize("kind", ["sqlite", "postgresql"])
-def test_ratings_after_any_mix_of_events_are_those_of_a_replay_from_nothing(kind, request, tmp_path):
+def test_ratings_after_any_mix_of_events_equal_a_replay_from_the_start(kind, request, tmp_path):
     url = str(tmp_path / "laws.db") if kind == "sqlite" else request.getfixturevalue("postgres").fresh_database()
     clock = ManualClock(START + timedelta(days=13))
     with Service.open(url, clock) as service:

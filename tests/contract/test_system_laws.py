@@ -264,7 +264,7 @@ def test_teams_of_equals_at_the_same_place_come_out_equal(name, preset, values, 
         assert twin_scores[0::2] == pytest.approx(twin_scores[1::2], rel=1e-9, abs=1e-9)
 
 
-def test_a_match_that_nobody_keeps_teaches_nothing_of_the_ladder():
+def test_a_match_that_changes_nobody_teaches_nothing_about_the_ladder():
     by = rules("even")
     history, people = random_history(3, None, rows=400)
     rated = replayed(by, history, by.newcomers(people))
@@ -400,7 +400,7 @@ def asked(by, rng, count):
 @every_variant
 @fuzz
 @given(seed=seeds)
-def test_who_starts_at_a_newcomers_rating_is_a_newcomer(name, preset, seed):
+def test_starting_at_a_newcomers_rating_makes_a_newcomer(name, preset, seed):
     rng, given = np.random.default_rng(seed), rules(name, preset)
     for by in (given, *filter(None, (drawn(given.system, rng) for _ in range(20)))):
         newcomers = by.newcomers(2)
@@ -412,7 +412,7 @@ def test_who_starts_at_a_newcomers_rating_is_a_newcomer(name, preset, seed):
 @every_variant
 @fuzz
 @given(seed=seeds)
-def test_who_starts_at_a_rating_is_shown_it_and_has_the_same_record_alone_and_among_many(name, preset, seed):
+def test_a_starting_rating_is_shown_and_is_the_same_alone_and_among_many(name, preset, seed):
     by, rng = rules(name, preset), np.random.default_rng(seed)
     ratings = asked(by, rng, 40)
     state = by.starting(ratings)
@@ -429,7 +429,7 @@ def test_who_starts_at_a_rating_is_shown_it_and_has_the_same_record_alone_and_am
 
 
 @every_variant
-def test_nobody_starts_from_nothing_and_a_rating_that_cannot_be_held_is_refused_by_name(name, preset):
+def test_a_starting_rating_out_of_range_is_refused_with_its_value(name, preset):
     by = rules(name, preset)
     assert len(by.starting(np.empty(0))) == 0
     fine = by.newcomers(1)["rating"][0]
@@ -527,7 +527,7 @@ def test_the_deviation_as_of_a_match_is_what_the_journal_has_before_it_bit_for_b
 
 
 @every_variant
-def test_every_change_is_told_in_words_and_factors(name, preset):
+def test_every_change_is_explained_in_words_and_factors(name, preset):
     by = rules(name, preset)
     history, people = random_history(3, by.system.teams, rows=600)
     result = replayed(by, history, by.newcomers(people), journal=True)
@@ -665,7 +665,7 @@ def test_nothing_is_lower_than_the_lowest_that_a_system_can_hold(name, preset, s
 
 @pytest.mark.parametrize("name", DIFFERENCES)
 @pytest.mark.parametrize("change", [-150.0, -0.75])
-def test_where_all_are_moved_by_as_much_the_next_matches_do_not_undo_it(name, change):
+def test_moving_everybody_equally_is_not_undone_by_the_next_matches(name, change):
     by = rules(name)
     change = change / 100 if name in ("trueskill", "wenglin") else change
     state, history, _ = played_and_started(by, 5)

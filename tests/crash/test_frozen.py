@@ -154,7 +154,7 @@ def fail(database: Database) -> None:
         store.run("UPDATE nothing SET a = 1")
 
 
-def test_an_error_after_a_transaction_that_timed_out_is_told_as_what_it_is(url: str):
+def test_an_error_after_a_timed_out_transaction_keeps_its_own_kind(url: str):
     """Also if the caller is still handling the first one, from which the second then seems to come."""
     with Service.open(url) as service:
         try:

@@ -114,17 +114,6 @@ def test_a_killed_server_loses_nothing_and_the_service_goes_on(service: Service,
     check_recovered(service, senders)
 
 
-@pytest.mark.slow  # the killed server above shows the same in every run
-def test_a_server_that_is_shut_down_and_started_again(service: Service, durable: Postgres):
-    with Senders(service) as senders:
-        senders.wait_for(10)
-        durable.stop_now()
-        senders.wait_for_refusals(3)
-        durable.start()
-        senders.wait_for(10)
-    check_recovered(service, senders)
-
-
 def cut_connections(service: Service) -> int:
     """End every other connection to the database, and wait until it has ended; how many there were."""
     sql = (

@@ -59,7 +59,7 @@ def test_the_crowd_plays_matches_of_the_queue_and_reports_them(playing):
 
 
 @pytest.mark.slow
-def test_who_leaves_has_quit_and_was_there_for_a_shorter_time(playing):
+def test_a_player_who_leaves_has_quit_and_played_for_less_time(playing):
     def quitters():
         found = [one for one in playing.send(calls.matches("duel"))["items"] if one["match_id"].startswith(QUEUE)]
         return [(match, one) for match in found for team in match["teams"] for one in team["players"] if one["quit"]]

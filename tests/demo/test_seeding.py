@@ -78,7 +78,7 @@ def test_of_duels_some_are_lopsided():
     assert all(max(one) == 5 and min(one) < 5 for one in scores)
 
 
-def test_who_wins_a_duel_follows_true_skill():
+def test_winners_of_duels_follow_true_skill():
     """First to five, each point won with odds logistic in 1.1 times the difference: the sum of a negative binomial."""
     (matches,) = play_histories(1, [LADDERS["duel"]], ENDS).values()
     people = {one.name: one for one in make_people(1)}

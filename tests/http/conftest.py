@@ -91,6 +91,18 @@ def site(service, options):
 
 
 @pytest.fixture
+def other(database_url, clock, options):
+    """Asks the same application as another process runs it; its `site` is that process's."""
+    with Service.open(str(database_url), clock) as service:
+        site = site_over(service, options)
+        asking = Asking(application(site))
+        asking.site = site
+        yield asking
+        asking.close()
+        site.threads.shutdown()
+
+
+@pytest.fixture
 def keys(site):
     """The headers of a key with each scope, for all ladders."""
     made = {scope: site.keys.create(f"for {scope}", [scope], None, None)[1] for scope in SCOPES}

@@ -13,6 +13,8 @@ from evenmatch.errors import StoreError
 from evenmatch.http import site as site_module
 from evenmatch.operations.kernels import load_system
 
+pytestmark = pytest.mark.both_databases
+
 MATCH = {
     "id": "m1",
     "played_at": "2025-11-21T18:30:00Z",

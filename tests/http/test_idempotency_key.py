@@ -8,17 +8,16 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from asgi_client import Asking
 from evenmatch.accounts import idempotent_requests, signing
 from evenmatch.accounts.idempotent_requests import LEASE
 from evenmatch.accounts.signing import SignedRequest
 from evenmatch.errors import StoreError
 from evenmatch.http import middleware
 from evenmatch.http import site as site_module
-from evenmatch.http.app import application, endpoints
+from evenmatch.http.app import endpoints
 from evenmatch.http.options import Options
-from evenmatch.http.server import site_over
-from evenmatch.operations.service import Service
+
+pytestmark = pytest.mark.both_databases
 
 SOON = 20.0  # seconds within which a thread does what it is about to do
 KEY = {"name": "one more", "scopes": ["read"]}
@@ -39,18 +38,6 @@ def send(asking, operator):
         return by.request(method, path, json=body, headers=headers)
 
     return request
-
-
-@pytest.fixture
-def other(database_url, clock, options):
-    """The same application in another process."""
-    with Service.open(str(database_url), clock) as service:
-        site = site_over(service, options)
-        asking = Asking(application(site))
-        asking.site = site
-        yield asking
-        asking.close()
-        site.threads.shutdown()
 
 
 @pytest.fixture

@@ -72,25 +72,6 @@ def test_bodies_that_are_not_of_matches_are_small(wire):
             assert (told.status_code, f"{SMALL_BODY:,} bytes" in told.text) == (413, True), told.text
 
 
-def test_a_body_that_is_too_large_is_refused_by_its_head(wire):
-    with wire.connect() as connection:
-        connection.sendall(wire.head("Content-Length: 8388609"))
-        assert first_status(connection) == 413
-
-
-def test_a_body_of_unknown_size_is_refused_once_it_is_too_large(wire):
-    piece = b"10000\r\n" + b" " * 0x10000 + b"\r\n"
-    with wire.connect() as connection:
-        connection.sendall(wire.head("Transfer-Encoding: chunked", path="/v1/ladders"))
-        connection.sendall(piece * 2)
-        connection.settimeout(0.3)
-        with pytest.raises(TimeoutError):
-            connection.recv(1)
-        connection.settimeout(30)
-        connection.sendall(piece)
-        assert first_status(connection) == 413
-
-
 def test_a_batch_may_be_large(wire):
     body = json.dumps({"matches": [{**REPORT, "id": f"m-{at}"} for at in range(1000)]}).encode()
     assert len(body) > SMALL_BODY

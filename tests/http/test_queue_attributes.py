@@ -8,6 +8,8 @@ import pytest
 from run_command import run_command
 from server_process import Served, request_json, wait_until_waiting_ends
 
+pytestmark = pytest.mark.slow
+
 ANYBODY = {"max_odds": "none", "even_spread": 100.0, "steps": [[0, 100]], "rematch_wait": 0.0, "party_wait": 0.0}
 ATTRIBUTES = {
     "mode": {"kind": "equal", "values": ["ctf", "dm"]},
@@ -89,24 +91,3 @@ def test_a_match_is_played_with_what_its_players_accept(admin, served, either_da
     listed = json.loads(run_command("queue", "list", "--ladder", "arena", "--json", "--db", either_database).out)
     side = next(queue for queue in listed if queue["queue"] == "side")
     assert side["policy"]["attributes"]["mode"]["values"] == ["ctf"]
-
-
-def test_what_nobody_declares_is_refused_and_costs_nobody_the_place(admin):
-    ann = join(admin, "ann", attributes={"platform": ["pc"]})
-    for wishes, words in [
-        ({"attributes": {"colour": ["red"]}}, "attribute 'colour' is not declared; expected input, mode, platform"),
-        ({"attributes": {"platform": ["amiga"]}}, "platform has 'amiga'; expected pc, console"),
-        ({"attributes": {"mode": ["ctf", "dm"]}}, "mode has 2 values; expected one of ctf, dm"),
-        ({"vetoes": ["tower"]}, "vetoes has 'tower'; expected dust, nuke, mirage"),
-        ({"vetoes": ["dust", "nuke", "mirage"]}, "3 maps are vetoed"),
-    ]:
-        refused = join(admin, "bob", 422, **wishes)
-        assert words in refused["detail"]
-        assert "player 'bob'" in refused["detail"]
-    refused = request_json(admin, "PUT", f"{ON}/players/ann/filter", {"attributes": {"colour": ["red"]}}, status=422)
-    assert "player 'ann': attribute 'colour' is not declared" in refused["detail"]
-    changed = {**POLICY, "attributes": {"platform": {"values": ["phone"]}}, "maps": ["lake"], "vetoes": 0}
-    request_json(admin, "PUT", f"{ON}/queues/main", {**QUEUE, "policy": changed})
-    expected = ["platform pc is not played here; expected phone"]
-    assert explained(admin, ann["ticket"], lambda waiting: waiting["sentences"] == expected)
-    assert request_json(admin, "GET", f"{ON}/tickets/{ann['ticket']}")["state"] == "waiting"

@@ -9,6 +9,8 @@ import sqlalchemy as sa
 from evenmatch.http.readiness import TEST_EVERY, Readiness
 from evenmatch.ledger import database_check, secret_rows
 
+pytestmark = pytest.mark.both_databases
+
 
 @pytest.fixture
 def database_url(either_database):

@@ -17,6 +17,8 @@ from evenmatch.http.options import Options
 from evenmatch.http.server import site_over
 from evenmatch.operations.service import Service
 
+pytestmark = pytest.mark.both_databases
+
 PATH = "/v1/keys"
 BODY = json.dumps({"name": "one more", "scopes": ["read"]}).encode()
 
@@ -45,17 +47,6 @@ def count_made(site):
 def count_seen(service):
     with service.database.read() as store:
         return store.connection.exec_driver_sql("SELECT COUNT(*) FROM seen_signature").scalar()
-
-
-@pytest.fixture
-def other(database_url, clock, options):
-    """The same application in another process: `ask` and `close`."""
-    with Service.open(str(database_url), clock) as service:
-        site = site_over(service, options)
-        asking = Asking(application(site))
-        yield asking
-        asking.close()
-        site.threads.shutdown()
 
 
 def test_a_signed_write_is_accepted_once(asking, sign, site):

@@ -151,6 +151,39 @@ def test_a_correction_whose_worker_is_lost_after_it_was_stored_is_done(admin, se
     assert ratings(service, "duel") == {"eve": 1516.0, "ann": 1484.0}
 
 
+def test_a_correction_that_was_stored_when_the_process_stops_is_done(admin, service, site, monkeypatch, played):
+    def stopped(_, task, progress):
+        task.run(service, progress)
+        site.jobs.ask_to_stop()
+        progress(0)
+
+    monkeypatch.setattr("evenmatch.jobs.worker.run_in_process", stopped)
+    assert result(admin, admin.post(f"{LADDER}/voids", json={"match_id": "m1"}))["there_already"]
+    assert site.jobs.page("duel")[0].state == "done"
+
+
+def test_a_small_correction_of_a_ladder_that_becomes_due_meanwhile_is_a_job(admin, service, site, monkeypatch, played):
+    service.open_season("duel", reset="none")  # with a checkpoint, so that later corrections replay little
+    service.record(duel(3, "dan", "fay", "duel"))
+    site.ladder_work.small = 7
+    assert admin.post(f"{LADDER}/voids", json={"match_id": "m3"}).status_code == 200
+    assert site.jobs.page("duel") == []
+    outline_of = site.ladder_work._outline
+
+    def outline(task):
+        monkeypatch.undo()
+        found = outline_of(task)
+        assert found.size <= site.ladder_work.small
+        service.merge("bob", "dan", rebuild=False)  # Bob's only match is the ladder's first
+        return found
+
+    monkeypatch.setattr(site.ladder_work, "_outline", outline)
+    done = result(admin, admin.delete(f"{LADDER}/voids/m3"))
+    assert done["told"] == "match 'm3' counts again"
+    assert [job.kind for job in site.jobs.page("duel")] == ["correction"]
+    assert service.verify("duel").is_equal
+
+
 def test_an_error_in_a_worker_process_reaches_the_caller(admin, service, site, played):
     site.ladder_work.small = 10
     sent = {"player": "ann", "id": "ban"}

@@ -194,7 +194,7 @@ def trueskill_odds(played):
 
 
 @pytest.mark.parametrize(("name", "odds"), [("elo", elo_odds), ("trueskill", trueskill_odds)])
-def test_scores_and_segments_are_those_of_plain_python(name, odds):
+def test_scores_and_segments_match_plain_python(name, odds):
     played = random_matches("elo", 21, 300)
     listed = [
         dataclasses.replace(as_match(match, number), ladder=["x", "y"][len(match.teams) > 2])
@@ -240,30 +240,6 @@ def test_scores_and_segments_are_those_of_plain_python(name, odds):
             assert row[metric] == (None if value is None else pytest.approx(value, rel=1e-6)), (row, metric)
 
 
-def test_segments_add_up_to_the_whole():
-    matches = duels_table(3, 900, spread=200, draws=0.1, players=60, ladders=("x", "y", "z"))
-    found = backtest(matches, ["trueskill", "elo"], warm_up=0.3)
-    assert found.warm_up == 270
-    for variant in found.variants:
-        named = {"system": variant.system, "variant": variant.variant}
-        whole = row_of(found.scores, **named)
-        assert whole["matches"] == 630
-        for by in ("warm-up", "ladder", "experience", "period"):
-            parts = rows_where(found.segments, by=by, **named)
-            assert sum(row["matches"] for row in parts) == 630
-            for metric in ("log_loss", "brier"):
-                total = sum(row["matches"] * row[metric] for row in parts)
-                assert total / 630 == pytest.approx(whole[metric], rel=1e-12)
-        assert row_of(found.segments, by="all", **named)["matches"] == 900
-        after = row_of(found.segments, by="warm-up", **named)
-        assert {name: after[name] for name in after if name in whole} == {
-            name: whole[name] for name in whole if name in after
-        }
-        curve = rows_where(found.reliability, **named)
-        assert sum(point["matches"] for point in curve) == pytest.approx(630)
-        assert [point["predicted"] for point in curve] == sorted(point["predicted"] for point in curve)
-
-
 def test_matches_of_one_moment_have_no_interval_that_looks_sure():
     # three matches in a row are resampled together or not at all: their spread is not known
     listed = duels(1, 2000, spread=200, players=10)
@@ -274,7 +250,7 @@ def test_matches_of_one_moment_have_no_interval_that_looks_sure():
     assert row["log_loss_low"] is None or row["log_loss_low"] < row["log_loss"] < row["log_loss_high"]
 
 
-def test_where_all_matches_were_drawn_there_is_no_accuracy():
+def test_accuracy_is_undefined_if_every_match_was_drawn():
     found = backtest(duels_table(1, 300, draws=1.0), ["elo", "trueskill"])
     for row in found.scores.to_pylist():
         assert row["accuracy"] is row["accuracy_low"] is None
@@ -317,7 +293,7 @@ def losses(matches, *variants, after=0.5):
     return found
 
 
-def test_where_elos_law_made_the_matches_elo_with_its_parameters_predicts_best():
+def test_elo_with_the_planted_parameters_predicts_its_own_matches_best():
     matches = duels_table(5, 6000, k=90.0, home=80.0, players=12)
     variants = [
         ("elo", {"k": 90, "advantage": 80}),
@@ -489,7 +465,7 @@ def test_a_system_that_cannot_rate_one_match_in_twenty_is_left_out_and_the_reaso
         assert "wager" not in {variant.system for variant in found.variants}
 
 
-def test_parameters_that_cannot_rate_the_matches_are_left_out_and_told_why():
+def test_parameters_that_cannot_rate_the_matches_are_left_out_with_a_reason():
     # the shares of rounds are not recorded: a prav that goes by them would learn nothing and stay at even odds
     found = backtest(duels_table(1, 300), [rules("prav", outcome="share"), "elo"])
     assert row_of(found.scores, system="prav", variant="default")
@@ -500,7 +476,7 @@ def test_parameters_that_cannot_rate_the_matches_are_left_out_and_told_why():
     assert "cannot rate 300 of 300 matches: team_score is empty" in reason
 
 
-def test_where_no_system_can_rate_every_reason_is_told():
+def test_if_no_system_can_rate_the_error_gives_every_reason():
     matches = from_matches(three_teams(at, "a", "b", "c") for at in range(250))
     with pytest.raises(
         InputError, match=r"none of the systems named can rate these matches: wager .* exactly 2; trophies .* 2"
@@ -681,7 +657,7 @@ def test_matches_of_every_shape_are_judged_by_every_system_that_can():
 # --- the verdict
 
 
-def test_where_nothing_beats_a_coin_the_verdict_says_so():
+def test_the_verdict_says_when_nothing_beats_a_coin():
     found = backtest(duels_table(7, 600), ["elo", "glicko"])
     assert verdict(found)[0].startswith("No system can be distinguished from a coin on these matches; ")
 
@@ -745,7 +721,7 @@ def test_the_verdict_says_how_far_behind_a_system_is_and_what_speaks_for_it(numb
     assert says[2:] == ["wager was left out: cannot rate these."]
 
 
-def test_those_that_are_level_are_named(any_found):
+def test_indistinguishable_systems_are_named(any_found):
     level = (0.51, -0.01, 0.02, {})
     opening = f"a predicts this game best: log loss 0.5000, {1 - 0.5 / COIN:.1%} better than a coin; "
     end = " indistinguishable from it on these matches."

@@ -23,7 +23,7 @@ def equal(streamed, whole):
 
 
 @pytest.mark.parametrize(("system", "piece"), [("elo", 100_000), ("wager", 90)])
-def test_the_numbers_are_those_of_one_file(tmp_path, system, piece):
+def test_the_numbers_match_those_of_one_file(tmp_path, system, piece):
     table = random_table(system, 5, 600)
     write_partitions(table, tmp_path / "in", files=3, row_group=200)
     streamed = backtest_partitions(

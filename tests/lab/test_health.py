@@ -37,7 +37,7 @@ def fortnight():
     )
 
 
-def test_each_day_is_measured_by_itself(fortnight):
+def test_each_day_is_measured_separately(fortnight):
     assert fortnight.unit == "day"
     assert fortnight.start[[0, 11]].tolist() == [micros(MONDAY), micros(MONDAY + timedelta(days=11))]
     assert fortnight.matches.tolist() == [2] + 10 * [0] + [2]
@@ -48,7 +48,7 @@ def test_each_day_is_measured_by_itself(fortnight):
     assert np.isnan(fortnight.drawn[5])
 
 
-def test_ratings_are_those_after_the_last_match_of_the_day(fortnight):
+def test_daily_ratings_are_taken_after_the_last_match_of_the_day(fortnight):
     # ann wins 16, is expected 0.523 (1516 to 1500) and draws: she gives dan 32 × 0.023 = 0.7365
     given = 1 / (1 + 10 ** (-16 / 400))
     lost = 32 * (given - 0.5)

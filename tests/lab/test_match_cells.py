@@ -3,16 +3,13 @@
 from collections import Counter
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
-from itertools import pairwise
 
 import numpy as np
 import pytest
 
-from elo_matches import START, duel, duels, duels_table
+from elo_matches import START, duel, duels
 from evenmatch import from_matches
-from evenmatch.lab.backtests.match_cells import divide, fewest_matches
-from random_matches import random_table
-from reference import prediction_metrics
+from evenmatch.lab.backtests.match_cells import divide
 
 
 def at_times(*times):
@@ -25,32 +22,6 @@ def labels(matches, cells, by):
     """What each match is counted under."""
     names = {"ladder": cells.ladders, "period": cells.periods, "experience": cells.experiences}[by]
     return [names[at] for at in getattr(cells, by)[cells.of]]
-
-
-def players_of(matches):
-    """Names, with the ladder, of the players of each match."""
-    columns, names = matches.history.columns, matches.player_names
-    bounds = columns.slot_start[columns.team_start]
-    who = [f"{names[at]} on {matches.player_ladder[at]}" for at in columns.player]
-    return [who[first:end] for first, end in pairwise(bounds)]
-
-
-@pytest.mark.parametrize(
-    "matches",
-    [
-        duels_table(1, 300, players=5, ladders=("a", "b", "c")),
-        duels_table(2, 40, players=60),
-        random_table("elo", 3),
-        random_table("elo", 4).take(slice(100, 250)),
-        duels_table(5, 1),
-    ],
-    ids=["ladders", "newcomers", "teams", "part", "one"],
-)
-def test_experience_is_counted_as_in_a_plain_loop(matches):
-    expected = prediction_metrics.fewest_before(players_of(matches))
-    assert fewest_matches(matches.history).tolist() == expected
-    found = labels(matches, divide(matches, len(matches) // 2), "experience")
-    assert found == [prediction_metrics.experience(before) for before in expected]
 
 
 def test_experience_is_the_least_of_any_players_and_its_groups_begin_where_they_say():
@@ -91,14 +62,6 @@ def test_periods_are_days_or_in_longer_histories_months_or_years(times, expected
     cells = divide(at_times(*times), 1)
     assert labels(None, cells, "period") == expected
     assert cells.periods == tuple(sorted(set(expected)))
-
-
-def test_ladders_are_those_of_the_matches():
-    matches = duels_table(1, 30, ladders=("x", "y", "x"))
-    cells = divide(matches, 10)
-    assert sorted(cells.ladders) == ["x", "y"]
-    assert labels(None, cells, "ladder") == ["x", "y", "x"] * 10
-    assert labels(None, divide(matches.pooled(), 10), "ladder") == [*matches.pooled().ladders] * 30
 
 
 @pytest.mark.parametrize(

@@ -35,7 +35,7 @@ def moves_by_twin(ratings):
     return moves
 
 
-def test_moves_are_those_of_a_slow_twin(ratings):
+def test_moves_match_a_slow_twin(ratings):
     moves = moves_by_twin(ratings)
     advice = placement_advice(ratings, 5)
     assert len(advice.steps) > 20

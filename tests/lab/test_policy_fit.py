@@ -78,7 +78,7 @@ def test_the_fit_is_explained(fitted):
     assert "Strict filters never widen" in more[0]
 
 
-def test_a_target_that_no_width_keeps_is_said():
+def test_the_fit_says_when_no_width_meets_the_target():
     """A match of 12 cannot be filled within 20 s where a player comes every two seconds: they take 24 s to arrive."""
     target = WaitTarget(within=20, share=0.9)
     fit = fit_policy(BALANCED, scenario_arrivals(Scenario(arrivals=0.5, share_strict=0.0), target), target)

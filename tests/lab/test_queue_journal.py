@@ -97,7 +97,7 @@ def test_every_column_of_a_ticket_comes_back():
     assert len(set(choices[0])) == 6  # three kinds of platforms, with and without a veto
 
 
-def test_a_journal_tells_what_it_recorded(lines):
+def test_a_journal_reports_its_policy_scenario_and_ticks(lines):
     journal = read_journal(lines)
     assert (journal.name, journal.policy, journal.scenario.arrivals) == ("recorded", Policy(team_size=2), 3)
     assert len(journal.ticks) == 60
@@ -159,7 +159,7 @@ def test_a_player_who_joins_again_leaves_the_ticket_in_which_the_replay_still_ho
     assert (summary_of(kept)["overtaken"], kept.fate[0]) == (0, MATCHED)
 
 
-def test_the_first_difference_is_told_by_its_tick():
+def test_the_first_difference_is_reported_by_tick():
     fifo, duel = others()["fifo"].propose, Policy(team_size=1, max_odds=None)
     ticks = [
         ([solo_ticket(1, 1, 50.0), solo_ticket(2, 2, 50.0)], fifo),

@@ -69,7 +69,7 @@ def run_of(rows=ROWS, *, skill=True):
     )
 
 
-def test_the_figures_are_those_worked_by_hand():
+def test_the_figures_match_those_worked_by_hand():
     told = summary_of(run_of())
     assert tuple(told)[: len(FIRST)] == FIRST
     # waits of players: 10, 10 (a party), 6, 2, 8, 1, 6, 6; in order 1 2 6 6 6 8 10 10
@@ -108,7 +108,7 @@ def test_violations_are_players_whose_filter_was_broken():
     assert (told["violations"], told["violations_window"], told["violations_size"]) == (1, 1, 0)
 
 
-def test_waits_are_told_by_decile_and_by_party_size():
+def test_waits_are_reported_by_decile_and_party_size():
     told = summary_of(run_of())
     deciles = told["by_decile"]
     assert [row["players"] for row in deciles] == [0, 4, 0, 0, 0, 5, 0, 0, 0, 4]
@@ -119,7 +119,7 @@ def test_waits_are_told_by_decile_and_by_party_size():
     assert (pairs["size"], pairs["matched"], pairs["unmatched"], pairs["wait_p50"]) == (2, 2, 2, 10.0)
 
 
-def test_who_waits_longer_than_those_who_found_a_match_is_told_with_what_they_are():
+def test_players_still_waiting_longest_are_described():
     # waits of those who found one: 10, 10, 6, 2, 8, 1, 6, 6; the pair of ticket 8 has waited 25 s
     told = summary_of(run_of())
     assert (told["wait_so_far_p50"], told["wait_so_far_p95"]) == (7.0, 25.0)
@@ -135,7 +135,7 @@ def test_calibration_puts_each_match_in_its_class():
     assert told[1]["won"] is None
 
 
-def test_nothing_is_told_of_nothing():
+def test_an_empty_run_has_no_figures():
     told = summary_of(run_of(ROWS[7:8]))
     assert told["matches"] == told["violations"] == 0
     for name in (

@@ -87,7 +87,7 @@ def test_a_mix_for_small_teams_leaves_larger_parties_out():
     assert party_mix("none", 1) == (1.0,)
 
 
-def test_percentiles_are_those_of_the_known_rating_and_ratings_miss_the_skill_as_told():
+def test_percentiles_come_from_known_ratings_whose_error_is_as_requested():
     people = populate(Scenario(players=4000, rating_error=80.0))
     # no two ratings are equal, so the mid-rank of the player at place r from below is (r - 1/2) / 4000
     place = np.argsort(np.argsort(people.rating))
@@ -123,7 +123,7 @@ def test_a_party_plays_where_the_worst_ping_of_its_members_is_accepted_and_at_ho
     assert (parties.ping[near, 1] - parties.ping[near, 0]) == pytest.approx(60.0)
 
 
-def test_who_avoids_avoids_strangers_of_about_their_strength():
+def test_players_avoid_strangers_of_similar_strength():
     people = populate(Scenario(players=2000, parties=(0.3, 0.7), share_avoiding=0.5))
     parties = people.parties
     assert (parties.met == FOREVER).all()
@@ -149,7 +149,7 @@ def test_newcomers_are_known_worse():
     assert np.std(error[~new]) == pytest.approx(50, rel=0.06)
 
 
-def test_parties_accept_and_veto_as_many_as_told_and_nothing_else_changes():
+def test_parties_accept_and_veto_in_the_requested_shares():
     told = Scenario(
         players=40_000,
         attributes={"platform": {"pc": 6, "console": 3, "pc, console": 0.5, "any": 0.5}, "mode": {"ctf": 1}},
@@ -169,7 +169,7 @@ def test_parties_accept_and_veto_as_many_as_told_and_nothing_else_changes():
     assert vetoes["nuke",] / 40_000 == pytest.approx(0.375, abs=0.01)
 
 
-def test_poisson_arrivals_are_as_many_as_told_and_even():
+def test_poisson_arrivals_have_the_requested_rate_and_variance():
     times = arrival_times(Scenario(arrivals=50, minutes=60))
     assert (np.diff(times) >= 0).all()
     assert len(times) == pytest.approx(180_000, abs=4 * np.sqrt(180_000))

@@ -58,7 +58,7 @@ def test_arrivals_are_the_same_whoever_makes_the_matches():
             assert (getattr(run.tickets, column) == getattr(runs[0].tickets, column)).all()
 
 
-def test_the_matchmaker_that_ships_breaks_no_rule_and_tells_the_odds_that_are_measured():
+def test_the_shipped_matchmaker_breaks_no_rule_and_reports_true_odds():
     scenario = replace(BUSY, regions={"a": 2.0, "b": 1.0}, minutes=3, arrivals=10)
     run = simulate(scenario, propose, Policy(), name="balanced")
     told = summary_of(run)
@@ -68,7 +68,7 @@ def test_the_matchmaker_that_ships_breaks_no_rule_and_tells_the_odds_that_are_me
     assert run.worth.odds == pytest.approx(run.matches.odds)
 
 
-def test_who_came_is_matched_waits_or_gave_up():
+def test_every_arrival_is_matched_waits_or_gave_up():
     run = simulate(BUSY, OTHERS["bins"], replace(Policy(), max_wait=30.0))
     assert {MATCHED, WAITING, CANCELLED, EXPIRED} == set(run.fate.tolist())
     told = summary_of(run)
@@ -140,7 +140,7 @@ def test_parties_come_back_after_their_match_and_remember_whom_they_met():
     assert run.passed_over == 0
 
 
-def test_who_still_waits_or_plays_is_passed_over():
+def test_players_who_wait_or_play_do_not_arrive_again():
     crowded = Scenario(minutes=4, arrivals=5, players=60)
     run = simulate(crowded, nobody, Policy())
     assert summary_of(run)["arrived"] == 60
@@ -155,7 +155,7 @@ def test_parties_larger_than_a_team_are_refused():
         simulate(Scenario(parties=PARTY_MIXES["some"]), nobody, Policy(team_size=3))
 
 
-def test_what_a_matchmaker_does_at_first_is_not_counted_as_its_speed():
+def test_start_up_work_does_not_count_towards_a_matchmakers_speed():
     calls = []
 
     def slow_at_first(queue, now, policy):

@@ -51,7 +51,7 @@ def test_yours_and_a_preset_meet_the_same_players():
     assert summary_of(yours)["wait_p50"] == summary_of(balanced)["wait_p50"]
 
 
-def test_waits_are_told_apart_by_level_with_their_median():
+def test_waits_are_drawn_by_level_with_their_median():
     waits = [PartyWait(at * SECOND, float(at), 10.0 if at % 2 else 100.0) for at in range(40)]
     low, high, median = json.loads(waits_over_time(waits[::-1]).to_json())["data"]
     assert (low["name"], high["name"], median["name"]) == ("percentile 0–20", "percentile 80–100", "median of 30")

@@ -133,7 +133,7 @@ def page_figures(page):
     return json.loads(next(script for script in page.scripts if script.startswith("{")))
 
 
-def test_a_report_tells_the_verdict_and_every_number_of_the_ranking(found, tmp_path):
+def test_a_report_shows_the_verdict_and_every_number_of_the_ranking(found, tmp_path):
     page = ReportPage(written_report(found, tmp_path, command="evenmatch backtest season.csv"))
     for sentence in verdict(found):
         assert sentence in page.text
@@ -190,7 +190,7 @@ def test_hostile_names_are_shown_letter_by_letter_and_start_nothing(hostile, tmp
     assert all("<" not in line["name"] and ">" not in line["name"] for line in lines)
 
 
-def test_players_are_those_named_on_all_their_ladders_or_those_with_the_most_matches(hostile, found):
+def test_a_report_draws_the_named_players_or_those_with_most_matches(hostile, found):
     names = hostile.matches.player_names
     chosen = report.choose(hostile.matches, [NAMES[1], NAMES[0], NAMES[1]])
     assert [names[at] for at in chosen] == [NAMES[1], NAMES[1], NAMES[0], NAMES[0]]
@@ -231,7 +231,7 @@ def test_an_unknown_player_is_named_before_anything_is_written(found, tmp_path):
     ("name", "reason"),
     [("nosuch/report.html", "No such file"), ("folder.html", "is a folder"), ("report.pdf", "expected .html")],
 )
-def test_a_path_that_cannot_be_written_is_told_before_the_work_begins(name, reason, found, tmp_path, monkeypatch):
+def test_an_unwritable_path_is_refused_before_the_work_begins(name, reason, found, tmp_path, monkeypatch):
     (tmp_path / "folder.html").mkdir()
     monkeypatch.setattr(report, "render", None)
     with pytest.raises(UsageError, match=reason) as told:
@@ -239,7 +239,7 @@ def test_a_path_that_cannot_be_written_is_told_before_the_work_begins(name, reas
     assert str(tmp_path / name) in str(told.value)
 
 
-def test_a_tuned_backtest_tells_what_tuning_changed(tuned, tmp_path):
+def test_a_tuned_backtest_shows_what_tuning_changed(tuned, tmp_path):
     page = ReportPage(written_report(tuned, tmp_path))
     before = next(row for row in tuned.scores.to_pylist() if row["variant"] == "default" and row["system"] == "elo")
     loss = before["log_loss"]

@@ -15,7 +15,7 @@ def test_a_seed_is_a_season():
     assert season(3, matches=50) != season(4, matches=50)
 
 
-def test_people_quit_leave_late_and_join_late_as_often_as_told():
+def test_people_quit_leave_late_and_join_late_at_the_requested_rates():
     habits = Habits(quit=0.05, leave_late=0.1, join_late=0.2, draw=0.3)
     matches = season(1, matches=1500, habits=habits).matches
     slots = [(slot, match) for match in matches for team in match.teams for slot in team.players]

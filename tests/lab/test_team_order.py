@@ -39,7 +39,7 @@ def races(places):
 
 
 @pytest.mark.parametrize("order", TELLING)
-def test_where_the_order_gives_the_result_away_it_is_put_aside_and_said(order):
+def test_an_order_that_gives_the_result_away_is_ignored_with_a_note(order):
     matches = listed_by(duels(3, 400, spread=200, players=10), TELLING[order])
     assert order_gives_away(matches.history) >= 0.9
     mixed, word = neutral(matches)
@@ -72,7 +72,7 @@ def test_of_many_teams_the_first_alone_counts():
     assert neutral(races([2, 1, 4, 3]))[1] == ""
 
 
-def test_an_order_that_tells_little_stays_as_it_is():
+def test_an_order_that_reveals_little_is_kept():
     matches = from_matches(duels(3, 400, home=60.0))
     same, word = neutral(matches)
     assert same is matches

@@ -313,13 +313,7 @@ def test_a_folder_that_cannot_be_written_is_refused(below, tmp_path):
         run_tuning(duels_table(1, 200), trials=tmp_path / "file" / below)
 
 
-# --- the first-listed side
-
-
-# --- the extra
-
-
-def test_progress_tells_of_trials_and_of_time():
+def test_progress_reports_trials_and_time():
     told = []
     tune(duels_table(1, 300), systems.find("elo"), 0.5, progress=lambda *said: told.append(said))
     assert all(re.fullmatch(r"tuning elo: \d+ trials, best log loss 0\.\d{4}", what) for what, _ in told)

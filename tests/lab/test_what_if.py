@@ -36,7 +36,7 @@ def test_the_same_rules_change_nothing(league):
     assert "All keep their division." in what_if_findings(found)
 
 
-def test_who_moves_is_told_by_both_standings():
+def test_movers_are_found_by_comparing_both_standings():
     # with k = 32 ann's two wins outweigh that bob beat her in the end; with k = 400 the last match decides
     table = match_table([(1, "ann"), (2, "bob")], [(1, "ann"), (2, "cat")], [(1, "bob"), (2, "ann")])
     found = what_if(table, rules("elo", k=32), rules("elo", k=400), EVERYBODY)
@@ -50,7 +50,7 @@ def test_who_moves_is_told_by_both_standings():
     assert "The largest move is from percentile" in what_if_findings(found)[-1]
 
 
-def test_standings_are_those_of_rate(league):
+def test_standings_match_those_of_rate(league):
     found = what_if(league, rules("elo"), rules("trueskill"))
     for side, system in ((found.now, "elo"), (found.then, "trueskill")):
         told = {row["player"]: row for row in rate(league, rules(system)).standings().to_pylist()}
@@ -82,7 +82,7 @@ def test_how_well_they_predict_is_what_a_backtest_finds(league):
     assert found.difference.low < found.difference.value < found.difference.high
 
 
-def test_those_who_move_farthest_come_first(league):
+def test_the_largest_moves_come_first(league):
     found = what_if(league, rules("elo"), rules("wager"))
     movers = found.movers(5)
     apart = [abs(one.percentile_now - one.percentile_then) for one in movers]
@@ -110,7 +110,7 @@ def test_matches_that_other_rules_cannot_rate_are_left_out_or_refused(league):
         what_if(league, rules("elo"), rules("elo", k=-1))
 
 
-def test_the_picture_tells_who_rises_and_who_falls():
+def test_the_picture_shows_who_rises_and_who_falls():
     figure = json.loads(ranks([("<b>ann", 1, 3), ("bob", 2, 2), ("cat", 3, 1)]).to_json())
     line, rise, fall, stay = figure["data"]
     assert (line["x"], line["y"]) == ([1, 3], [1, 3])

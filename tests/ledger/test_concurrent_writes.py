@@ -12,6 +12,8 @@ from evenmatch.recording import imports
 from evenmatch.recording.recorder import AT_ONCE
 from ledger.sample_matches import duel, everybody, positions
 
+pytestmark = pytest.mark.both_databases
+
 ROUNDS = 12
 
 

@@ -15,6 +15,8 @@ from evenmatch.operations.service import Service
 from evenmatch.queues.leases import Leases
 from ledger.sample_matches import duel
 
+pytestmark = pytest.mark.both_databases
+
 
 @pytest.fixture
 def filled(service, ladder):

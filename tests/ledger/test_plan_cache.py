@@ -27,6 +27,8 @@ from evenmatch.ledger.plan_cache import MAX_LADDERS, PLANS_PER_LADDER, PlanCache
 from evenmatch.operations.service import Service
 from ledger.sample_matches import duel, run_sql
 
+pytestmark = pytest.mark.both_databases
+
 OWN_SYSTEM = Path(__file__).parents[2] / "docs" / "how-to" / "league_points.py"
 PLAYERS = ("ann", "bob", "cat", "dan", "eve")
 

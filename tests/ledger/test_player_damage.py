@@ -62,7 +62,7 @@ MARKS = {
             "UPDATE name SET name = 'erased-0123456789ab' WHERE name = 'a'",
             "DELETE FROM name_check WHERE name = 'a'",
         ),
-        "match 'm1' at position 2 was reported with different names",
+        "name 'erased-0123456789ab' of player #",
     ),
     "a player without matches": (
         ("UPDATE player SET erased_at = 5 WHERE name = 'dan'",),

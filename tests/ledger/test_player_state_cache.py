@@ -14,6 +14,8 @@ from evenmatch.recording import player_states, recorder
 from evenmatch.recording.report_batch import ReportBatch
 from ledger.sample_matches import duel, ratings, team_match
 
+pytestmark = pytest.mark.both_databases
+
 
 @pytest.fixture
 def other(service, clock):

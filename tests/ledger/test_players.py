@@ -12,6 +12,8 @@ from evenmatch.ledger import player_rows
 from evenmatch.ledger.text import LONGEST, fold
 from ledger.sample_matches import duel, dump, everybody, ratings, team_match
 
+pytestmark = pytest.mark.both_databases
+
 
 def test_a_former_name_still_reaches_a_renamed_player(service, ladder):
     first = service.record(duel(1, "ann", "bob"))

@@ -29,6 +29,8 @@ from evenmatch.standings.division import Division
 from evenmatch.standings.rules import StandingsRules
 from ledger.sample_matches import after, duel, dump, everybody, positions, ratings, team_match
 
+pytestmark = pytest.mark.both_databases
+
 LONE = (duel(1, "ann", "bob"), {"ann": 1516.0, "bob": 1484.0})  # Elo with K = 32 between equals
 
 

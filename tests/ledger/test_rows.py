@@ -11,6 +11,8 @@ from evenmatch.ledger.store import NAMES
 from evenmatch.queues import queue_sql
 from evenmatch.queues.queue_sql import Seat
 
+pytestmark = pytest.mark.both_databases
+
 HERE, ELSEWHERE = 1, 2  # ladders
 ODD = "m'7 ? %s {} \\ 試合"  # a text with everything that a statement may trip over
 

@@ -17,6 +17,8 @@ from evenmatch.ledger.schema import METADATA
 from evenmatch.operations.service import Service
 from ledger.sample_matches import duel, ratings
 
+pytestmark = pytest.mark.both_databases
+
 
 @pytest.fixture
 def engine(service):

@@ -13,10 +13,10 @@ from evenmatch.matchmaking import (
     Opening,
     Policy,
     Queue,
-    Queues,
     Ticket,
     Tickets,
     backfill,
+    check_choices,
     propose,
     why,
 )
@@ -266,13 +266,16 @@ def test_backfill_breaks_no_agreement(name):
     assert filled > 5
 
 
-def test_queues_refuse_what_none_of_them_declares():
-    queues = Queues(
-        {
-            "duels": plain_policy(attributes={"platform": PLATFORM}),
-            "sixes": plain_policy(team_size=6, attributes={"mode": MODE}, maps=MAPS, vetoes=1),
-        }
-    )
+def test_what_none_of_the_joined_queues_declares_is_refused():
+    policies = {
+        "duels": plain_policy(attributes={"platform": PLATFORM}),
+        "sixes": plain_policy(team_size=6, attributes={"mode": MODE}, maps=MAPS, vetoes=1),
+    }
+
+    def check(names, **wish):
+        members = {"player 1": choosing(1, **wish).members[0]}
+        check_choices(members, {name: policies[name] for name in names})
+
     for names, wish, message in [
         (["duels"], {"colour": ("red",)}, "player 1: attribute 'colour' is not declared; expected platform"),
         (["duels"], {"platform": ("amiga",)}, "player 1: platform has 'amiga'; expected pc, console"),
@@ -284,8 +287,8 @@ def test_queues_refuse_what_none_of_them_declares():
         (["duels"], {"map": ("dust",)}, "attribute 'map' is not declared"),
     ]:
         with pytest.raises(InputError, match=message):
-            queues.join(dict.fromkeys(names, choosing(1, **wish)))
-    queues.join(dict.fromkeys(["duels", "sixes"], choosing(1, platform=("pc",), mode=("dm",), vetoes=("dust",))))
+            check(names, **wish)
+    check(["duels", "sixes"], platform=("pc",), mode=("dm",), vetoes=("dust",))
 
 
 WRONG = [

@@ -76,7 +76,7 @@ def test_a_bad_row_is_named_with_its_file_and_row(tmp_path):
     )
 
 
-def test_skipped_matches_are_those_that_one_file_would_skip(tmp_path):
+def test_partitions_skip_the_same_matches_as_one_file(tmp_path):
     tables = [duels(0, 20), changed(duels(20, 20), 31, "place", -3), changed(duels(40, 20), 0, "player", "")]
     address = written(tmp_path / "in", *tables)
     whole = rate(from_frame(pa.concat_tables(tables), skip_bad=True), ELO)
@@ -86,14 +86,6 @@ def test_skipped_matches_are_those_that_one_file_would_skip(tmp_path):
         "1.parquet, row 32, match 'm35': place is -3",
         "2.parquet, row 1, match 'm40': player is empty",
     ]
-    assert pq.read_table(tmp_path / "out" / "ratings.parquet").equals(whole.standings())
-
-
-def test_a_match_in_which_a_player_stands_twice_is_skipped_and_the_others_count(tmp_path):
-    table = changed(duels(0, 6), 5, "player", duels(0, 6)["player"][4].as_py())
-    whole = rate(from_frame(table, skip_bad=True), ELO)
-    result = rated(written(tmp_path / "in", table), tmp_path, skip_bad=True)
-    assert (result.matches, result.skipped_matches) == (5, 1)
     assert pq.read_table(tmp_path / "out" / "ratings.parquet").equals(whole.standings())
 
 
@@ -242,10 +234,3 @@ def test_a_full_disk_leaves_nothing_behind(tmp_path, size):
     rated(address, tmp_path / "before")
     with little_room(size):
         refused(address, tmp_path, (UsageError, InputError), "cannot be written")
-
-
-def test_a_result_is_whole_only_with_its_manifest(tmp_path):
-    address = written(tmp_path / "in", duels(0, 20))
-    rated(address, tmp_path)
-    assert (tmp_path / "out" / "manifest.json").exists()
-    assert (tmp_path / "journal" / "manifest.json").exists()

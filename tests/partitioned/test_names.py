@@ -1,23 +1,33 @@
 """Numbers of players and repeated match ids, against plain Python."""
 
+import json
+import subprocess
+import sys
+
 import numpy as np
 import pyarrow as pa
+import pytest
 
 from evenmatch.partitioned import names
 from evenmatch.partitioned.names import MatchIds, Names, TextArrays, hashes_of
 
-# FNV-1a of 64 bits; http://www.isthe.com/chongo/tech/comp/fnv/ gives this value for "foobar"
-FNV_FOOBAR = 0x85944171F73967E8
+KEY = (0x0706050403020100, 0x0F0E0D0C0B0A0908)
+TEXTS = ["a", "foobar", "7 bytes", "8 bytes!", "name of 16 bytes", "é" * 50, "x" * 300]
 
 
-def mixed(value):
-    for factor in (0xFF51AFD7ED558CCD, 0xC4CEB9FE1A85EC53):
-        value = ((value ^ (value >> 33)) * factor) % 2**64
-    return value ^ (value >> 33)
+@pytest.mark.skipif(sys.hash_info.algorithm != "siphash13", reason="this Python hashes text by another algorithm")
+def test_the_hash_is_the_one_of_python():
+    code = f"print([hash(text.encode()) % 2**64 for text in {TEXTS!r}])"
+    run = subprocess.run(
+        [sys.executable, "-c", code], env={"PYTHONHASHSEED": "0"}, capture_output=True, text=True, check=True
+    )  # a seed of 0 is a key of zeros
+    assert hashes_of(TextArrays.of(pa.array(TEXTS)), (0, 0)).tolist() == json.loads(run.stdout)
 
 
-def test_the_hash_is_the_published_one():
-    assert hashes_of(TextArrays.of(pa.array(["foobar"]))).tolist() == [mixed(FNV_FOOBAR)]
+def test_hashes_depend_on_the_key_which_differs_from_stream_to_stream():
+    text = TextArrays.of(pa.array(TEXTS))
+    assert not np.isin(hashes_of(text, KEY), hashes_of(text, KEY[::-1])).any()
+    assert Names()._key != Names()._key
 
 
 def check_numbers():
@@ -41,7 +51,7 @@ def test_names_are_numbered_in_order_of_first_appearance():
 
 
 def test_names_with_equal_hashes_have_numbers_of_their_own(monkeypatch):
-    monkeypatch.setattr(names, "hashes_of", lambda text: hashes_of(text) & np.uint64(0xFF))
+    monkeypatch.setattr(names, "hashes_of", lambda text, key: hashes_of(text, key) & np.uint64(0xFF))
     check_numbers()
 
 
@@ -50,5 +60,5 @@ def test_ids_that_are_used_again_are_found_in_any_chunk(tmp_path):
     for start in range(0, 100_000, 20_000):
         ids.add(pa.array([f"m{number}" for number in range(start, start + 20_000)]))
     ids.add(pa.array(["m7", "m99999", "new"]))
-    again = hashes_of(TextArrays.of(pa.array(["m7", "m99999"])))
+    again = hashes_of(TextArrays.of(pa.array(["m7", "m99999"])), ids._key)
     assert sorted(ids.repeated().tolist()) == sorted(again.tolist())

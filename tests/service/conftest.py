@@ -6,6 +6,7 @@ from databases import KINDS, made_database
 from evenmatch import rules
 from evenmatch.ladders.settings import Settings
 from evenmatch.operations.service import Service
+from evenmatch.queues.matchmaker import Matchmaker
 from evenmatch.standings.rules import StandingsRules
 from evenmatch.webhooks.subscriptions import Webhooks
 from ledger.sample_matches import ManualClock
@@ -48,6 +49,12 @@ def ladder(service):
 def ladders(service, ladder):
     """The ladders `duel` and `arena`."""
     return [ladder, service.create_ladder("arena", "elo", rules("elo")).name]
+
+
+@pytest.fixture
+def maker(queue_service):
+    """The matchmaker of a test file's own `queue_service`."""
+    return Matchmaker(queue_service)
 
 
 @pytest.fixture

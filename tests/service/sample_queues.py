@@ -5,6 +5,8 @@ from collections import Counter
 
 import sqlalchemy as sa
 
+from evenmatch.queues.leases import Leases
+from evenmatch.queues.matchmaker import Matchmaker
 from evenmatch.queues.queue_service import lease_of
 from evenmatch.queues.requests import Accept, Decline, Join, Leave, QueuedPlayer
 
@@ -47,6 +49,13 @@ def accept_all(queue_service, ladder, tickets):
 def hold_lease(queue_service, ladder):
     """Let the desk's process hold the lease of a ladder's matchmaker, as if one ran."""
     assert queue_service.leases.hold(lease_of(queue_service.levels.of(ladder).ladder))
+
+
+def always(queue_service):
+    """A matchmaker that believes it holds every lease: the worst that two processes can do to one another."""
+    leases = Leases(queue_service.service.database, "always")
+    leases.hold = lambda _: True
+    return Matchmaker(queue_service, leases)
 
 
 def select_rows(service, sql, **values):

@@ -16,6 +16,8 @@ from evenmatch.operations.service import Service
 from ledger.sample_matches import START, ManualClock
 from postgres import postgres  # noqa: F401
 
+pytestmark = pytest.mark.both_databases
+
 DUEL = (Team((Appearance("ann"),), 1), Team((Appearance("bob"),), 2))
 
 

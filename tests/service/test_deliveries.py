@@ -29,6 +29,8 @@ from evenmatch.webhooks.delivery import Deliverer
 from evenmatch.webhooks.subscriptions import Webhooks
 from ledger.sample_matches import START, after, duel
 
+pytestmark = pytest.mark.both_databases
+
 SECOND = 1_000_000
 ONE_DATABASE = pytest.mark.parametrize("store_url", ["sqlite"], indirect=True)  # what is tried is not its
 
@@ -405,6 +407,26 @@ def test_later_deliveries_wait_for_a_failed_one_and_arrive_in_order(
     assert [body["match_id"] for body in receiver.bodies()] == ["m0", *(["m1"] * 3), *(f"m{at}" for at in range(2, 12))]
     assert webhooks.failing() == {}
     assert {each.state for each in webhooks.deliveries(hook.webhook)} == {"delivered"}
+
+
+@ONE_DATABASE
+def test_a_dead_delivery_that_is_sent_again_after_days_gets_all_attempts_again(
+    service, webhooks, deliverer, receiver, ladder, clock
+):
+    hook, _ = webhooks.add(receiver.url, ["match.rated"])
+    service.record(duel(1, "ann", "bob", ladder))
+    deliverer.make()
+    receiver.answers = [(410, {}), (500, {}), (500, {})]
+    send_all(deliverer)
+    clock.move(days=3)
+    again = webhooks.redeliver(webhooks.deliveries(hook.webhook, "dead")[0].delivery)
+    for attempts in (1, 2):
+        send_all(deliverer)
+        (sent,) = webhooks.deliveries(hook.webhook)
+        assert (sent.delivery, sent.state, sent.attempts) == (again.delivery, "pending", attempts)
+        clock.now = sent.next_at
+    send_all(deliverer)
+    assert webhooks.deliveries(hook.webhook)[0].state == "delivered"
 
 
 @ONE_DATABASE

@@ -134,9 +134,8 @@ print(twice, Compiled.names.total() - before, missing({parts!r}))
 """
 
 
-@pytest.mark.parametrize(
-    "parts", [["elo"], pytest.param(list(MATCHMAKER), marks=pytest.mark.slow)], ids=["elo", "matchmaker"]
-)
+@pytest.mark.slow
+@pytest.mark.parametrize("parts", [["elo"], list(MATCHMAKER)], ids=["elo", "matchmaker"])
 def test_parts_compile_each_kernel_once_and_leave_none(parts, tmp_path):
     command = [sys.executable, "-c", COMPILED_ONCE.format(parts=parts)]
     environment = {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path)}

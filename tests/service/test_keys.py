@@ -1,7 +1,6 @@
 """API keys."""
 
 import hashlib
-import json
 import logging
 import re
 import threading
@@ -316,11 +315,3 @@ def test_whatever_is_sent_as_a_key_is_refused_in_words(text, keys):
         keys.authenticate(text)
     with pytest.raises(AccessError):
         keys.authenticate_signed(signing.SignedRequest(text, 1, text), text, text, b"")
-
-
-def test_the_rows_hold_json(keys, service, ladders):
-    keys.create("a", ["admin", "read", "queue"], ["duel"])
-    keys.create("b", ["read"])
-    rows = {row["name"]: row for row in stored(service)}
-    assert json.loads(rows["a"]["scopes"]) == ["queue", "read", "admin"]
-    assert (json.loads(rows["a"]["ladders"]), rows["b"]["ladders"]) == (["duel"], None)

@@ -23,6 +23,8 @@ from evenmatch.queues.queue_rules import QueueRules
 from evenmatch.queues.queue_sql import Seat, insert_missing_seats
 from evenmatch.queues.stored_queues import QueueSetup, strike
 
+pytestmark = pytest.mark.both_databases
+
 SECOND = 1_000_000
 ONE_DATABASE = pytest.mark.parametrize(
     "store_url", ["sqlite"], indirect=True

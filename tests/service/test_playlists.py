@@ -8,7 +8,6 @@ from evenmatch import rules
 from evenmatch.corrections.corrections import Ban
 from evenmatch.errors import ConflictError, InputError, NotYetError, UnknownNameError
 from evenmatch.live.live_matches import Running
-from evenmatch.queues.leases import Leases
 from evenmatch.queues.matchmaker import Matchmaker
 from evenmatch.queues.parties import QueueFilter
 from evenmatch.queues.queue_rules import QueueRules
@@ -20,6 +19,7 @@ from service.sample_queues import (
     Decline,
     Leave,
     accept_all,
+    always,
     check_everything,
     granted,
     hold_lease,
@@ -48,13 +48,6 @@ def queue_service(service, ladders):
     for ladder in ladders:
         hold_lease(made, ladder)
     return made
-
-
-def always(queue_service):
-    """A matchmaker that believes it holds every lease: the worst that two processes can do to one another."""
-    leases = Leases(queue_service.service.database, "always")
-    leases.hold = lambda _: True
-    return Matchmaker(queue_service, leases)
 
 
 @pytest.fixture

@@ -45,11 +45,6 @@ def queue_service(service, ladder):
     return made
 
 
-@pytest.fixture
-def maker(queue_service):
-    return Matchmaker(queue_service)
-
-
 def asking(name, *, vetoes=None, queues=("ranked",), **attributes):
     """A wish of one player."""
     member = QueuedPlayer(name=name, attributes=attributes or None, vetoes=vetoes)

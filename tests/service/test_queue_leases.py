@@ -4,6 +4,8 @@ import pytest
 
 from evenmatch.queues.leases import Leases
 
+pytestmark = pytest.mark.both_databases
+
 
 class Seconds:
     """A process's own clock."""

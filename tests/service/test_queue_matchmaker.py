@@ -10,7 +10,6 @@ from evenmatch.errors import ConflictError, StoreError
 from evenmatch.live.attendance import Presence
 from evenmatch.live.live_matches import Running
 from evenmatch.queues import matchmaker
-from evenmatch.queues.leases import Leases
 from evenmatch.queues.matchmaker import Matchmaker
 from evenmatch.queues.queue_rules import QueueRules
 from evenmatch.queues.queue_service import QueueService, lease_of
@@ -20,6 +19,7 @@ from service.sample_queues import (
     Accept,
     Leave,
     accept_all,
+    always,
     check_everything,
     granted,
     join_one,
@@ -29,24 +29,14 @@ from service.sample_queues import (
     solos,
 )
 
+pytestmark = pytest.mark.both_databases
+
 
 @pytest.fixture
 def queue_service(service, ladder):
     made = QueueService(service)
     made.set_queue(ladder, "ranked", DUEL, QueueRules(heartbeat=30))
     return made
-
-
-@pytest.fixture
-def maker(queue_service):
-    return Matchmaker(queue_service)
-
-
-def always(queue_service):
-    """A matchmaker that believes it holds every lease: the worst that two processes can do to one another."""
-    leases = Leases(queue_service.service.database, "always")
-    leases.hold = lambda _: True
-    return Matchmaker(queue_service, leases)
 
 
 def test_who_gives_no_sign_of_life_is_dropped(queue_service, ladder, service, clock, maker):

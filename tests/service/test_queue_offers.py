@@ -35,11 +35,6 @@ def queue_service(service, ladder):
 
 
 @pytest.fixture
-def maker(queue_service):
-    return Matchmaker(queue_service)
-
-
-@pytest.fixture
 def four(queue_service, ladder, maker):
     """Two solo players and a party of two, who are asked."""
     tickets = join_queue(queue_service, ladder, party("ann"), party("bob"), party("cat", "dan"))

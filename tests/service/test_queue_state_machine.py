@@ -19,6 +19,8 @@ from evenmatch.queues.queue_service import QueueService
 from ledger.sample_matches import ManualClock
 from service.sample_queues import DUEL, PAIRS, Accept, Decline, Leave, check_everything, party, select_rows
 
+pytestmark = pytest.mark.both_databases
+
 NAMES = "abcdefg"
 LADDERS = ("duel", "arena")
 NUMBER = itertools.count()

@@ -58,18 +58,6 @@ def test_who_completed_a_match_in_the_window_is_active(ago, days, expected):
     assert Activity.of(matches.history).active(as_of, days).tolist() == [expected, expected]
 
 
-def test_who_only_quit_in_the_window_is_not_active():
-    matches = duels_table((0, "ann", False), (40, "ann", True))
-    active = dict(zip(matches.player_names, Activity.of(matches.history).active(ZERO + 40 * DAY, 30), strict=True))
-    assert active == {"ann": False, "house": True}
-
-
-def test_who_never_completed_a_match_is_not_active_however_long_the_window():
-    matches = duels_table((0, "ann", True))
-    active = dict(zip(matches.player_names, Activity.of(matches.history).active(ZERO, 36_500), strict=True))
-    assert active == {"ann": False, "house": True}
-
-
 @pytest.mark.parametrize(("placement", "placed"), [(0, True), (1, True), (2, True), (3, False)])
 def test_placement_counts_completed_matches(placement, placed):
     matches = duels_table((0, "ann", False), (1, "ann", True), (2, "ann", False), (3, "ann", True))

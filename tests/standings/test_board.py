@@ -324,67 +324,12 @@ def test_a_worked_ladder_shows_each_player_what_is_theirs(player, expected):
     assert taken(LADDER).standing(player) == expected
 
 
-# Player, how many on each side, who is found
-AROUND = [
-    (4, 1, [9, 4, 7]),
-    (9, 1, [9, 4]),
-    (2, 2, [4, 7, 2]),
-    (7, 0, [7]),
-    (7, 9, [9, 4, 7, 2]),
-    (6, 1, [7, 2]),  # unplaced, between 40 and 20
-    (6, 2, [4, 7, 2]),
-    (3, 2, [9, 4]),  # inactive, above all
-    (11, 2, [7, 2]),  # below all
-    (6, 0, []),
-    (8, 3, []),  # no such player
-]
-
-
-@pytest.mark.parametrize(("player", "each_side", "found"), AROUND)
-def test_around_a_player_are_the_next_above_and_below(player, each_side, found):
-    assert [one.player for one in taken(LADDER).around(player, each_side)] == found
-
-
-def test_an_unlisted_player_with_a_listed_rating_stands_among_the_ties_by_id():
-    players = [One(1, 5.0), One(2, 5.0), One(3, 5.0, 0), One(4, 5.0), One(5, 5.0)]
-    assert [one.player for one in taken(players).around(3, 1)] == [2, 4]
-
-
-# A rating, its percentile, fractional percentile and rank among the worked ladder's 50, 40, 40, (30), 20
-ASKED = [
-    (50, 100, 90.0, 1),
-    (45, 81, 80.0, 2),  # 4 below, 1 above
-    (40, 67, 60.0, 2),
-    (30, 26, 30.0, 4),  # 1 below, 3 above; its player is counted and has no rank
-    (20, 1, 10.0, 4),
-    (19, 1, 0.0, 5),
-    (90, 100, 100.0, 1),
-]
-
-
-@pytest.mark.parametrize(("rating", "percentile", "queued", "rank"), ASKED)
-def test_any_rating_can_be_asked_for(rating, percentile, queued, rank):
-    found = taken(LADDER)
-    assert (found.percentile(rating), found.queue_percentile(rating), found.rank_of(rating)) == (
-        percentile, queued, rank,
-    )  # fmt: skip
-
-
 def test_cuts_are_the_lowest_ratings_that_reach_a_division():
     assert [(cut.division.name, cut.rating) for cut in of_ratings(10, 20, 30, 40, 50).cuts()] == [
         ("Bronze", 10), ("Silver", 20), ("Gold", 30), ("Platinum", 40), ("Diamond", 50), ("Champion", 50),
     ]  # fmt: skip
     assert [cut.rating for cut in of_ratings(7, 7, 7, divisions=THIRDS).cuts()] == [7, None, None]
     assert [cut.rating for cut in taken([], divisions=THIRDS).cuts()] == [None] * 3
-
-
-def test_a_ladder_of_nobody_answers_all_the_same():
-    for players in ([], [One(1, 5.0, hidden=True), One(2, 6.0, ago=None)]):
-        found = taken(players)
-        assert (len(found), found.population, found.pages(10)) == (0, 0, 0)
-        assert (found.percentile(5.0), found.queue_percentile(5.0), found.rank_of(5.0)) == (1, 50.0, 1)
-        assert found.page(1, 10) == found.around(1, 3) == found.among([7, 8]) == []
-        assert found.standing(7) is None
 
 
 # Hysteresis
@@ -420,41 +365,12 @@ def steps(recorded, percents, divisions, margin):
         yield recorded
 
 
-PERCENTS = st.integers(1, 100)
-TABLES = st.sampled_from([DIVISIONS, FIFTY, THIRDS])
-
-
 @given(st.sampled_from([division.lowest for division in DIVISIONS[1:]]), st.integers(1, 4), st.data())
 def test_a_percentile_that_swings_by_less_than_the_margin_around_a_bound_changes_the_division_once(bound, margin, data):
     near = st.integers(max(1, bound - margin), min(100, bound + margin))
     percents = data.draw(st.lists(near, min_size=2, max_size=20))
     found = list(steps(-1, percents, DIVISIONS, margin))
     assert sum(one != other for one, other in pairwise(found)) <= 1
-
-
-@given(PERCENTS, st.integers(0, 20), TABLES, st.data())
-def test_whose_percentile_stays_within_the_margin_never_falls(lowest, margin, table, data):
-    percents = data.draw(st.lists(st.integers(lowest, min(100, lowest + margin)), min_size=1, max_size=20))
-    found = list(steps(-1, percents, table, margin))
-    assert found == sorted(found)
-
-
-@given(st.integers(-1, 60), PERCENTS, TABLES)
-def test_without_a_margin_the_table_alone_decides(recorded, percentile, table):
-    (found,) = steps(recorded, [percentile], table, 0)
-    assert found == max(at for at, division in enumerate(table) if division.lowest <= percentile)
-
-
-@given(st.integers(-1, 60), PERCENTS, TABLES, st.integers(0, 100))
-def test_a_percentile_that_stays_changes_the_division_no_more(recorded, percentile, table, margin):
-    first, *later = steps(recorded, [percentile] * 4, table, margin)
-    assert later == [first] * 3
-
-
-def test_an_unlisted_player_keeps_the_recorded_division():
-    found = taken(LADDER)
-    assert found.divisions.tolist() == [0, 5, 2, 5, -1, 2, 5, -1]
-    assert found.board.player[found.changed(found.board)].tolist() == [4, 7, 9]
 
 
 def test_recorded_divisions_are_no_longer_changed():

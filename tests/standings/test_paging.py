@@ -53,11 +53,11 @@ PLACES = [
 
 
 @pytest.mark.parametrize(("place", "following"), PLACES)
-def test_the_next_page_begins_after_a_place_whoever_has_it_now(place, following):
+def test_the_next_page_begins_after_a_place_even_if_its_player_changed(place, following):
     assert [one.player for one in taken(RATINGS).after(*place, 100)] == following
 
 
-def test_who_moved_between_two_pages_takes_nobody_with_them():
+def test_a_player_who_moves_between_two_pages_displaces_nobody_else():
     first = [one.player for one in taken(RATINGS).page(1, 3)]
     later = taken({**RATINGS, 6: 1000.0, 7: 1800.0})
     second = [one.player for one in later.after(1500.0, 1, 100)]
@@ -65,5 +65,5 @@ def test_who_moved_between_two_pages_takes_nobody_with_them():
     assert [one for one in first + second if one in still] == still
 
 
-def test_who_is_not_listed_is_on_no_page():
+def test_unlisted_players_are_on_no_page():
     assert [one.player for one in taken(RATINGS, unplaced=(3,)).after(1500.0, 1, 100)] == [5, 4, 7]

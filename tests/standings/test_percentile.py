@@ -33,25 +33,6 @@ def test_the_lowest_is_at_1_the_highest_at_100_and_ties_are_equal(ratings, expec
     assert percentiles(rating, np.ones(len(rating), bool)).tolist() == expected
 
 
-def test_a_hundred_and_one_players_fill_every_percentile():
-    assert percentiles(np.arange(101.0), np.ones(101, bool)).tolist() == [*range(1, 101), 100]
-
-
-# Ratings, who is active, and the percentile of everybody against those
-AGAINST = [
-    ([1, 2, 3, 4], [True, False, True, True], [1, 34, 51, 100]),
-    ([0, 1, 2, 9], [False, True, True, False], [1, 1, 100, 100]),
-    ([5, 1, 9], [False, False, False], [1, 1, 1]),
-    ([5, 5, 5], [True, False, False], [1, 1, 1]),
-    ([5, 6, 4], [True, False, False], [1, 100, 1]),
-]
-
-
-@pytest.mark.parametrize(("ratings", "active", "expected"), AGAINST)
-def test_who_is_not_active_is_measured_against_those_who_are(ratings, active, expected):
-    assert percentiles(np.array(ratings, float), np.array(active)).tolist() == expected
-
-
 # Ratings and the fractional mid-rank percentile 100 * (below + equal/2) / population
 QUEUE = [
     ([10, 20, 30, 40, 50], [10, 30, 50, 70, 90]),
@@ -63,14 +44,8 @@ QUEUE = [
 
 
 @pytest.mark.parametrize(("ratings", "expected"), QUEUE)
-def test_a_queue_percentile_is_the_middle_of_those_who_are_equal(ratings, expected):
+def test_a_queue_percentile_is_the_middle_of_the_tied_players(ratings, expected):
     assert queue_percentiles(np.array(ratings, float), np.ones(len(ratings), bool)).tolist() == expected
-
-
-def test_a_queue_percentile_of_a_stranger_is_taken_against_the_active():
-    rating, active = np.array([1.0, 2, 2, 3, 0, 2, 9]), np.array([True, True, True, True, False, False, False])
-    assert queue_percentiles(rating, active).tolist() == [12.5, 50, 50, 87.5, 0, 50, 100]
-    assert queue_percentiles(rating, np.zeros(7, bool)).tolist() == [50.0] * 7
 
 
 RATINGS = st.lists(
@@ -79,7 +54,7 @@ RATINGS = st.lists(
 
 
 @given(RATINGS)
-def test_percentiles_are_those_of_counting_one_by_one(players):
+def test_percentiles_match_counting_one_by_one(players):
     rating, active = np.array([r for r, _ in players]), np.array([a for _, a in players])
     ladder = [r for r, a in players if a]
     for own, shown, queued in zip(
@@ -90,14 +65,3 @@ def test_percentiles_are_those_of_counting_one_by_one(players):
         expected = 1 if below == above == 0 else min(100, 1 + math.floor(100 * below / (below + above)))
         assert shown == expected
         assert queued == pytest.approx(100 * (below + equal / 2) / len(ladder) if ladder else 50.0, rel=1e-15)
-
-
-@given(RATINGS)
-def test_a_higher_rating_never_has_a_lower_percentile_and_every_shown_one_is_from_1_to_100(players):
-    rating, active = np.array([r for r, _ in players]), np.array([a for _, a in players])
-    order = np.argsort(rating)
-    for values, low in ((percentiles(rating, active), 1), (queue_percentiles(rating, active), 0)):
-        assert np.isfinite(values).all()
-        assert (np.diff(values[order]) >= 0).all()
-        assert values.min() >= low
-        assert values.max() <= 100

@@ -18,7 +18,7 @@ def test_an_expected_move_is_half_of_the_percentiles_between_both_ends():
     assert moves.tolist() == [3.0, 10.0, 2.0, 0.0]
 
 
-def test_a_sample_of_few_players_tells_nothing_and_one_of_many_is_evenly_spaced():
+def test_a_small_sample_predicts_no_moves_and_a_large_one_is_evenly_spaced():
     assert (
         RatingSample.none().taken(40, np.arange(29.0)).expected_moves(np.ones(2), np.ones(2)).tolist() == [UNKNOWN] * 2
     )
@@ -71,7 +71,7 @@ def slow(matches, ratings):
 
 
 @pytest.mark.parametrize("system", ["wager", "elo", "glicko2", "prav"])
-def test_expected_moves_are_those_of_a_slow_twin(system):
+def test_expected_moves_match_a_slow_twin(system):
     matches = from_matches(season(3, players=150, matches=500, team_size=3).matches)
     ratings = rate(matches, rules(system), journal=True)
     twin, lowest = slow(matches, ratings)
@@ -101,7 +101,7 @@ def test_expected_moves_are_those_of_a_slow_twin(system):
         ({"placement": "auto", "placement_most": 8}, WINDOW, UNKNOWN, True),
     ],
 )
-def test_who_is_placed(rule, completed, move, placed):
+def test_placement_follows_the_rule(rule, completed, move, placed):
     assert StandingsRules(**rule).placed(np.array([completed]), np.array([move])).tolist() == [placed]
 
 

@@ -75,7 +75,7 @@ def test_rows_are_sorted_by_ladder_then_rating_downwards_then_player():
     ]  # fmt: skip
 
 
-def test_who_has_not_completed_the_placement_matches_is_hidden_and_still_counted():
+def test_players_in_placement_are_hidden_but_counted():
     found = standings_rows(duels_table(*ROUND, (11, "f", "a")), placement=4)
     assert found["default", "f"]["placed"] is False
     assert found["default", "f"]["percentile"] is None
@@ -114,7 +114,7 @@ def test_a_later_moment_leaves_fewer_active():
     )
 
 
-def test_divisions_of_ones_own_are_shown():
+def test_custom_divisions_are_shown():
     table = rate(duels_table(*ROUND), rules("battlepoints")).standings(
         placement=0, divisions=(Division("low", 1), Division("mid", 26), Division("top", 100))
     )

@@ -178,7 +178,7 @@ def test_a_row_without_a_match_is_reported_without_one(form, tmp_path):
 
 
 @pytest.mark.parametrize("form", EVERY_FORM)
-def test_where_every_match_is_bad_skipping_leaves_nothing_and_is_an_error(form, tmp_path):
+def test_skipping_every_match_is_an_error(form, tmp_path):
     cells = {(row, "performance"): 2.0 for row in (0, 4, 8)}
     with pytest.raises(BadRowsError) as caught:
         taken_in(changed(WHOLE, cells), form, tmp_path, skip_bad=True)
@@ -194,7 +194,7 @@ def test_skipping_counts_matches_and_not_problems(tmp_path):
 
 @pytest.mark.parametrize("form", EVERY_FORM)
 @pytest.mark.parametrize("missing", ["match_id", "played_at", "team", "player"])
-def test_a_missing_column_is_named_beside_those_that_are_there(missing, form, tmp_path):
+def test_a_missing_column_is_named_with_the_present_ones(missing, form, tmp_path):
     columns = {name: values for name, values in WHOLE.items() if name != missing}
     with pytest.raises(InputError, match=rf"lacks the column {missing}; it has '.*'team_score'"):
         taken_in(columns, form, tmp_path)

@@ -51,14 +51,14 @@ def test_random_bytes_are_an_input_error_that_names_a_line(suffix, tmp_path):
 
 
 @pytest.mark.parametrize("encoding", ["utf-16", "latin-1"])
-def test_a_first_line_in_another_encoding_is_told(encoding, tmp_path):
+def test_a_first_line_in_another_encoding_is_reported(encoding, tmp_path):
     path = tmp_path / "x.csv"
     path.write_bytes("match_id,played_at,team,player,place,größe\nm,2026-01-01,a,ann,1,\n".encode(encoding))
     with pytest.raises(InputError, match=r"x\.csv: line 1: b'.* is not UTF-8; expected CSV in UTF-8"):
         read(path)
 
 
-def test_json_lines_that_are_no_text_are_told_by_their_lines(tmp_path):
+def test_json_lines_that_are_not_utf_8_are_reported_by_line(tmp_path):
     row = '{"match_id": "m%d", "played_at": "2026-01-01", "team": "%s", "player": "%s", "place": 1}\n'
     lines = [row % (1, "a", "ann"), row % (1, "b", "bob"), row % (2, "a", "Zoë"), row % (2, "b", "bob")]
     path = tmp_path / "x.jsonl"

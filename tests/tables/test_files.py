@@ -44,22 +44,6 @@ def test_an_empty_file_is_called_empty(contents, suffix, tmp_path):
         read(path)
 
 
-def test_a_csv_with_semicolons_says_what_must_separate_the_columns(tmp_path):
-    path = tmp_path / "x.csv"
-    path.write_bytes(HELD["csv"].replace(b",", b";"))
-    with pytest.raises(InputError, match="the columns must be separated by commas"):
-        read(path)
-
-
-@pytest.mark.parametrize("suffix", ["csv", "jsonl"])
-@pytest.mark.parametrize("encoding", ["latin-1", "utf-16"])
-def test_text_in_another_encoding_is_an_input_error(encoding, suffix, tmp_path):
-    path = tmp_path / f"x.{suffix}"
-    path.write_bytes(HELD[suffix].decode().replace("ann", "renée").encode(encoding))
-    with pytest.raises(InputError):
-        read(path)
-
-
 @pytest.mark.parametrize("name", ["x.txt", "x.csv.gz", "x", "x.xlsx", "x.json"])
 def test_another_suffix_is_a_usage_error_that_lists_the_accepted(name, tmp_path):
     path = tmp_path / name

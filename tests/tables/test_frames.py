@@ -97,7 +97,7 @@ def test_whole_numbers_are_names(form, tmp_path):
         ([None, None, None, None], [False, False, False, False]),
     ],
 )
-def test_who_quit_may_be_said_in_words_or_numbers_and_nothing_means_no(words, meant):
+def test_quit_may_be_words_or_numbers_and_empty_means_no(words, meant):
     assert from_frame(pa.table(WHOLE | {"quit": words * 3})).history.columns.quit.tolist() == meant * 3
 
 

@@ -26,35 +26,6 @@ def columns_of(*rows, names=NAMES):
 EVERY_FORM = [*FILES, *FRAMES]
 
 
-@pytest.mark.parametrize("form", EVERY_FORM)
-def test_matches_are_put_in_order_of_time_and_ties_stay_in_the_order_of_the_file(form, tmp_path):
-    times = [("late", 300), ("tie2", 200), ("tie1", 200), ("early", 100), ("tie3", 200)]
-    rows = [(name, time, team, team, team) for name, time in times for team in (1, 2)]
-    matches = taken_in(columns_of(*rows), form, tmp_path)
-    assert matches.match_id.to_pylist() == ["early", "tie2", "tie1", "tie3", "late"]
-
-
-@pytest.mark.parametrize("form", EVERY_FORM)
-def test_the_rows_of_a_match_may_stand_apart_and_teams_keep_the_order_of_first_appearance(form, tmp_path):
-    rows = [
-        ("m2", 200, "red", "ann", 2),
-        ("m1", 100, "blue", "bob", 1),
-        ("m2", 200, "blue", "cat", 1),
-        ("m1", 100, "red", "ann", 2),
-        ("m2", 200, "red", "dan", 2),
-        ("m1", 100, "blue", "cat", 1),
-        ("m2", 200, "blue", "bob", 1),
-    ]
-    found = table_values(taken_in(columns_of(*rows), form, tmp_path))
-    line_ups = [
-        (match[0], [(team[0], team[1], [player[0] for player in team[3]]) for team in match[4]]) for match in found
-    ]
-    assert line_ups == [
-        ("m1", [("blue", 1, ["bob", "cat"]), ("red", 2, ["ann"])]),
-        ("m2", [("red", 2, ["ann", "dan"]), ("blue", 1, ["cat", "bob"])]),
-    ]
-
-
 # The scores of the teams and their places, as a sports table gives them
 PLACES = [
     ([13, 7], [1, 2]),
@@ -122,7 +93,7 @@ def test_a_ladder_is_rated_as_though_it_stood_alone(system):
         assert alone.to_pylist() == [row for row in together.to_pylist() if row["ladder"] == ladder]
 
 
-def test_a_ladder_that_is_not_there_names_those_that_are():
+def test_an_unknown_ladder_is_refused_with_the_known_ones():
     with pytest.raises(UnknownNameError, match=r"unknown ladder 'duels' \(did you mean 'duel'\?\); known: duel, team"):
         from_frame(frame_of(LADDERS, "table")).on_ladder("duels")
 

@@ -104,7 +104,7 @@ def test_an_arrow_table_of_matches_is_read_back(listed):
 
 @settings(max_examples=60, deadline=None)
 @given(drawn_matches())
-def test_match_objects_say_in_the_table_what_they_said(listed):
+def test_a_table_holds_what_its_match_objects_say(listed):
     expected = []
     for match in sorted(listed, key=lambda match: match.time):
         seconds = [slot.seconds for team in match.teams for slot in team.players if slot.seconds is not None]
@@ -133,7 +133,7 @@ def test_a_table_split_anywhere_and_joined_is_the_table(listed, data):
 
 @settings(max_examples=60, deadline=None)
 @given(drawn_matches(), st.data())
-def test_a_part_holds_its_matches_and_nobody_else(listed, data):
+def test_a_part_holds_only_its_matches_and_their_players(listed, data):
     whole = from_matches(listed)
     mask = np.array(data.draw(st.lists(st.booleans(), min_size=len(whole), max_size=len(whole))), bool)
     expected = [match for match, chosen in zip(table_values(whole), mask, strict=True) if chosen]

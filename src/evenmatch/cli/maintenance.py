@@ -182,8 +182,6 @@ def _print_check(check: DatabaseCheck) -> None:
 
 
 def _print_verification(result: Verification, db: str) -> None:
-    for line in result.unchecked:
-        print(printable(f"ladder {result.ladder}: {line}"), file=sys.stderr)
     size = f"{counted(result.matches, 'match', 'matches')}, {counted(result.players, 'player')}"
     if result.is_equal:
         print(printable(f"ladder {result.ladder}: all is equal ({size})"))
@@ -337,7 +335,7 @@ def _print_drill(result: Drill, live: str | None) -> None:
         if not findings and (ladder.due is not None or not ladder.same_engine):
             state += ", a rebuild is due"
         print(printable(f"  ladder {ladder.ladder}: {state}"))
-        for line in [*findings[:SHOWN], *ladder.unchecked]:
+        for line in findings[:SHOWN]:
             print(printable(f"    {line}"))
     if not (result.ladders or result.problems):
         print("  there is no ladder in it")

@@ -9,7 +9,7 @@ from typing import cast
 import numpy as np
 
 from evenmatch.corrections.effect import Effect, rating_moves
-from evenmatch.corrections.replay import Progress, ReplayTally, begin, replay
+from evenmatch.corrections.replay import Progress, ReplayTally, begin, check_replay_size, replay
 from evenmatch.errors import BadParameterError, ConflictError, UnknownNameError
 from evenmatch.ladders.ladders import PlannedCorrection
 from evenmatch.ledger import event_rows, player_rows, rating_rows
@@ -151,23 +151,29 @@ def first_match(store: Store, head: Head, player: int, since: int | None) -> int
     return event_rows.first_rated_position(store, head.ladder, ids, -(2**62) if since is None else since)
 
 
-def preview(store: Store, head: Head, wish: PlannedCorrection, progress: Progress | None = None) -> Effect:
-    """Compare the ratings after a correction and any pending ones with the ratings shown now."""
-    plan = plan_of([Correction(head.position + 1, wish.change)], event_rows.read_plan(store, head, head.corrected))
-    starts = [position for position in (wish.since, head.due) if position is not None]
+def preview(
+    store: Store, head: Head, planned: PlannedCorrection, progress: Progress | None = None, limit: int | None = None
+) -> Effect:
+    """Compare the ratings after a correction and any pending ones with the ratings shown now.
+
+    limit  the largest replay allowed, see replay_size; None: any. Raises ReplayTooLargeError.
+    """
+    plan = plan_of([Correction(head.position + 1, planned.change)], event_rows.read_plan(store, head, head.corrected))
+    starts = [position for position in (planned.since, head.due) if position is not None]
     current = rating_rows.read_roster(store, head, event_rows.read_plan(store, head, head.planned).last_rules)
     if not starts:
-        return Effect(wish.told, [], len(current), 0, 0, head.position)
+        return Effect(planned.told, [], len(current), 0, 0, head.position)
+    check_replay_size(store, head, min(starts), limit)
     roster = begin(store, head, plan, min(starts))
-    tally = ReplayTally(head.name, plan, wish, min(starts))
+    tally = ReplayTally(head.name, plan, planned, min(starts))
     inserted: list[Row] = []
     newcomers: dict[int, str] = {}
-    if wish.insertion is not None:
-        ids, newcomers = ids_foreseen(store, wish.insertion.batch)
-        inserted = PendingMatches.of(wish.insertion, ids).rows()
+    if planned.insertion is not None:
+        ids, newcomers = ids_foreseen(store, planned.insertion.batch)
+        inserted = PendingMatches.of(planned.insertion, ids).rows()
     for step in replay(store, head, plan, roster, progress, lines=False, pending=inserted):
         tally.add(step)
     tally.check()
     moves = rating_moves(store, current, roster, newcomers)
     players = len(np.union1d(current.ids, roster.ids))
-    return Effect(wish.told, moves, players, tally.rated, tally.left_out, head.position)
+    return Effect(planned.told, moves, players, tally.rated, tally.left_out, head.position)

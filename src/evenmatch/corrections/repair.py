@@ -20,6 +20,7 @@ from evenmatch.corrections.replay import (
     ReplayTally,
     appearance_sums,
     begin,
+    check_replay_size,
     replay,
     replay_apart,
     unchanged,
@@ -53,7 +54,7 @@ Systems = Mapping[int, str]  # as Plan.systems, but for all corrections
 
 
 def is_repairable(head: Head, systems: Systems) -> bool:
-    """Whether column `planned` of the live generation is wrong although the last correction matches its system."""
+    """True if column `planned` of the live generation is wrong but the last correction matches its system."""
     return systems.get(head.planned) != head.system == systems[max(systems)]
 
 
@@ -85,7 +86,7 @@ def _misfit(row: StoredGeneration, systems: Systems) -> list[str]:
 
 
 def repair(database: Database, ladder: str) -> None:
-    """Restore settings, seasons, appearances and divisions that do not agree with the events.
+    """Restore settings, seasons, appearances and divisions that disagree with the events.
 
     An altered division is deleted; the player's percentile alone then decides the next one.
     """
@@ -182,8 +183,8 @@ def _repair_appearances(store: Store, head: Head) -> None:
 
 
 AT_ONCE = 4000  # rows per transaction, so that others can write in between
-COPIED = 10_000  # positions per transaction when the database itself copies the lines
-LEFT_FOR_SWAP = 2000  # the most new events left for the swap, unless they arrive faster than they are rated
+COPIED = 10_000  # positions per transaction when the database copies lines
+LEFT_FOR_SWAP = 2000  # new events left for the swap at most, unless they arrive faster than they are rated
 ROUNDS = 10  # attempts to catch up before the swap
 APART = 200_000  # the fewest events between two checkpoints of a replay
 
@@ -202,17 +203,24 @@ class RebuildResult(NamedTuple):
 
 
 def is_due(head: Head, plan: Plan) -> bool:
-    """Whether a correction awaits a rebuild, or the ratings come from other kernels than this version's."""
+    """True if a correction awaits a rebuild, or if kernels of another version computed the ratings."""
     return head.due is not None or head.engine != engine_of(plan.last_rules.system)
 
 
 def rebuild(
-    database: Database, ladder: str, clock: Callable[[], int], *, whole: bool = False, progress: Progress | None = None
+    database: Database,
+    ladder: str,
+    clock: Callable[[], int],
+    *,
+    whole: bool = False,
+    progress: Progress | None = None,
+    limit: int | None = None,
 ) -> RebuildResult | None:
     """Write a new generation of a ladder's ratings and swap it in; return None if no rebuild is due.
 
     whole  rebuild from the first event, due or not
-    Reads and writes continue meanwhile. Matches that arrive are rated before the swap.
+    limit  the largest replay allowed, see replay_size; None: any
+    Reads and writes continue meanwhile. Matches that arrive are rated before the swap. Raises ReplayTooLargeError.
     """
     while True:
         with database.write() as store:
@@ -224,7 +232,9 @@ def rebuild(
                 plan = event_rows.read_plan(store, head, head.corrected)
             if not whole and not is_due(head, plan):
                 return None
-            build = _open(database, store, head, plan, 1 if whole else None, clock())
+            since = _first_change(head, plan, 1 if whole else None)
+            check_replay_size(store, head, since, limit)
+            build = _open(database, store, head, plan, since, clock())
         if build.finish(progress, clock):
             if whole:
                 repair(database, ladder)
@@ -235,23 +245,26 @@ def correct_and_rebuild(
     database: Database,
     ladder: str,
     clock: Callable[[], int],
-    wish: CorrectionRequest,
+    request: CorrectionRequest,
     event_id: str,
     progress: Progress | None = None,
     note: Callable[[Store], None] = lambda _: None,
+    *,
+    limit: int | None = None,
 ) -> Effect:
     """Add a correction and the resulting ratings to the ledger atomically; return what changed.
 
-    note  called in the transaction that adds it
-    Raises what `wish` raises, BadRowsError if a strict correction leaves matches unrated, and InputError if a rating
-    would leave the range of the system.
+    note   called in the transaction that adds it
+    limit  the largest replay allowed, see replay_size; None: any
+    Raises what `request` raises, ReplayTooLargeError, BadRowsError if a strict correction leaves matches unrated, and
+    InputError if a rating would leave the range of the system.
     """
     while True:
         with database.write() as store:
             head = store.lock(ladder)
-            if is_done(store, head, wish, event_id):
+            if is_done(store, head, request, event_id):
                 return already_applied(event_id, head.position)
-            planned = wish(store, head)
+            planned = request(store, head)
             if planned.since is None:
                 players = rating_rows.count_states(store, head)
                 correct(store, head, planned.change, event_id, clock())
@@ -259,11 +272,13 @@ def correct_and_rebuild(
                 return Effect(planned.told, [], players, 0, 0, head.position)
             wanted = Correction(head.position + 1, planned.change)
             plan = plan_of([wanted], event_rows.read_plan(store, head, head.corrected))
+            since = _first_change(head, plan, planned.since)
+            check_replay_size(store, head, since, limit)
             matches = None
             if planned.insertion is not None:
                 matches = PendingMatches.of(planned.insertion, ids_created(store, planned.insertion.batch))
-            pending = PendingCorrection(wish, planned, event_id, note, matches)
-            build = _open(database, store, head, plan, planned.since, clock(), pending)
+            pending = PendingCorrection(request, planned, event_id, note, matches)
+            build = _open(database, store, head, plan, since, clock(), pending)
         if build.finish(progress, clock):
             assert build.effect is not None
             return build.effect
@@ -272,11 +287,12 @@ def correct_and_rebuild(
 class PendingCorrection(NamedTuple):
     """A correction that the swap adds to the ledger.
 
-    wish  the request;  wanted  its planned event;  note  called in the transaction of the swap
-    matches  that are recorded with it
+    request, wanted  the request, and the correction planned for it
+    note     called in the transaction of the swap
+    matches  recorded with it
     """
 
-    wish: CorrectionRequest
+    request: CorrectionRequest
     wanted: PlannedCorrection
     event_id: str
     note: Callable[[Store], None]
@@ -288,24 +304,25 @@ def _open(
     store: Store,
     head: Head,
     plan: Plan,
-    since: int | None,
+    since: int,
     now: int,
     pending: PendingCorrection | None = None,
 ) -> RebuildRun:
-    """Create the row of a new generation, with the next number, and return its builder.
-
-    since  position from which a requested correction changes ratings, in addition to pending ones
-    """
+    """Create the row of a new generation, with the next number, and return its builder."""
     system = plan.last_rules.system
-    starts = [position for position in (since, head.due) if position is not None]
-    if head.engine != engine_of(system) or not starts:
-        starts.append(1)
     last = rating_rows.last_generation(store, head.ladder)
     rating_rows.insert_generation(
         store, head.ladder, last + 1, system.name, engine_of(system), planned=head.corrected, ready=False, now=now
     )
-    first = min(*starts, head.position + 1)  # in an altered row `due` may be after the last event
-    return RebuildRun(database, head, plan, first, last + 1, pending)
+    return RebuildRun(database, head, plan, since, last + 1, pending)
+
+
+def _first_change(head: Head, plan: Plan, since: int | None) -> int:
+    """The first position whose ratings change: by a correction from `since` (None: by none), or by a due rebuild."""
+    starts = [position for position in (since, head.due) if position is not None]
+    if head.engine != engine_of(plan.last_rules.system) or not starts:
+        return 1
+    return min(*starts, head.position + 1)  # in an altered row `due` may be after the last event
 
 
 @dataclass
@@ -332,7 +349,7 @@ class RebuildRun:
         self._inserted_lines = [b""] * len(self._inserted)
 
     def finish(self, progress: Progress | None, clock: Callable[[], int]) -> bool:
-        """Write the generation and swap it in with its correction; False if another change made it obsolete."""
+        """Write the generation and swap it in with its correction. Return False if another change made it obsolete."""
         try:
             self.write(progress)
             if self.swap(clock):
@@ -408,7 +425,7 @@ class RebuildRun:
         """Copy the lines and checkpoints of the live generation before the first change."""
         for first in range(1, self.since, COPIED):
             if progress:
-                progress(self.roster.position)  # which may cancel the rebuild
+                progress(self.roster.position)  # may raise to cancel the rebuild
             last = min(first + COPIED, self.since) - 1
             with self.database.write(durable=False) as store:
                 rating_rows.copy_journal_lines(store, self.head, self.generation, first, last)
@@ -417,7 +434,7 @@ class RebuildRun:
             rating_rows.copy_inserted_lines(store, self.head, self.generation, self.since)
 
     def swap(self, clock: Callable[[], int]) -> bool:
-        """Rate what has arrived and make the new generation the live one; False if it is obsolete."""
+        """Rate the latest matches and make the new generation the live one. Return False if it is obsolete."""
         with self.database.write() as store:
             now = store.lock(self.head.name)
             if not self._is_current(store, now):
@@ -441,14 +458,14 @@ class RebuildRun:
         return True
 
     def _is_current(self, store: Store, now: Head) -> bool:
-        """Whether no other generation went live, this one still exists, and no event since then invalidates it."""
+        """True if no other generation went live, this one still exists, and no later event invalidates it."""
         exists = rating_rows.generation_exists(store, self.head.ladder, self.generation)
         if now.generation != self.head.generation or not exists:
             return False
         later = event_rows.read_corrections(store, now, now.corrected, after=self.head.corrected)
         if not all(_keeps_ratings(event) for event in later):
             return False
-        return self.pending is None or self.pending.wish(store, now) == self.pending.wanted
+        return self.pending is None or self.pending.request(store, now) == self.pending.wanted
 
     def catch_up(self, store: Store, now: Head) -> Ids:
         """Rate matches recorded since, inside the transaction of the swap; return their players."""
@@ -507,7 +524,7 @@ def _live_rules(store: Store, head: Head) -> Rules:
 
 
 def _live_states(store: Store, head: Head, ids: Ids | None = None) -> Roster:
-    """The states that are shown now, of all players or of these."""
+    """The live states of all players, or of these."""
     return rating_rows.read_roster(store, head, _live_rules(store, head), ids)
 
 

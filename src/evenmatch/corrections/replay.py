@@ -14,7 +14,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from evenmatch.errors import BadRowsError, DamageError, InputError, RowProblem
+from evenmatch.errors import BadRowsError, ConflictError, DamageError, InputError, RowProblem
 from evenmatch.history import Flags
 from evenmatch.ladders.ladders import PlannedCorrection
 from evenmatch.ledger import event_rows, player_rows, rating_rows
@@ -29,6 +29,10 @@ from evenmatch.ledger.store import Head, Row, Store
 from evenmatch.systems.system import Records
 
 Progress = Callable[[int], None]
+
+
+class ReplayTooLargeError(ConflictError):
+    """A replay is larger than its caller allows. Nothing was changed."""
 
 
 class ReplayStep(NamedTuple):
@@ -52,7 +56,7 @@ def replay(
     """Rate all matches after the roster's position up to the head, updating the roster in place.
 
     progress  called with the roster's position, first before anything is read
-    lines     whether the steps need the journal lines that are stored
+    lines     False: leave out the stored journal lines
     pending   see `event_rows.Scope`
     """
     read = partial(
@@ -69,9 +73,9 @@ def replay_apart(
     progress: Progress | None = None,
     pending: Sequence[Row] = (),
 ) -> Iterator[ReplayStep]:
-    """Like `replay`, with a transaction for each block, so that none stays open while others write.
+    """Like `replay`, with a transaction per block, so that none stays open while others write.
 
-    Another thread reads the next block meanwhile. Events are only added, so all blocks belong to one ledger.
+    Another thread reads ahead. Events are only added, so all blocks belong to one ledger.
     """
 
     def read(after: int) -> tuple[Block, StoredMatches] | None:
@@ -135,7 +139,7 @@ class ReplayTally:
 
     ladder: str
     plan: Plan
-    wish: PlannedCorrection | None
+    planned: PlannedCorrection | None
     since: int = 1
     rated: int = 0
     left_out: int = 0
@@ -146,7 +150,7 @@ class ReplayTally:
         late = step.block.counts_at >= self.since
         self.rated += int((step.rated.counted & late).sum())
         self.left_out += int((step.rated.refused & late).sum())
-        if self.wish is not None and self.wish.strict and step.rated.refused.any():
+        if self.planned is not None and self.planned.strict and step.rated.refused.any():
             rules = self.plan.last_rules
             columns = step.block.columns._replace(player=np.zeros(len(step.block.ids), np.int32))
             reasons = dict(rules.system.refusals(columns, rules.parameters))
@@ -160,7 +164,12 @@ class ReplayTally:
             error = BadRowsError(by, self.problems)
             error.outcome = "nothing was changed"
             raise error
-        if self.wish is not None and isinstance(self.wish.change, RulesChanged) and self.left_out and not self.rated:
+        if (
+            self.planned is not None
+            and isinstance(self.planned.change, RulesChanged)
+            and self.left_out
+            and not self.rated
+        ):
             raise InputError(f"{by}: none of its {self.left_out:,} matches can be rated; choose other rules")
 
 
@@ -185,6 +194,18 @@ def begin(store: Store, head: Head, plan: Plan, since: int) -> Roster:
         raise DamageError(f"{damage}; `evenmatch rebuild --whole` rebuilds all ratings without it") from error
 
 
+def replay_size(store: Store, head: Head, since: int) -> int:
+    """The number of events that a replay from `since` reads, plus the number of states that it writes."""
+    replayed = head.position - rating_rows.last_checkpoint_position(store, head, before=since)
+    return replayed + rating_rows.count_states(store, head)
+
+
+def check_replay_size(store: Store, head: Head, since: int, limit: int | None) -> None:
+    """Raise ReplayTooLargeError if a replay from `since` exceeds a limit (None: there is none)."""
+    if limit is not None and (size := replay_size(store, head, since)) > limit:
+        raise ReplayTooLargeError(f"ladder {head.name!r}: the replay has {size:,} steps; expected at most {limit:,}")
+
+
 def appearance_sums(block: Block) -> NDArray[np.int64]:
     """The checksum of the appearances in a block, see `event_rows.appearance_sums`."""
     sizes = np.diff(block.columns.slot_start[block.columns.team_start])
@@ -198,7 +219,7 @@ def appearance_sums(block: Block) -> NDArray[np.int64]:
 
 
 def unchanged(step: ReplayStep, systems: Mapping[int, str], plan: Plan) -> Flags:
-    """A mask of the matches of a step whose ratings equal those first recorded (shown standings are not compared)."""
+    """Mask of the matches of a step whose ratings equal those first recorded. Shown standings are not compared."""
     system = plan.last_rules.system
     own = [generation for generation, name in systems.items() if name == system.name]
     return same_lines(step.stored.told, step.rated, np.isin(np.array(step.stored.generations), own))

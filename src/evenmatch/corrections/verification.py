@@ -1,17 +1,14 @@
 """Verify a ladder: check the chain of events, and compare ratings, journal and names with a replay.
 
 Ratings and journal lines are compared bit for bit. Altered, removed, inserted or moved events are damage, which only a
-backup repairs. A match's digest covers the reported names, but its players are stored as ids: the names that now lead
-to these ids must reproduce the digest. The names of erased players are deleted and cannot be checked.
+backup repairs. Events contain the ids of players; the names of these players are compared with their checksums.
 """
 
 from __future__ import annotations
 
 import json
-from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import combinations, product
 
 import numpy as np
 
@@ -22,9 +19,9 @@ from evenmatch.errors import DamageError, UnknownNameError
 from evenmatch.ladders import seasons
 from evenmatch.ledger import event_rows, ladder_rows, player_rows, rating_rows
 from evenmatch.ledger.block_rating import engine_of
-from evenmatch.ledger.codec import ID, Ids, PackedMatches, contents, digest_of, digests, same_bits, without_minus_zero
+from evenmatch.ledger.codec import ID, same_bits, without_minus_zero
 from evenmatch.ledger.database import Database
-from evenmatch.ledger.events import AboutPlayer, Correction, Event, Kind, PlayerErased, PlayerRenamed
+from evenmatch.ledger.events import Correction, Event, Kind, PlayerErased
 from evenmatch.ledger.plan import Plan, plan_of
 from evenmatch.ledger.player_rows import PSEUDONYM, Identity
 from evenmatch.ledger.roster import Roster
@@ -118,66 +115,41 @@ class LineCheck:
         return [*self.differences, *([f"{lost:,} lines in the journal belong to no match"] if lost else [])]
 
 
-LARGEST = np.iinfo(np.int64).max
-MOST_TRIED, FEWEST_TRIED = 4096, 64  # choices of names tried for a match; each search that is cut off halves the limit
-
-
 class NameCheck:
-    """Collects, event by event, what is wrong with the names of a ladder's players.
+    """Collects what is wrong with the names of the players in a ladder's events.
 
-    The digest of a match covers the names under which it was reported, which may be former names of its players.
-
-    merged       the current player of each merged one, according to the ladder's corrections; None: unknown
-    corrections  all of the ladder's; an event that renames a player does not contain the new name
+    corrections  all of the ladder's; None: they cannot be read
     """
 
-    def __init__(self, store: Store, merged: Mapping[int, int] | None, corrections: Sequence[Correction]) -> None:
-        self._store, self._merged = store, merged
-        self._renames = _players_by_position(corrections, PlayerRenamed)
-        self._renames_left = Counter(self._renames.values())  # by player
-        self._erased = {*_players_by_position(corrections, PlayerErased).values()}
-        self._own: dict[int, str] = {}  # the present names
-        self._names: dict[int, list[str]] = {}  # by id: all names of the player, the likeliest first
-        self._most = MOST_TRIED
-        self._unchecked: list[str] = []  # matches, by id and position
+    def __init__(self, store: Store, corrections: Sequence[Correction] | None) -> None:
+        self._store = store
+        self._merged = None if corrections is None else plan_of(corrections).merged  # the current player by merged one
+        erasures = [event.change for event in corrections or () if isinstance(event.change, PlayerErased)]
+        self._erased = {erasure.player for erasure in erasures}
+        self._checked: set[int] = set()
         self.damage: list[str] = []
 
-    @property
-    def unchecked(self) -> tuple[str, ...]:
-        """A sentence about the matches whose players have too many names to try, if there are any."""
-        if not self._unchecked:
-            return ()
-        number = len(self._unchecked)
-        return (
-            f"the names in {number:,} {'match' if number == 1 else 'matches'} were not checked (the first: "
-            f"{self._unchecked[0]}): the players have too many names to try, and the most likely ones do not fit",
-        )
-
-    def add_players(self, ids: Ids) -> None:
-        """Check the rows of these players, once each."""
-        new = [player for player in np.unique(ids).tolist() if player not in self._names]
+    def add_events(self, events: Sequence[Event]) -> None:
+        """Check the players in these intact events, once each."""
+        packed = [bytes(event.players) for event in events if event.players is not None]
+        players = {*np.frombuffer(b"".join(packed), ID).tolist()}
+        players.update(player for event in events if event.kind != Kind.MATCH for player in _named(event))
+        new = sorted(players - self._checked)
+        self._checked.update(new)
         known = player_rows.read_identities(self._store, new)
-        owners = {player: known[player].merged_into or player for player in known}
-        aliases = player_rows.read_aliases(self._store, sorted({*owners.values()}))
+        owners = sorted({known[player].merged_into or player for player in known})
+        aliases = player_rows.read_aliases(self._store, owners)
+        altered: set[tuple[str, int]] = set()
         for player in new:
             if player not in known:
-                self._names[player] = []
                 self.damage.append(f"player #{player} of the ledger is not in the table of players")
                 continue
-            names = aliases.get(owners[player], [])
-            finding = next(self._findings(player, known[player], names), None)
+            names = aliases.get(known[player].merged_into or player, {})
+            finding = next(self._findings(player, known[player], sorted(names)), None)
             if finding is not None:
                 self.damage.append(finding)
-            is_open = finding is None and not self._is_erased(owners[player], known[player])
-            self._names[player] = sorted(names) if is_open else []
-            if is_open:
-                self._own[player] = known[player].name
-                self._sort(player)
-
-    def _sort(self, player: int) -> None:
-        """Put the present name of a player first, or last while the player is still to be renamed."""
-        is_early = self._renames_left[player] > 0
-        self._names[player].sort(key=lambda name: (name == self._own[player]) == is_early)
+            altered.update((name, owner) for name, (owner, is_intact) in names.items() if not is_intact)
+        self.damage += [f"name {name!r} of player #{owner} was altered" for name, owner in sorted(altered)]
 
     def _findings(self, player: int, identity: Identity, names: Sequence[str]) -> Iterator[str]:
         name, folded, merged_into, erased_at = identity
@@ -203,98 +175,17 @@ class NameCheck:
             yield f"player {name!r} is searched as {folded!r}"
 
     def _is_erased(self, owner: int, identity: Identity) -> bool:
-        """Whether a player was erased according to the ladder or, if it cannot be read, the player's row.
+        """True if a player was erased according to the ladder or, if it cannot be read, according to the player's row.
 
         The events of a ladder without that correction came later and are checked under the pseudonym.
         """
         return identity.erased_at is not None if self._merged is None else owner in self._erased
 
-    def add_events(self, events: Sequence[Event]) -> None:
-        """Check the names of the players in these intact events."""
-        matches: list[Event] = []
-        named: set[int] = set()  # by corrections
-        for event in events:
-            if event.kind == Kind.MATCH:
-                matches.append(event)
-                continue
-            named.update(_named(event))
-            if event.position in self._renames:
-                self._add_matches(matches)
-                matches = []
-                self._rename(self._renames[event.position])
-        self._add_matches(matches)
-        self.add_players(np.array([*named], np.int64))
-
-    def _rename(self, player: int) -> None:
-        self._renames_left[player] -= 1
-        if self._names.get(player):
-            self._sort(player)
-
-    def _add_matches(self, matches: Sequence[Event]) -> None:
-        if not matches:
-            return
-        packed = [bytes(event.players or b"") for event in matches]
-        ids = np.frombuffer(b"".join(packed), ID).astype(np.int64)
-        self.add_players(ids)
-        ends = np.cumsum([0, *(len(players) // ID.itemsize for players in packed)])
-        listed = ids.tolist()
-        likely = [names[0] if (names := self._names[player]) else "" for player in listed]
-        given = digests(_packed(matches), likely, ends, [bool(event.rated) for event in matches])
-        for index, (event, digest) in enumerate(zip(matches, given, strict=True)):
-            players = listed[ends[index] : ends[index + 1]]
-            if digest != event.digest and all(self._names[player] for player in players):
-                self._try_others(event, players)
-
-    def _try_others(self, event: Event, players: Sequence[int]) -> None:
-        """Look for the names under which the players of a match were reported."""
-        # A match with two names of one player was reported as rated, and is stored as unrated.
-        reported = [True, False] if not event.rated and len(set(players)) < len(players) else [bool(event.rated)]
-        tried = contents(_packed([event] * len(reported)), reported)
-        known, subject = [self._names[player] for player in players], f"match {event.id!r} at position {event.position}"
-        for number, chosen in enumerate(_choices(known)):
-            if number == self._most:
-                self._unchecked.append(subject.removeprefix("match "))
-                self._most = max(self._most // 2, FEWEST_TRIED)
-                return
-            if any(digest_of(content, chosen) == event.digest for content in tried):
-                for player, name in zip(players, chosen, strict=True):  # these names are likely in the next match too
-                    self._names[player].sort(key=lambda other: other != name)
-                return
-        self.damage.append(f"{subject} was reported with different names")
-
-
-def _players_by_position(corrections: Sequence[Correction], kind: type[AboutPlayer]) -> dict[int, int]:
-    """The player that each event of a kind is about, by position."""
-    return {event.position: event.change.player for event in corrections if isinstance(event.change, kind)}
-
 
 def _named(correction: Event) -> list[int]:
-    """The ids of the players that a correction names or gives a starting rating."""
+    """The ids of the players that a correction names."""
     body = json.loads(correction.body or "{}")
-    named = [player for player in (body.get("player"), body.get("into")) if isinstance(player, int)]
-    started = np.frombuffer(correction.players or b"", ID).tolist()
-    return [player for player in (*named, *started) if 0 < player <= LARGEST]
-
-
-def _choices(known: Sequence[Sequence[str]]) -> Iterator[list[str]]:
-    """Yield every choice of one of the known names of each slot: those with most of the likeliest names first."""
-    several = [slot for slot, names in enumerate(known) if len(names) > 1]
-    for size in range(len(several) + 1):
-        for slots in combinations(several, size):
-            for others in product(*(known[slot][1:] for slot in slots)):
-                names = [listed[0] for listed in known]
-                for slot, name in zip(slots, others, strict=True):
-                    names[slot] = name
-                yield names
-
-
-def _packed(matches: Sequence[Event]) -> PackedMatches:
-    return PackedMatches(
-        [event.played_at or 0 for event in matches],
-        [event.duration for event in matches],
-        [bytes(event.teams or b"") for event in matches],
-        [bytes(event.slots or b"") for event in matches],
-    )
+    return [player for player in (body.get("player"), body.get("into")) if isinstance(player, int)]
 
 
 @dataclass(frozen=True)
@@ -306,7 +197,6 @@ class Verification:
                  whole rebuild repairs them, unless there is damage too
     due          a correction awaits a rebuild from this position; None: none
     same_engine  False: other kernels than this version's computed the ratings; a rebuild updates them
-    unchecked    sentences about what could not be checked, and why
     """
 
     ladder: str
@@ -317,11 +207,10 @@ class Verification:
     due: int | None
     same_engine: bool
     damage: tuple[str, ...] = ()
-    unchecked: tuple[str, ...] = ()
 
     @property
     def is_equal(self) -> bool:
-        """Whether everything equals a replay of the whole ledger, and no rebuild is due."""
+        """True if everything equals a replay of the whole ledger and no rebuild is due."""
         return not self.damage and not self.differences and self.due is None and self.same_engine
 
 
@@ -346,8 +235,7 @@ def _verify(database: Database, ladder: str, progress: Progress | None, kept: La
         if not damage and kept is not None:
             damage += filter(None, [cut_of(store, head, kept)])
         if damage:
-            broken = (*damage, *names.damage)
-            return Verification(ladder, head.position, 0, 0, (), head.due, True, broken, names.unchecked)
+            return Verification(ladder, head.position, 0, 0, (), head.due, True, (*damage, *names.damage))
         listed = event_rows.read_corrections(store, head, head.position)
         whole = plan_of(listed)
         differences = _compare_corrections(head, whole)
@@ -372,17 +260,15 @@ def _verify(database: Database, ladder: str, progress: Progress | None, kept: La
         states, more = _compare_states(store, head, plan, roster)
         more += generation_damage(store, head, whole.systems, lines.used) + seasons.standings_damage(store, head)
         sizes, different = (head.position, matches, len(roster)), (*differences, *states)
-        broken = (*more, *names.damage)
-        return Verification(ladder, *sizes, different, head.due, same_engine, broken, names.unchecked)
+        return Verification(ladder, *sizes, different, head.due, same_engine, (*more, *names.damage))
 
 
 def _name_check(store: Store, head: Head) -> NameCheck:
     """A check of names by the ladder's corrections, or without them if they cannot be read."""
     try:
-        listed = event_rows.read_corrections(store, head, head.position)
-        return NameCheck(store, plan_of(listed).merged, listed)
+        return NameCheck(store, event_rows.read_corrections(store, head, head.position))
     except (DamageError, UnknownNameError):  # of a system: an altered name, or one that is not installed
-        return NameCheck(store, None, [])
+        return NameCheck(store, None)
 
 
 def _compare_corrections(head: Head, plan: Plan) -> list[str]:

@@ -25,6 +25,7 @@ from evenmatch.errors import (
     ConflictError,
     EvenmatchError,
     JobCancelledError,
+    JobStoppedError,
     StoreError,
     UnknownNameError,
 )
@@ -34,12 +35,12 @@ from evenmatch.ledger.database import Database
 from evenmatch.ledger.store import Store
 from evenmatch.times import Time
 
-WAITING_LIMIT, LADDER_WAITING_LIMIT = 64, 16  # jobs that may wait in a line, of all ladders and of one
-RETRY_AFTER = 30.0  # seconds after which a request that found the line full may be sent again
-BEAT = 1.0  # seconds between two writes of progress
-LOST_AFTER = 15 * SECOND  # without a write of progress, after which a job counts as lost
-KEPT = DAY  # age at which reusable results are deleted
-PROBLEMS_LISTED = 100  # matches that are listed when some cannot be rated
+WAITING_LIMIT, LADDER_WAITING_LIMIT = 64, 16  # jobs that may wait in a line: of all ladders, and of one ladder
+RETRY_AFTER = 30.0  # seconds that a client should wait when the line is full
+BEAT = 1.0  # seconds between writes of progress
+LOST_AFTER = 15 * SECOND  # a job without progress for this long counts as lost
+KEPT = DAY  # age at which a reusable result is deleted
+PROBLEMS_LISTED = 100  # unrateable matches listed at most
 STORE_RETRIES = (0.5, 1.0, 2.0, 4.0, 8.0)  # seconds between attempts to store the end of a job
 STOPPED = "the process that ran this job was stopped; request the job again"
 LOST = "the process that ran this job has ended; request it again"
@@ -82,7 +83,7 @@ class Job(NamedTuple):
 
 @dataclass(eq=False)
 class _Running:
-    """A job that this process runs, or that waits here for its turn."""
+    """A job that runs or waits in this process."""
 
     job: str
     ladder: str
@@ -97,7 +98,7 @@ class _Running:
 class Jobs:
     """The jobs of a database. Threads may share one instance.
 
-    at_once  jobs of operators that run at a time in this process; the lab has one of its own
+    at_once  operators' jobs that run at a time in this process; the lab runs one more
     """
 
     def __init__(self, database: Database, clock: Callable[[], int], at_once: int = 1) -> None:
@@ -126,10 +127,10 @@ class Jobs:
         """Start a job on a ladder and return it with True, or return the job that does the same with False.
 
         work     called with a function that reports the position reached; returns the result as JSON values
-        sort     operators or lab; jobs of the lab do not delay those of operators
-        request  equal for equal requests of a kind on a ladder; empty: all requests of the kind are equal
-        as_of    what the result depends on: a finished job with the same value is reused; None: none is
-        alone    raise ConflictError if the kind has another job on the ladder, with another request
+        sort     "operators" or "lab", which have a line each
+        request  identifies the request among those of a kind on a ladder; empty: all of them are equal
+        as_of    the state that the result depends on; a finished job with the same value is reused. None: no reuse
+        alone    raise ConflictError if a job of this kind runs on the ladder for another request
         Raises UnknownNameError for an unknown ladder, BusyError if too many jobs wait.
         """
         now = self._clock()
@@ -152,7 +153,7 @@ class Jobs:
     def _same(
         self, store: Store, kind: str, ladder: str, request: str, as_of: str | None, *, alone: bool
     ) -> Job | None:
-        """The job that does the same: one that runs, or one whose result still holds."""
+        """An equal job that is running, or one whose result is still valid."""
         for row in job_sql.read_unfinished(store, ladder, kind):
             job = self._job(row)
             if job.state != RUNNING:
@@ -168,7 +169,7 @@ class Jobs:
         return None if done is None else self._job(done)
 
     def _check_line(self, sort: str, ladder: str) -> None:
-        """Raise BusyError if no other job of this ladder may wait."""
+        """Raise BusyError if the line is full."""
         waiting = [other.ladder for other in self._of_sort(sort) if not other.has_begun]
         own = waiting.count(ladder)
         if own >= LADDER_WAITING_LIMIT or len(waiting) >= WAITING_LIMIT:
@@ -196,14 +197,14 @@ class Jobs:
         return [self._job(row) for row in rows]
 
     def ending(self, job: str) -> Future[EvenmatchError | None] | None:
-        """The error of a job of this process once its end is stored; None if it has ended, or runs elsewhere."""
+        """A future of the error of a job, resolved once its end is stored; None if it has ended or runs elsewhere."""
         running = self._running.get(job)
         return None if running is None else running.future
 
     def cancel(self, job: str, audit_entry: AuditEntry | None = None) -> Job:
-        """Ask a job to end without a result, whichever process runs it, and return it; one that has ended stays so.
+        """Ask a job to end without a result, in whichever process it runs, and return it.
 
-        A job that is done before it notices is done. Raises UnknownNameError.
+        A job may still finish before it sees the request. Raises UnknownNameError.
         """
         if self.find(job).state == RUNNING:
             with self._database.write() as store:
@@ -219,10 +220,10 @@ class Jobs:
         self._stopping.set()
 
     def stop(self, within: float) -> None:
-        """Ask the running jobs to stop, and wait at most `within` seconds; jobs that go on are stored as failed."""
+        """Ask the running jobs to stop, wait up to `within` seconds, and store those still running as failed."""
         self.ask_to_stop()
         futures = [running.future for running in list(self._running.values()) if running.future is not None]
-        wait([future for future in futures if not future.cancel()], within)  # those that wait never begin
+        wait([future for future in futures if not future.cancel()], within)  # waiting jobs never begin
         for running in list(self._running.values()):
             self._store(running, "failed", {"told": STOPPED})
             self._running.pop(running.job, None)
@@ -270,6 +271,8 @@ class Jobs:
             self._report(running, 0)
             content: dict[str, object] = {"result": dict(work(lambda position: self._report(running, position)))}
             state, running.done = "done", running.total
+        except JobStoppedError as caught:
+            state, content, error = "failed", {"told": STOPPED}, caught
         except JobCancelledError as caught:
             state, content, error = "cancelled", {"told": CANCELLED}, caught
         except EvenmatchError as caught:
@@ -282,12 +285,12 @@ class Jobs:
         return error
 
     def _report(self, running: _Running, position: int) -> None:
-        """Note the position reached. Raises JobCancelledError if cancelled, ConflictError if the process stops."""
+        """Note the position reached. Raises JobCancelledError if cancelled, JobStoppedError if the process stops."""
         running.done = min(position, running.total)
         if running.cancelled.is_set():
             raise JobCancelledError(f"{running.job} was cancelled; nothing was changed")
         if self._stopping.is_set():
-            raise ConflictError(STOPPED)
+            raise JobStoppedError(STOPPED)
 
     def _cancel(self, running: _Running) -> None:
         running.cancelled.set()

@@ -13,7 +13,7 @@ from evenmatch.accounts.audit_entries import Correcting
 from evenmatch.accounts.audit_trail import AuditEntry
 from evenmatch.corrections.effect import Effect, RatingMove
 from evenmatch.corrections.repair import RebuildResult
-from evenmatch.corrections.replay import Progress
+from evenmatch.corrections.replay import Progress, replay_size
 from evenmatch.ladders.ladders import is_done
 from evenmatch.ledger import event_rows, rating_rows
 from evenmatch.ledger.events import digest_of_change
@@ -69,7 +69,7 @@ DIFFERENCES_LISTED = 100  # in the result of a verification
 
 
 class Outline(NamedTuple):
-    """What is known of a task before it begins.
+    """The size and identity of a task, known before it begins.
 
     size     events to replay and states to write
     request, as_of  see Jobs.begin
@@ -163,13 +163,9 @@ class SeasonTask:
 
     def outline(self, store: Store, head: Head) -> Outline:
         """The standings to store, and the replay that is due. Equal requests have the same id and content."""
-        replayed = (
-            0
-            if head.due is None
-            else head.position - rating_rows.last_checkpoint_position(store, head, before=head.due)
-        )
         sent = [self.event_id, self.title, self.reset, self.factor]
-        return Outline(replayed + rating_rows.count_states(store, head), _text_digest(sent))
+        size = rating_rows.count_states(store, head) if head.due is None else replay_size(store, head, head.due)
+        return Outline(size, _text_digest(sent))
 
     def run(self, service: Service, progress: Progress) -> Mapping[str, object]:
         """Open the season; the result is that of the endpoint."""
@@ -183,7 +179,7 @@ class SeasonTask:
 
 @dataclass(frozen=True)
 class DueTask:
-    """Rebuild a ladder's ratings where that is due, after players were merged."""
+    """Carry out the rebuild that is due on a ladder, as after a merge of players."""
 
     ladder: str
 
@@ -191,9 +187,7 @@ class DueTask:
 
     def outline(self, store: Store, head: Head) -> Outline:
         """The events to replay."""
-        if head.due is None:
-            return Outline(0)
-        return Outline(head.position - rating_rows.last_checkpoint_position(store, head, before=head.due))
+        return Outline(0 if head.due is None else replay_size(store, head, head.due))
 
     def run(self, service: Service, progress: Progress) -> Mapping[str, object]:
         """Rebuild."""
@@ -241,7 +235,6 @@ class VerifyTask:
             "differences": list(verification.differences[:DIFFERENCES_LISTED]),
             "rebuild_due_from": verification.due,
             "same_engine": verification.same_engine,
-            "unchecked": list(verification.unchecked),
         }
 
 
@@ -278,8 +271,7 @@ def _size(store: Store, head: Head, correction: Correcting, event_id: str | None
     starts = [position for position in (planned.since, head.due) if position is not None]
     if not starts:
         return 0
-    replayed = head.position - rating_rows.last_checkpoint_position(store, head, before=min(starts))
-    return replayed + rating_rows.count_states(store, head)
+    return replay_size(store, head, min(starts))
 
 
 def _digest(store: Store, head: Head, correction: Correcting, name: str | None) -> str:

@@ -17,7 +17,7 @@ from contextlib import suppress
 from multiprocessing.connection import Connection
 
 from evenmatch.accounts.audit_trail import AuditEntry
-from evenmatch.corrections.replay import Progress
+from evenmatch.corrections.replay import Progress, ReplayTooLargeError
 from evenmatch.errors import EvenmatchError, JobCancelledError, StoreError
 from evenmatch.jobs.jobs import Job, Jobs
 from evenmatch.jobs.tasks import Outline, Task, is_recorded, named
@@ -27,8 +27,8 @@ from evenmatch.operations.service import Service
 
 PROCESSES = multiprocessing.get_context("spawn")
 NICE = 5  # requests that the service answers come first
-LOOK = 0.1  # seconds between two checks whether the task was cancelled
-SMALL = 5000  # events to replay and states to write, for which a worker process is not worth its start
+LOOK = 0.1  # seconds between checks for cancellation
+SMALL = 5000  # events and states of the largest replay that does not justify starting a worker process
 
 
 class WorkerLostError(StoreError):
@@ -45,18 +45,19 @@ class LadderWork:
         self._service, self._jobs, self.small = service, jobs, small
 
     def do(self, task: Task) -> Mapping[str, object] | Job:
-        """Do a small task and return its result; start a job for another one, or find the job that does the same.
+        """Do a small task and return its result; for a larger one, return its job, new or already running.
 
         Raises what the task raises for a wrong request, BusyError if too many jobs wait.
         """
         task = named(task)
         outline = self._outline(task)
         if outline.size <= self.small:
-            return task.run(self._service, _no_progress)
+            with suppress(ReplayTooLargeError):  # a rebuild has become due since
+                return task.run(self._service.limited(self.small), _no_progress)
         return self._begin(task, outline)[0]
 
     def begin(self, task: Task, audit_entry: AuditEntry | None = None, *, alone: bool = False) -> tuple[Job, bool]:
-        """Start a job for a task of any size and return it with True, or the job that does the same with False.
+        """Start a job for a task of any size and return it with True, or return an equal job with False.
 
         alone  see Jobs.begin
         """
@@ -71,7 +72,10 @@ class LadderWork:
         self, task: Task, outline: Outline, audit_entry: AuditEntry | None = None, *, alone: bool = False
     ) -> tuple[Job, bool]:
         def work(progress: Progress) -> Mapping[str, object]:
-            return task.run(self._service, progress) if outline.size <= self.small else self._elsewhere(task, progress)
+            if outline.size <= self.small:
+                with suppress(ReplayTooLargeError):
+                    return task.run(self._service.limited(self.small), progress)
+            return self._elsewhere(task, progress)
 
         return self._jobs.begin(
             *(task.kind, task.ladder, work, audit_entry), request=outline.request, as_of=outline.as_of, alone=alone
@@ -83,12 +87,12 @@ class LadderWork:
         except (JobCancelledError, WorkerLostError):
             if not self._is_recorded(task):
                 raise
-            return task.run(self._service, _no_progress)  # it was done just before; only the result is missing
+            return task.run(self._service, _no_progress)  # it was stored; only the result is missing
         finally:
             self._service.forget(task.ladder)
 
     def _is_recorded(self, task: Task) -> bool:
-        """Whether a task whose process has ended was done; waits for the end of what it was storing."""
+        """True if the task was stored before its process ended; waits for a commit in progress."""
         with self._service.database.write() as store:
             return is_recorded(task, store, store.lock(task.ladder))
 
@@ -96,7 +100,7 @@ class LadderWork:
 def run_in_process(url: str, task: Task, progress: Progress) -> Mapping[str, object]:
     """Do a task in a process of its own and return its result.
 
-    url       of the database, with its password: it is sent through a pipe, so it appears in no list of processes
+    url       of the database, with its password; sent through a pipe, so no process list shows it
     progress  called with the position reached, several times a second; if it raises, the process is killed
     Raises what the task or `progress` raises, WorkerLostError if the process dies.
     """
@@ -107,9 +111,10 @@ def run_in_process(url: str, task: Task, progress: Progress) -> Mapping[str, obj
     kind, content = "progress", 0
     try:
         while kind == "progress":
-            progress(content)
             if reports.poll(LOOK):
                 kind, content = reports.recv()
+            if kind == "progress":
+                progress(content)
     except (EOFError, OSError):
         process.join()
         raise WorkerLostError(
@@ -156,4 +161,4 @@ def _end_with_parent() -> None:
 
 
 def _no_progress(_: int) -> None:
-    """Ignore the position of a small task."""
+    """Ignore the progress of a small task."""

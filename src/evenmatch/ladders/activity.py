@@ -7,7 +7,6 @@ import threading
 import time
 from collections import Counter
 from dataclasses import dataclass, field
-from typing import NamedTuple
 
 from evenmatch.corrections.repair import is_due
 from evenmatch.errors import EvenmatchError, StoreError
@@ -23,7 +22,6 @@ from evenmatch.queues.queue_sql import OfferRow
 from evenmatch.queues.state import Counts
 from evenmatch.webhooks import webhook_sql
 
-SELDOM = 60.0  # seconds for which the count of dead deliveries is cached
 RARELY = 300.0  # seconds for which audits of queues are cached
 AUDITED = 1000  # matches of an audit
 COMPARED = 20_000  # matches of an experiment
@@ -33,20 +31,11 @@ LAPSED = "did not answer an offered match in time"
 logger = logging.getLogger(__name__)
 
 
-class _Rating(NamedTuple):
-    """The values that determine whether a ladder is due for a rebuild."""
-
-    generation: int
-    engine: str
-    corrected: int
-    due: int | None
-
-
 @dataclass
 class ServiceActivity:
     """Activity figures of a database.
 
-    positions  number of events, by ladder;  due  whether a rebuild is due, by ladder
+    positions  number of events, by ladder;  due  True if a rebuild is due, by ladder
     seats      (ladder, waiting players, playing players, open matches with players), one entry per ladder
     waiting, dead  number of webhook deliveries;  failing  number of webhooks whose last attempt failed
     queues  counts of waiting players, by ladder and queue
@@ -66,13 +55,11 @@ class ServiceActivity:
 
 
 class ActivityReader:
-    """Reads the activity figures; keeps some of them between two reads. Threads may share one instance."""
+    """Reads the activity figures. Audits of queues are cached. Threads may share one instance."""
 
     def __init__(self, queue_service: QueueService) -> None:
         self._queue_service, self._database = queue_service, queue_service.service.database
         self._guard = threading.Lock()
-        self._due: dict[str, tuple[_Rating, bool]] = {}
-        self._dead = (-float("inf"), 0)
         self._audits: list[tuple[str, str, QueueAudit]] = []
         self._experiments: list[tuple[str, str, ExperimentAudit]] = []
         self._audited_at = -float("inf")  # monotonic clock
@@ -92,7 +79,8 @@ class ActivityReader:
                 self._read_due(store, head, activity)
             queued = {ladder for ladder, _, _, _ in queue_sql.read_all_queues(store)}
             activity.seats = [(names[ladder], *counts) for ladder, *counts in queue_sql.count_seats_by_ladder(store)]
-            activity.waiting, activity.dead = self._deliveries(store)
+            activity.waiting = webhook_sql.count_waiting_deliveries(store)
+            activity.dead = webhook_sql.count_dead_deliveries(store)
             activity.failing = sum(first.attempts > 0 for first in webhook_sql.read_first_pending(store))
             self._audit(store, [head for head in heads if head.ladder in queued])
             activity.audits, activity.experiments = self._audits, self._experiments
@@ -100,20 +88,14 @@ class ActivityReader:
             self._read_queues(names[ladder], activity)
         return activity
 
-    def _read_due(self, store: Store, head: Head, activity: ServiceActivity) -> None:
-        """Set whether a rebuild is due; recomputed only if something that it depends on has changed."""
-        rating = _Rating(head.generation, head.engine, head.corrected, head.due)
-        known = self._due.get(head.name)
-        if known is None or known[0] != rating:
-            try:
-                known = rating, is_due(head, event_rows.read_plan(store, head, head.corrected))
-            except StoreError:
-                raise
-            except EvenmatchError as error:  # for example, the file of the ladder's system is missing
-                logger.warning("cannot determine whether ladder %r is due for a rebuild: %s", head.name, error)
-                return
-            self._due[head.name] = known
-        activity.due[head.name] = known[1]
+    @staticmethod
+    def _read_due(store: Store, head: Head, activity: ServiceActivity) -> None:
+        try:
+            activity.due[head.name] = is_due(head, event_rows.read_plan(store, head, head.corrected))
+        except StoreError:
+            raise
+        except EvenmatchError as error:  # for example, the file of the ladder's system is missing
+            logger.warning("cannot determine whether ladder %r is due for a rebuild: %s", head.name, error)
 
     def _audit(self, store: Store, heads: list[Head]) -> None:
         """Audit the queues of these ladders again if the audits are old."""
@@ -128,15 +110,6 @@ class ActivityReader:
                     compared = audit(store, head, queue, setup.experiment.started_at, now, COMPARED).experiments
                     experiments += [(head.name, queue, comparison) for comparison in compared[:1]]
         self._audits, self._experiments, self._audited_at = audits, experiments, time.monotonic()
-
-    def _deliveries(self, store: Store) -> tuple[int, int]:
-        """The numbers of waiting and of dead deliveries."""
-        waiting = webhook_sql.count_waiting_deliveries(store)
-        read_at, dead = self._dead
-        if time.monotonic() - read_at > SELDOM:
-            dead = webhook_sql.count_dead_deliveries(store)
-            self._dead = time.monotonic(), dead
-        return waiting, dead
 
     def _read_queues(self, ladder: str, activity: ServiceActivity) -> None:
         try:
@@ -155,7 +128,7 @@ class OfferCounts:
         self._counted_to: dict[str, int] = {}  # by ladder: the last change whose offers were counted
 
     def forget(self, ladder: str) -> None:
-        """Start anew with the next call of `since`: another process counts meanwhile."""
+        """Start again with the next call of `since`, because another process counts meanwhile."""
         self._counted_to.pop(ladder, None)
 
     def since(self, ladder: str) -> Counter[tuple[str, str]]:

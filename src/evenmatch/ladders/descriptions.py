@@ -15,7 +15,7 @@ from evenmatch.rating import rules
 from evenmatch.systems.system import Rules, System, factors_as_data
 
 Row = dict[str, object]
-STATES = {  # columns of a player's state that interest people, by name, or by system and name
+STATES = {  # the meaning of columns of a player's state that people see, by name, or by system and name
     "deviation": "How far off the rating may be: two in three players are truly within this distance of their rating, "
     "and nearly all are within twice that.",
     "provisional": "True while the player has too few matches for the rating to be more than a first guess.",
@@ -104,7 +104,7 @@ def choose(
 
 
 def _is_from_the_start(service: Service, ladder: Ladder) -> bool:
-    """Whether the ladder's current rules apply to all its matches."""
+    """True if the ladder's current rules apply to all its matches."""
     events = [row["event"] for row in corrections_of(service.database, ladder.name)]
     return bool([event["start"] for event in events if isinstance(event, dict) and "parameters" in event][-1])
 

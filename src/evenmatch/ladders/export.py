@@ -6,16 +6,13 @@ import io
 import json
 import tempfile
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack
 from itertools import chain
 from pathlib import Path
-from types import TracebackType
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.csv as pa_csv
-import pyarrow.parquet as pq
 
 from evenmatch.errors import UsageError
 from evenmatch.history import History, Times
@@ -29,7 +26,7 @@ from evenmatch.ledger.events import body_of
 from evenmatch.ledger.plan import Plan
 from evenmatch.ledger.store import Head, Row, Store
 from evenmatch.systems.system import System
-from evenmatch.tables.files import form_of, texts
+from evenmatch.tables.files import form_of, texts, write_parts
 from evenmatch.tables.source import Source
 from evenmatch.tables.table import MICROSECONDS, MatchTable
 from evenmatch.whole_file import whole_file
@@ -38,15 +35,25 @@ TEXT = pa.large_string()
 PEOPLE = ("player", "into")  # fields of a correction that contain player ids
 
 
-def match_tables(store: Store, head: Head, *, counted: bool = False) -> Iterator[pa.Table]:
-    """Every recorded match in tidy long form (a row per player), in blocks, in the order of the ledger.
+def match_tables(
+    store: Store,
+    head: Head,
+    *,
+    counted: bool = False,
+    after: int = 0,
+    progress: Callable[[int], None] | None = None,
+) -> Iterator[pa.Table]:
+    """Every match recorded after a position in tidy long form (a row per player), in blocks, in the ledger's order.
 
     counted  only rated matches, at their effective end times, with refunds as `keep`: `rate` computes the ladder's
              ratings from them, unless it had seasons, starting ratings or changes of rules
+    progress  called with the position reached after each block
     """
     plan = event_rows.read_plan(store, head, head.planned)
     latest = np.iinfo(np.int64).min  # effective end of the previous match
-    for block, rows in event_rows.read_blocks(store, head, 0, head.position, Scope(plan.upto)):
+    for block, rows in event_rows.read_blocks(store, head, after, head.position, Scope(plan.upto)):
+        if progress:
+            progress(int(block.counts_at[-1]))
         chosen = np.arange(len(block))
         if counted:
             chosen = np.flatnonzero([bool(lines) for lines in _live(store, head, block)])
@@ -255,39 +262,7 @@ def _rows_at(
             yield row
 
 
-ROWS = 65_536  # rows written at a time
-
-
-class Writer(Protocol):
-    """The interface of the writers of each format: takes the parts of a table in order."""
-
-    def write(self, part: pa.Table) -> None:
-        """Append rows; all parts have the same columns."""
-        ...
-
-    def close(self) -> None:
-        """Finish the file."""
-        ...
-
-
-class TemporaryFiles:
-    """Temporary files that are renamed to their final paths when the block ends, or deleted if it raises."""
-
-    def __init__(self) -> None:
-        self._files = ExitStack()
-
-    def __enter__(self) -> TemporaryFiles:
-        return self
-
-    def add(self, path: Path) -> Path:
-        """Create an empty temporary file in the folder of this path. Raises UsageError if that fails."""
-        return self._files.enter_context(whole_file(path))
-
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
-        self._files.__exit__(kind, error, at)
-
-
-def write_parts(parts: Iterable[pa.Table], path: Path, draft: Path) -> int:
+def _write(parts: Iterable[pa.Table], path: Path, draft: Path) -> int:
     """Write the parts to the draft of `path`. Return the number of rows.
 
     Parts may have different columns. The header needs the union of all of them, so the parts are first collected in a
@@ -297,9 +272,9 @@ def write_parts(parts: Iterable[pa.Table], path: Path, draft: Path) -> int:
         with tempfile.TemporaryFile(dir=path.parent) as collected:
             schemas, rows = _collect(parts, collected)
             whole = pa.unify_schemas(schemas) if schemas else pa.schema([])
-            with draft.open("wb") as file, _writer(path, whole, file) as writer:
-                for part in _collected(collected, schemas):
-                    writer.write(_complete(part, whole))
+            with draft.open("wb") as file:
+                complete = (_complete(part, whole) for part in _collected(collected, schemas))
+                write_parts(complete, whole, form_of(path), file)
     except OSError as error:
         raise UsageError(f"{path}: cannot be written: {error.strerror}") from error
     return rows
@@ -332,75 +307,6 @@ def _complete(part: pa.Table, whole: pa.Schema) -> pa.Table:
     return pa.table(columns, schema=whole)
 
 
-@contextmanager
-def _writer(path: Path, schema: pa.Schema, file: io.BufferedIOBase) -> Iterator[Writer]:
-    kinds: dict[str, Callable[[pa.Schema, io.BufferedIOBase], Writer]] = {
-        "csv": CsvWriter,
-        "parquet": ParquetWriter,
-        "jsonl": JsonWriter,
-    }
-    writer = kinds[form_of(path)](schema, file)
-    yield writer
-    writer.close()
-
-
-class CsvWriter:
-    """Writes CSV with a header; only parts that need quotes are quoted."""
-
-    def __init__(self, schema: pa.Schema, file: io.BufferedIOBase) -> None:
-        self._file = file
-        file.write((",".join(schema.names) + "\n").encode())
-
-    def write(self, part: pa.Table) -> None:
-        """Append rows."""
-        plain = texts(part)
-        options = {"include_header": False, "batch_size": ROWS}
-        for quoting in ("none", "needed"):
-            buffer = io.BytesIO()
-            try:
-                pa_csv.write_csv(plain, buffer, pa_csv.WriteOptions(quoting_style=quoting, **options))
-            except pa.ArrowInvalid:  # a cell contains a comma, a quote or a line end
-                if quoting == "needed":
-                    raise
-                continue
-            self._file.write(buffer.getbuffer())
-            return
-
-    def close(self) -> None:
-        """Do nothing, since a CSV file has no footer."""
-
-
-class ParquetWriter:
-    """Writes Parquet, one row group or more per part."""
-
-    def __init__(self, schema: pa.Schema, file: io.BufferedIOBase) -> None:
-        self._writer = pq.ParquetWriter(file, schema)
-
-    def write(self, part: pa.Table) -> None:
-        """Append rows."""
-        self._writer.write_table(part)
-
-    def close(self) -> None:
-        """Write the footer."""
-        self._writer.close()
-
-
-class JsonWriter:
-    """Writes JSON Lines, one object per line."""
-
-    def __init__(self, schema: pa.Schema, file: io.BufferedIOBase) -> None:
-        self._file = file
-
-    def write(self, part: pa.Table) -> None:
-        """Append rows."""
-        for batch in texts(part).to_batches(max_chunksize=ROWS):
-            lines = [json.dumps(row, ensure_ascii=False, allow_nan=False) for row in batch.to_pylist()]
-            self._file.write("".join(f"{line}\n" for line in lines).encode())
-
-    def close(self) -> None:
-        """Do nothing, since a JSON Lines file has no footer."""
-
-
 WORDS = ("name", "meaning", "unit")  # text columns of the table of learned numbers
 
 
@@ -420,7 +326,7 @@ def export(database: Database, ladder: str, files: Files, now: int) -> dict[Path
 
     now  the time of the standings, in microseconds
     """
-    with TemporaryFiles() as drafts, database.read() as store:
+    with ExitStack() as drafts, database.read() as store:
         head = store.head(ladder)
         parts: dict[Path | None, Iterable[pa.Table]] = {
             files.matches: match_tables(store, head, counted=files.counted),
@@ -429,7 +335,11 @@ def export(database: Database, ladder: str, files: Files, now: int) -> dict[Path
             files.corrections: (correction_table(store, head) for _ in range(1)),
             files.learned: (learned_table(store, head) for _ in range(1)),
         }
-        return {path: write_parts(tables, path, drafts.add(path)) for path, tables in parts.items() if path is not None}
+        return {
+            path: _write(tables, path, drafts.enter_context(whole_file(path)))
+            for path, tables in parts.items()
+            if path is not None
+        }
 
 
 def learned_table(store: Store, head: Head) -> pa.Table:

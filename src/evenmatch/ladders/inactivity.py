@@ -160,7 +160,7 @@ def effect_of(store: Store, head: Head, due: DueDecay | None) -> Effect:
     return Effect("inactivity lowers ratings", moves, players, 0, 0, head.position)
 
 
-CHECK_EVERY = 30.0  # seconds
+CHECK_EVERY = 30.0  # seconds between checks of the date
 
 log = logging.getLogger(__name__)
 
@@ -170,7 +170,7 @@ class DailyDecay:
 
     Weeks that ended before the current day (UTC) count once each, however often the decay is applied.
 
-    every  seconds between two checks of the date
+    every  seconds between checks of the date
     """
 
     def __init__(self, service: Service, every: float = CHECK_EVERY) -> None:
@@ -236,15 +236,15 @@ def _find(store: Store, head: Head, view: View, now: int) -> DueDecay | None:
     return find_due(store, head, settings, bound_of(view, settings), now)
 
 
-NEAR = 7 * DAY  # pages announce what happens within this time
-YEAR = 366 * DAY  # notices leave out what happens later
+NEAR = 7 * DAY  # pages announce events within this time
+YEAR = 366 * DAY  # notices omit later events
 
 
 InactivityRule = Literal["leave", "percentile", "rating"]
 
 
 class InactivityNotice(NamedTuple):
-    """What happens to a player who completes no further match.
+    """The effect of inactivity on a player who completes no further match.
 
     rule        the ladder's setting `inactivity`
     leaves_at   when the standings stop listing the player; null: the player is not listed
@@ -260,7 +260,7 @@ class InactivityNotice(NamedTuple):
     text: str
 
     def is_near(self, now: int) -> bool:
-        """Whether anything happens within a week."""
+        """True if anything happens within a week."""
         return any(time is not None and time - now <= NEAR for time in (self.leaves_at, self.falls_at))
 
 

@@ -39,7 +39,7 @@ from evenmatch.times import Time
 
 Named = list[tuple[str, Standing]]
 State = dict[str, FactorValue | None]
-FINALS_BY: Mapping[str, FinalOrder] = {  # by what is shown
+FINALS_BY: Mapping[str, FinalOrder] = {  # by the setting `show`
     "rating": "rank",
     "after_placement": "rank",
     "percentile": "percentile",

@@ -13,7 +13,7 @@ from evenmatch.errors import ConflictError, InputError
 from evenmatch.ladders.settings import Settings
 from evenmatch.ledger import event_rows, ladder_rows, player_rows, rating_rows
 from evenmatch.ledger.block_rating import engine_of
-from evenmatch.ledger.events import Body, Change, RulesChanged, SettingsChanged, body_of, digest_of_change
+from evenmatch.ledger.events import Body, Change, RulesChanged, SettingsChanged, digest_of_change
 from evenmatch.ledger.plan import plan_of, read_rules
 from evenmatch.ledger.store import Head, Store
 from evenmatch.ledger.text import check_text
@@ -120,24 +120,12 @@ class CorrectionRequest(Protocol):
         ...
 
 
-def is_done(store: Store, head: Head, wish: CorrectionRequest, event_id: str) -> bool:
-    """Whether the ledger already has this request under this id. Raises ConflictError if it has other content."""
+def is_done(store: Store, head: Head, request: CorrectionRequest, event_id: str) -> bool:
+    """True if the ledger already has this request under this id. Raises ConflictError if its content differs."""
     known = event_rows.find_events(store, head, [event_id])
     if not known:
         return False
-    change = wish.change(store, head)
-    if known[event_id][1] == digest_of_change(change):
-        return True
-    recorded = recorded_change(store, head, type(change), event_id)
-    if recorded is None:
-        raise taken(event_id, head)
-    stored, sent = body_of(recorded), body_of(change)
-    changed = {name for name in sent if stored[name] != sent[name]}
-    if changed - {"player", "reason", "settings"}:
-        raise taken(event_id, head)
-    if "player" in changed and stored["player"] not in player_rows.identities(store, int(str(sent["player"]))):
-        raise taken(event_id, head)
-    if "reason" in changed and not _was_scrubbed(stored["reason"], sent["reason"]):
+    if known[event_id][1] != digest_of_change(request.change(store, head)):
         raise taken(event_id, head)
     return True
 
@@ -155,22 +143,6 @@ def recorded_change(store: Store, head: Head, kind: type[C], event_id: str) -> C
         if isinstance(correction.change, kind):
             return correction.change
     raise taken(event_id, head)
-
-
-def _was_scrubbed(stored: object, sent: object) -> bool:
-    """Whether a stored reason is the sent one with pseudonyms in place of names erased since."""
-    if not isinstance(stored, str) or not isinstance(sent, str):
-        return False
-    first, *parts = player_rows.PSEUDONYM.split(stored)
-    if not parts or not sent.startswith(first) or not sent.endswith(parts[-1]):
-        return False
-    end = len(first)
-    for part in parts[:-1]:
-        begin = sent.find(part, end + 1)  # a name has one character or more
-        if begin < 0:
-            return False
-        end = begin + len(part)
-    return end < len(sent) - len(parts[-1])
 
 
 def taken(event_id: str, head: Head) -> ConflictError:

@@ -88,7 +88,7 @@ class View:
         return replace(self, snapshot=self.snapshot.shown_as(self.settings.show))
 
     def is_younger(self, times: float) -> bool:
-        """Whether the view is younger than `times` the period for which a view of this cost is used."""
+        """True if the view is younger than `times` the period for which a view of this cost is used."""
         return time.monotonic() - self.taken < times * max(SHORTEST_USE, self.cost / SHARE)
 
     def show(
@@ -311,7 +311,7 @@ def _catch_up(store: Store, old: View, head: Head) -> Board | None:
 
 
 def _joined(board: Board, changed: StandingsColumns, division: NDArray[np.int16], hidden: Flags) -> Board:
-    """The board with new values for some players; division, hidden: of those who are missing from it."""
+    """The board with new values for some players. division, hidden: of the players that it lacks."""
     row = board.find(changed.player)
     new = row < 0
     order = np.argsort(np.concatenate((board.player, changed.player[new])), kind="stable")
@@ -374,7 +374,7 @@ def _divisions(recorded: list[Row], player: Ids) -> NDArray[np.int16]:
 
 
 def _hidden(store: Store, head: Head, player: Ids) -> Flags:
-    """A mask of the players who are never listed: banned and erased ones."""
+    """A mask of banned and erased players, who are never listed."""
     if not len(player):
         return np.zeros(0, np.bool_)
     banned = list(event_rows.read_plan(store, head, head.corrected).bans)

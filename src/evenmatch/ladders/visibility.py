@@ -22,7 +22,7 @@ from evenmatch.players.statistics import Encounters, Tally
 from evenmatch.queues.ticket_status import OfferStatus, Status
 from evenmatch.standings.rules import AUTO, StandingsRules
 
-NOWHERE = (math.nan, math.nan)  # the window of a ticket if it is not shown
+NOWHERE = (math.nan, math.nan)  # replaces the window of a ticket if it is hidden
 
 
 @dataclass(frozen=True)
@@ -38,17 +38,17 @@ class Visibility:
 
     @property
     def is_all(self) -> bool:
-        """Whether nothing is hidden."""
+        """True if nothing is hidden."""
         return self.show == "rating"
 
     @property
     def ratings(self) -> bool:
-        """Whether ratings are shown, at least those of placed players."""
+        """True if ratings are shown, at least those of placed players."""
         return self.show in ("rating", "after_placement")
 
     @property
     def percentiles(self) -> bool:
-        """Whether percentiles are shown."""
+        """True if percentiles are shown."""
         return self.show != "division"
 
     @property
@@ -85,7 +85,7 @@ class Visibility:
         return appearance, PlayerEffect(None, effect.percentile if self.percentiles else None, effect.division)
 
     def path(self, path: RatingPath, *, placed: bool) -> RatingPath:
-        """A player's path; placed: whether the player is placed."""
+        """A player's path. placed: the player is placed."""
         if self.is_all or (self.ratings and placed):
             return path
         steps = [
@@ -96,7 +96,7 @@ class Visibility:
         return path._replace(steps=steps, falls=falls)
 
     def encounters(self, met: Encounters, *, placed: bool) -> Encounters:
-        """A player's results against others; placed: whether the player is placed."""
+        """A player's results against others. placed: the player is placed."""
         if self.is_all or (self.ratings and placed):
             return met
         others = tuple(
@@ -105,7 +105,7 @@ class Visibility:
         return met._replace(whole=_without(met.whole), others=others, hours=tuple(map(_without, met.hours)))
 
     def journal_row(self, row: Mapping[str, object], *, placed: bool) -> dict[str, object]:
-        """A row of export.matches_of_player; placed: whether the player is placed."""
+        """A row of export.matches_of_player. placed: the player is placed."""
         if self.is_all:
             return dict(row)
         hidden = {"expected", "factors"} | (set() if self.ratings and placed else {"before", "after"})

@@ -34,7 +34,7 @@ class Block:
 
     positions  int64 (M,)     played_at  int64 (M,), as reported
     columns    with empty `player`; the players' ids are in `ids`, int64 (S,)
-    rated      bool (M,)      whether the report requested a rated match
+    rated      bool (M,)      True if the report requested a rated match
     counts_at  int64 (M,)     ascending: a match's own position, or for an inserted one the position before which it
                counts
     """

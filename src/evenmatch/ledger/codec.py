@@ -142,26 +142,21 @@ def digests(
 
     names  of every slot;  slot_start  (M+1,) of each match
     """
-    bounds = pairwise(slot_start.tolist())
-    return [
-        digest_of(content, names[first:last])
-        for content, (first, last) in zip(contents(packed, rated), bounds, strict=True)
-    ]
-
-
-def contents(packed: PackedMatches, rated: Sequence[bool]) -> list[bytes]:
-    """The content of each match that its digest covers in addition to the names."""
     head = np.empty((len(rated), 3))
     head[:, 1] = [np.nan if value is None else value for value in packed.duration]
     head[:, 2] = rated
     head.view(np.int64)[:, 0] = packed.played_at
     heads = cut(head.tobytes(), np.arange(len(rated) + 1) * 24)
-    return [b"".join(parts) for parts in zip(heads, packed.teams, packed.slots, strict=True)]
+    parts = zip(heads, packed.teams, packed.slots, pairwise(slot_start.tolist()), strict=True)
+    return [
+        hashlib.blake2b(b"".join(content) + "\0".join(names[first:last]).encode(), digest_size=16).digest()
+        for *content, (first, last) in parts
+    ]
 
 
-def digest_of(content: bytes, names: Sequence[str]) -> bytes:
-    """The content digest of a match with one of the `contents` and the names of its slots."""
-    return hashlib.blake2b(content + "\0".join(names).encode(), digest_size=16).digest()
+def name_digest(name: str) -> int:
+    """48 bits of a digest of a name. The checksum of a row of table `name` is this number plus the player's id."""
+    return int.from_bytes(hashlib.blake2b(name.encode(), digest_size=6).digest())
 
 
 def division_checksums(ladder: int, players: Ids, divisions: NDArray[np.integer]) -> Ids:

@@ -36,11 +36,11 @@ if TYPE_CHECKING:
 
 VERSION = "0001"  # of the schema that this code reads and writes: the last script in migrations/versions
 UNFINISHED = "unfinished copy"  # the version of a database that is being filled: no process may open it
-IDLE = 1.0  # seconds without use after which a connection is tested before it is used again
-CONNECTIONS = 20  # connections to PostgreSQL that stay open, since opening one costs the server some milliseconds
+IDLE = 1.0  # seconds after which an idle connection is tested before it is used again
+CONNECTIONS = 20  # connections to PostgreSQL that stay open, because opening one takes milliseconds
 OVERFLOW = 12  # further connections, closed after use
 MIGRATING = 0x6576656E  # key of the advisory lock held during a migration
-TURN = 0.002  # seconds between two attempts to become the only writer of an SQLite file
+TURN = 0.002  # seconds between attempts to become the only writer of an SQLite file
 YIELD = 0.005  # seconds to wait after a write transaction, so that other processes can begin theirs
 DURABLE = ("journal_mode=WAL", "synchronous=FULL", "wal_autocheckpoint=8192", "cache_size=-16384")
 
@@ -52,10 +52,10 @@ ALIVE |= {"keepalives_idle": 10, "keepalives_interval": 5, "keepalives_count": 3
 IDLE_LIMIT = 1.5  # for a normal process
 YIELDING_IDLE_LIMIT = 3.0  # for a process of lower priority
 PATIENT_IDLE_LIMIT = 120.0  # for a `patient` transaction
-ROWS = 20_000  # for this many players reported in one transaction, a process may compute one second longer
+ROWS = 20_000  # reported players that allow a transaction one more second of idle time
 WRITES = "READ COMMITTED READ WRITE"  # the mode of a write transaction
 FAST = {"synchronous_commit": "off"}  # not durable at once
-LOOKUPS = {"enable_seqscan": "off"}  # so that a plan made for a small table does not scan it when it is large
+LOOKUPS = {"enable_seqscan": "off"}  # a plan made for a small table would scan it after it has grown
 
 
 class Database:
@@ -126,7 +126,7 @@ class Database:
     def write_ladder(self, ladder: str, players: int) -> Iterator[tuple[Store, Head]]:
         """Begin a durable write transaction and lock a ladder, in one round trip. Raises UnknownNameError.
 
-        players  how many players are reported in it; many allow it to compute for longer
+        players  number of reported players; the more, the longer the transaction may be idle
         """
         begin = () if self.is_sqlite else _beginning(WRITES, _limits(self._idle_limit + players / ROWS))
         with self._writing(durable=True) as connection:

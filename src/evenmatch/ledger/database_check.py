@@ -22,7 +22,7 @@ from evenmatch.ledger.store import Store
 from evenmatch.ledger.text import fold
 
 MOST_FINDINGS = 20  # findings of each statement
-ROWS = 10_000  # in memory at once
+ROWS = 10_000  # rows in memory at once
 
 _PLAYERS = (
     "SELECT p.player, p.name, p.folded, p.merged_into, p.erased_at, n.player, t.player, t.merged_into "

@@ -26,7 +26,7 @@ def translated(shown: str, error: BaseException) -> StoreError:
 
 
 def _is_timeout(error: BaseException | None) -> bool:
-    """Whether the cause is the end of an idle transaction; the rollback then fails on the lost connection too."""
+    """True if the server ended an idle transaction; the rollback then fails on the lost connection, too."""
     while error is not None and not isinstance(error, EvenmatchError):
         if getattr(error, "sqlstate", None) == IDLE_TIMEOUT:
             return True

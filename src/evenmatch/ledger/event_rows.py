@@ -440,7 +440,7 @@ def appearance_sums(ids: Ids, positions: Ids, played_at: Times) -> Ids:
 
 
 def has_appeared(store: Store, ladder: int, players: Sequence[int]) -> bool:
-    """Whether one of these players appeared in a match."""
+    """True if one of these players appeared in a match."""
     sql = "SELECT 1 FROM appearance WHERE ladder = ? AND player IN ({}) LIMIT 1"
     return bool(store.among(sql, (ladder,), players))
 

@@ -185,7 +185,7 @@ class RatingsDecayed:
     """The ratings of idle players fell. Times are microseconds since the epoch. See idle_decay.py.
 
     system      ratings of other systems do not decay by it
-    began       idle time counts from here at the earliest: the rule was set then
+    began       when the rule was set; idle time counts from here at the earliest
     after       weeks that ended up to this time were counted by an earlier decay
     until       weeks that ended up to this time count
     grace_days  idle days before the first week
@@ -296,7 +296,7 @@ def _hints_of(kind: str) -> Mapping[str, object]:
 
 
 def _fits(value: object, hint: object) -> bool:
-    """Whether a value from JSON has the type of an attribute."""
+    """True if a value from JSON has the type of an attribute."""
     if isinstance(hint, UnionType):
         return any(_fits(value, part) for part in get_args(hint))
     if hint is NoneType:
@@ -360,7 +360,7 @@ class Event(NamedTuple):
     told: bytes | None
 
     def is_whole(self, previous: bytes) -> bool:
-        """Whether the stored event is intact and was recorded after the event with the seal `previous`."""
+        """True if the stored event is intact and follows the event with the seal `previous`."""
         try:
             return self.seal is not None and self.seal == self.seal_after(previous)
         except (TypeError, ValueError, RecursionError, struct.error):  # a field is missing, torn or out of range

@@ -22,7 +22,7 @@ MADE = "ladder:"  # begins the id of a ladder's first event, before its name
 
 
 def ladder_exists(store: Store, name: str) -> bool:
-    """Whether there is a ladder with this name."""
+    """True if there is a ladder with this name."""
     return bool(store.all("SELECT 1 FROM ladder WHERE name = ?", name))
 
 

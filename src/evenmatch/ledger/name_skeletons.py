@@ -16,7 +16,7 @@ from itertools import pairwise
 from types import ModuleType
 from typing import NamedTuple
 
-BRAILLE_BLANK = "\u2800"  # a pattern without dots: a letter to Unicode, a space to the eye
+BRAILLE_BLANK = "\u2800"  # Unicode classifies it as a letter, but it looks like a space
 # Default_Ignorable_Code_Point of Unicode 16, including unassigned ones: nothing is displayed for them.
 IGNORABLE = re.compile(
     "[\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u202a-\u202e\u2060-\u206f\u3164"

@@ -14,7 +14,7 @@ from evenmatch.ledger.postgres_store import PostgresStore
 from evenmatch.ledger.store import Store
 
 LONGEST = 7000  # bytes of one notification; PostgreSQL allows 8,000
-LOOK = 0.5  # seconds between two calls of `is_over`
+LOOK = 0.5  # seconds between calls of `is_over`
 
 
 def notify(store: Store, channel: str, text: str) -> None:

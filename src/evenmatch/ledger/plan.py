@@ -56,7 +56,7 @@ class Plan:
     files: Mapping[str, System] = field(default_factory=dict)
 
     def is_current(self) -> bool:
-        """Whether the files of its systems are unchanged. Raises UsageError if one is missing."""
+        """True if the files of its systems are unchanged. Raises UsageError if one is missing."""
         return all(systems.find(path) is system for path, system in self.files.items())
 
     @property
@@ -81,7 +81,7 @@ class Plan:
 
     @property
     def counting(self) -> Counting:
-        """Which matches a player's numbers count: all, those of this season, or those since an earlier reset."""
+        """The matches that a player's numbers cover: all, this season's, or all since an earlier reset."""
         resets = [opening.factor != 1 for _, opening in self.openings]
         return "season" if resets[-1:] == [True] else "reset" if any(resets) else "all"
 

@@ -18,7 +18,7 @@ import numpy as np
 
 from evenmatch.errors import ConflictError, DamageError, UnknownNameError, similar_names
 from evenmatch.ledger import schema
-from evenmatch.ledger.codec import ID
+from evenmatch.ledger.codec import ID, name_digest
 from evenmatch.ledger.events import Kind
 from evenmatch.ledger.name_skeletons import LOOK_ALIKE, judged
 from evenmatch.ledger.store import NAMES, Head, Store
@@ -97,7 +97,7 @@ def read_odd_names(store: Store, head: Head, after: str, limit: int) -> tuple[li
 PSEUDONYM = re.compile("erased-[0-9a-f]{12}")  # the name of an erased player, also in reasons
 LAST = "\U0010ffff"  # sorts after every other character
 BEGINNING, SIMILAR = 3, 3  # shortest common prefix of similar names, and number of suggestions
-NEAR = 200  # how many names are compared with an unknown one, for each length of the prefix
+NEAR = 200  # names compared with an unknown one, for each length of the prefix
 ON_LADDER = "state s JOIN ladder l ON l.ladder = s.ladder AND l.generation = s.generation"
 
 
@@ -117,7 +117,7 @@ def ids_of(store: Store, names: Sequence[str]) -> dict[str, int]:
 
 
 def ids_on(store: Store, head: Head, names: Sequence[str]) -> dict[str, int]:
-    """The ids of these names, omitting players without a rating on a ladder, their own or a merged player's."""
+    """The ids of these names, omitting players without a rating on a ladder. A rating of a merged player counts."""
     known = ids_of(store, names)
     ids = sorted(set(known.values()))
     on = (head.ladder, head.generation)
@@ -283,11 +283,12 @@ def aliases(store: Store, player: int) -> list[str]:
     return [row[0] for row in store.all("SELECT name FROM name WHERE player = ? ORDER BY name", player)]
 
 
-def read_aliases(store: Store, players: Sequence[int]) -> dict[int, list[str]]:
-    """All names of each of these players, including the current one."""
-    names: dict[int, list[str]] = {}
-    for player, name in store.among("SELECT player, name FROM name WHERE player IN ({})", (), players):
-        names.setdefault(player, []).append(name)
+def read_aliases(store: Store, players: Sequence[int]) -> dict[int, dict[str, tuple[int, bool]]]:
+    """All names of each of these players, with the player again, and whether the checksum of the name is right."""
+    names: dict[int, dict[str, tuple[int, bool]]] = {}
+    sql = "SELECT player, name, checksum FROM name WHERE player IN ({})"
+    for player, name, checksum in store.among(sql, (), players):
+        names.setdefault(player, {})[name] = player, checksum == name_digest(name) + player
     return names
 
 
@@ -314,15 +315,20 @@ def rename(store: Store, player: int, name: str) -> None:
     if taken is not None and taken != player:
         raise ConflictError(f"the name {name!r} belongs to another player; choose a free name or merge the players")
     if taken is None:
-        store.insert(schema.name, ("name", "player"), [(name, player)])
+        _insert_name(store, name, player)
         insert_name_checks(store, [name])
     store.run("UPDATE player SET name = ?, folded = ? WHERE player = ?", name, fold(name), player)
     _note_change(store)
 
 
+def _insert_name(store: Store, name: str, player: int) -> None:
+    store.insert(schema.name, ("name", "player", "checksum"), [(name, player, name_digest(name) + player)])
+
+
 def merge(store: Store, player: int, into: int) -> None:
     """Assign all names of a player to another player."""
-    store.run("UPDATE name SET player = ? WHERE player = ?", into, player)
+    sql = "UPDATE name SET player = ?, checksum = checksum - player + ? WHERE player = ?"
+    store.run(sql, into, into, player)
     store.run("UPDATE player SET merged_into = ? WHERE player = ? OR merged_into = ?", into, player, player)
     _note_change(store)
 
@@ -333,7 +339,7 @@ def identities(store: Store, player: int) -> list[int]:
 
 
 def is_erased(store: Store, player: int) -> bool:
-    """Whether the player was erased (only a pseudonym is left)."""
+    """True if the player was erased and has only a pseudonym."""
     return bool(store.all("SELECT 1 FROM player WHERE player = ? AND erased_at IS NOT NULL", player))
 
 
@@ -372,7 +378,7 @@ def erase(store: Store, player: int, pseudonym: str, now: int) -> None:
     """Replace all names of a player, and of players merged into it, by a pseudonym."""
     delete_name_checks(store, player)
     store.run("DELETE FROM name WHERE player = ?", player)
-    store.insert(schema.name, ("name", "player"), [(pseudonym, player)])
+    _insert_name(store, pseudonym, player)
     store.run(
         "UPDATE player SET name = ?, folded = ?, erased_at = ? WHERE player = ? OR merged_into = ?",
         *(pseudonym, pseudonym, now, player, player),

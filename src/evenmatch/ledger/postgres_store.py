@@ -14,6 +14,7 @@ import numpy as np
 import sqlalchemy as sa
 from numpy.typing import NDArray
 
+from evenmatch.ledger.codec import name_digest
 from evenmatch.ledger.plan_cache import PlanCache
 from evenmatch.ledger.secrets import MasterSecret
 from evenmatch.ledger.store import NAMES, Row, Statement, Store, Values, conflict, key_of
@@ -207,15 +208,17 @@ class PostgresStore(Store):
     def create_players(self, names: Sequence[str]) -> dict[str, int]:
         """Insert names first: on a conflict the other writer's player wins and none is created."""
         created = self.all(
-            "WITH wanted AS (SELECT name, folded, nextval(pg_get_serial_sequence('player', 'player')) AS player "
-            "FROM unnest(?::text[], ?::text[]) AS new (name, folded) ORDER BY name), "
-            "made AS (INSERT INTO name (name, player) SELECT name, player FROM wanted ORDER BY name "
+            "WITH wanted AS (SELECT *, nextval(pg_get_serial_sequence('player', 'player')) AS player "
+            "FROM unnest(?::text[], ?::text[], ?::int8[]) AS new (name, folded, digest) ORDER BY name), "
+            "made AS (INSERT INTO name (name, player, checksum) "
+            "SELECT name, player, digest + player FROM wanted ORDER BY name "
             "ON CONFLICT (name) DO NOTHING RETURNING name, player) "
             "INSERT INTO player (player, name, folded) OVERRIDING SYSTEM VALUE "
             "SELECT made.player, made.name, wanted.folded FROM made JOIN wanted ON wanted.name = made.name "
             "RETURNING name, player",
             list(names),
             [fold(name) for name in names],
+            [name_digest(name) for name in names],
         )
         return dict(created)
 

@@ -44,7 +44,7 @@ def insert_generation(
 
 
 def generation_exists(store: Store, ladder: int, generation: int) -> bool:
-    """Whether there is a generation with this number."""
+    """True if there is a generation with this number."""
     return bool(store.all("SELECT 1 FROM generation WHERE ladder = ? AND generation = ?", ladder, generation))
 
 
@@ -186,16 +186,6 @@ def count_journal_lines(store: Store, head: Head) -> int:
     return int(store.all(sql, head.ladder, head.generation)[0][0])
 
 
-def rated_among(store: Store, head: Head, positions: Ids) -> list[int]:
-    """The positions among these whose match is rated in the current generation, in no fixed order."""
-    sql = (
-        "SELECT e.position FROM event e "
-        "LEFT JOIN journal j ON j.ladder = e.ladder AND j.generation = ? AND j.position = e.position "
-        "WHERE e.ladder = ? AND LENGTH(COALESCE(j.lines, e.told)) > 0 AND e.position IN ({})"
-    )
-    return [row[0] for row in store.among(sql, (head.generation, head.ladder), positions.tolist())]
-
-
 def copy_journal_lines(store: Store, head: Head, generation: int, first: int, last: int) -> None:
     """Copy the lines of the current generation at positions from `first` to `last` into another generation."""
     columns = ("position", "lines")
@@ -296,7 +286,7 @@ def count_states(store: Store, head: Head) -> int:
 
 
 def have_states(store: Store, ladder: int, players: Sequence[int]) -> bool:
-    """Whether one of these players has a state in any generation."""
+    """True if one of these players has a state in any generation."""
     return bool(store.among("SELECT 1 FROM state WHERE ladder = ? AND player IN ({}) LIMIT 1", (ladder,), players))
 
 

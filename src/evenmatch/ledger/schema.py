@@ -69,8 +69,15 @@ player = table(
     sa.Index("ix_player_folded", "folded"),
     sa.Index("ix_player_merged_into", "merged_into", postgresql_where=sa.text(MERGED), sqlite_where=sa.text(MERGED)),
 )
-# Every present and former name of a player.
-name = table("name", key("name", TEXT), column("player"), sa.Index("ix_name_player", "player"), clustered=True)
+# Every present and former name of a player. checksum: see codec.name_digest.
+name = table(
+    "name",
+    key("name", TEXT),
+    column("player"),
+    column("checksum", empty=True),
+    sa.Index("ix_name_player", "player"),
+    clustered=True,
+)
 # How every name looks, see player_rows and name_skeletons; oddities: NULL for nearly all.
 name_check = table(
     "name_check",

@@ -49,12 +49,12 @@ def sealer(store: Store) -> Sealer:
 
 
 def lock(store: Store) -> None:
-    """Wait until no transaction seals values, and let none begin until this one ends."""
+    """Wait until no transaction seals values, and block new ones until this one ends."""
     store.hold(MASTER)
 
 
 def write_check(store: Store, by: Sealer, *, same: bool = False) -> None:
-    """Make the secret of this sealer that of the database. same: unless it has one already."""
+    """Make this sealer's secret the one of the database. same: keep an existing one."""
     row = (_CHECK[1], by.seal(b"", *_CHECK))
     store.upsert(live_schema.secret_check, ("name", "value"), [row], same=same)
 

@@ -99,7 +99,7 @@ def write_text(path: Path, text: str) -> None:
 class MasterSecret:
     """The master secret of one database, read when it is first needed. Thread-safe.
 
-    file  where it is unless the environment has it; None for PostgreSQL, whose processes share no folder
+    file  its path, unless the environment provides the secret; None for PostgreSQL, whose processes share no folder
     """
 
     def __init__(self, url: URL, shown: str) -> None:

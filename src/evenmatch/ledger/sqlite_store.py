@@ -11,6 +11,7 @@ from itertools import chain, repeat
 import numpy as np
 import sqlalchemy as sa
 
+from evenmatch.ledger.codec import name_digest
 from evenmatch.ledger.store import Row, Statement, Store, Values, conflict
 from evenmatch.ledger.text import fold
 
@@ -79,11 +80,12 @@ class SqliteStore(Store):
     def create_players(self, names: Sequence[str]) -> dict[str, int]:
         """Assign the ids here: there is only one writing transaction at a time."""
         last: int = self.all("SELECT COALESCE(MAX(player), 0) FROM player")[0][0]
-        rows = [(last + offset, name) for offset, name in enumerate(names, 1)]
-        folded = [(player, name, fold(name)) for player, name in rows]
+        created = {name: last + offset for offset, name in enumerate(names, 1)}
+        folded = [(player, name, fold(name)) for name, player in created.items()]
+        rows = [(name, player, name_digest(name) + player) for name, player in created.items()]
         self.connection.exec_driver_sql("INSERT INTO player (player, name, folded) VALUES (?, ?, ?)", folded)
-        self.connection.exec_driver_sql("INSERT INTO name (player, name) VALUES (?, ?)", rows)
-        return {name: player for player, name in rows}
+        self.connection.exec_driver_sql("INSERT INTO name (name, player, checksum) VALUES (?, ?, ?)", rows)
+        return created
 
     def lock_ladder(self, ladder: str, begin: Sequence[str], sql: str, *values: object) -> list[Row]:
         """Lock nothing: BEGIN IMMEDIATE has locked the database."""

@@ -1,4 +1,4 @@
-"""Transactions of the database as the modules that hold SQL see them, and the head of a ladder's ledger."""
+"""The interface of a transaction for the modules with SQL, and the head of a ladder's ledger."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ _HEAD = (
 
 
 class Store(ABC):
-    """A connection inside a transaction, with what SQLite and PostgreSQL do differently; for the modules that hold SQL.
+    """A connection inside a transaction, and the operations in which SQLite and PostgreSQL differ.
 
     master  the master secret, with which some columns are sealed
     plans   the process's cache of plans
@@ -176,7 +176,7 @@ class Store(ABC):
 
     @abstractmethod
     def share(self, lock: int) -> None:
-        """Take the lock MASTER shared until the transaction ends; `lock` and Database.write take NAMES so."""
+        """Take the lock MASTER shared until the transaction ends; `lock` and Database.write take NAMES this way."""
 
     @abstractmethod
     def together(self, most: int) -> AbstractContextManager[object]:

@@ -20,8 +20,8 @@ from evenmatch.ledger.store import Row, Store
 
 AT_ONCE = 200  # rows that are read together
 LARGE = "checkpoint"  # the table whose rows are read one by one, because each has the states of all players
-ROWS = 10_000  # the most rows of a batch
-LENGTH = 8_000_000  # the most characters and bytes of a batch; a single row may be longer
+ROWS = 10_000  # rows of a batch at most
+LENGTH = 8_000_000  # characters and bytes of a batch at most; a single row may be longer
 Counted = Callable[[int], None]  # called with the number of rows of each batch
 _version = sa.table("alembic_version", sa.column("version_num"))
 
@@ -103,7 +103,7 @@ def continue_numbers(reading: Store, writing: Store) -> None:
 
 
 def is_empty(store: Store) -> bool:
-    """Whether no table has a row."""
+    """True if no table has a row."""
     return not any(store.all(f"SELECT 1 FROM {table} LIMIT 1") for table in METADATA.tables)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from evenmatch.ledger.store import Head, Store
 
-# The last event that each of these refers to; each is written in the transaction of that event or later.
+# The last event that each table refers to. Each row is written in the transaction of its event, or later.
 _TRACES = {
     "the table of appearances": "SELECT MAX(position) FROM appearance WHERE ladder = ?",
     "the table of corrections": "SELECT MAX(position) FROM correction WHERE ladder = ?",

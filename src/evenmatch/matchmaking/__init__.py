@@ -7,7 +7,6 @@ from evenmatch.matchmaking.odds import LineUps, Logistic, OddsFunction
 from evenmatch.matchmaking.proposal import Proposal, Proposals
 from evenmatch.matchmaking.propose import propose
 from evenmatch.matchmaking.queue import Queue
-from evenmatch.matchmaking.queues import Offer, Queues, TickResult
 from evenmatch.matchmaking.tick import choose_map
 from evenmatch.matchmaking.tickets import Member, Met, Ticket, Tickets
 from evenmatch.matchmaking.waiting import Waiting, why
@@ -21,14 +20,11 @@ __all__ = [
     "Member",
     "Met",
     "OddsFunction",
-    "Offer",
     "Opening",
     "Policy",
     "Proposal",
     "Proposals",
     "Queue",
-    "Queues",
-    "TickResult",
     "Ticket",
     "Tickets",
     "Waiting",

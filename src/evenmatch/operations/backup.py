@@ -100,7 +100,7 @@ def _used_files(database: Database) -> list[Path]:
 
 
 def _is_same(path: Path, used: Path) -> bool:
-    """Whether two paths lead to the same file, which need not exist."""
+    """True if two paths lead to the same file, which need not exist."""
     return os.path.realpath(path) == os.path.realpath(used) or (path.exists() and used.exists() and path.samefile(used))
 
 
@@ -138,12 +138,12 @@ class Drill:
 
     @property
     def is_sound(self) -> bool:
-        """Whether the backup can be restored, everything in it is equal, and the live database continues it."""
+        """True if the backup can be restored, all of it is equal, and the live database continues it."""
         return not self.problems and all(ladder.is_equal or _is_only_old(ladder) for ladder in self.ladders)
 
 
 def _is_only_old(result: Verification) -> bool:
-    """Whether the only finding is an outstanding rebuild, as after an update of evenmatch."""
+    """True if the only finding is an outstanding rebuild, as after an update of evenmatch."""
     return not (result.damage or result.differences)
 
 
@@ -219,7 +219,7 @@ def _damage(file: Path, restored: Path) -> list[str]:
 
 
 def _check_secret(file: Path, check: bytes | None, live: str | None) -> tuple[list[str], list[str]]:
-    """Return problems and notes: whether the master secret at hand opens what is sealed in the backup.
+    """Check that the available master secret opens the sealed values of the backup. Return problems and notes.
 
     The secret in the file beside the backup counts, because a restored copy would use it; without that file, the secret
     of the live database or the one in the environment.

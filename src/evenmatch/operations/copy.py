@@ -73,7 +73,7 @@ def copy_database(source: str, target: str, reporting: Reporting, *, restart: bo
 
 @contextmanager
 def _opened(text: str) -> Iterator[Database]:
-    """The database, neither created nor upgraded."""
+    """Open a database without creating or upgrading it."""
     database = Database(parse_url(text))
     try:
         yield database

@@ -66,7 +66,7 @@ def compile_matchmaker(part: str) -> None:
 
 
 def load_matchmaker() -> None:
-    """Load all kernels of the matchmaker: match invented parties that use every option, and fill an open slot."""
+    """Load all kernels of the matchmaker: match invented parties with every option, and fill an open slot."""
     policy = Policy(team_size=3, min_team_size=2, smaller_after=0.0, roles={"guard": 1}, max_odds=None)
     queue = Queue()
     for ticket in _parties():
@@ -138,16 +138,16 @@ def _compile_later() -> None:
 
 
 def _blank_view(count: int) -> QueueView:
-    """A view of this many tickets without members."""
+    """A view of `count` tickets without members."""
     records = (np.zeros(count, WAITING), np.zeros(0, MEMBER), np.zeros(0, NAMED))
     start, none = np.zeros(count + 1, np.int64), np.empty(0, np.int64)
     return QueueView(*records, none, start, none, np.zeros(count, np.uint64))
 
 
-PROCESSES = 2  # the most child processes; more than two parts are rarely missing at once
-POLL = 0.2  # seconds between two looks at the cache
+PROCESSES = 2  # child processes at most; more than two parts are rarely missing at once
+POLL = 0.2  # seconds between checks of the cache
 PATIENCE = 5.0  # seconds to wait for a child process or a thread to end
-RETRY = 2.0  # seconds between two attempts to read the database
+RETRY = 2.0  # seconds between attempts to read the database
 PLAYED = datetime(2026, 1, 1, tzinfo=UTC)
 DUEL = Match(
     "warm-up", PLAYED, tuple(Team((Appearance(name, score=1.0),), place) for place, name in ((1, "a"), (2, "b")))
@@ -163,7 +163,7 @@ def missing(parts: Iterable[str]) -> list[str]:
 
 
 def is_compiled(part: str) -> bool:
-    """Whether the part's machine code is in the disk cache, or cannot be cached."""
+    """True if the part's machine code is in the disk cache, or cannot be cached."""
     if part in MATCHMAKER:
         return all(is_cached(kernel) for kernel in MATCHMAKER[part])
     engine = loop.engine(systems.find(part))
@@ -244,8 +244,8 @@ class Kernels:
     named        returns the rules to load by the name of their system, as accepted by `systems.find`
     compilation  one that the caller has started, to wait for; parts missing afterwards are compiled here
     compiling    called with the missing parts before they are compiled
-    failed       called with each error that prevents a system from being loaded
-    ready        set once everything that existed at the start is loaded; never cleared
+    failed       called with each error that prevents a system from loading
+    ready        set once all systems that existed at the start are loaded; never cleared
     """
 
     def __init__(

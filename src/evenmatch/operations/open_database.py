@@ -50,7 +50,7 @@ def open_served(text: str, writes_at: str | None = None) -> Service:
 
 
 def is_postgresql(text: str) -> bool:
-    """Whether a path or URL is of a PostgreSQL rather than an SQLite database. Raises UsageError if it is neither."""
+    """True if a path or URL names a PostgreSQL database, False for SQLite. Raises UsageError if it is neither."""
     return parse_url(text).get_backend_name() == "postgresql"
 
 

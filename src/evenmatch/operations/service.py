@@ -5,7 +5,8 @@ from __future__ import annotations
 import secrets
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import Literal
+from copy import copy
+from typing import Literal, Self
 
 import numpy as np
 
@@ -52,6 +53,7 @@ class Service(Transacting):
         super().__init__(database, clock)
         self._boards = StandingsCache(database)
         self.match_limits = LARGEST
+        self._replay_limit: int | None = None
         self.recorder = Recorder(database, self._boards, clock, lambda: self.match_limits)
 
     @classmethod
@@ -62,6 +64,12 @@ class Service(Transacting):
         """
         database = Database.open(url)
         return cls(database, DatabaseClock(database.time) if clock is None else clock)
+
+    def limited(self, replay_limit: int) -> Self:
+        """A copy that raises ReplayTooLargeError instead of a replay with more events and states than this."""
+        other = copy(self)
+        other._replay_limit = replay_limit
+        return other
 
     def close(self) -> None:
         """Wait for views that are being computed, then close the connections."""
@@ -153,7 +161,7 @@ class Service(Transacting):
         return imported
 
     def late_matches(self, ladder: str, matches: MatchTable) -> imports.LateMatches:
-        """Which of these matches would count as the newest of a ladder although they ended earlier."""
+        """Find the matches that would count as the newest of a ladder although they ended earlier."""
         return imports.late(self.database, ladder, matches)
 
     def insertion(
@@ -183,32 +191,35 @@ class Service(Transacting):
     # corrections
 
     def correct(
-        self, ladder: str, wish: CorrectionRequest, progress: Progress | None = None, event_id: str | None = None
+        self, ladder: str, request: CorrectionRequest, progress: Progress | None = None, event_id: str | None = None
     ) -> Effect:
-        """Apply a correction: add it and the resulting ratings to the ledger; for `wish` see corrections.
+        """Apply a correction: add it and the resulting ratings to the ledger; for `request` see corrections.
 
         event_id  chosen by the caller: repeating it changes nothing, repeating it with other content raises
                   ConflictError
         """
         effect = repair.correct_and_rebuild(
-            self.database, ladder, self.clock, wish, event_id or _id("correction"), progress, self.note
+            *(self.database, ladder, self.clock, request, event_id or _id("correction"), progress, self.note),
+            limit=self._replay_limit,
         )
         self._boards.forget(ladder)
         self.divide(ladder)
         return effect
 
     def preview(
-        self, ladder: str, wish: CorrectionRequest, progress: Progress | None = None, event_id: str | None = None
+        self, ladder: str, request: CorrectionRequest, progress: Progress | None = None, event_id: str | None = None
     ) -> Effect:
         """Compute what a correction would do, without changing anything."""
         with self._read(ladder) as (store, head):
-            if event_id is not None and is_done(store, head, wish, event_id):
+            if event_id is not None and is_done(store, head, request, event_id):
                 return already_applied(event_id, head.position)
-            return corrections.preview(store, head, wish(store, head), progress)
+            return corrections.preview(store, head, request(store, head), progress, self._replay_limit)
 
     def rebuild(self, ladder: str, *, whole: bool = False, progress: Progress | None = None) -> RebuildResult | None:
         """Rebuild a ladder's ratings from its ledger if a rebuild is due (None: it was not). whole: in any case."""
-        rebuilt = repair.rebuild(self.database, ladder, self.clock, whole=whole, progress=progress)
+        rebuilt = repair.rebuild(
+            self.database, ladder, self.clock, whole=whole, progress=progress, limit=self._replay_limit
+        )
         if rebuilt is not None:
             self._boards.forget(ladder)
             self.divide(ladder)

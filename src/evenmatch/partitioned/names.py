@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import secrets
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -37,9 +38,8 @@ def with_room(array: NDArray[Number], length: int) -> NDArray[Number]:
 
 
 Hashes = NDArray[np.uint64]
-# FNV-1a of 64 bits (Fowler, Noll and Vo), then the finalizer of MurmurHash3
-_BASIS, _PRIME = np.uint64(0xCBF29CE484222325), np.uint64(0x100000001B3)
-_MIX, _MIX2, _HALF = np.uint64(0xFF51AFD7ED558CCD), np.uint64(0xC4CEB9FE1A85EC53), np.uint64(33)
+Key = tuple[int, int]
+_LAST_BYTE = np.uint64(0xFF)
 
 
 class TextArrays(NamedTuple):
@@ -60,22 +60,58 @@ class TextArrays(NamedTuple):
         return cls(window, np.empty(0, np.uint8) if data is None else np.frombuffer(data, np.uint8))
 
 
-def hashes_of(text: TextArrays) -> Hashes:
-    """The hash of each text, uint64 (N,)."""
+def random_key() -> Key:
+    """A key for `hashes_of`: nobody can prepare names that collide under a key that is drawn at run time."""
+    return secrets.randbits(64), secrets.randbits(64)
+
+
+def hashes_of(text: TextArrays, key: Key) -> Hashes:
+    """SipHash-1-3 of each text (Aumasson & Bernstein 2012), uint64 (N,)."""
     out = np.empty(len(text.offsets) - 1, np.uint64)
-    _hash_texts(text, out)
+    _hash_texts(text, np.uint64(key[0]), np.uint64(key[1]), out)
     return out
 
 
 @compiled
-def _hash_texts(text: TextArrays, out: Hashes) -> None:
+def _rotated(x: np.uint64, bits: int) -> np.uint64:
+    return (x << np.uint64(bits)) | (x >> np.uint64(64 - bits))
+
+
+@compiled
+def _sip_round(
+    v0: np.uint64, v1: np.uint64, v2: np.uint64, v3: np.uint64
+) -> tuple[np.uint64, np.uint64, np.uint64, np.uint64]:
+    v0, v2 = v0 + v1, v2 + v3
+    v1, v3 = _rotated(v1, 13) ^ v0, _rotated(v3, 16) ^ v2
+    v0, v2 = _rotated(v0, 32) + v3, v2 + v1
+    v1, v3 = _rotated(v1, 17) ^ v2, _rotated(v3, 21) ^ v0
+    return v0, v1, _rotated(v2, 32), v3
+
+
+@compiled
+def _hash_texts(text: TextArrays, k0: np.uint64, k1: np.uint64, out: Hashes) -> None:
     for row in range(len(out)):
-        value = _BASIS
-        for position in range(text.offsets[row], text.offsets[row + 1]):
-            value = (value ^ np.uint64(text.data[position])) * _PRIME
-        value = (value ^ (value >> _HALF)) * _MIX
-        value = (value ^ (value >> _HALF)) * _MIX2
-        out[row] = value ^ (value >> _HALF)
+        start, end = text.offsets[row], text.offsets[row + 1]
+        v0, v1 = k0 ^ np.uint64(0x736F6D6570736575), k1 ^ np.uint64(0x646F72616E646F6D)
+        v2, v3 = k0 ^ np.uint64(0x6C7967656E657261), k1 ^ np.uint64(0x7465646279746573)
+        while end - start >= 8:
+            word = np.uint64(0)
+            for index in range(8):  # compiles to one load
+                word |= np.uint64(text.data[start + index]) << np.uint64(8 * index)
+            v3 ^= word
+            v0, v1, v2, v3 = _sip_round(v0, v1, v2, v3)
+            v0 ^= word
+            start += 8
+        word = (np.uint64(end - text.offsets[row]) & _LAST_BYTE) << np.uint64(56)
+        for index in range(end - start):
+            word |= np.uint64(text.data[start + index]) << np.uint64(8 * index)
+        v3 ^= word
+        v0, v1, v2, v3 = _sip_round(v0, v1, v2, v3)
+        v0 ^= word
+        v2 ^= _LAST_BYTE
+        for _ in range(3):
+            v0, v1, v2, v3 = _sip_round(v0, v1, v2, v3)
+        out[row] = v0 ^ v1 ^ v2 ^ v3
 
 
 _ENTRY = np.dtype(
@@ -95,6 +131,7 @@ class Names:
 
     def __init__(self) -> None:
         self.count = 0
+        self._key = random_key()
         self._entries = np.zeros(_SMALLEST, _ENTRY)
         self._known = TextArrays(np.zeros(1, np.int64), np.empty(0, np.uint8))
         self._ladder = np.empty(0, np.int32)
@@ -103,7 +140,9 @@ class Names:
         """The number of each player, int32 (N,), given their names (N,) and the ladders they play on, int32 (N,)."""
         text, out = TextArrays.of(names), np.empty(len(names), np.int32)
         self._make_room(len(out), int(text.offsets[-1] - text.offsets[0]))
-        self.count = _number(text, ladder, hashes_of(text), self._entries, self._known, self._ladder, self.count, out)
+        self.count = _number(
+            *(text, ladder, hashes_of(text, self._key), self._entries, self._known, self._ladder, self.count, out)
+        )
         return out
 
     def _make_room(self, players: int, size: int) -> None:
@@ -193,7 +232,7 @@ class MatchIds:
 
     def __init__(self, folder: Path) -> None:
         """Create the files in this folder. Raises InputError if they cannot be written."""
-        self._folder = folder
+        self._folder, self._key = folder, random_key()
         with self._writing():
             self._files = [(folder / f"{part}.ids").open("wb") for part in range(_PARTS)]
 
@@ -206,7 +245,7 @@ class MatchIds:
 
     def add(self, match_id: pa.Array) -> None:
         """Add ids. Raises InputError if the disk is full."""
-        hashes = np.sort(hashes_of(TextArrays.of(match_id)))
+        hashes = np.sort(hashes_of(TextArrays.of(match_id), self._key))
         bounds = [0, *np.searchsorted(hashes, _FIRST).tolist(), len(hashes)]
         with self._writing():
             for part, file in enumerate(self._files):
@@ -234,7 +273,7 @@ class MatchIds:
         places: dict[str, tuple[str, int, int]] = {}  # file, first row, last row
         for partition in partitions:
             for first, ids in read_ids(partition):
-                for index in np.flatnonzero(np.isin(hashes_of(TextArrays.of(ids)), suspected)).tolist():
+                for index in np.flatnonzero(np.isin(hashes_of(TextArrays.of(ids), self._key), suspected)).tolist():
                     name, row = ids[index].as_py(), first + index + 1
                     file, begin, last = places.get(name, (partition.address, row, row - 1))
                     if (file, last + 1) != (partition.address, row):

@@ -59,7 +59,7 @@ def check_stakes(plan: Plan, ids: Sequence[int | None], names: Sequence[str], ti
 
 
 def ids_of(store: Store, head: Head, plan: Plan, names: Sequence[str]) -> list[int | None]:
-    """The ids of the players who are rated on or banned from a ladder; None for all others.
+    """The ids of these players, or None for each who is neither rated on the ladder nor banned from it.
 
     Players of other ladders count as unknown, so the answer reveals nothing about their names. Raises InputError if two
     names belong to one player of the ladder.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from math import isnan
 
@@ -10,7 +10,7 @@ from evenmatch.accounts.access import OPERATOR, Caller
 from evenmatch.ladders.export import matches_of_player, plain_corrections
 from evenmatch.ladders.ladders import Ladder, describe
 from evenmatch.ladders.seasons import StandingRow
-from evenmatch.ladders.standings import StandingsCache, View, take
+from evenmatch.ladders.standings import take
 from evenmatch.ladders.visibility import Visibility
 from evenmatch.ledger import event_rows, ladder_rows, player_rows
 from evenmatch.ledger.database import Database
@@ -53,81 +53,43 @@ def dossier(
     *,
     ladder: str | None = None,
     matches: int | None = 10,
-    boards: StandingsCache | None = None,
 ) -> PlayerAcrossLadders:
     """A player as of now, on one ladder or (None) on all of them, with up to `matches` matches on each (None: all).
 
-    boards  cache of views; without it, all players of each of these ladders are read
     Raises UnknownNameError for an unknown player or ladder.
     """
-    views = _views(database, name, now, ladder, boards)
     with database.read() as store:
-        return _read(store, name, now, ladder, matches, views)
-
-
-def _views(
-    database: Database, name: str, now: int, ladder: str | None, boards: StandingsCache | None
-) -> Mapping[str, View]:
-    """The cached views of a player's ladders, which may be a few seconds old.
-
-    Call this before opening a transaction. The cache refreshes a view in its own transaction, and waiting for a second
-    connection while holding one can deadlock.
-    """
-    if boards is None:
-        return {}
-    with database.read() as store:
-        of_player = _ladders(store, player_rows.find(store, name), ladder)
-    return {known: boards.view(known, now, fresh=False) for known in of_player}
-
-
-def _ladders(store: Store, player: int, ladder: str | None) -> list[str]:
-    return player_rows.ladders_of(store, player) if ladder is None else [store.head(ladder).name]
+        return _read(store, name, now, ladder, matches, OPERATOR)
 
 
 def _read(
-    store: Store,
-    name: str,
-    now: int,
-    ladder: str | None,
-    matches: int | None,
-    views: Mapping[str, View],
-    caller: Caller = OPERATOR,
+    store: Store, name: str, now: int, ladder: str | None, matches: int | None, caller: Caller
 ) -> PlayerAcrossLadders:
     player = player_rows.find(store, name)
+    ladders = player_rows.ladders_of(store, player) if ladder is None else [ladder]
     return PlayerAcrossLadders(
         player_rows.names_of(store, [player])[player],
         player_rows.aliases(store, player),
-        [
-            _appeared(store, known, player, now, matches, views.get(known), caller)
-            for known in _ladders(store, player, ladder)
-        ],
+        [_on_ladder(store, store.head(known), player, now, matches, caller) for known in ladders],
     )
 
 
-def _appeared(
-    store: Store, ladder: str, player: int, now: int, matches: int | None, cached: View | None, caller: Caller
-) -> PlayerOnLadder:
-    head = store.head(ladder)
-    # An outdated view would contradict the matches listed with it.
-    view = cached if cached is not None and cached.head == head else take(store, ladder, now, cached)
+def _on_ladder(store: Store, head: Head, player: int, now: int, matches: int | None, caller: Caller) -> PlayerOnLadder:
     return PlayerOnLadder(
         describe(store, head),
-        view.seen_by(caller).snapshot.standing(player),
+        take(store, head.name, now).seen_by(caller).snapshot.standing(player),
         player in event_rows.read_plan(store, head, head.corrected).bans,
         matches_of_player(store, head, player, matches),
     )
 
 
-def everything(
-    database: Database, name: str, now: int, *, boards: StandingsCache | None = None, caller: Caller = OPERATOR
-) -> Row:
+def everything(database: Database, name: str, now: int, *, caller: Caller = OPERATOR) -> Row:
     """The data of a player as JSON values: names, standings, matches, past seasons, corrections.
 
     caller  the data contain what this caller may see of each ladder
     """
-    views = _views(database, name, now, None, boards)
     with database.read() as store:
-        player = _read(store, name, now, None, None, views, caller)
+        player = _read(store, name, now, None, None, caller)
         ids = player_rows.identities(store, player_rows.find(store, name))
         return {
             "player": player.name,

@@ -14,7 +14,7 @@ from evenmatch.players.statistics import rated_matches
 from evenmatch.times import Time
 
 StepLevel = Literal["after", "percentile", "division"]  # columns of a journal line
-LONGEST = 20_000  # how many of the latest matches are read for one path
+LONGEST = 20_000  # latest matches that are read for one path
 
 
 class RatingStep(NamedTuple):
@@ -101,9 +101,9 @@ def rating_path(
         for season in later_seasons
         if within[0] <= season.opened_at <= within[1]
     ]
-    goes_on = end < len(matches)  # beyond `until`
+    is_cut = end < len(matches)  # at `until`
     falls = [
-        fall for fall in falls if steps and within[0] <= fall.fell_at and not (goes_on and within[1] < fall.fell_at)
+        fall for fall in falls if steps and within[0] <= fall.fell_at and not (is_cut and within[1] < fall.fell_at)
     ]
     return RatingPath([steps[index] for index in chosen], openings, len(steps), falls)
 

@@ -15,8 +15,8 @@ from evenmatch.ledger import event_rows, player_rows, rating_rows
 from evenmatch.ledger.codec import Ids, read_lines
 from evenmatch.ledger.store import Head, Store
 
-LATEST = 300  # how many of the latest matches are evaluated
-LOOKED_AT = 50  # how many of the latest matches are searched for the last loss
+LATEST = 300  # latest matches that are evaluated
+LOOKED_AT = 50  # latest matches that are searched for the last loss
 HOURS = 24
 
 
@@ -66,7 +66,7 @@ class Encounters(NamedTuple):
 
     whole   over all of these matches;  others  most frequent opponents first
     hours   24 entries, by hour of the day in UTC
-    latest  whether there are older matches, which were not evaluated
+    latest  True if older matches exist, which were not evaluated
     """
 
     whole: Tally

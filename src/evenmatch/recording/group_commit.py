@@ -16,8 +16,8 @@ Result = TypeVar("Result")
 Outcomes: TypeAlias = Sequence[Result | EvenmatchError]
 Gather: TypeAlias = Callable[[Callable[[Request], bool]], list[Request]]
 Call: TypeAlias = Callable[[Callable[[], None], Gather[Request]], Outcomes[Result]]
-LATE = 200  # largest total weight of a call that may take further requests after it has begun
-MOST_WEIGHT = 2000  # largest total weight of requests that share a transaction; a heavier one gets its own
+LATE = 200  # total weight up to which a call may take further requests after it has begun
+MOST_WEIGHT = 2000  # total weight of requests that share a transaction; a heavier request gets its own
 
 
 class _Promise(Generic[Result]):
@@ -77,8 +77,8 @@ class GroupCommit(Generic[Request, Result]):
     ) -> Self:
         """Create one that works in two stages: a call's first stage runs while the previous call's second commits.
 
-        prepare  does what does not depend on earlier calls for the ladder, and returns a function that does the rest.
-                 That function calls its first argument when it begins to commit. With its second argument it may take
+        prepare  does the work that is independent of earlier calls for the ladder. It returns a function for the rest,
+                 which calls its first argument when it begins to commit. With its second argument it may take
                  further requests that meet a condition, and then returns their outcomes too.
         """
 
@@ -96,7 +96,7 @@ class GroupCommit(Generic[Request, Result]):
         if not promise.leads:
             try:
                 promise.woken.acquire()
-            except BaseException:  # interrupted: the others must not wait for this thread
+            except BaseException:  # interrupted: other threads must not wait for this one
                 self._withdraw(ladder, request, promise)
                 raise
         if promise.leads:

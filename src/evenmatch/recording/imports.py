@@ -87,7 +87,7 @@ def check(
 
 
 def late(database: Database, ladder: str, matches: MatchTable) -> LateMatches:
-    """Which of these matches are not on the ladder and ended before its newest match."""
+    """Find the matches that are not on the ladder and ended before its newest match."""
     with database.read() as store:
         head = store.head(ladder)
         newest = event_rows.read_newest_time(store, head.ladder)

@@ -183,7 +183,7 @@ class LedgerEntry(NamedTuple):
 
     positions      ascending without gaps
     counted_at, counts_before  see the table `event`
-    rated          whether the match is to be rated
+    rated          True if the match is to be rated
     ids            player ids by the batch's numbers
     told           journal lines
     """

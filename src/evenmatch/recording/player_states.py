@@ -27,7 +27,7 @@ from evenmatch.recording.recording_sql import later_events
 from evenmatch.systems.ladder_records import join_records
 from evenmatch.systems.system import Records, Rules
 
-MOST_CACHED = 200_000  # names, and players of a ladder; beyond it the cache is emptied
+MOST_CACHED = 200_000  # names, and players of a ladder; a larger cache is emptied
 FOLLOWED = 5_000  # after more events from other processes, all states are stale instead of looked up
 
 
@@ -131,7 +131,7 @@ class PlayerStateCache:
             return ids, {player: self._names[player] for player in ids.values()}
 
     def is_shared(self, ladder: int) -> bool:
-        """Whether another process recorded on a ladder before this one's last transaction there."""
+        """True if another process recorded on a ladder before this one's last transaction there."""
         with self._guard:
             return ladder in self._shared
 

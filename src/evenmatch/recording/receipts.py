@@ -188,7 +188,7 @@ class MatchReceipt:
 
     @property
     def warnings(self) -> list[str]:
-        """Sentences about what the sender may not have expected."""
+        """Sentences about effects that the sender may not expect."""
         sentences = [] if self.other_sizes is None else [str(self.other_sizes)]
         if self.counted_at is not None:
             sentences.append(f"reported late: it counts as if it had ended at {iso_time(self.counted_at)}")

@@ -135,7 +135,7 @@ def _incomparable(store: Store, head: Head, ids: Sequence[str]) -> dict[str, Con
     }
 
 
-AT_ONCE = 3  # threads that compute at a time; meanwhile the others wait for the database
+AT_ONCE = 3  # threads that compute at a time, while others wait for the database
 PATIENCE = 0.1  # seconds after which a thread continues although others compute
 
 
@@ -159,7 +159,7 @@ class Turns:
 class MatchLimits(NamedTuple):
     """The most teams and the most players of a match, and the most live matches of a ladder.
 
-    team_setting, player_setting  what sets the first two, for messages; empty: they are fixed
+    team_setting, player_setting  the setting behind each of the first two, for messages; empty: none
     """
 
     teams: int = 10_000
@@ -201,9 +201,9 @@ def _by(setting: str) -> str:
 
 CHECKPOINT = 50_000  # the fewest events between two checkpoints; also at least four times the number of players
 
-PAIRS = 2_000_000  # the most pairs of teams that one transaction rates, unless a single match has more: about 0.3 s
+PAIRS = 2_000_000  # pairs of teams that one transaction rates at most, in about 0.3 s; a single match may have more
 
-TEAMS_OF_LATE = 64  # the most teams of a match that may join others under the lock
+TEAMS_OF_LATE = 64  # teams of a match that may join others under the lock
 
 Outcome = MatchReceipt | EvenmatchError
 
@@ -276,7 +276,7 @@ class Recorder:
         return self.write(self.prepare(ladder, reports)).outcomes
 
     def prepare(self, ladder: str, reports: ReportBatch) -> PreparedReports:
-        """Do what needs no lock: refuse matches that are too large, pack the others. Raises as `record`."""
+        """Refuse matches that are too large and pack the others, without a lock. Raises as `record`."""
         if not len(reports):
             return PreparedReports(ladder, {}, [], 0)
         if ladder not in self._loaded:

@@ -29,9 +29,6 @@ _NO_SYSTEMS = {
     "maths",
     "mean_and_deviation",
     "message_passing",
-    "moves",
-    "parameter",
-    "refusals",
     "system",
 }
 

@@ -11,7 +11,6 @@ from typing import NamedTuple
 import numpy as np
 
 from evenmatch.systems.maths import LOG_10, logistic, mean_rating, score_of
-from evenmatch.systems.moves import move_shown
 from evenmatch.systems.system import (
     Change,
     Columns,
@@ -21,16 +20,14 @@ from evenmatch.systems.system import (
     Parameters,
     Records,
     System,
-    any_match,
     as_shown,
     below_floor,
     flag,
     kernel,
-    no_columns,
+    move_shown,
     number,
     numbers,
     score_text,
-    timeless,
     whole,
 )
 
@@ -204,7 +201,6 @@ SYSTEM = System(
     title="Elo with brackets: the K-factor and the weight of a lopsided win depend on the player's rating",
     source='the article "Creating a Ranking System for Math Battle II" and the game\'s code',
     needs="any matches; `team_score` if lopsided results are to count",
-    teams=None,
     parameters=BattlepointsParameters,
     presets={
         "app": {
@@ -218,13 +214,10 @@ SYSTEM = System(
     state=STATE,
     newcomer=_newcomer,
     start_at=as_shown(_newcomer, lowest=lambda p: p.floor),
-    as_of=timeless,
     move=move_shown(lambda p: p.floor, lambda rating, p: np.floor(rating) if p.truncate else rating),
-    columns=no_columns,
     factors=FACTORS,
     pair=pair,
     update=update,
     scratch_columns=1,
-    refuse=any_match,
     tell=_tell,
 )

@@ -13,7 +13,6 @@ from typing import NamedTuple
 import numpy as np
 
 from evenmatch.systems.maths import LOG_10, logistic, mean_rating, newton, team_result
-from evenmatch.systems.moves import move_shown
 from evenmatch.systems.system import (
     Change,
     Columns,
@@ -23,15 +22,12 @@ from evenmatch.systems.system import (
     Parameters,
     Records,
     System,
-    any_match,
     as_shown,
     choice,
     kernel,
-    no_columns,
     number,
     rarely,
     score_text,
-    timeless,
 )
 
 RULES = ("fixed", "fide", "uscf")
@@ -214,21 +210,15 @@ SYSTEM = System(
     name="elo",
     title="Elo's rating, with a fixed K or the rules of FIDE or the USCF; a team counts as its mean",
     source="Elo 1978; FIDE rating regulations; Glickman & Doyle, The US Chess Rating System",
-    needs="any matches",
-    teams=None,
     parameters=EloParameters,
     presets={"fide": {"rule": "fide", "clamp": 400.0}, "uscf": {"rule": "uscf"}},
     compile=_compile,
     state=STATE,
     newcomer=_newcomer,
     start_at=as_shown(_newcomer),
-    as_of=timeless,
-    move=move_shown(),
-    columns=no_columns,
     factors=FACTORS,
     pair=pair,
     update=update,
     scratch_columns=1,
-    refuse=any_match,
     tell=_tell,
 )

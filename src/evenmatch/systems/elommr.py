@@ -25,7 +25,6 @@ from evenmatch.systems.system import (
     Parameters,
     Records,
     System,
-    any_match,
     choice,
     deviation_text,
     fields,
@@ -335,8 +334,6 @@ SYSTEM = System(
     name="elommr",
     title="robust mean of performances, each measured against everybody in the match; for large free-for-alls",
     source="Ebtekar & Liu 2021, An Elo-like System for Massive Multiplayer Competitions",
-    needs="any matches",
-    teams=None,
     parameters=ElommrParameters,
     presets={"split_ties": {"split_ties": True}},
     compile=_compile,
@@ -350,6 +347,5 @@ SYSTEM = System(
     pair=pair,
     update=update,
     scratch_columns=6,
-    refuse=any_match,
     tell=_tell,
 )

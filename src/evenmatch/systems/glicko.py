@@ -25,7 +25,6 @@ from evenmatch.systems.growing_deviation import (
     write_averages,
 )
 from evenmatch.systems.maths import DAY, LOG_10
-from evenmatch.systems.moves import move_shown
 from evenmatch.systems.system import (
     Change,
     Columns,
@@ -35,7 +34,6 @@ from evenmatch.systems.system import (
     Parameters,
     Records,
     System,
-    any_match,
     as_shown,
     choice,
     deviation_text,
@@ -179,8 +177,6 @@ SYSTEM = System(
     name="glicko",
     title="Elo with a deviation that shrinks with every match and grows with time",
     source="Glickman 1995, The Glicko system",
-    needs="any matches",
-    teams=None,
     parameters=GlickoParameters,
     presets={"monthly": {"period_days": 30.0, "c": 34.6}},
     compile=_compile,
@@ -188,12 +184,10 @@ SYSTEM = System(
     newcomer=_newcomer,
     start_at=as_shown(_newcomer),
     as_of=in_time(age, _compile),
-    move=move_shown(),
     columns=fields("deviation"),
     factors=FACTORS,
     pair=pair,
     update=update,
     scratch_columns=2,
-    refuse=any_match,
     tell=_tell,
 )

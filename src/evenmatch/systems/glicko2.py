@@ -26,7 +26,6 @@ from evenmatch.systems.growing_deviation import (
     write_averages,
 )
 from evenmatch.systems.maths import DAY
-from evenmatch.systems.moves import move_shown
 from evenmatch.systems.system import (
     Change,
     Columns,
@@ -36,7 +35,6 @@ from evenmatch.systems.system import (
     Parameters,
     Records,
     System,
-    any_match,
     as_shown,
     choice,
     deviation_text,
@@ -235,8 +233,6 @@ SYSTEM = System(
     name="glicko2",
     title="Glicko with a volatility, for players whose strength changes",
     source="Glickman 2013, Example of the Glicko-2 system",
-    needs="any matches",
-    teams=None,
     parameters=Glicko2Parameters,
     presets={
         "lichess": {"deviation": 500.0, "volatility": 0.09, "tau": 0.75, "min_deviation": 45.0, "period_days": 4.665}
@@ -246,12 +242,10 @@ SYSTEM = System(
     newcomer=_newcomer,
     start_at=as_shown(_newcomer),
     as_of=in_time(age, _compile),
-    move=move_shown(),
     columns=fields("deviation", "volatility"),
     factors=FACTORS,
     pair=pair,
     update=update,
     scratch_columns=2,
-    refuse=any_match,
     tell=_tell,
 )

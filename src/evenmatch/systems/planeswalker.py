@@ -12,7 +12,6 @@ from typing import NamedTuple
 import numpy as np
 
 from evenmatch.systems.maths import mean_rating
-from evenmatch.systems.moves import move_shown
 from evenmatch.systems.system import (
     Change,
     Columns,
@@ -22,12 +21,10 @@ from evenmatch.systems.system import (
     Parameters,
     Records,
     System,
-    any_match,
     as_shown,
     kernel,
-    no_columns,
+    move_shown,
     number,
-    timeless,
 )
 
 
@@ -118,21 +115,15 @@ SYSTEM = System(
     name="planeswalker",
     title="points for taking part and for winning, which never decrease",
     source="Planeswalker Points, the programme for Magic tournaments",
-    needs="any matches",
-    teams=None,
     parameters=PlaneswalkerParameters,
     presets={"friday": {"multiplier": 3.0}},
     compile=_compile,
     state=STATE,
     newcomer=_newcomer,
     start_at=as_shown(_newcomer, lowest=lambda p: 0.0),
-    as_of=timeless,
     move=move_shown(lowest=lambda p: 0.0),
-    columns=no_columns,
     factors=FACTORS,
     pair=pair,
     update=update,
-    scratch_columns=0,
-    refuse=any_match,
     tell=_tell,
 )

@@ -29,7 +29,6 @@ from evenmatch.systems.system import (
     match_of,
     number,
     starting_rating,
-    timeless,
     verdict,
     whole,
 )
@@ -288,7 +287,6 @@ SYSTEM = System(
     title="predictive rating and volatility: re-evaluates a player's last games after every match",
     source='the article "Designing a Rating System for Esports"',
     needs="any matches; `performance` if it is to count; `team_score` with outcome=share",
-    teams=None,
     parameters=PravParameters,
     presets={
         "as_written": {"gain": 2.0, "share_gain": False},
@@ -299,7 +297,6 @@ SYSTEM = System(
     state=STATE,
     newcomer=lambda p: (_first_shown(p), p.start_mean, p.start_volatility, 0, 1, NO_GAMES, NO_GAMES, NO_GAMES),
     start_at=_start_at,
-    as_of=timeless,
     move=_move,
     columns=_columns,
     factors=FACTORS,

@@ -13,7 +13,6 @@ from typing import NamedTuple
 import numpy as np
 
 from evenmatch.systems.maths import DAY, LOG_10, logistic, score_of
-from evenmatch.systems.moves import move_shown
 from evenmatch.systems.system import (
     Change,
     Columns,
@@ -31,6 +30,7 @@ from evenmatch.systems.system import (
     kernel,
     missing,
     mixed,
+    move_shown,
     number,
     rarely,
     verdict,
@@ -261,7 +261,6 @@ SYSTEM = System(
     title="compares every player with every other by score per second, including team-mates",
     source="XonStat's Elo for Xonotic: two articles of its author and the running code",
     needs="`score` of every player, except in duels; `seconds` for all players of a match or for none",
-    teams=None,
     parameters=ScorefactorParameters,
     presets={"xonstat": {"spare_favourites": True}, "summed": {"summed": True}},
     compile=_compile,

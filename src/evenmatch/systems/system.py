@@ -48,7 +48,7 @@ Three more functions, in plain Python, create a record, show it at a time and mo
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import repeat
 from typing import NamedTuple
@@ -72,7 +72,6 @@ __all__ = (
     "Records",
     "Rules",
     "System",
-    "any_match",
     "as_shown",
     "below_floor",
     "choice",
@@ -81,7 +80,7 @@ __all__ = (
     "flag",
     "in_time",
     "kernel",
-    "no_columns",
+    "move_shown",
     "number",
     "numbers",
     "rarely",
@@ -198,23 +197,49 @@ class Change(NamedTuple):
     factors: Mapping[str, FactorValue]
 
 
+def timeless(state: Records, now: int, parameters: Parameters) -> Records:
+    """Return a copy: `as_of` for systems in which nothing changes with time alone."""
+    return state.copy()
+
+
+def move_shown(
+    lowest: Callable[..., float] = lambda p: -FARTHEST, rounded: Callable[..., Floats] = lambda rating, p: rating
+) -> Callable[..., Records]:
+    """`move` for systems in which nothing else in the record depends on the rating.
+
+    lowest   (parameters): the lowest rating that the system can hold
+    rounded  (ratings, parameters): the ratings as the system rounds them
+    """
+
+    def move(state: Records, rating: Floats, parameters: Parameters) -> Records:
+        moved = state.copy()
+        moved["rating"] = np.maximum(rounded(rating, parameters), lowest(parameters))
+        return moved
+
+    return move
+
+
+_move_freely = move_shown()
+
+
 @dataclass(frozen=True, eq=False, repr=False)
 class System:
     """A rating system: kernels, state, parameters and descriptions. Defined once per file, as `SYSTEM`.
 
     source          where the definition comes from, for readers
-    needs           what a history must have, for readers; `teams` and `refuse` enforce it
-    teams           how many teams a match must have; None: two or more
     parameters      a frozen dataclass; `presets` are sets of values for it, by name
     compile         converts the parameters to the NamedTuple of numbers that the kernels read
     state           dtype of a player's record; its field `rating` is the shown rating
     newcomer        a newcomer's record, as a tuple in the order of `state`
     start_at        (rating, parameters): the record of a player who starts with this shown rating, in the same order
-    as_of           (state, now, parameters): the records at a time without a match
+    tell            a change as a sentence without the player's name: plain words first, then the arithmetic
+    needs           what a history must have, for readers; `teams` and `refuse` enforce it
+    teams           how many teams a match must have; None: two or more
+    as_of           (state, now, parameters): the records at a time without a match; by default, unchanged
     move            (state, ratings, parameters): the records with other shown ratings
-    columns         (state, parameters): further columns to show in a table of ratings
+    columns         (state, parameters): more columns for a table of ratings
+    scratch_columns width of the kernels' scratch array
     refuse          (match, reason) for every match that lacks what the system needs
-    tell            a change as a sentence without the player's name: in plain words first, then the arithmetic
     strength        (records, parameters): float64 (N,), how strong players are in rating points: teams of the same
                     size with equal means of it have even odds, or nearly. If the shown rating lies below the mean, it
                     is the mean.
@@ -229,23 +254,23 @@ class System:
     name: str
     title: str
     source: str
-    needs: str
-    teams: int | None
     parameters: type[Parameters]
-    presets: Mapping[str, Mapping[str, Value]]
     compile: Callable[..., NamedTuple]
     state: np.dtype[np.void]
     newcomer: Callable[..., tuple[object, ...]]
     start_at: Callable[..., tuple[object, ...]]
-    as_of: Callable[..., Records]
-    move: Callable[..., Records]
-    columns: Callable[..., Mapping[str, NDArray[np.generic]]]
     factors: tuple[Factor, ...]
     pair: Callable[..., tuple[float, float]]
     update: Callable[..., None]
-    scratch_columns: int
-    refuse: Callable[..., Iterator[tuple[int, str]]]
     tell: Callable[..., str]
+    needs: str = "any matches"
+    teams: int | None = None
+    presets: Mapping[str, Mapping[str, Value]] = field(default_factory=dict)
+    as_of: Callable[..., Records] = timeless
+    move: Callable[..., Records] = _move_freely
+    columns: Callable[..., Mapping[str, NDArray[np.generic]]] = lambda state, _: {}
+    scratch_columns: int = 0
+    refuse: Callable[..., Iterator[tuple[int, str]]] = lambda h, _: iter(())
     strength: Callable[..., Floats] = lambda records, _: records["rating"].copy()
     ladder: np.dtype[np.void] | None = None
     from_start: tuple[str, ...] = ()
@@ -365,19 +390,9 @@ class Rules:
         return {name: getattr(self.parameters, name) for name in options_of(self.system.parameters)}
 
 
-def no_columns(state: Records, parameters: Parameters) -> dict[str, NDArray[np.generic]]:
-    """For systems that show only the rating: no further columns in tables."""
-    return {}
-
-
 def fields(*names: str) -> Callable[..., Mapping[str, NDArray[np.generic]]]:
-    """For systems whose tables show fields of the state in addition to the rating."""
+    """`columns` for systems whose tables show fields of the state in addition to the rating."""
     return lambda state, parameters: {name: state[name] for name in names}
-
-
-def any_match(h: Columns, parameters: Parameters) -> Iterator[tuple[int, str]]:
-    """For systems that can rate any match."""
-    return iter(())
 
 
 def starting_rating(rating: float, lowest: float = -FARTHEST, highest: float = FARTHEST) -> float:
@@ -396,11 +411,6 @@ def as_shown(
     lowest  (parameters): the lowest accepted rating
     """
     return lambda rating, p: (starting_rating(rating, lowest(p)), *newcomer(p)[1:])
-
-
-def timeless(state: Records, now: int, parameters: Parameters) -> Records:
-    """`as_of` for systems in which nothing changes with time alone: a plain copy."""
-    return state.copy()
 
 
 def in_time(age: Callable[..., None], compiled: Callable[..., NamedTuple]) -> Callable[..., Records]:

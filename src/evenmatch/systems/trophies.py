@@ -13,7 +13,6 @@ from typing import NamedTuple
 import numpy as np
 
 from evenmatch.systems.maths import mean_rating
-from evenmatch.systems.moves import move_shown
 from evenmatch.systems.system import (
     Change,
     Columns,
@@ -23,14 +22,12 @@ from evenmatch.systems.system import (
     Parameters,
     Records,
     System,
-    any_match,
     as_shown,
     below_floor,
     choice,
     kernel,
-    no_columns,
+    move_shown,
     number,
-    timeless,
 )
 
 MOST_TROPHIES = 59.0  # trophies that one match can move
@@ -153,13 +150,9 @@ SYSTEM = System(
     state=STATE,
     newcomer=_newcomer,
     start_at=as_shown(_newcomer, lowest=lambda p: p.floor),
-    as_of=timeless,
     move=move_shown(lowest=lambda p: p.floor),
-    columns=no_columns,
     factors=FACTORS,
     pair=pair,
     update=update,
-    scratch_columns=0,
-    refuse=any_match,
     tell=_tell,
 )

@@ -25,14 +25,12 @@ from evenmatch.systems.system import (
     Parameters,
     Records,
     System,
-    any_match,
     fields,
     flag,
     kernel,
     number,
     rarely,
     score_text,
-    timeless,
     whole,
 )
 
@@ -187,7 +185,6 @@ SYSTEM = System(
     title="mean and deviation, learned from the order of finish; teams, draws, free-for-alls, partial play",
     source="Herbrich, Minka & Graepel 2006, TrueSkill: A Bayesian Skill Rating System",
     needs="any matches; `seconds` if players are to count for the part of the match they played",
-    teams=None,
     parameters=TrueskillParameters,
     presets={
         "points": {
@@ -202,14 +199,12 @@ SYSTEM = System(
     state=STATE,
     newcomer=newcomer,
     start_at=start_at,
-    as_of=timeless,
     move=move,
     columns=fields("mean", "deviation"),
     factors=FACTORS,
     pair=pair,
     update=update,
     scratch_columns=COLUMNS,
-    refuse=any_match,
     tell=_tell,
     strength=mean_strength,
 )

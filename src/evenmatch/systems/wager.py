@@ -13,7 +13,6 @@ from typing import NamedTuple
 import numpy as np
 
 from evenmatch.systems.maths import MILLION, product_at_least, ratio_of_wholes
-from evenmatch.systems.moves import move_shown
 from evenmatch.systems.system import (
     Change,
     Columns,
@@ -27,11 +26,10 @@ from evenmatch.systems.system import (
     choice,
     kernel,
     mixed,
-    no_columns,
+    move_shown,
     number,
     rarely,
     starting_rating,
-    timeless,
 )
 
 LARGEST = 9e13  # cents; above it float64 no longer resolves half cents
@@ -350,13 +348,10 @@ SYSTEM = System(
     state=STATE,
     newcomer=lambda p: (p.start,),
     start_at=_start_at,
-    as_of=timeless,
     move=move_shown(lambda p: p.floor, lambda rating, p: np.floor((rating + 1e-9) * 100.0 + 0.5) / 100.0),
-    columns=no_columns,
     factors=FACTORS,
     pair=pair,
     update=update,
-    scratch_columns=0,
     refuse=lambda h, p: mixed(h, "seconds", "wager"),
     tell=_tell,
 )

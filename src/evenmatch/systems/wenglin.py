@@ -22,14 +22,12 @@ from evenmatch.systems.system import (
     Parameters,
     Records,
     System,
-    any_match,
     choice,
     fields,
     flag,
     kernel,
     number,
     score_text,
-    timeless,
 )
 
 VARIANTS = ("plackett_luce", "bradley_terry_full", "thurstone_mosteller_full")
@@ -219,7 +217,6 @@ SYSTEM = System(
     title="mean and deviation by closed formulas: Plackett–Luce, Bradley–Terry or Thurstone–Mosteller",
     source="Weng & Lin 2011, A Bayesian Approximation Method for Online Ranking; openskill 6.2",
     needs="any matches; `seconds` if players are to count for the part of the match they played",
-    teams=None,
     parameters=WenglinParameters,
     presets={
         "bradley_terry": {"variant": "bradley_terry_full"},
@@ -229,14 +226,12 @@ SYSTEM = System(
     state=STATE,
     newcomer=newcomer,
     start_at=start_at,
-    as_of=timeless,
     move=move,
     columns=fields("mean", "deviation"),
     factors=FACTORS,
     pair=pair,
     update=update,
     scratch_columns=7,
-    refuse=any_match,
     tell=_tell,
     strength=mean_strength,
 )

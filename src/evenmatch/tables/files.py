@@ -9,7 +9,7 @@ import io
 import json
 import os
 import re
-from collections.abc import Callable
+from collections.abc import Iterable
 from pathlib import Path
 
 import pyarrow as pa
@@ -25,6 +25,7 @@ from evenmatch.times import format_named
 from evenmatch.whole_file import whole_file
 
 _SHOWN = 40  # bytes of a cell shown in a message
+_ROWS = 65_536  # rows written at a time
 
 
 def read_csv(path: Path, name: str) -> tuple[pa.Table, Source]:
@@ -231,29 +232,32 @@ def write_arrow(table: pa.Table, path: Path) -> None:
     format cannot hold a column.
     """
     form = form_of(path)
-    writers: dict[str, Callable[[pa.Table, io.BufferedIOBase], None]] = {
-        "csv": _write_csv,
-        "parquet": _write_parquet,
-        "jsonl": _write_jsonl,
-    }
     with whole_file(path) as draft, draft.open("wb") as file:
         try:
-            writers[form](table, file)
+            write_parts([table], table.schema, form, file)
         except (pa.ArrowException, TypeError, ValueError) as error:
             raise InputError(f"{path}: {form} cannot hold this table: {error}") from error
 
 
-def _write_parquet(table: pa.Table, file: io.BufferedIOBase) -> None:
-    import pyarrow.parquet as pq  # noqa: PLC0415 - most commands do not need Parquet
+def write_parts(parts: Iterable[pa.Table], schema: pa.Schema, form: str, file: io.BufferedIOBase) -> None:
+    """Write tables with these columns one after another as csv, parquet or jsonl."""
+    if form == "parquet":
+        import pyarrow.parquet as pq  # noqa: PLC0415 - most commands do not need Parquet
 
-    pq.write_table(table, file)
+        with pq.ParquetWriter(file, schema) as writer:
+            for part in parts:
+                writer.write_table(part)
+        return
+    if form == "csv":
+        file.write((",".join(schema.names) + "\n").encode())
+    append = _append_csv if form == "csv" else _append_jsonl
+    for part in parts:
+        append(texts(part), file)
 
 
-def _write_csv(table: pa.Table, file: io.BufferedIOBase) -> None:
-    plain = texts(table)
-    file.write((",".join(plain.column_names) + "\n").encode())
+def _append_csv(plain: pa.Table, file: io.BufferedIOBase) -> None:
     start = file.tell()
-    options = {"include_header": False, "batch_size": 65_536}
+    options = {"include_header": False, "batch_size": _ROWS}
     try:
         pa_csv.write_csv(plain, file, pa_csv.WriteOptions(quoting_style="none", **options))
     except pa.ArrowInvalid:  # a cell contains a comma, a quote or a line break
@@ -262,10 +266,10 @@ def _write_csv(table: pa.Table, file: io.BufferedIOBase) -> None:
         pa_csv.write_csv(plain, file, pa_csv.WriteOptions(quoting_style="needed", **options))
 
 
-def _write_jsonl(table: pa.Table, file: io.BufferedIOBase) -> None:
-    for batch in texts(table).to_batches(max_chunksize=65_536):
-        lines = (json.dumps(row, ensure_ascii=False, allow_nan=False) for row in batch.to_pylist())
-        file.write(("\n".join(lines) + "\n").encode())
+def _append_jsonl(plain: pa.Table, file: io.BufferedIOBase) -> None:
+    for batch in plain.to_batches(max_chunksize=_ROWS):
+        lines = [json.dumps(row, ensure_ascii=False, allow_nan=False) for row in batch.to_pylist()]
+        file.write("".join(f"{line}\n" for line in lines).encode())
 
 
 def texts(table: pa.Table) -> pa.Table:

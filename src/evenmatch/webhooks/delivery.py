@@ -35,16 +35,16 @@ from evenmatch.webhooks.webhook_sql import Cursor, Delivery, Webhook
 FIRST_RETRY, GROWTH, ATTEMPTS = 5 * SECOND, 4, 7  # waits of 5 s, 20 s, 80 s and so on; given up after two hours
 PENDING_AT_MOST = DAY  # age at which the deliveries of a failing webhook are given up
 GIVEN_UP = "the receiver kept failing for a day"
-GONE = 410  # the receiver wants no other attempt of this delivery
+GONE = 410  # the receiver wants no further attempt of this delivery
 KEPT, KEPT_DEAD = 7 * DAY, 30 * DAY  # age at which deliveries that arrived, or were given up, are deleted
 DEADLINE = 10.0  # seconds of an attempt: resolve, connect, send, and receive status and headers
-CONNECT = 3.0  # seconds to connect to one address, so that the next one has its turn within the deadline
+CONNECT = 3.0  # seconds to connect to one address, which leaves time for the next one
 ADDRESSES = 3  # addresses of a host that are tried in turn
 AT_ONCE, LADDER_AT_ONCE = 64, 16  # attempts at once: in total, and of the webhooks of one ladder; a webhook has one
 BATCH, TURN = 50, 5.0  # a webhook yields to the next one after this many deliveries or seconds
-POLL = 0.5  # seconds between two polls
+POLL = 0.5  # seconds between polls
 PRUNE_EVERY, PRUNED_AT_ONCE = HOUR, 1_000
-STOP_WITHIN = 2.0  # seconds that attempts have to finish when the process stops
+STOP_WITHIN = 2.0  # seconds for attempts to finish when the process stops
 LEASE = "webhooks"
 
 log = logging.getLogger(__name__)
@@ -107,14 +107,14 @@ class Deliverer:
         if self._turns:
             await asyncio.wait(self._turns.values(), timeout=STOP_WITHIN)
         for turn in self._turns.values():
-            turn.cancel()  # what it has sent is recorded; the rest is sent by the next sender
+            turn.cancel()  # sent deliveries are recorded; the next process sends the rest
         try:
             self._leases.release(LEASE)
         except StoreError as error:
             log.warning("the lease of the webhook deliveries was not released: %s", error)
 
     def _hold(self) -> bool:
-        """Take or renew the lease, and do what comes before sending. False: another process holds it."""
+        """Take or renew the lease, then create and prune deliveries. Return False if another process has the lease."""
         if not self._leases.hold(LEASE):
             return False
         self.make()
@@ -129,7 +129,7 @@ class Deliverer:
             await asyncio.wait(self._turns.values())
 
     async def _start_turns(self) -> int:
-        """Begin a turn of each webhook that has a delivery due, as far as the limits allow; return their number."""
+        """Begin a turn of each webhook with a delivery due, within the limits. Return how many began."""
         started = 0
         for hook in await asyncio.to_thread(self._due):
             if self._has_room(hook):
@@ -139,7 +139,7 @@ class Deliverer:
         return started
 
     def _due(self) -> list[Webhook]:
-        """The webhooks with a delivery due and no turn in progress; those that waited longest for a turn first."""
+        """The webhooks with a delivery due and no turn in progress, longest waiting first."""
         now, busy = self._clock(), {hook.webhook for hook in list(self._turns)}
         with self._database.read() as store:
             firsts = webhook_sql.read_first_pending(store)
@@ -207,7 +207,7 @@ class Deliverer:
             return Outcome(f"the receiver did not answer within {DEADLINE:g} s")
         except InputError as error:
             return Outcome(str(error))
-        except Exception as error:  # what a URL or a receiver provokes counts as a failed attempt
+        except Exception as error:  # whatever a URL or a receiver causes counts as a failed attempt
             return Outcome(_message(error))
 
     async def _post(self, client: httpx.AsyncClient, url: str, headers: dict[str, str], body: bytes) -> Outcome:
@@ -241,7 +241,7 @@ class Deliverer:
                 record(store, delivery, outcome, now)
 
     def prune(self) -> int:
-        """Delete deliveries a week after they were created, or a month if they were given up; return their number."""
+        """Delete deliveries after a week, or after a month if they were given up. Return how many."""
         count, now, deleted = 0, self._clock(), PRUNED_AT_ONCE
         while deleted == PRUNED_AT_ONCE:
             with self._database.write() as store:
@@ -257,7 +257,7 @@ def sign(secret: bytes, timestamp: int, body: str) -> str:
 
 
 def record(store: Store, delivery: Delivery, outcome: Outcome, now: int) -> None:
-    """Store the outcome of an attempt. A failure also gives up what has waited for the receiver for too long."""
+    """Store the outcome of an attempt. A failure also gives up deliveries that have waited too long."""
     attempts = delivery.attempts + 1
     next_at = None
     if outcome.error is not None and not outcome.is_final and attempts < ATTEMPTS:

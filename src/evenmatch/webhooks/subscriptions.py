@@ -18,13 +18,13 @@ __all__ = ["EVENTS", "Delivery", "Webhook", "Webhooks"]
 
 EVENTS = ("match.rated", "proposal.made", "match.made", "season.opened", "season.closed", "ratings.decayed")
 PAGE_LIMIT = 500  # deliveries returned at once
-WEBHOOKS_PER_LADDER = 100  # also of those for all ladders
+WEBHOOKS_PER_LADDER = 100  # also the limit of webhooks for all ladders
 
 
 class Webhooks:
     """The webhooks of a database. Thread-safe.
 
-    allow_private  whether webhooks may use addresses that are not public
+    allow_private  allow addresses that are not public
     find           resolves a host to its addresses
     """
 
@@ -36,7 +36,7 @@ class Webhooks:
         return Webhooks(self.service.noting(audit_entry), allow_private=self.allow_private, find=self.find)
 
     def check(self, url: str) -> list[str]:
-        """Check a URL and resolve its host, which takes as long as its owner wants; return the host's addresses.
+        """Check a URL, resolve its host and return the host's addresses. A slow name server can make this take long.
 
         Raises InputError for bad syntax or an address that is not allowed.
         """

@@ -1,4 +1,4 @@
-"""Rows of the tables `webhook`, `delivery` and `told`, which records how far each webhook's deliveries were created."""
+"""Rows of the tables `webhook`, `delivery` and `told`, the last event for which each webhook has deliveries."""
 
 from __future__ import annotations
 
@@ -89,9 +89,10 @@ class Delivery:
     """One event to send to one webhook, and the state of its delivery.
 
     body      the JSON text that is sent
-    attempts  since it was created, or sent again by an operator
+    made_at   when it was created, or last sent again by an operator
+    attempts  made since then
     next_at   when the next attempt is made; null: there is none
-    error     error of the last attempt
+    error     why the last attempt failed
     """
 
     delivery: int
@@ -169,9 +170,9 @@ def count_attempt(
 
 
 def restart_delivery(store: Store, delivery: int, now: int) -> Delivery:
-    """Make a delivery pending again, as if it had never been attempted, and return it."""
-    sql = "UPDATE delivery SET attempts = 0, next_at = ?, delivered_at = NULL, error = NULL WHERE delivery = ?"
-    return Delivery(*store.all(f"{sql} RETURNING {_COLUMNS}", now, delivery)[0])
+    """Make a delivery pending again, as if it had just been created, and return it."""
+    sql = "UPDATE delivery SET made_at = ?, attempts = 0, next_at = ?, delivered_at = NULL, error = NULL"
+    return Delivery(*store.all(f"{sql} WHERE delivery = ? RETURNING {_COLUMNS}", now, now, delivery)[0])
 
 
 def retry_at(store: Store, webhook: int, time: int) -> None:
@@ -197,9 +198,9 @@ def give_up_orphaned_deliveries(store: Store) -> None:
 
 
 def delete_old_deliveries(store: Store, before: int, dead_before: int, limit: int) -> int:
-    """Delete up to `limit` deliveries that arrived and were created before a time, or before another one at all.
+    """Delete up to `limit` arrived deliveries made before a time, and dead ones made before `dead_before`.
 
-    Returns their number. The latest delivery always stays: SQLite would otherwise assign its number again.
+    Return how many. The latest delivery always stays: SQLite would otherwise assign its number again.
     """
     sql = (
         "SELECT delivery FROM delivery WHERE made_at < ? AND (delivered_at IS NOT NULL OR made_at < ?) "
