@@ -71,6 +71,7 @@ BELOW = {
     ],  # tickets carry numbers: no rating system, no standings
     "lab": [
         "calibration",
+        "times",
         *("attributes", "durations", "options", "policy", "whole_file"),
         *("errors", "match", "history", "tables", "systems", "standings", "rating", "online", "matchmaking"),
         *("compile_notice", "partitioned", "__version__"),
