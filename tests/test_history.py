@@ -140,20 +140,6 @@ def test_an_empty_history_is_a_history():
     assert (len(empty), empty.players, empty.largest) == (0, 0, 0)
 
 
-def test_joining_a_history_that_begins_earlier_is_refused():
-    history = History(made_columns())
-    with pytest.raises(InputError, match="earlier than the one before it"):
-        history.join(history)
-
-
-@given(histories(), st.data())
-def test_split_anywhere_and_joined_is_the_same_bit_for_bit(history, data):
-    one, two = sorted(data.draw(st.tuples(*[st.integers(0, len(history))] * 2)))
-    parts = [history.take(slice(0, one)), history.take(slice(one, two)), history.take(slice(two, None))]
-    same(parts[0].join(parts[1]).join(parts[2]), history)
-    same(parts[0].join(parts[1].join(parts[2])), history)
-
-
 @given(histories(), st.data())
 def test_a_mask_a_list_and_a_slice_take_the_same_matches_and_taking_twice_is_taking_once(history, data):
     mask = np.array(data.draw(st.lists(st.booleans(), min_size=len(history), max_size=len(history))), bool)

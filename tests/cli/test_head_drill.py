@@ -92,7 +92,7 @@ def test_heads_as_text_may_be_longer_than_the_name_of_a_file(run, league, option
 def test_a_head_of_a_ladder_that_is_gone_is_a_finding(run, league):
     ended = run("verify", "--head", f"other 3 {'0' * 32} 2026-01-01T00:00:00Z")
     assert ended.code == 1
-    assert "ladder other: is not in the database" in ended.out
+    assert "ladder other: missing from the database" in ended.out
 
 
 def test_a_ladder_without_a_head_is_named_and_is_a_finding_if_it_was_asked_for(run, league):

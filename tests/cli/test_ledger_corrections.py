@@ -33,7 +33,7 @@ def test_a_preview_changes_nothing_and_says_what_then_happens(line, expected, ru
     assert (seen["preview"], ladder_events(run), ratings(run)) == (True, at, before)
     told = run(*line, "--preview")
     assert told.out.startswith("preview: ")
-    assert "nothing was changed" in told.err
+    assert "nothing has changed" in told.err
     done = json.loads(run(*line, "--reason", "why not", "--json").out)
     assert (done.pop("preview"), seen.pop("preview")) == (False, True)
     assert done == seen

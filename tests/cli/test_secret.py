@@ -87,7 +87,7 @@ def test_a_backup_says_that_the_secret_is_not_in_it(run, league, tmp_path):
     assert "secret" not in run("backup", "first.db").err
     run("key", "create", "game", "--scope", "report")
     told = run("backup", "second.db")
-    assert f"the copy is useless without the master secret ({league}.secret); keep that elsewhere, or" in told.err
+    assert f"the copy is useless without the master secret ({league}.secret); keep the secret elsewhere, or" in told.err
     assert not (tmp_path / "second.db.secret").exists()
     secret = league.with_name("league.db.secret").read_bytes().strip()
     assert secret not in (tmp_path / "second.db").read_bytes()

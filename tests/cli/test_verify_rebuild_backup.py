@@ -47,7 +47,7 @@ def test_a_rebuild_that_is_due_is_said_and_done(run, league):
     run_sql(league, "UPDATE ladder SET due = 1")
     ended = run("verify")
     assert ended.code == 1
-    assert "waits for a rebuild from position 1 on; type: evenmatch rebuild --ladder duel" in ended.out
+    assert "a correction needs a rebuild from position 1 on; type: evenmatch rebuild --ladder duel" in ended.out
     assert "a rebuild is due" in run("ladder", "show", "duel").out
     assert "waits for a rebuild" in run("standings", "--as-of", "last").err
     ended = run("rebuild")

@@ -105,7 +105,7 @@ def test_a_process_with_another_secret_is_not_ready(client, site, seconds, monke
     told = client.get("/readyz")
     assert (told.status_code, told.json()["detail"]) == (
         503,
-        "the master secret of this process is not that of the database",
+        "this process has another master secret than the database",
     )
     monkeypatch.undo()
     seconds[0] += TEST_EVERY

@@ -86,7 +86,7 @@ def test_the_arrivals_are_those_of_the_last_day_in_this_queue(queue_service, ser
 
 
 def test_of_very_many_tickets_some_are_read_and_all_are_counted(queue_service, service, ladder, clock, monkeypatch):
-    monkeypatch.setattr("evenmatch.queues.policy_fits.MOST_READ", 250)
+    monkeypatch.setattr("evenmatch.queues.policy_fits.TICKETS_READ_AT_MOST", 250)
     store_joins(service, ladder, evenly(clock.now - HOUR, 3600, 1000))
     arrivals = policy_fits.read_arrivals(service, ladder, "ranked")[1]
     assert (len(arrivals.tickets), arrivals.joins) == (250, 1000)

@@ -317,7 +317,7 @@ def test_other_processes_hear_of_changes(queue_service, ladder, other_service, r
     if "sqlite" in request.node.name:
         pytest.skip("SQLite tells nothing")
     heard, told, stop = [], threading.Event(), threading.Event()
-    other = QueueService(other_service)
+    other = QueueService(other_service).notifier
     other.listen(lambda where, tickets: (heard.append((where, tickets)), told.set()))
     tickets = join_queue(queue_service, ladder, *solos("ann", "bob"))
     thread = threading.Thread(target=other.hear, args=(stop,))

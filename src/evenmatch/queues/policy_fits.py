@@ -143,8 +143,8 @@ def fit(
 def too_few(setup: QueueSetup, arrivals: QueueArrivals) -> str:
     """The sentence that says that too few players joined a queue."""
     return (
-        f"{arrivals.joins} players joined queue {setup.name!r} in the last day; fitting its policy takes at least "
-        f"{LEAST_JOINS}, so the policy stays as it is"
+        f"{arrivals.joins} players joined queue {setup.name!r} in the last day; at least {LEAST_JOINS} are needed to "
+        "fit its policy, which stays as it is"
     )
 
 
