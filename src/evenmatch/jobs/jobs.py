@@ -58,7 +58,7 @@ class Job(NamedTuple):
     """A background job and its progress.
 
     kind     preview, correction, season, rebuild, verify or update; `policy of QUEUE`: the fit of a queue's policy; in
-             the lab: backtest, tuning or what-if
+             the lab: backtest, tuning, what-if or suspects
     done     ledger events processed so far
     total    ledger events to process
     told     why the job failed, or that it is being cancelled

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, cast
 
+import numpy as np
 import plotly.graph_objects as go
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -17,10 +18,12 @@ from evenmatch.lab.backtests.backtest import Backtest
 from evenmatch.lab.backtests.scoring import RELIABILITY, SEGMENTS
 from evenmatch.lab.backtests.verdict import verdict
 from evenmatch.lab.charts import COLORS, new_figure
+from evenmatch.lab.fairness.suspects import FEWEST, RATE, Suspect
 from evenmatch.lab.ladder import what_if
 from evenmatch.lab.ladder.what_if import WhatIf
 from evenmatch.options import options_of, shown
 from evenmatch.systems.system import Rules
+from evenmatch.tables import MatchTable
 
 Kept = Mapping[str, Any]
 MOVERS, BEST, RANKS = 40, 25, 600  # numbers of players of a what-if that are stored
@@ -163,6 +166,30 @@ def keep_what_if(found: WhatIf) -> dict[str, object]:
 def what_if_figures(kept: Kept) -> dict[str, go.Figure]:
     """Figure of a stored what-if: ranks by the other rules against present ranks."""
     return {"ranks": what_if.ranks([(name, now, then) for name, now, then in kept["ranks"]])}
+
+
+def keep_suspects(found: Sequence[Suspect], matches: MatchTable) -> dict[str, object]:
+    """JSON form of a search for suspects: each with their evidence, and what the false-alarm rates refer to."""
+    names, played = matches.player.to_pylist(), np.bincount(matches.history.columns.player)
+    return plain(
+        {
+            "suspects": [
+                {
+                    "player": names[one.account],
+                    "kind": one.kind,
+                    "evidence": one.evidence,
+                    "matches": int(played[one.account]),
+                    "false_alarms": one.false_alarms,
+                    "rarity": one.rarity,
+                }
+                for one in found
+            ],
+            "matches": len(matches),
+            "judged": int((played >= FEWEST).sum()),
+            "fewest": FEWEST,
+            "rate": RATE,
+        }
+    )
 
 
 def stored_rules(rules: Rules) -> dict[str, object]:

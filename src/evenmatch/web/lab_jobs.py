@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from math import isnan
 from typing import Any, Protocol
 
@@ -17,6 +18,7 @@ from evenmatch.jobs.jobs import Work
 from evenmatch.lab import stored_results
 from evenmatch.lab.backtests.backtest import backtest
 from evenmatch.lab.backtests.report import embed
+from evenmatch.lab.fairness.suspects import ladder_suspects
 from evenmatch.lab.ladder import charts
 from evenmatch.lab.ladder.health import LadderHealth, health, health_findings
 from evenmatch.lab.ladder.what_if import what_if
@@ -138,6 +140,18 @@ def what_if_work(service: Service, ladder: str, then: Rules, say: Say) -> Work:
         report("rating by both sets of rules", 0.1)
         compared = what_if(history.matches, history.rules, then, history.settings.standings)
         return stored_results.keep_what_if(compared) | {"warnings": list(history.notes)}
+
+    return work
+
+
+def suspects_work(service: Service, ladder: str, say: Say) -> Work:
+    """Return a job that lists the accounts whose play looks like a known kind of cheating."""
+
+    def work(progress: Progress) -> Mapping[str, object]:
+        history, report = _read(service, ladder, progress, say)
+        compare = partial(report, "comparing with simulated seasons of honest players")
+        found = ladder_suspects(history.matches, history.rules, compare)
+        return stored_results.keep_suspects(found, history.matches) | {"warnings": list(history.notes)}
 
     return work
 

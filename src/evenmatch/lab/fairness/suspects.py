@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from itertools import pairwise
+from math import ceil
 from typing import NamedTuple
 
 import numpy as np
@@ -31,7 +32,8 @@ CONCENTRATED = 0.4  # share of an account's early leaves that one player's match
 NEARNESS = 4.0  # how much oftener than by chance equals meet
 LATE_SHARE = 0.5  # of a match: who played less of it joined late
 EARLY = 25  # first matches, in which a smurf shows
-HONEST_SEASONS = 8  # simulated for comparison
+HONEST_SEASONS, MOST_SEASONS = 8, 100  # simulated for comparison
+COMPARED = 3000  # honest accounts in them; fewer than 2,500 cannot show that a score is rare enough to be listed
 FEWEST_PLAYERS, MOST_PLAYERS = 100, 600  # of these
 RATE = 0.002  # share of honest accounts that are listed by mistake, over all kinds
 
@@ -161,7 +163,7 @@ def win_trading(table: Table) -> Evidence:
 
     def sentence(account: int) -> str:
         other, count = partner[account].tolist()
-        return f"met {table.names[other]} {count} times in {played[account]} matches"
+        return f"met {table.names[other]!r} {count} times in {played[account]} matches"
 
     return Evidence(score, sentence)
 
@@ -189,7 +191,7 @@ def boosting(table: Table) -> Evidence:
 
     def sentence(account: int) -> str:
         other, count = partner[account].tolist()
-        return f"{table.names[other]} and this account were in {count} matches that one of them left early"
+        return f"{table.names[other]!r} and this account were in {count} matches that one of them left early"
 
     return Evidence(score, sentence)
 
@@ -261,6 +263,13 @@ class Suspect(NamedTuple):
     false_alarms: float
     evidence: str
 
+    @property
+    def rarity(self) -> str:
+        """The false-alarm rate as "1 in 2,400", where the second number is rounded down to two digits."""
+        accounts = int(1.0 / self.false_alarms + 1e-6)
+        unit = 10 ** max(len(str(accounts)) - 2, 0)
+        return f"1 in {accounts // unit * unit:,}"
+
 
 class HonestScores(NamedTuple):
     """Scores of honest accounts by kind, ascending: what suspects are compared with."""
@@ -314,15 +323,22 @@ def ladder_suspects(
     if not len(matches):
         raise InputError("there are no matches to look at; expected one or more")
     history = matches.history
-    settings = like(history)
-    tables = []
-    for seed in range(HONEST_SEASONS):
-        record = simulate_season(replace(settings, seed=seed + 1), rules)
-        tables.append(table_of(record.history, record.expected))
-        if progress is not None:
-            progress((seed + 1) / (HONEST_SEASONS + 1))
     rated = loop.replay(rules, history, rules.newcomers(history.players))
-    return suspects(table_of(history, rated.expected, matches.player.to_pylist()), honest_scores(tables))
+    table = table_of(history, rated.expected, matches.player.to_pylist())
+    settings, share = like(history), float(judged(table).mean())
+    if not share:
+        return []
+    seasons = min(max(HONEST_SEASONS, ceil(COMPARED / (share * settings.players))), MOST_SEASONS)
+    tables = []
+    for index in range(seasons):
+
+        def report(share: float, before: int = index) -> None:
+            if progress is not None:
+                progress((before + share) / seasons)
+
+        record = simulate_season(replace(settings, seed=index + 1), rules, progress=report)
+        tables.append(table_of(record.history, record.expected))
+    return suspects(table, honest_scores(tables))
 
 
 def like(history: History) -> SeasonSettings:

@@ -109,6 +109,8 @@ OPERATORS = (
     PageRoute(f"{OPERATE}/decay", operate_ladder.decay, ADMIN, POST, form=f"{OPERATE}/decay"),
     PageRoute(f"{OPERATE}/archive", operate_ladder.ladder_to_archive, ADMIN),
     PageRoute(f"{OPERATE}/archive", operate_ladder.archive, ADMIN, POST, form=f"{OPERATE}/archive"),
+    PageRoute(f"{OPERATE}/suspects", _lab("suspects"), ADMIN, whole=True),
+    PageRoute(f"{OPERATE}/suspects", _lab("find_suspects"), ADMIN, POST, form=f"{OPERATE}/suspects", whole=True),
     PageRoute(f"{OPERATE}/jobs", operate_ladder.job, ADMIN, POST),
     PageRoute(f"{OPERATE}/jobs/cancel", operate_ladder.cancel_job, ADMIN, POST),
 )

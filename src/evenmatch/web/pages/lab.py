@@ -1,4 +1,4 @@
-"""The lab of a ladder: health, backtests, tuning, what-ifs, the audit of a queue, and the queue simulator."""
+"""The lab of a ladder: health, backtests, tuning, what-ifs, suspects, the audit of a queue, and the queue simulator."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from urllib.parse import urlencode
 from starlette.responses import Response
 
 from evenmatch import systems
+from evenmatch.accounts.audit_trail import AuditEntry
 from evenmatch.errors import AccessError, ConflictError, InputError, UnknownNameError, UsageError
 from evenmatch.jobs.jobs import Job, Work
 from evenmatch.lab.ladder.health import floor_of
@@ -31,6 +32,7 @@ from evenmatch.web.page_request import PageRequest, address
 from evenmatch.web.view_models import LadderShown
 
 KINDS = {"backtest": "Backtest", "tuning": "Tuning", "what-if": "What if"}
+SUSPECTS = "suspects"  # the job whose result only operators see
 LATEST = 50  # latest jobs of the ladder that are searched for lab jobs
 RECENT = 400  # offers in the chart of waits
 JSON = "application/json"
@@ -204,6 +206,16 @@ async def _begin(visit: PageRequest, kind: str, work: Callable[[lab_jobs.Say], W
     """Start a job, or redirect to the running one of this kind. Raises AccessError if not logged in with a key."""
     if visit.session is None or visit.is_player:  # a job takes minutes of processor time
         raise AccessError("starting a job in the lab requires a login with a key")
+    job, begun = await _begun(visit, kind, work)
+    if not begun:
+        return visit.go(result_address(job), f"A job of this kind is already running: {KINDS[kind]}.", is_good=False)
+    return visit.go(result_address(job))
+
+
+async def _begun(
+    visit: PageRequest, kind: str, work: Callable[[lab_jobs.Say], Work], entry: AuditEntry | None = None
+) -> tuple[Job, bool]:
+    """Start a job, and return it with True; False if it was already running."""
     words, key = visit.shared.lab_cache.words, (visit.ladder, kind)
 
     def say(message: str) -> None:
@@ -211,12 +223,33 @@ async def _begin(visit: PageRequest, kind: str, work: Callable[[lab_jobs.Say], W
 
     def begin() -> tuple[Job, bool]:
         say("waiting for its turn")
-        return visit.site.jobs.begin(kind, visit.ladder, work(say), sort="lab")
+        return visit.site.jobs.begin(kind, visit.ladder, work(say), entry, sort="lab")
 
-    job, begun = await visit.site.work(begin)
-    if not begun:
-        return visit.go(result_address(job), f"A job of this kind is already running: {KINDS[kind]}.", is_good=False)
-    return visit.go(result_address(job))
+    return await visit.site.work(begin)
+
+
+async def suspects(visit: PageRequest) -> Response:
+    """Show the accounts to look into as the latest search found them, or the progress of the search."""
+    return await visit.show("operate_suspects", lambda: _suspects(visit))
+
+
+def _suspects(visit: PageRequest) -> Mapping[str, object]:
+    view = visit.reading.view(visit.ladder)
+    return {
+        "ladder": LadderShown.of(view),
+        "has_matches": bool(len(view.snapshot.board)),
+        "job": visit.site.jobs.latest(visit.ladder, SUSPECTS),
+        "words": visit.shared.lab_cache.words.get((visit.ladder, SUSPECTS), ""),
+    }
+
+
+async def find_suspects(visit: PageRequest) -> Response:
+    """Start a search for suspicious accounts."""
+    await visit.form()
+    work = partial(lab_jobs.suspects_work, visit.site.service, visit.ladder)
+    _, begun = await _begun(visit, SUSPECTS, work, visit.audit_entry("suspects.listed", visit.ladder))
+    notice = None if begun else "The search is already running."
+    return visit.go(address("ladders", visit.ladder, "operate", "suspects"), notice, is_good=False)
 
 
 def _whole(text: str, field: str, low: int, high: int) -> int:

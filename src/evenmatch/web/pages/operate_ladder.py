@@ -206,6 +206,7 @@ def _ladder(visit: PageRequest) -> Mapping[str, object]:
         "told": visit.reading.described(name),
         "jobs": jobs,
         "runs": any(job.state == "running" for job in jobs),
+        "suspects": site.jobs.latest(name, "suspects"),
         "queues": site.queue_service.queues(name),
         "form": visit.form_at("ladders", name, "operate", "settings"),
         "settings": settings_fields(view.settings),
