@@ -21,7 +21,7 @@ def duel(number, winner, loser, **fields):
 @pytest.fixture(scope="module")
 def season_matches():
     """A season whose players have scores too, two teams of three, with quitters and guests that are not rated."""
-    matches = season(5, players=40, matches=300, team_size=3).matches
+    matches = season(5, players=40, matches=300, team_size=3).matches.to_matches("6v6")
     rng = np.random.default_rng(1)
 
     def scored(appearance):

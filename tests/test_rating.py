@@ -13,7 +13,7 @@ START = datetime(2026, 1, 1, tzinfo=UTC)
 
 @pytest.fixture(scope="module")
 def season_table():
-    return from_matches(season(2, players=30, matches=200, team_size=2).matches)
+    return season(2, players=30, matches=200, team_size=2).matches
 
 
 def made_match(match_id, *sides, day=0, ladder="default"):

@@ -133,7 +133,7 @@ def match_times(count):
 
 def arena():
     """6v6 with seconds and quitters; the most eager players have the worst names."""
-    made = season(11, players=60, matches=240).matches
+    made = list(season(11, players=60, matches=240).matches.to_matches("6v6"))
     known = {one.player for match in made for team in match.teams for one in team.players}
     names = dict(zip(sorted(known), HOSTILE, strict=False))
 

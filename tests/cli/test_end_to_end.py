@@ -9,7 +9,7 @@ import sys
 
 import pytest
 
-from evenmatch import from_matches, write
+from evenmatch import write
 from evenmatch.lab.sample import season as season_of_teams
 
 pytestmark = pytest.mark.slow
@@ -20,7 +20,7 @@ COMMAND = [sys.executable, "-c", "from evenmatch.cli import main; main()"]
 @pytest.fixture(scope="module")
 def large(tmp_path_factory):
     path = tmp_path_factory.mktemp("large") / "large.csv"
-    write(from_matches(season_of_teams(2, players=2000, matches=1500).matches), path)
+    write(season_of_teams(2, players=2000, matches=1500).matches, path)
     return path
 
 

@@ -6,7 +6,7 @@ from collections import Counter
 import pytest
 
 from cli.command_output import DUELS, elo_by_hand, ratings
-from evenmatch import from_matches, rate, rules, write
+from evenmatch import rate, rules, write
 from evenmatch.lab.ladder.learning import placement_advice
 from evenmatch.lab.sample import season
 
@@ -347,22 +347,22 @@ def counts_of(matches):
 def test_advice_names_the_matches_after_which_percentiles_have_steadied(run, tmp_path):
     db, matches = tmp_path / "season.db", tmp_path / "season.csv"
     played = season(3, players=80, matches=900).matches
-    write(from_matches(played), matches)
+    write(played, matches)
     assert run("ladder", "create", "arena", "--system", "wager", "--placement", 7, "--db", db).code == 0
     assert run("import", matches, "--ladder", "arena", "--db", db).code == 0
-    expected = placement_advice(rate(from_matches(played), rules("wager"), journal=True), 6)
-    told = json.loads(run("ladder", "advise", "arena", "--move", 6, "--db", db, "--json").out)
-    assert (told["placement"], told["present"], told["bound"]) == (expected.placement, 7, 6)
+    expected = placement_advice(rate(played, rules("wager"), journal=True), 12)
+    told = json.loads(run("ladder", "advise", "arena", "--move", 12, "--db", db, "--json").out)
+    assert (told["placement"], told["present"], told["bound"]) == (expected.placement, 7, 12)
     assert [step["completed"] for step in told["steps"]] == [step.completed for step in expected.steps]
     assert told["steps"][3]["mean"] == pytest.approx(expected.steps[3].mean)
-    done = {name: count for name, count in counts_of(played).items() if count >= 8}
+    done = {name: count for name, count in counts_of(played.to_matches("arena")).items() if count >= 8}
     assert told["auto"] == expected.auto._asdict()
     assert (told["auto"]["players"], 8 <= told["auto"]["low"] <= told["auto"]["middle"]) == (len(done), True)
-    ended = run("ladder", "advise", "arena", "--move", 6, "--db", db)
+    ended = run("ladder", "advise", "arena", "--move", 12, "--db", db)
     assert ended.code == 0
-    assert f"after {expected.placement} matches the next one moves a percentile by less than 6" in ended.out
+    assert f"after {expected.placement} matches the next one moves a percentile by less than 12" in ended.out
     assert f"placed {expected.auto.placed} of the {len(done)} players with enough matches: half of them" in ended.out
-    change = run("ladder", "change", "arena", "--placement", "auto", "--placement-bound", 6, "--db", db)
+    change = run("ladder", "change", "arena", "--placement", "auto", "--placement-bound", 12, "--db", db)
     assert change.code == 0
     unlimited = run("ladder", "change", "arena", "--placement-most", 100_000, "--active-days", 36_500, "--db", db)
     assert unlimited.code == 0

@@ -9,7 +9,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from cli.command_output import files_in, only_document, read_csv
-from evenmatch import from_matches, rate, read, rules, write
+from evenmatch import rate, read, rules, write
 from evenmatch.lab.sample import season as season_of_teams
 
 SHOWN = ["ladder", "player", "rating", "matches", "last_played", "percentile", "placed", "division"]
@@ -34,8 +34,7 @@ def test_without_a_file_each_ladder_has_a_plain_table_on_standard_output(run, se
 
 
 def test_the_table_holds_the_twenty_best_of_those_who_are_placed(run, tmp_path):
-    listed = season_of_teams(3, players=60, matches=120, team_size=4).matches
-    write(from_matches(listed), tmp_path / "x.csv")
+    write(season_of_teams(3, players=60, matches=120, team_size=4).matches, tmp_path / "x.csv")
     ratings = rate(read(tmp_path / "x.csv"), rules("battlepoints")).standings().to_pylist()
     placed = [row for row in ratings if row["placed"]]
     assert 20 < len(placed) < len(ratings)

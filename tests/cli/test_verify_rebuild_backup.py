@@ -11,7 +11,7 @@ from contextlib import closing
 
 import pytest
 
-from evenmatch import from_matches, write
+from evenmatch import write
 from evenmatch.lab.sample import season as season_of_teams
 from evenmatch.operations.backup import dump_line
 
@@ -210,7 +210,7 @@ main()
 
 def test_an_import_that_was_killed_goes_on_and_ends_with_the_ratings_of_rate(run, league, tmp_path):
     path = tmp_path / "large.csv"
-    write(from_matches(season_of_teams(3, players=60, matches=600).matches), path)
+    write(season_of_teams(3, players=60, matches=600).matches, path)
     assert run("ladder", "create", "teams", "--system", "wager").code == 0
     line = [sys.executable, "-c", SLOWLY, "import", str(path), "--ladder", "teams"]
     with subprocess.Popen(line, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as child:

@@ -13,7 +13,7 @@ from ledger.sample_matches import duel
 
 @pytest.fixture(scope="module")
 def ratings():
-    return rate(from_matches(season(3, players=80, matches=900).matches), rules("wager"), journal=True)
+    return rate(season(3, players=80, matches=900).matches, rules("wager"), journal=True)
 
 
 def moves_by_twin(ratings):

@@ -74,8 +74,8 @@ class ReportPage(HTMLParser):
 
 @pytest.fixture(scope="module")
 def found():
-    played = season(1, players=40, matches=700, team_size=2).matches
-    return backtest(from_matches(played), SYSTEMS)
+    played = season(1, players=40, matches=700, team_size=2)
+    return backtest(played.matches, SYSTEMS)
 
 
 @pytest.fixture(scope="module")

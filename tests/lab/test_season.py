@@ -5,40 +5,36 @@ import xml.etree.ElementTree as ET
 import numpy as np
 import pytest
 
-from evenmatch import from_matches, rate, rules
+from evenmatch import rate, rules
 from evenmatch.errors import UsageError
-from evenmatch.lab.sample import Habits, player_names, rating_paths, season
+from evenmatch.lab.sample import player_names, rating_paths, season
 
 
 def test_a_seed_is_a_season():
-    assert season(3, matches=50) == season(3, matches=50)
-    assert season(3, matches=50) != season(4, matches=50)
+    assert season(3, matches=50).matches.to_arrow() == season(3, matches=50).matches.to_arrow()
+    assert season(3, matches=50).matches.to_arrow() != season(4, matches=50).matches.to_arrow()
 
 
-def test_people_quit_leave_late_and_join_late_at_the_requested_rates():
-    habits = Habits(quit=0.05, leave_late=0.1, join_late=0.2, draw=0.3)
-    matches = season(1, matches=1500, habits=habits).matches
-    slots = [(slot, match) for match in matches for team in match.teams for slot in team.players]
-    length = {match.id: max(slot.seconds for team in match.teams for slot in team.players) for match in matches}
-    quits = np.array([slot.quit for slot, _ in slots])
-    missed = np.array([length[match.id] - slot.seconds for slot, match in slots])
-    assert quits.mean() == pytest.approx(0.15, abs=0.01)
-    assert (quits & (missed < 20)).mean() == pytest.approx(0.1, abs=0.01)
-    assert (~quits & (missed > 0)).mean() == pytest.approx(0.2, abs=0.01)
-    assert np.mean([match.places == (1, 1) for match in matches]) == pytest.approx(0.3, abs=0.04)
-    assert (missed[quits] > 0).all()
+def test_its_matches_are_full_and_in_order_and_those_who_quit_played_for_less_time():
+    matches = list(season(1, players=60, matches=400, team_size=3).matches.to_matches("trios"))
+    assert [match.id for match in matches] == [f"6v6-{number}" for number in range(1, 401)]
+    assert matches == sorted(matches, key=lambda match: match.played_at)
+    assert {tuple(len(team.players) for team in match.teams) for match in matches} == {(3, 3)}
+    quitters = [(one, match) for match in matches for team in match.teams for one in team.players if one.quit]
+    assert 20 < len(quitters) < 200
+    assert all(one.seconds < match.duration for one, match in quitters)
 
 
 def test_the_stronger_team_wins_more_often_and_a_rating_system_finds_skill():
     played = season(1, players=60, matches=3000)
     wins = total = 0
-    for match in played.matches:
+    for match in played.matches.to_matches("6v6"):
         strength = [np.mean([played.skill[slot.player] for slot in team.players]) for team in match.teams]
         if match.places != (1, 1) and abs(strength[0] - strength[1]) > 0.5:
             total += 1
             wins += (strength[0] > strength[1]) == (match.places[0] == 1)
-    assert 0.8 < wins / total < 0.97
-    ratings = rate(from_matches(played.matches), rules("prav"))
+    assert 0.84 < wins / total < 0.97  # a lead of 1 standard deviation wins 84 %; these have 1 or more
+    ratings = rate(played.matches, rules("prav"))
     skill = np.array([played.skill[name] for name in ratings.matches.player_names])
     assert np.corrcoef(skill, ratings.state["rating"])[0, 1] > 0.75
 
@@ -49,7 +45,7 @@ def test_names_are_different_however_many():
 
 @pytest.mark.parametrize("suffix", ["svg", "png"])
 def test_a_picture_of_rating_paths_names_its_players(suffix, tmp_path):
-    ratings = rate(from_matches(season(1, players=20, matches=60).matches), rules("wager"), journal=True)
+    ratings = rate(season(1, players=20, matches=60).matches, rules("wager"), journal=True)
     names = ratings.matches.player_names[:3]
     rating_paths(ratings, names, tmp_path / f"paths.{suffix}")
     data = (tmp_path / f"paths.{suffix}").read_bytes()

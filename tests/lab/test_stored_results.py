@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from evenmatch import backtest, from_matches, rules
+from evenmatch import backtest, rules
 from evenmatch.lab.backtests.verdict import verdict
 from evenmatch.lab.ladder.what_if import what_if
 from evenmatch.lab.sample import season
@@ -20,7 +20,7 @@ from evenmatch.lab.stored_results import (
 
 @pytest.fixture(scope="module")
 def league():
-    return from_matches(season(5, players=60, matches=800).matches)
+    return season(5, players=60, matches=800).matches
 
 
 def through_json(kept):

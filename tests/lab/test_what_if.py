@@ -25,7 +25,7 @@ def match_table(*matches):
 
 @pytest.fixture(scope="module")
 def league():
-    return from_matches(season(5, players=60, matches=800).matches)
+    return season(5, players=60, matches=800).matches
 
 
 def test_the_same_rules_change_nothing(league):
@@ -100,7 +100,7 @@ def test_matches_that_other_rules_cannot_rate_are_left_out_or_refused(league):
     three = Match(
         "x", datetime(2026, 1, 1, tzinfo=UTC), team_match(1, (1, "Bara"), (2, "Deno"), (3, "Fivi")).teams, "6v6"
     )
-    listed = [*season(5, players=60, matches=800).matches, three]
+    listed = [*league.to_matches("6v6"), three]
     found = what_if(from_matches(listed), rules("elo"), rules("wager"))
     assert (found.now.left_out, found.then.left_out) == (0, 1)
     assert what_if_findings(found)[-1] == "1 match cannot be rated by the other rules, 0 by the present ones."

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from evenmatch import from_matches, rate, rules
+from evenmatch import rate, rules
 from evenmatch.errors import BadParameterError
 from evenmatch.lab.sample import season
 from evenmatch.standings.placement import SAMPLE, UNKNOWN, RatingSample, expected_moves, follow
@@ -72,7 +72,7 @@ def slow(matches, ratings):
 
 @pytest.mark.parametrize("system", ["wager", "elo", "glicko2", "prav"])
 def test_expected_moves_match_a_slow_twin(system):
-    matches = from_matches(season(3, players=150, matches=500, team_size=3).matches)
+    matches = season(3, players=150, matches=500, team_size=3).matches
     ratings = rate(matches, rules(system), journal=True)
     twin, lowest = slow(matches, ratings)
     moves = expected_moves(matches.history, ratings.journal.before, ratings.journal.after)

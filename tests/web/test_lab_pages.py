@@ -40,7 +40,7 @@ def named_matches():
 
     return [
         replace(one, teams=tuple(replace(team, players=tuple(map(called, team.players))) for team in one.teams))
-        for one in made.matches
+        for one in made.matches.to_matches("6v6")
     ]
 
 
@@ -52,7 +52,7 @@ def site(tmp_path_factory):
         service.create_ladder("new", "wager", rules("wager"))
         service.record_many("6v6", named_matches())
         service.create_ladder("even", "even", rules("even"))
-        service.record_many("even", [replace(match, ladder="even") for match in season(5, matches=200).matches])
+        service.record_many("even", list(season(5, matches=200).matches.to_matches("even")))
         service.view("6v6")  # pages may show standings that are a twentieth of a second old
         made = site_over(service, options)
         made.queue_service.set_queue("6v6", "main", {"team_size": 1, "steps": [[0, 100]], "max_odds": "none"})

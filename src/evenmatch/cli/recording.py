@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
-from datetime import timedelta
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -26,14 +25,12 @@ from evenmatch.cli.shared.output import (
     working,
 )
 from evenmatch.errors import BadRowsError, EvenmatchError, InputError, RowProblem, UsageError, matches_of
-from evenmatch.times import EPOCH
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
     from evenmatch.corrections.effect import Effect
     from evenmatch.errors import RowProblem
-    from evenmatch.match import Match
     from evenmatch.operations.service import Service
     from evenmatch.recording.imports import ImportResult, LateMatches
     from evenmatch.recording.receipts import MatchReceipt
@@ -78,7 +75,7 @@ def record(
         refused = [(problem.match_id, str(problem)) for problem in read.skipped]
         with working(f"recording on {name}", len(read)) as progress:
             for first in range(0, len(read), AT_ONCE):
-                listed = list(match_objects(read.take(slice(first, first + AT_ONCE)), name))
+                listed = list(read.take(slice(first, first + AT_ONCE)).to_matches(name))
                 outcomes = service.record_many(name, listed, rated=not unrated)
                 for match, outcome in zip(listed, outcomes, strict=True):
                     if isinstance(outcome, EvenmatchError):
@@ -109,37 +106,6 @@ def record(
         note(f"… and {len(refused) - LISTED:,} more refused (--json lists all)")
     if refused:
         raise typer.Exit(1)
-
-
-def match_objects(table: MatchTable, ladder: str) -> Iterator[Match]:
-    """The rows of a table as Match objects on a ladder."""
-    from evenmatch.match import Appearance, Match, Team
-
-    c, names = table.history.columns, table.player_names
-    slots = zip(
-        [names[player] for player in c.player.tolist()],
-        *(map(_known, column.tolist()) for column in (c.score, c.seconds)),
-        c.quit.tolist(),
-        map(_known, c.performance.tolist()),
-        c.keep.tolist(),
-        strict=True,
-    )
-    appearances = [Appearance(*slot) for slot in slots]
-    starts, first = c.slot_start.tolist(), c.team_start.tolist()
-    places, scores = c.place.tolist(), list(map(_known, c.team_score.tolist()))
-    teams = [
-        Team(tuple(appearances[starts[team] : starts[team + 1]]), places[team], scores[team])
-        for team in range(len(places))
-    ]
-    for index, (match_id, time, duration) in enumerate(
-        zip(table.match_id.to_pylist(), c.time.tolist(), c.duration.tolist(), strict=True)
-    ):
-        moment = EPOCH + timedelta(microseconds=time)
-        yield Match(match_id, moment, tuple(teams[first[index] : first[index + 1]]), ladder, _known(duration))
-
-
-def _known(value: float) -> float | None:
-    return None if value != value else value  # noqa: PLR0124 - NaN stands for a value that was not recorded
 
 
 def _reason(error: EvenmatchError) -> str:

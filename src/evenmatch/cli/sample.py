@@ -33,7 +33,7 @@ def command(
         raise UsageError(f"--folder {folder}: {error.strerror}; expected a folder that can be created") from error
     with working("simulating a season of 6v6"):
         played = season(seed)
-        matches = tables.from_matches(played.matches)
+        matches = played.matches
         tables.write(matches, folder / "season.csv")
     say = note if json else print
     say(f"{folder / 'season.csv'}: {len(matches):,} matches of {len(matches.player)} players; some players quit")

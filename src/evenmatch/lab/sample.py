@@ -6,16 +6,18 @@ Players have a true skill, and some leave matches early. Pictures are drawn with
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
 from evenmatch.errors import UsageError, needing
-from evenmatch.match import Appearance, Match, Team
+from evenmatch.lab.seasons.games import find_game
+from evenmatch.lab.seasons.season import Season
+from evenmatch.lab.seasons.settings import SeasonSettings
+from evenmatch.rating import rules
+from evenmatch.tables.table import MatchTable
 
 if TYPE_CHECKING:
     from evenmatch.rating import Ratings
@@ -73,79 +75,41 @@ def rating_paths(ratings: Ratings, players: Sequence[str], path: Path) -> None:
             pyplot.close(figure)
 
 
-START = datetime(2026, 1, 5, 18, tzinfo=UTC)
 ONSETS = ("B", "D", "F", "K", "L", "M", "N", "R", "S", "T", "V", "Z")
 RHYMES = ("ara", "eno", "ivi", "olu", "una", "aris", "ekko", "immy", "orin", "udo")
 
 
 @dataclass(frozen=True)
-class SimulatedSeason:
+class SampleSeason:
     """Matches in order of time, and each player's hidden true skill (standard normal)."""
 
-    matches: list[Match]
+    matches: MatchTable
     skill: dict[str, float]
 
 
-@dataclass(frozen=True)
-class Habits:
-    """Shares of appearances (`draw`: of matches) with an irregular course.
+def season(seed: int, *, players: int = 240, matches: int = 4000, team_size: int = 6) -> SampleSeason:
+    """Simulate a season of a team game, matched by the ratings of wager; some players quit, and skill does not change.
 
-    quit        leaves at a random time, which weakens the team
-    leave_late  leaves in the last seconds, when the match is decided
-    join_late   joins after the start and stays; not a quitter
-    draw        match ends in a draw
+    Skill decides more than in the recorded game "sixes", and draws are rarer.
     """
-
-    quit: float = 0.015
-    leave_late: float = 0.01
-    join_late: float = 0.02
-    draw: float = 0.01
-
-
-def season(
-    seed: int, *, players: int = 240, matches: int = 4000, team_size: int = 6, habits: Habits | None = None
-) -> SimulatedSeason:
-    """Generate a season of matches between two teams; deterministic for a seed.
-
-    Some players play ten times as often as others. Line-ups are random, independent of skill. The chance to win is
-    logistic in the difference of the teams' mean skill, weighted by time in the match.
-    """
-    rng = np.random.default_rng(seed)
-    habits = habits or Habits()
-    names = player_names(players)
-    skill = rng.normal(size=players)
-    eagerness = rng.lognormal(sigma=0.8, size=players)
-    eagerness /= eagerness.sum()
-    gaps = rng.exponential(timedelta(days=90).total_seconds() / matches, matches)
-    ends = np.cumsum(gaps)
-    listed = []
-    for number in range(matches):
-        chosen = rng.choice(players, 2 * team_size, replace=False, p=eagerness)
-        length = float(rng.integers(600, 901))
-        seconds, quits = _times(rng, 2 * team_size, length, habits)
-        sides = slice(0, team_size), slice(team_size, None)
-        strength = [float((skill[chosen[side]] * seconds[side]).sum() / (length * team_size)) for side in sides]
-        presence = [float(seconds[side].sum() / (length * team_size)) for side in sides]
-        lead = 4.0 * (strength[0] - strength[1]) + 6.0 * (presence[0] - presence[1])
-        first_wins = rng.random() < 1 / (1 + np.exp(-lead))
-        drawn = rng.random() < habits.draw
-        places = (1, 1) if drawn else (1, 2) if first_wins else (2, 1)
-        rounds = int(rng.integers(0, 8))
-        scores = (7, 7) if drawn else (8, rounds) if first_wins else (rounds, 8)
-        teams = [
-            Team(
-                tuple(
-                    Appearance(names[player], seconds=float(time), quit=bool(left))
-                    for player, time, left in zip(chosen[side], seconds[side], quits[side], strict=True)
-                ),
-                place,
-                float(score),
-            )
-            for side, place, score in zip(sides, places, scores, strict=True)
-        ]
-        played_at = START + timedelta(seconds=round(float(ends[number])))
-        listed.append(Match(f"m{number + 1}", played_at, tuple(teams), ladder="6v6"))
-    return SimulatedSeason(listed, dict(zip(names, skill.tolist(), strict=True)))
+    game = replace(find_game("sixes"), steepness=2.0, draw_width=0.02).resized(team_size)
+    settings = SeasonSettings(
+        players=players,
+        matches=round(1.6 * matches),  # more than enough
+        weeks=20.0,
+        seed=seed,
+        policy="quick",
+        present=0.8,
+        days_off=0.0,
+        newcomers=0.0,
+        learning=0.0,
+        drift=0.0,
+        parties=0.0,
+    )
+    played = Season(settings, rules("wager"), game=game).run()
+    names = player_names(len(played.person))
+    skill = dict(zip(names, played.state.skill[:players].tolist(), strict=False))
+    return SampleSeason(played.table("6v6", names).take(slice(0, matches)), skill)
 
 
 def player_names(count: int) -> list[str]:
@@ -155,20 +119,3 @@ def player_names(count: int) -> list[str]:
         short[index % len(short)] + (str(index // len(short) + 1) if index >= len(short) else "")
         for index in range(count)
     ]
-
-
-def _times(
-    rng: np.random.Generator, players: int, length: float, habits: Habits
-) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
-    """Seconds in the match and quit flags; at least one player stays to the end."""
-    chance = rng.random(players)
-    seconds = np.full(players, length)
-    quitter = chance < habits.quit
-    seconds[quitter] = np.floor(rng.uniform(30, length - 30, quitter.sum()))
-    late = ~quitter & (chance < habits.quit + habits.leave_late)
-    seconds[late] = length - rng.integers(3, 20, late.sum())
-    joined = chance > 1 - habits.join_late
-    seconds[joined] = length - rng.integers(20, 200, joined.sum())
-    if (seconds < length).all():
-        seconds[0], quitter[0], late[0] = length, False, False
-    return seconds, quitter | late

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from datetime import timedelta
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -14,7 +15,9 @@ from numpy.typing import NDArray
 
 from evenmatch.errors import RowProblem, UnknownNameError
 from evenmatch.history import Flags, Floats, History, Integers, ladder_indices
+from evenmatch.match import Appearance, Match, Team
 from evenmatch.tables.display import ROWS, as_html, counted, period
+from evenmatch.times import EPOCH
 
 if TYPE_CHECKING:
     from evenmatch.tables.source import Source
@@ -133,6 +136,30 @@ class MatchTable:
             for number, reason in listed
         ]
 
+    def to_matches(self, ladder: str) -> Iterator[Match]:
+        """Yield the matches as Match objects on this ladder."""
+        c, names = self.history.columns, self.player_names
+        slots = zip(
+            [names[player] for player in c.player.tolist()],
+            *(map(_known, column.tolist()) for column in (c.score, c.seconds)),
+            c.quit.tolist(),
+            map(_known, c.performance.tolist()),
+            c.keep.tolist(),
+            strict=True,
+        )
+        appearances = [Appearance(*slot) for slot in slots]
+        starts, first = c.slot_start.tolist(), c.team_start.tolist()
+        places, scores = c.place.tolist(), list(map(_known, c.team_score.tolist()))
+        teams = [
+            Team(tuple(appearances[starts[team] : starts[team + 1]]), places[team], scores[team])
+            for team in range(len(places))
+        ]
+        for index, (match_id, time, duration) in enumerate(
+            zip(self.match_id.to_pylist(), c.time.tolist(), c.duration.tolist(), strict=True)
+        ):
+            moment = EPOCH + timedelta(microseconds=time)
+            yield Match(match_id, moment, tuple(teams[first[index] : first[index + 1]]), ladder, _known(duration))
+
     def to_arrow(self) -> pa.Table:
         """Return the tidy long form, one row per player and match, without empty columns."""
         c, h = self.history.columns, self.history
@@ -175,3 +202,7 @@ NEEDED: Sequence[str] = ("match_id", "played_at", "team", "player")
 
 def _number(values: Floats) -> pa.Array:
     return pa.array(values, from_pandas=True)
+
+
+def _known(value: float) -> float | None:
+    return None if value != value else value  # noqa: PLR0124 - NaN stands for a value that was not recorded

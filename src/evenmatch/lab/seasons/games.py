@@ -69,6 +69,10 @@ class Game:
         """Players in a match."""
         return self.teams * self.team_size
 
+    def resized(self, team_size: int) -> Game:
+        """The game with larger or smaller teams: luck averages out in large teams, so skill decides more."""
+        return replace(self, team_size=team_size, steepness=self.steepness * (team_size / self.team_size) ** 0.5)
+
     def quit_rates(self) -> tuple[float, float]:
         """Share of appearances that end early if the team is behind at that moment, and if it is not."""
         behind = (self.teams - 1) / self.teams  # among equals
@@ -346,13 +350,9 @@ GAMES = {
     )
 }
 
-# Larger shapes of the fitted games, for Microsoft's table. Luck averages out in larger teams, so the gap between teams
-# whose mean skills differ by 1 grows with the root of their size.
-_TEAM, _BRAWL = GAMES["team"], GAMES["brawl"]
-GAMES["squad"] = replace(
-    _TEAM, name="squad", title="Teams of eight", team_size=8, steepness=_TEAM.steepness * (8 / _TEAM.team_size) ** 0.5
-)
-GAMES["arena"] = replace(_BRAWL, name="arena", title="Free-for-alls of sixteen", teams=16)
+# Larger shapes of the fitted games, for Microsoft's table.
+GAMES["squad"] = replace(GAMES["team"].resized(8), name="squad", title="Teams of eight")
+GAMES["arena"] = replace(GAMES["brawl"], name="arena", title="Free-for-alls of sixteen", teams=16)
 
 
 def find_game(name: str) -> Game:

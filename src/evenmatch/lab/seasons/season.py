@@ -14,6 +14,7 @@ from statistics import NormalDist
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
+import pyarrow as pa
 
 from evenmatch.durations import DAY, SECOND
 from evenmatch.history import Columns, Flags, Floats, History
@@ -28,6 +29,8 @@ from evenmatch.policy import Policy, presets
 from evenmatch.standings.distribution import queue_percentiles
 from evenmatch.systems import loop
 from evenmatch.systems.system import Records, Rules
+from evenmatch.tables.source import Source
+from evenmatch.tables.table import MatchTable
 
 if TYPE_CHECKING:
     from evenmatch.lab.behaviours import Behaviour
@@ -123,6 +126,22 @@ class SeasonRecord:
         c = self.history.columns
         return np.bincount(c.player, c.seconds, len(self.person)) / 3600.0
 
+    def table(self, ladder: str, names: Sequence[str]) -> MatchTable:
+        """The matches, on a ladder of this name. names: a different player name for each account."""
+        history, first = self.history, self.history.columns.team_start
+        label = np.arange(first[-1]) - np.repeat(first[:-1], np.diff(first))
+        return MatchTable(
+            history=history,
+            match_id=pa.array([f"{ladder}-{number}" for number in range(1, len(history) + 1)], pa.large_string()),
+            ladder=np.zeros(len(history), np.int32),
+            ladders=(ladder,),
+            team=pa.array(label).cast(pa.large_string()).dictionary_encode(),
+            player=pa.array(names, pa.large_string()),
+            player_ladder=np.zeros(len(names), np.int32),
+            row=np.arange(len(history)),
+            source=Source("the season"),
+        )
+
 
 class Season:
     """A running season; behaviours read it, and change it with `open_account` and `retire`.
@@ -135,11 +154,14 @@ class Season:
     crew      int64 (A,)    index of the behaviour that decides the account's conduct; -1: honest
     round, rounds           the present round, and their number
     rng       random numbers for behaviours, the same in each run of a seed
+    game      what is played; one that is given takes the place of the one in the settings
     """
 
-    def __init__(self, settings: SeasonSettings, rules: Rules, behaviours: Sequence[Behaviour] = ()) -> None:
+    def __init__(
+        self, settings: SeasonSettings, rules: Rules, behaviours: Sequence[Behaviour] = (), game: Game | None = None
+    ) -> None:
         self.settings, self.rules, self.behaviours = settings, rules, tuple(behaviours)
-        self.game: Game = find_game(settings.game)
+        self.game: Game = game or find_game(settings.game)
         count, spare = settings.players, max(8, settings.players // 4)
         self.accounts = count + spare
         rng = self._stream(POPULATION)
