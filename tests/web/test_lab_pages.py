@@ -365,7 +365,7 @@ def test_two_policies_that_share_a_queue_are_compared(site, anyone):
     assert "B does better on median wait and wait of 95 of 100." in shown
     assert "median wait with B: 5." in shown
     assert "none, the difference is known" in shown
-    assert "no difference worth knowing: at most 0." in shown
+    assert "no difference worth detecting: at most 0." in shown
     assert "makes the matches in 50 % of the time slices of 60 s" in shown
     assert "0 s: 3, 9 s: 50" in shown  # how the policies differ
     assert 'id="experiment-figure-1-json"' in page_text(anyone, f"{LADDER}/audit?queue=trial")

@@ -292,7 +292,7 @@ def _created(found: LadderHealth) -> list[str]:
         return ["Winners gain what losers lose: matches neither create nor remove points."]
     share = percent(abs(found.created) / found.moved)
     sentence = (
-        f"Of {points(found.moved)} points that a match moves, up and down, {points(abs(found.created))} ({share})"
+        f"Of the {points(found.moved)} points that a match moves up and down, {points(abs(found.created))} ({share})"
     )
     return [f"{sentence} are {'created' if found.created > 0 else 'lost'}."]
 
@@ -304,7 +304,7 @@ def _floor(found: LadderHealth) -> list[str]:
     if share is None or share == 0:
         return ["No player who played lately is at the floor."]
     sentence = f"{share:.1%} of the players who played lately are at the floor"
-    return [f"{sentence}, which is many: they have nothing to lose." if share > CROWD else f"{sentence}."]
+    return [f"{sentence}. That is a lot: they have nothing to lose." if share > CROWD else f"{sentence}."]
 
 
 def _shares(found: LadderHealth) -> list[str]:

@@ -35,10 +35,12 @@ class LearnedAt(NamedTuple):
 def learned_over_time(matches: MatchTable, rules: Rules, progress: Progress | None = None) -> list[LearnedAt]:
     """Rate the matches of one ladder and return what was learned after each quarter of them; the last is the present.
 
-    Raises InputError for a system that learns nothing of ladders, for no matches, and for several ladders.
+    Raises InputError for a system that learns nothing about ladders, for no matches, and for several ladders.
     """
     if rules.system.ladder is None:
-        raise InputError(f"{rules.system.name} learns nothing of a ladder; expected a system that does, such as even")
+        raise InputError(
+            f"{rules.system.name} learns nothing about a ladder; expected a system that does, such as even"
+        )
     if not len(matches):
         raise InputError("there are no matches to learn from; expected one or more")
     if len(matches.ladders) > 1:
