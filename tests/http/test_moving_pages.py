@@ -7,6 +7,7 @@ from dataclasses import replace
 import pytest
 
 from asgi_client import Asking
+from evenmatch.http import cached_standings
 from evenmatch.http.app import application
 from evenmatch.http.cached_standings import KeptViews
 from evenmatch.http.server import site_over
