@@ -43,8 +43,8 @@ def run() -> Section:
     notes = [
         f"SQLite, {DUELS.matches:,} duels of {DUELS.players:,} players by `elo`, an early one of which is voided; one "
         "report and one read of standings every 20 ms on another ladder, from one client each on the same cores. The "
-        "reference is the same load without a correction. The void is from the request to the end of its job, which "
-        "yields to reports. The first report after a kill of the process is one of the large ladder.",
+        "reference is the same load without a correction. The void is measured from the request to the end of its "
+        "job, which yields to reports. The first report after the process is killed is one on the large ladder.",
     ]
     return Section("Corrections of a large ladder", figures, notes)
 

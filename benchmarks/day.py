@@ -84,7 +84,7 @@ def section(held: Sequence[Rung], broke: str) -> Section:
         f"looks at {DAY.views_each} page. The busiest hour has {DAY.busiest:g} times the mean of the day: "
         f"{rates(1)}. Every player joins, polls (20 s) until there is an offer, accepts it, and polls until there is a "
         "match; its server reports it when it ends. Matches last "
-        f"{DAY.match_seconds:g} s divided by the multiple, {DAY.longest:g} s at the most; waiting is not made faster.",
+        f"{DAY.match_seconds:g} s divided by the multiple, {DAY.longest:g} s at the most; waits are not shortened.",
         f"Held means: 99 of 100 requests of each kind within {MOST['join']:g} s, 95 of 100 players in a match within "
         f"{WAIT:g} s, no request refused or failed, arrivals on time; over {SECONDS} s after a warm-up. "
         f"{at.capitalize()} that were {rates(multiple)}. {broke}",

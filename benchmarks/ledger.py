@@ -55,8 +55,8 @@ def run() -> Section:
         "them from fewer; the reference is one thread, so one commit for each match. "
         f"Import: {BULK.matches:,} 6v6 matches; the reference is the driver alone, which writes each match "
         "as JSON and its twelve appearances, and rates nothing.",
-        f"Removing a cheater: who played most among {DUELS.matches:,} duels is banned, first as a preview, then for "
-        "good with the rebuild. `verify` replays all of it and compares bit for bit.",
+        f"Removing a cheater: the player with the most matches among {DUELS.matches:,} duels is banned, first as a "
+        "preview, then permanently, with the rebuild. `verify` replays all of it and compares bit for bit.",
     ]
     return Section("The ledger", figures, notes)
 

@@ -44,12 +44,14 @@ def run() -> Section:
     figures = [*ticks(), *attributes(), *own_odds(), *steady(), *moves(), *quality()]
     notes = [
         "6v6 under the policy `balanced`, one core, kernels compiled before; "
-        f"{ROUNDS} ticks over the same queue, its order made before the first and kept. Percentiles are uniform, "
-        "filters strict ±5 if nothing else is said. *placed* is the share of players who get a match in that tick.",
-        "Parties: 1 to 6 members as often, friends 1.5 percentiles (standard deviation) around the first. Filters: 2, "
-        "5 or 10, a quarter strict, up to a minute of waiting. Regions: one of four is home, others are reached by "
+        f"{ROUNDS} ticks over the same queue, sorted once before the first. Percentiles are uniform, "
+        "filters strict ±5 unless stated otherwise. *placed* is the share of players who get a match in that tick.",
+        "Parties: 1 to 6 members, equally often; friends 1.5 percentiles (standard deviation) around the first. "
+        "Filters: 2, 5 or 10 percentiles; a quarter are strict; waits are up to a minute. Regions: one of four is "
+        "home, others are reached by "
         "chance within 100 ms. Avoid lists: every fifth party avoids one to four players.",
-        "The reference of a tick is the obvious way in plain Python for single players: sort tuples, cut windows of "
+        "The reference for a tick is the obvious algorithm in plain Python for single players: sort tuples, cut "
+        "windows of "
         "twelve, check every filter, split by snake. It knows no parties, regions, avoid lists or costs. That of "
         "joining is a dict of tuples. Tickets that join one by one are in the columns before the clock stops.",
         "Attributes: one of three modes (60, 35 and 5 %), one of two platforms or both, one of two versions (10 and 90 "

@@ -52,8 +52,8 @@ def run() -> Section:
         "One match through `evenmatch.Rater(…).rate(match)`: checks, ratings, and a receipt with every player's change "
         f"and its factors. Mean over a season whose `Match` objects are made beforehand, {ROUNDS} times. "
         "`loop.replay` rates the same match from arrays of numbers, journal and copies of the records included, "
-        "without names, checks and receipt. Elo in plain Python is ten lines that update a dict from the same `Match` "
-        "objects and tell nothing.",
+        "without names, checks and receipt. Elo in plain Python is ten lines that update a dict from the same "
+        "`Match` objects and report nothing.",
         f"First matches: {FIRST_MATCHES} duels of two new players each, recorded one by one by a `Service` on SQLite, "
         f"every commit durable; the reference is {IN_SERVICE[0]}.",
     ]

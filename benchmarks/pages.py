@@ -63,11 +63,12 @@ def run() -> Section:
         "Pages of the web site",
         figures,
         [
-            "Time from request to the last byte of the answer over loopback, on a ladder of a million active players "
+            "Time from the request to the last byte of the answer over loopback, on a ladder of a million active "
+            "players "
             f"in SQLite, {ROUNDS} times after one that is not counted; the reference is the same page of a "
-            f"ladder of {FEW.players} players with {FEW.matches:,} matches, in the same process. Standings are a view "
-            "that is kept; what takes longest after a start of the process is making it, once, which is not in these "
-            "figures."
+            f"ladder of {FEW.players} players with {FEW.matches:,} matches, in the same process. Standings are "
+            "served from a cached view. Building it takes longest, happens once after the process starts, and is "
+            "not included in these figures."
         ],
     )
 

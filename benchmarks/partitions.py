@@ -70,8 +70,8 @@ def run() -> Section:
     figures += paper(costs)
     notes = [
         f"`evenmatch rate FOLDER --system elo --out FOLDER` in a process of its own, {FILE // MILLION} million duels a "
-        "file, row groups of a million rows, ids and names as text. What else runs on the machine changes wall time; "
-        "seconds of all cores are what the work itself takes.",
+        "file, row groups of a million rows, ids and names as text. Other load on the machine changes wall time; "
+        "seconds of all cores measure the work itself.",
         "Ten billion: computed from the slope between the smallest and the largest size; memory grows with players.",
     ]
     return Section("Histories larger than memory", figures, notes)

@@ -89,13 +89,14 @@ def run() -> Section:
             figures.append(Figure(name, rate_per_second, "M matches/s", None, True, speed[peer.system], by))
     notes = [
         f"The same matches ({', '.join(f'{season.matches:,} {season.form}' for season in PEERS)}), from newcomers to "
-        f"the final ratings, on one core, {ROUNDS} runs in turn: by the packages as their documentation has "
-        "it, match by match, from lists of players made beforehand; by evenmatch with `loop.replay`, expected scores "
+        f"the final ratings, on one core, {ROUNDS} runs in turn: the packages as their documentation shows, match by "
+        "match, from lists of players made beforehand; evenmatch with `loop.replay`, expected scores "
         f"included. {', '.join(versions())}.",
-        f"Largest difference of a final rating, mean or deviation to evenmatch's, of itself: {', '.join(apart)}. "
-        "trueskill's normal distribution is a coarse one, its message passing ends at changes below 1e-4, and in a "
-        "free-for-all it links tied players only to those listed next to them; elote averages what a tie did to the "
-        "means of those tied. Not compared, being other formulas: elote's teams (player against player), glicko2 and "
+        f"Largest relative difference between a final rating, mean or deviation and evenmatch's: {', '.join(apart)}. "
+        "trueskill's normal distribution is coarse, its message passing stops at changes below 1e-4, and in a "
+        "free-for-all it links tied players only to those listed next to them; elote averages the changes that a "
+        "tie makes to the means of the tied players. Not compared, because their formulas differ: elote's teams "
+        "(player against player), glicko2 and "
         "belo (volatility added by the match, not by time).",
     ]
     notes += [

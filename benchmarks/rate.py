@@ -44,11 +44,11 @@ def run() -> Section:
     notes = [
         "A million 1v1 matches among 50,000 players, 200,000 5v5 matches among 20,000 players and 100,000 "
         "free-for-alls of 8 among 20,000 players, on one core. "
-        "`replay` is `evenmatch.systems.loop.replay` on ratings that a season before has spread; `rate` is "
+        "`replay` is `evenmatch.systems.loop.replay` on ratings that an earlier season has spread; `rate` is "
         "`evenmatch.rate`, newcomers and checks included. "
-        f"{ROUNDS} runs, taken in turn with the C loop after a first run of each.",
-        f"The C loops ({Limit.built()}) do the same work on the same arrays, expected scores and ties included; what "
-        "they rate is compared in the run.",
+        f"{ROUNDS} runs, alternating with the C loop after a warm-up run of each.",
+        f"The C loops ({Limit.built()}) do the same work on the same arrays, expected scores and ties included; "
+        "their ratings are compared with evenmatch's in the same run.",
     ]
     if compiled() is None:
         notes.append("**No gcc was found, so there is no C to compare with.**")

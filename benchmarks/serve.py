@@ -113,7 +113,7 @@ def run() -> Section:
         f"cores as the server and the database, for {SECONDS} s each; 6v6 matches among {PLAYERS:,} players, ladder by "
         "`wager`, every commit durable, "
         "requests not logged (`EVENMATCH_LOG_LEVEL=warning`). The "
-        "reference is `/healthz` of the same process under the same load: what HTTP alone costs.",
+        "reference is `/healthz` of the same process under the same load: the cost of HTTP alone.",
     ]
     return Section("The service", figures, notes)
 

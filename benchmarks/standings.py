@@ -129,9 +129,9 @@ def run() -> Section:
     ]
     notes = [
         f"`snapshot` of {taken.population:,} active players, {len(taken):,} of them listed, from columns to ranks, "
-        "percentiles and divisions; nothing is left to the first question. One core. Plain Python does the same with "
-        "lists of tuples, `sort` and `bisect`, from columns to a dict of finished standings; what it finds is compared "
-        f"with every standing. {ROUNDS} runs, in turn; questions are the mean of {ASKED} different ones.",
+        "percentiles and divisions; nothing is deferred to the first query. One core. Plain Python does the same with "
+        "lists of tuples, `sort` and `bisect`, from columns to a dict of finished standings; its results are "
+        f"compared with every standing. {ROUNDS} runs, in turn; queries are the mean of {ASKED} different ones.",
     ]
     return Section("Standings of a million players", figures, notes)
 

@@ -42,10 +42,12 @@ def run() -> Section:
         ]
     notes = [
         f"Imports are timed inside a fresh process, {IMPORTS} times; evenmatch imports what it needs when a "
-        "name is first used, so the second line is what a program pays that rates. A process is timed from start to "
+        "name is first used, so the second line is the cost for a program that rates matches. A process is timed "
+        "from start to "
         f"end: it makes two matches and rates them. First: with an empty cache of compiled kernels, {ROUNDS} "
-        f"times; later: with the cache that left, {WARM} times. pandas and scipy are hidden from these, for "
-        "pyarrow and numba import them where they are installed (half a second), though evenmatch does not need them.",
+        f"times; later: with the cache left by that process, {WARM} times. pandas and scipy are hidden from these "
+        "processes, because pyarrow and numba import them if they are installed (half a second), although evenmatch "
+        "does not need them.",
     ]
     return Section("Starting", figures, notes)
 

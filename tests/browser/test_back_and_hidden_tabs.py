@@ -101,7 +101,7 @@ def test_an_offer_in_a_hidden_tab_changes_the_title_plays_a_sound_and_notifies(v
     wait_for(lambda: re.match(r"\(\d+ s\) Accept your match", page.title()), page.title)
     wait_for(lambda: page.evaluate("window.heard.length") == 2)
     (words,) = page.evaluate("window.notes")
-    assert re.fullmatch(r"A match is found\. You have [\w ]+ to accept\.", words)
+    assert re.fullmatch(r"Match found\. You have [\w ]+ to accept\.", words)
     page.wait_for_timeout(1500)
     assert page.evaluate("[window.heard.length, window.notes.length]") == [2, 1]  # once, not at each refresh
     assert stayed(page)

@@ -76,7 +76,7 @@ def results(tab):
         box.set_checked(box.get_attribute("value") in ("elo", "glicko2"))
     found = [finish("Start the backtest")]
     tab.goto(f"{LAB}/tuning")
-    tab.get_by_label("Seconds to search").fill("5")
+    tab.get_by_label("Search time in seconds").fill("5")
     found.append(finish("Begin tuning"))
     tab.goto(f"{LAB}/what-if")
     tab.get_by_label("Rating system").select_option("glicko2")

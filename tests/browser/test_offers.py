@@ -48,7 +48,7 @@ def test_enter_accepts_and_the_focus_goes_where_the_eye_goes(visitor):
     wait_in_queue(rival, "By mouse")
     wait_for(lambda: page.evaluate(FOCUSED) == "Accept", lambda: page.evaluate(FOCUSED))
     assert stayed(page)
-    assert re.fullmatch(rf"A match is found. You have {WITHIN} seconds to accept.", page.evaluate("window.said.at(-1)"))
+    assert re.fullmatch(rf"Match found. You have {WITHIN} seconds to accept.", page.evaluate("window.said.at(-1)"))
     page.keyboard.press("Enter")
     page.get_by_role("heading", name="You have accepted").wait_for()
     assert page.evaluate(FOCUSED) == "You have accepted"
@@ -65,7 +65,7 @@ def test_the_remaining_seconds_are_announced_three_times(visitor):
     wait_in_queue(rival, "Slow two")
     page.get_by_role("heading", name="You are no longer in the queue").wait_for()
     assert page.evaluate("window.said") == [
-        *(f"A match is found. You have {left} seconds to accept." for left in (WITHIN, 10, 5)),
+        *(f"Match found. You have {left} seconds to accept." for left in (WITHIN, 10, 5)),
         "You are no longer in the queue.",
     ]
     assert page.evaluate(FOCUSED) == "You are no longer in the queue"

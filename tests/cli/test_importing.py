@@ -26,7 +26,7 @@ def test_what_holds_no_json_object_is_told_by_its_line(command, line, run, leagu
     assert (ended.code, ended.out) == (1, "")
     assert ended.err.startswith("error: standard input: 1 problem; nothing was added\n")
     assert f"line 2: {line!r} is not a JSON object" in ended.err
-    assert "(without them no match is left)" in ended.err
+    assert "(no match would be left without them)" in ended.err
     (tmp_path / "x.jsonl").write_text(f"\n{line}\n")
     ended = run(command, "x.jsonl")
     assert ended.err.startswith("error: x.jsonl: 1 problem; nothing was added\n  line 2: ")
@@ -82,7 +82,7 @@ def test_one_ladder_of_several_goes_into_a_ladder_of_another_name(command, run, 
     run("ladder", "create", "mixed", "--system", "elo")
     ended = run(command, season_file, "--ladder", "mixed")
     assert ended.code == 2
-    assert "has the ladders duel, team, and none is 'mixed'; choose one by --from LADDER" in ended.err
+    assert "has the ladders duel, team, but not 'mixed'; choose one with --from LADDER" in ended.err
     assert ("--pool-ladders" in ended.err) is (command == "import")
     ended = run(command, season_file, "--ladder", "mixed", "--from", "tem")
     assert ended.code == 2
@@ -105,7 +105,7 @@ def test_ratings_of_one_ladder_of_several_start_another(run, league, tmp_path):
     )
     ended = run("import", "r.csv", "--ratings")
     assert ended.code == 2
-    assert "has the ladders old, team, and none is 'duel'; choose one by --from LADDER" in ended.err
+    assert "has the ladders old, team, but not 'duel'; choose one with --from LADDER" in ended.err
     assert (
         run("import", "r.csv", "--ratings", "--from", "team").out
         == "ladder duel: 1 player starts with a rating from this file\n"
@@ -191,7 +191,7 @@ def test_many_bad_rows_are_told_by_kind_with_examples_and_json_names_every_match
     assert lines[8:] == [
         f"  bad matches: {ten}, and 1,180 more",
         "  (--json lists all of them)",
-        "  (without them no match is left)",
+        "  (no match would be left without them)",
     ]
     document = json.loads(run(*line, "--json").out)
     assert document["bad_matches"] == [f"m{number}" for number in range(1190)]

@@ -35,6 +35,6 @@ def test_a_ladder_by_even_has_learned_and_one_by_elo_is_told_so(run, tmp_path, m
     assert pq.read_table("numbers.parquet").to_pylist() == numbers
     assert run("ladder", "create", "plain", "--system", "elo").code == 0
     assert run("import", "m.csv", "--ladder", "plain").code == 0
-    assert "elo learns nothing of a ladder" in run("learned", "--ladder", "plain").err
+    assert "elo learns nothing about a ladder" in run("learned", "--ladder", "plain").err
     assert run("export", "--ladder", "plain", "--learned", "none.csv").code == 0
     assert (tmp_path / "none.csv").read_text() == "name,meaning,unit,value,low,high\n"

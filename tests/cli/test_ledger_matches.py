@@ -35,7 +35,7 @@ def test_a_file_with_one_ladder_goes_in_whatever_it_is_called_there(run, league,
     assert run("import", season_file, "--ladder", "team").out == "ladder team: 1 match added\n"
     ended = run("import", season_file, "--ladder", "mixed")
     assert ended.code == 2
-    assert "has the ladders duel, team, and none is 'mixed'" in ended.err
+    assert "has the ladders duel, team, but not 'mixed'" in ended.err
     assert "--pool-ladders" in ended.err
     assert run("import", season_file, "--ladder", "mixed", "--pool-ladders").out == "ladder mixed: 12 matches added\n"
     assert ratings(run, "mixed") == rated(run, season_file, "--pool-ladders")

@@ -161,7 +161,7 @@ def test_a_drill_checks_the_secret_that_lies_beside_the_backup(run, league, tmp_
     assert run("backup", "copy.db").code == 0
     live = run("drill", "copy.db", "--live", league)
     assert live.code == 0
-    assert f"if {league}.secret is lost too, a restored database does not serve" in live.out
+    assert f"if {league}.secret is lost too, a restored database cannot be served" in live.out
     secret = tmp_path / "copy.db.secret"
     secret.write_text(OTHER)
     environment.setenv(VARIABLE, league.with_name("league.db.secret").read_text().strip())

@@ -173,7 +173,7 @@ def test_a_backup_replaces_only_files(run, league, tmp_path, kind):
 def test_a_backup_names_lost_ladders_and_then_replaces_no_former_backup(run, league):
     assert json.loads(run("backup", "copy.db", "--json").out)["damage"] == []
     run_sql(league, "DELETE FROM ladder")
-    lost = "ladder duel is not in the table of ladders, but its events are there"
+    lost = "ladder duel has events but is not in the table of ladders"
     ended = run("backup", "late.db")
     assert ended.code == 1
     assert ended.out.endswith(f"restore a backup from before the damage\n  {lost}\n")

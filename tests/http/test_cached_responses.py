@@ -11,8 +11,8 @@ import pytest
 
 from evenmatch import rules
 from evenmatch.errors import UnknownNameError
+from evenmatch.http.cached_standings import SharedComputations
 from evenmatch.http.options import Options
-from evenmatch.http.views import SharedComputations
 from evenmatch.ladders.settings import Settings
 from evenmatch.standings.rules import StandingsRules
 from ledger.sample_matches import duel

@@ -376,7 +376,7 @@ def test_a_players_token_has_a_limited_number_of_keys(send, duel, site, operator
     assert [keep(key).status_code for key in "abc"] == [200] * 3
     refused = keep("d")
     assert (refused.status_code, refused.headers["Retry-After"]) == (429, str(DAY))
-    assert "player ann has used 3 Idempotency-Keys within a day, the most allowed" in refused.json()["detail"]
+    assert "player ann has used 3 Idempotency-Keys within a day, which is the limit" in refused.json()["detail"]
     assert is_repeated(keep("a"))
     assert send("k").status_code == 201  # others have theirs
 

@@ -7,10 +7,10 @@ from dataclasses import replace
 import pytest
 
 from asgi_client import Asking
-from evenmatch.http import views
+from evenmatch.http import cached_standings
 from evenmatch.http.app import application
+from evenmatch.http.cached_standings import KeptViews
 from evenmatch.http.server import site_over
-from evenmatch.http.views import KeptViews
 from evenmatch.operations.service import Service
 from ledger.sample_matches import duel
 
@@ -174,7 +174,7 @@ def test_a_change_of_what_is_shown_during_a_walk_through_a_past_season_is_told(l
 
 
 def test_views_are_kept_within_a_bound(ladder, service, monkeypatch):
-    monkeypatch.setattr(views, "ROWS", 40)  # three views of twelve players
+    monkeypatch.setattr(cached_standings, "ROWS", 40)  # three views of twelve players
     firsts = []
     for number in range(5):
         record(service, f"bound {number}", PLAYERS[number], PLAYERS[11])

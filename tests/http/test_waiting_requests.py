@@ -12,7 +12,7 @@ from evenmatch import rules
 from evenmatch.accounts.keys import Keys
 from evenmatch.http.waiting_requests import EACH_PLAYER
 from evenmatch.operations.service import Service
-from evenmatch.web.page_request import EACH
+from evenmatch.web.page_request import STREAMS_OF_CLIENT
 from protocol_server import wait_for
 from server_process import Served
 
@@ -161,8 +161,8 @@ def test_pages_that_an_address_opens_at_once_are_no_more_than_others(served):
         del visitor.headers["Authorization"]
         assert visitor.post("/login", data={"key": new_key(admin, "read")["text"]}).status_code == 303
         cookies = "; ".join(f"{name}={value}" for name, value in visitor.cookies.items())
-    got = statuses(process, [page.format(cookies).encode()] * (EACH + 20))
-    assert (got.count(200), got.count(503)) == (EACH, 20)
+    got = statuses(process, [page.format(cookies).encode()] * (STREAMS_OF_CLIENT + 20))
+    assert (got.count(200), got.count(503)) == (STREAMS_OF_CLIENT, 20)
     wait_for(lambda: waiting(admin) == 0)
 
 

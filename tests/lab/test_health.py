@@ -138,7 +138,7 @@ def test_the_findings_say_what_the_figures_mean():
     assert told[0].startswith("The mean rating rose")
     assert " in 12 days" in told[0]
     assert told[1].endswith("are created.")
-    assert "50.0% of the players who played lately are at the floor, which is many: they have nothing to lose." in told
+    assert "50.0% of the players who played lately are at the floor. That is a lot: they have nothing to lose." in told
     assert told[-1] == "0.0% of the matches were drawn, and in 0.0% of them a player left early."
 
 

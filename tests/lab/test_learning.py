@@ -27,7 +27,9 @@ def test_sides_and_sizes_are_learned_as_they_are():
 
 def test_a_system_that_learns_nothing_of_ladders_is_refused():
     season = sided_season(10)
-    with pytest.raises(InputError, match="elo learns nothing of a ladder; expected a system that does, such as even"):
+    with pytest.raises(
+        InputError, match="elo learns nothing about a ladder; expected a system that does, such as even"
+    ):
         learned_over_time(season, rules("elo"))
 
 

@@ -207,7 +207,7 @@ NAMES = {
         ("UPDATE player SET merged_into = NULL WHERE name = 'e'",),
         "player 'e' is merged into no player; the ledger says player #",
     ),
-    "a player lost": (("DELETE FROM player WHERE name = 'a'",), "is not in the table of players"),
+    "a player lost": (("DELETE FROM player WHERE name = 'a'",), "but not in the table of players"),
 }
 
 

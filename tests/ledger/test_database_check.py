@@ -60,7 +60,7 @@ def test_a_ladder_without_its_live_generation_is_not_unknown(filled):
 
 
 CHANGES = {
-    "DELETE FROM ladder": "ladder default is not in the table of ladders, but its events are there",
+    "DELETE FROM ladder": "ladder default has events but is not in the table of ladders",
     "UPDATE ladder SET name = 'other'": "ladder other was created as default; the name of a ladder cannot change",
     "UPDATE ladder SET generation = 99": "generation 99 of ladder default, which is the live one, is missing",
     "DELETE FROM generation": "generation 1 of ladder default, which is the live one, is missing",

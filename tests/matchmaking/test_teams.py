@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from evenmatch.matchmaking import Member, Ticket
 from evenmatch.matchmaking.balance import EXACT, companions, divide
-from evenmatch.matchmaking.pack import choose, fills, has_room
+from evenmatch.matchmaking.exact_teams import choose, fills, has_room
 from evenmatch.matchmaking.passes import pick
 from evenmatch.matchmaking.roles import add, assign
 from evenmatch.matchmaking.view import role_room, rules_of, view_of

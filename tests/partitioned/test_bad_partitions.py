@@ -153,7 +153,7 @@ def test_a_folder_with_other_files(tmp_path):
     (tmp_path / "in" / "_SUCCESS").touch()
     assert len(find_partitions(address)) == 1
     (tmp_path / "in" / "notes.txt").touch()
-    with pytest.raises(InputError, match=r"not only Parquet files are there: .*notes\.txt"):
+    with pytest.raises(InputError, match=r"contains other files than Parquet: .*notes\.txt"):
         find_partitions(address)
 
 

@@ -238,7 +238,7 @@ def test_the_audit_finds_what_differs_and_says_how_many_matches_are_missing(serv
     assert wait.seen.matches == 0
     assert spread.difference.low < 0 < spread.difference.high
     assert spread.better is None
-    assert spread.verdict.startswith("no difference worth knowing: at most 0.")
+    assert spread.verdict.startswith("no difference worth detecting: at most 0.")
     assert spread.worth.size == pytest.approx(0.4, rel=0.05)
     assert spread.worth.matches == 0
     assert spread.seen.matches > 1000

@@ -176,7 +176,7 @@ def test_a_backtest_of_the_ladders_own_history(designer):
 
 def test_tuning_tells_what_it_changed_and_leads_to_a_what_if(designer, site):
     shown = finished_page(designer, f"{LADDER}/tuning", {"system": "elo", "seconds": "5"})
-    assert "What tuning changed of elo" in shown
+    assert "What tuning changed in elo" in shown
     assert "The tuned parameters predict better, by" in words(shown)
     assert inside(shown, "best")["data"][0]["y"]
     tuned = re.findall(r'name="(p\.\w+)" value="([^"]*)"', shown)
@@ -365,8 +365,8 @@ def test_two_policies_that_share_a_queue_are_compared(site, anyone):
     assert "B does better on median wait and wait of 95 of 100." in shown
     assert "median wait with B: 5." in shown
     assert "none, the difference is known" in shown
-    assert "no difference worth knowing: at most 0." in shown
-    assert "decides in 50 % of the slices of 60 s" in shown
+    assert "no difference worth detecting: at most 0." in shown
+    assert "makes the matches in 50 % of the time slices of 60 s" in shown
     assert "0 s: 3, 9 s: 50" in shown  # how the policies differ
     assert 'id="experiment-figure-1-json"' in page_text(anyone, f"{LADDER}/audit?queue=trial")
 

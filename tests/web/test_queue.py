@@ -114,7 +114,7 @@ def test_a_guest_queues_up_is_asked_accepts_and_plays(anyone, site, queue, match
     clock.move(seconds=20)
     matchmaker.step(queue)
     offered = anyone.page(ticket)
-    assert status_words(offered) == "A match is found. You have 20 seconds to accept."
+    assert status_words(offered) == "Match found. You have 20 seconds to accept."
     assert "data-focus" in re.search('<button name="say" value="accept"[^>]*>', offered)[0]
     assert anyone.submit(ticket, say="accept").status_code == 303
     accepted = anyone.page(ticket)
@@ -158,7 +158,7 @@ def test_a_guest_waits_for_other_modes_too_and_is_led_to_the_match(anyone, site,
     assert moved.status_code == 303
     there = site.queue_service.seat("arena", "ann").ticket
     assert moved.headers["location"] == f"/ladders/arena/queue/tickets/{there}"
-    assert "A match is found" in words(anyone.page(moved.headers["location"]))
+    assert "Match found" in words(anyone.page(moved.headers["location"]))
 
 
 def test_a_page_answers_the_offer_that_it_shows(anyone, site, queue, matchmaker):

@@ -61,7 +61,7 @@ class IdempotentRequests:
             outcome = _repeated(store, caller, attempt, f"the Idempotency-Key {key[:80]!r}")
         if outcome is None and is_full:
             raise RateLimitError(
-                f"{caller.actor} has used {PER_PLAYER:,} Idempotency-Keys within a day, the most allowed; send the "
+                f"{caller.actor} has used {PER_PLAYER:,} Idempotency-Keys within a day, which is the limit; send the "
                 "request without one",
                 KEPT / SECOND,
             )

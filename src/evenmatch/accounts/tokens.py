@@ -28,7 +28,7 @@ REFUSED: tuple[tuple[type[jwt.PyJWTError], str], ...] = (  # the first match app
     (jwt.InvalidAlgorithmError, "its signature algorithm is not HS256"),
     (jwt.InvalidIssuerError, "its issuer is not evenmatch"),
     (jwt.MissingRequiredClaimError, "it lacks one of the claims exp, iat, sub and iss"),
-    (jwt.DecodeError, "it is not a token: a token has three base64url parts, separated by points"),
+    (jwt.DecodeError, "it is not a token: a token has three base64url parts, separated by dots"),
 )
 
 

@@ -107,7 +107,9 @@ def _fail(error: EvenmatchError) -> None:
     if len(matches_of(error.problems)) > MATCH_IDS_SHOWN and "--json" not in sys.argv:
         note("  (--json lists all of them)")
     plural = "matches" if error.of == "match" else f"{error.of}s"
-    note(f"  (without them no {error.of} is left)" if error.all_bad else f"  (--skip-bad leaves such {plural} out)")
+    note(
+        f"  (no {error.of} would be left without them)" if error.all_bad else f"  (--skip-bad leaves such {plural} out)"
+    )
 
 
 def _note_interruption(interrupt: KeyboardInterrupt) -> None:

@@ -80,7 +80,7 @@ def command(
         def ready(key: str) -> None:
             _print_addresses(address_of(listening), key if options.host in LOOPBACK else None, players)
             if compilation.left:
-                note("the matchmaker is still being compiled, once per installation: matches start after that")
+                note("the matchmaker is still being compiled, once per installation; matches will start after that")
 
         signal.signal(signal.SIGINT, signal.default_int_handler)  # from here on, the server cleans up
         serve_demo(db, seed, options, listening, compilation, players=players, ready=ready)

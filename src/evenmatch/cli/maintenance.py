@@ -53,7 +53,7 @@ def rebuild(
                 "no rebuild was due"
                 if rebuilt is None
                 else f"{counted(rebuilt.matches, 'match', 'matches')} rated again; {rebuilt.changed:,} changed "
-                "ratings by other amounts than when they were recorded"
+                "ratings by a different amount than when they were recorded"
             )
             print(printable(f"ladder {name}: {summary}"))
     if json:

@@ -236,7 +236,7 @@ def stop_experiment(ladder: OfLadder, name: Name, db: Db = DATABASE, json: optio
 def audit(
     ladder: Annotated[str | None, argument("[LADDER]", "The ladder's name; otherwise all.")] = None,
     name: Annotated[str | None, argument("[NAME]", "The queue's name; otherwise all.")] = None,
-    since: Annotated[str | None, option("--since TIME", "Only matches formed at this time or later.")] = None,
+    since: Annotated[str | None, option("--since TIME", "Only matches formed at or after this time.")] = None,
     until: Annotated[str | None, option("--until TIME", "Only matches formed before.")] = None,
     cluster: OnCluster = None,
     db: Db = DATABASE,

@@ -287,7 +287,7 @@ def _print_import(
     if known:
         parts.append(f"{known:,} there already")
     if left_out:
-        parts.append(f"{left_out:,} left out that cannot be rated or have the id of a different match")
+        parts.append(f"{left_out:,} left out because they cannot be rated or have the id of a different match")
     print(printable(f"ladder {ladder}: {'; '.join(parts)}"))
 
 
@@ -313,7 +313,7 @@ def _start(
         return
     result = f"{counted(count, 'player')} start{'s' if count == 1 else ''} with a rating from this file"
     if not count:
-        result = f"nothing was added, id {event_id} is there already with the same ratings"
+        result = f"nothing was added: id {event_id} already exists with the same ratings"
     left_out = f"; {counted(len(problems), 'bad row')} left out" if problems else ""
     print(printable(f"ladder {ladder}: {result}{left_out}"))
 

@@ -82,7 +82,7 @@ def open_(
         return
     which = "" if opened_season.title == f"Season {opened_season.number}" else f", its season {opened_season.number}"
     if opened_season.number <= before:
-        print(printable(f"ladder {name}: {opened_season.title} was opened already{which}; nothing changed"))
+        print(printable(f"ladder {name}: {opened_season.title} was already opened{which}; nothing changed"))
         return
     print(printable(f"ladder {name}: {opened_season.title} is open{which}"))
     show_previous = typed(db, "season show", opened_season.number - 1, "--ladder", name)

@@ -204,7 +204,7 @@ def _check_nodes(ray: ModuleType, expected: dict[str, str], systems: Sequence[st
         try:
             facts = ray.get(asked[node["NodeID"]], timeout=CHECK_SECONDS)
         except ray.exceptions.GetTimeoutError:
-            wrong.append(f"{name}: no process of it answers within {CHECK_SECONDS:g} s")
+            wrong.append(f"{name}: none of its processes answered within {CHECK_SECONDS:g} s")
         except ray.exceptions.RayError as error:
             wrong.append(f"{name}: {_first_line(error)}")
         else:

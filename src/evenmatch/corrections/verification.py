@@ -142,7 +142,7 @@ class NameCheck:
         altered: set[tuple[str, int]] = set()
         for player in new:
             if player not in known:
-                self.damage.append(f"player #{player} of the ledger is not in the table of players")
+                self.damage.append(f"player #{player} is in the ledger but not in the table of players")
                 continue
             names = aliases.get(known[player].merged_into or player, {})
             finding = next(self._findings(player, known[player], sorted(names)), None)

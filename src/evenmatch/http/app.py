@@ -65,7 +65,7 @@ ANSWERS: dict[int | str, dict[str, Any]] = {
         (413, "The body is too large"),
         (422, "A value is not accepted"),
         (429, "Too many requests"),
-        (503, "The database does not answer, or too much waits already"),
+        (503, "The database does not answer, or too many requests are waiting"),
     )
 }
 
@@ -75,7 +75,7 @@ IDEMPOTENCY_KEY = {
     "in": "header",
     "required": False,
     "schema": {"type": "string", "minLength": 1, "maxLength": LONGEST},
-    "description": "A new random text for each request. A request that is repeated with the same text within 24 hours "
+    "description": "A new random text for each request. A request repeated with the same text within 24 hours "
     f"is not carried out again: it gets the first answer, with the header {REPEATED}.",
 }
 

@@ -37,7 +37,7 @@ class HttpMetrics:
         self.requests = Counter("evenmatch_requests", "Answered requests.", LABELS, registry=self.registry)
         self.seconds = Histogram(
             "evenmatch_request_seconds",
-            "Seconds until a response was sent; without long polls and streams.",
+            "Seconds until a response was sent, not counting long polls and streams.",
             ("route",),
             buckets=BUCKETS,
             registry=self.registry,

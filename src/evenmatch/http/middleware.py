@@ -19,13 +19,13 @@ from evenmatch.accounts.idempotent_requests import LEASE, Answer, Attempt
 from evenmatch.durations import SECOND
 from evenmatch.errors import EvenmatchError, FollowerError, StoreError, UsageError
 from evenmatch.http.access import READS, authenticated, header, is_allowed, read_before, recalled
+from evenmatch.http.cached_standings import CachedResponse
 from evenmatch.http.hosts import is_api
 from evenmatch.http.logs import log, repeated
 from evenmatch.http.problems import OTHERS, make_problem, refusal, respond
 from evenmatch.http.request_context import BodyRefusedError, RequestContext, context_of, logged_path
 from evenmatch.http.responses import PRIVATE, holds, send_at_once
 from evenmatch.http.site import Site
-from evenmatch.http.views import CachedResponse
 
 
 class ErrorBoundary:

@@ -60,7 +60,7 @@ class Options(BaseSettings):
     )
     batch_limit: int = Field(1000, ge=1, le=10_000, description="Most matches in one batch report.")
     team_limit: int = Field(
-        10_000, ge=2, description="Most teams in one match, on any ladder; the setting team_limit of a ladder is lower."
+        10_000, ge=2, description="Most teams in one match, on any ladder; a ladder's own limit, team_limit, is lower."
     )
     player_limit: int = Field(
         10_000, ge=2, description="Most players in one match, on any ladder; see the setting player_limit of a ladder."
@@ -92,7 +92,7 @@ class Options(BaseSettings):
     stop_within: int = Field(
         10,
         ge=1,
-        description="Most seconds from SIGTERM to the end of the process; half of them are for running requests.",
+        description="Most seconds from SIGTERM to the end of the process; running requests get half of them to finish.",
     )
 
     @field_validator("trusted_proxies")

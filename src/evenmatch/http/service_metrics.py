@@ -135,7 +135,7 @@ class _Families:
         )
         self.within_upper = _gauge(
             "queue_waits_within_upper",
-            "Share of parties of a queue's latest matches that waited less than the upper figure; 0.9 is ideal.",
+            "Share of parties of a queue's latest matches that waited less than the upper estimate; 0.9 is ideal.",
             by_queue,
         )
         self.experiment = _gauge(

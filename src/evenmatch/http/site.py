@@ -19,6 +19,7 @@ from evenmatch.accounts.sessions import Sessions
 from evenmatch.accounts.signing import SeenSignatures, SignedRequest
 from evenmatch.accounts.tokens import Tokens
 from evenmatch.errors import AccessError, BusyError, EvenmatchError, StoreError, UnansweredError, UnknownNameError
+from evenmatch.http.cached_standings import CachedResponses, SharedComputations, ViewCache
 from evenmatch.http.hosts import AllowedHosts
 from evenmatch.http.limited_threads import RETRY, LimitedThreads
 from evenmatch.http.logs import log
@@ -26,7 +27,6 @@ from evenmatch.http.metrics import HttpMetrics
 from evenmatch.http.options import Options
 from evenmatch.http.rate_limits import RateLimit
 from evenmatch.http.readiness import Readiness
-from evenmatch.http.views import CachedResponses, SharedComputations, ViewCache
 from evenmatch.http.waiting_requests import TicketNotifications, WaitingRequests
 from evenmatch.jobs.jobs import Jobs
 from evenmatch.jobs.worker import LadderWork

@@ -278,7 +278,7 @@ class Jobs:
         except EvenmatchError as caught:
             state, content, error = "failed", _failure(caught), caught
         except Exception:
-            log.exception("job %s failed by a bug", running.job)
+            log.exception("job %s failed because of a bug", running.job)
             error = StoreError(f"internal error; the server log describes it under {running.job}")
             state, content = "failed", {"told": str(error)}
         self._end(running, state, content)

@@ -1,7 +1,7 @@
 """Carry out tasks on ladders: small ones at once, others as jobs in worker processes.
 
 Each large task has a process of its own, with a lower priority, so it delays no request and leaves no memory behind. A
-task is cancelled by killing its process: the ledger then has the whole correction or nothing of it.
+task is cancelled by killing its process: the ledger then contains either the whole correction or none of it.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ SMALL = 5000  # events and states of the largest replay that does not justify st
 
 
 class WorkerLostError(StoreError):
-    """A worker process died; the ledger has the whole correction or nothing of it."""
+    """A worker process died; the ledger contains either the whole correction or none of it."""
 
 
 class LadderWork:

@@ -178,7 +178,7 @@ def check_ladders(store: Store) -> list[str]:
     for ladder, first in event_rows.first_ids(store).items():
         made_as = first.removeprefix(ladder_rows.MADE)
         if ladder not in names:
-            lines.append(f"ladder {made_as} is not in the table of ladders, but its events are there")
+            lines.append(f"ladder {made_as} has events but is not in the table of ladders")
         elif first.startswith(ladder_rows.MADE) and made_as != names[ladder]:
             lines.append(f"ladder {names[ladder]} was created as {made_as}; the name of a ladder cannot change")
     lost = store.all(

@@ -41,7 +41,7 @@ def _explained(error: BaseException) -> str:
     causes = {
         ("disk is full", "no space left", "disk full", "could not extend file"): "the disk is full; nothing was "
         "saved. Free some space and try again",
-        ("read-only transaction",): "the server accepts no writes now: it is a standby, or set to read-only",
+        ("read-only transaction",): "the server is not accepting writes: it is a standby, or set to read-only",
         ("readonly", "read-only"): "the file or its folder is not writable; allow writing and try again",
         ("database is locked",): f"another process has been writing for {PATIENCE:.0f} s; nothing was saved, try again",
         DAMAGED: "the file is not an evenmatch database, or it is damaged",

@@ -277,7 +277,7 @@ def read_change(kind: str, body: str | None, players: bytes | None, ratings: byt
     if kind not in _TYPES:
         raise ValueError(f"unknown kind {kind!r}")
     if not isinstance(content, dict):
-        raise ValueError("its body is no JSON object")  # noqa: TRY004 - one class for all kinds of damage
+        raise ValueError("its body is not a JSON object")  # noqa: TRY004 - one class for all kinds of damage
     kind_of_change = _TYPES[kind]
     hints = _hints_of(kind)
     if kind_of_change is RatingsStarted:

@@ -9,7 +9,7 @@ import numpy as np
 from evenmatch.durations import SECOND
 from evenmatch.history import Flags, Floats
 from evenmatch.matchmaking.conflict import meets
-from evenmatch.matchmaking.pack import has_room
+from evenmatch.matchmaking.exact_teams import has_room
 from evenmatch.matchmaking.records import KernelRules, QueueView, Records, compiled, lean_inner
 from evenmatch.matchmaking.roles import add_party
 from evenmatch.matchmaking.tick import TickState

@@ -12,7 +12,7 @@ import numpy as np
 
 from evenmatch.history import Flags, Floats
 from evenmatch.matchmaking.conflict import meets, mixes
-from evenmatch.matchmaking.pack import choose, fills, has_room
+from evenmatch.matchmaking.exact_teams import choose, fills, has_room
 from evenmatch.matchmaking.records import INT64, KernelRules, QueueView, compiled, inner, lean_inner, merged
 from evenmatch.matchmaking.roles import add_party, take_back
 from evenmatch.matchmaking.tickets import Masks, Whole
@@ -72,7 +72,7 @@ class CollectionBuffers(NamedTuple):
     held     int64 (2^R,)  see roles.add
     marked   int64 (N,)    by place in the view: the mark of the last collection that included it
     mark     int64 (1,)    the mark of the present collection
-    scratch  int64         for pack.py
+    scratch  int64         for exact_teams
     """
 
     active: Whole
@@ -188,7 +188,7 @@ def _is_full(
 
 @lean_inner
 def _takes_part(v: QueueView, s: TicketTotals, rules: KernelRules, work: CollectionBuffers, j: int) -> bool:
-    """For policies with roles: count a ticket if seats and roles suffice for it; see `pack.has_room`."""
+    """For policies with roles: count a ticket if seats and roles suffice for it; see `exact_teams.has_room`."""
     size = v.t[j].size
     if s.seats + size > rules.teams * rules.size or not add_party(work.held, work.room, rules.teams, v, j):
         return False

@@ -208,7 +208,7 @@ def _damage(file: Path, restored: Path) -> list[str]:
     """Sentences about faults of the restored file, under the name of the backup."""
     with restored.open("rb") as opened:
         if opened.read(len(MAGIC)) != MAGIC:
-            return [f"{file}: is not an SQLite file, or its beginning is lost"]
+            return [f"{file}: is not an SQLite file, or its header is lost"]
     database = Database(parse_url(str(restored)))
     try:
         if database.version() is None:
@@ -238,8 +238,8 @@ def _check_secret(file: Path, check: bytes | None, live: str | None) -> tuple[li
     if not secret_rows.fits(sealer, check):
         return [f"{file} has another master secret than {sealer.origin}; expected the one of that time"], []
     note = (
-        f"the backup has no copy of its master secret: if {sealer.origin} is lost too, a restored database does not "
-        "serve; evenmatch backup --with-secret copies it"
+        f"the backup has no copy of its master secret: if {sealer.origin} is lost too, a restored database cannot "
+        "be served; evenmatch backup --with-secret copies it"
     )
     return [], [note] if sealer.origin == str(master.file) and not beside.exists() else []
 

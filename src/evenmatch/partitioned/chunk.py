@@ -240,7 +240,7 @@ class ChunkBuilder:
         if len(apart):
             name, begin = table.match_id[int(apart[0])].as_py(), rows.first + int(row[apart[0]]) + 1
             raise InputError(
-                f"{rows.partition.address}, row {begin}: other matches stand between the rows of match {name!r}; "
+                f"{rows.partition.address}, row {begin}: the rows of match {name!r} have other matches between them; "
                 "expected the rows of a match to be adjacent"
             )
         self._last_time = int(time[-1])

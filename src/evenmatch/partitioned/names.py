@@ -233,7 +233,9 @@ class MatchIds:
         try:
             yield
         except OSError as error:
-            raise InputError(f"{self._folder}: cannot be written: {error.strerror}; TMPDIR names its place") from error
+            raise InputError(
+                f"{self._folder}: cannot be written: {error.strerror}; set TMPDIR to another folder"
+            ) from error
 
     def add(self, match_id: pa.Array) -> None:
         """Add ids. Raises InputError if the disk is full."""

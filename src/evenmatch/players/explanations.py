@@ -64,7 +64,7 @@ class ShownRatingChange(NamedTuple):
 
     @classmethod
     def of(cls, before: float, after: float) -> ShownRatingChange:
-        """Round the change between two exact ratings."""
+        """Round two exact ratings; the change is the difference of the rounded ones."""
         start, end = round(before, RATING_DECIMALS), round(after, RATING_DECIMALS)
         return cls(start, end, round(end - start, RATING_DECIMALS))
 

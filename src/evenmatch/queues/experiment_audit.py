@@ -69,7 +69,7 @@ class ComparedFigure(NamedTuple):
     better   the arm that is significantly better; null: neither is
     verdict  the difference in words
     seen     matches it takes to detect a difference of the observed size; `matches` is 0 if it is detected
-    worth    matches it takes to detect the smallest difference worth knowing, see the design
+    worth    matches it takes to detect the smallest difference worth detecting, see the design
     """
 
     figure: ExperimentFigure
@@ -266,7 +266,7 @@ def _verdict(figure: ExperimentFigure, apart: GroupDifference, smallest: float) 
     if apart.is_known:
         return f"{figure.label} with B: {_amount(figure, low, high)} {figure.words[apart.value > 0]}"
     if high <= smallest:
-        return f"no difference worth knowing: at most {_amount(figure, high)}"
+        return f"no difference worth detecting: at most {_amount(figure, high)}"
     return f"no difference known yet: it may be up to {_amount(figure, high)}"
 
 

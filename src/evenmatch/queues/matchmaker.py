@@ -253,7 +253,7 @@ class Matchmaker:
         try:
             self._processes.leave()
         except EvenmatchError as error:
-            logger.warning("the other matchmakers will notice the end of this one only in some seconds: %s", error)
+            logger.warning("the other matchmakers will take some seconds to notice that this one has ended: %s", error)
 
 
 def _is_long(begin: float) -> bool:

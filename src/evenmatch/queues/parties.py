@@ -326,7 +326,7 @@ class JoinProfiles:
 
         now  microseconds; uncertainty grows with time
         While the view is older than the ladder's ratings, the shown ratings stand in for the strengths. The view is
-        replaced within seconds, and levels are then read again.
+        replaced within seconds, so levels are soon read again.
         """
         head, rules, taken = store.head(self.view.head.name), self.plan.last_rules, self.view.snapshot
         row = taken.board.find(players)

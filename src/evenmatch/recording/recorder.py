@@ -127,7 +127,7 @@ def _incomparable(store: Store, head: Head, ids: Sequence[str]) -> dict[str, Con
     return {
         match_id: ConflictError(
             f"match {match_id!r} is already on ladder {head.name!r}, with a player who has been erased since, so "
-            "reports cannot be compared with it; if you are repeating it, nothing is missing; for another match "
+            "reports cannot be compared with it; if you are repeating it, nothing is missing; for a new match, "
             "choose another id"
         )
         for match_id, of_match in players.items()

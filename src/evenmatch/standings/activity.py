@@ -16,7 +16,7 @@ NEVER = np.iinfo(np.int64).min
 
 @dataclass(frozen=True)
 class Activity:
-    """Counts and times per player, int64 (P,). Completed: played and did not quit. NEVER for no such match.
+    """Counts and times per player, int64 (P,). A player completes a match by not quitting. NEVER: no such match.
 
     Matches played as a guest (`keep` is False) do not count.
     """

@@ -155,7 +155,7 @@ class Snapshot:
         return self._standings(row)[0] if row[0] >= 0 else None
 
     def place_of(self, player: int) -> float:
-        """The value by which this snapshot orders a known player; with the id the start of `after`."""
+        """The value by which this snapshot orders a known player; with the id, it is where `after` starts."""
         return float(self.board.rating[self.board.find([player])[0]])
 
     def pages(self, size: int) -> int:
@@ -189,7 +189,7 @@ class Snapshot:
         return self._standings(rows)
 
     def among(self, players: Sequence[int] | NDArray[np.int64]) -> list[Standing]:
-        """Only these players, without duplicates: listed players in order, then the others by rating, then by id.
+        """Select these players, without duplicates: listed players in order, then the others by rating, then by id.
 
         Ranks and percentiles are those of the whole ladder. Unknown ids are left out.
         """
@@ -207,7 +207,7 @@ class Snapshot:
     def distribution(self, bins: int = 40) -> Distribution | None:
         """Histogram of the active players' ratings with at most `bins` bins, see Population.histogram.
 
-        After `shown_as`: of the listed players, or None where no ratings are shown.
+        On a snapshot from `shown_as`: only the listed players, or None if no ratings are shown.
         """
         return self.against.histogram(bins) if self.has_ratings else None
 

@@ -167,7 +167,7 @@ DECIMALS = 9  # a fall is rounded to these before it is rounded down
 def percentile_falls(last_completed: Times, as_of: int, rules: StandingsRules) -> NDArray[np.int64]:
     """The percentiles by which inactivity lowers what each player is shown, by the last completed match.
 
-    Whole days after the grace days count; the product of days and rate is rounded down.
+    Only whole days after the grace days count; days times rate is rounded down.
     """
     if rules.inactivity != PERCENTILE:
         return np.zeros(len(last_completed), np.int64)

@@ -77,7 +77,7 @@ def settle(
 def kept_down_to(division: str, percentile: int, divisions: Sequence[Division], margin: int) -> int | None:
     """Return the lowest percentile at which a player keeps a division that is above the one of their percentile.
 
-    None: it is not above.
+    None: their division is not above it.
     """
     lowest = next(known.lowest for known in divisions if known.name == division)
     return max(lowest - margin, 1) if percentile < lowest else None

@@ -163,7 +163,7 @@ def _rounds(players: NDArray[np.int64]) -> list[NDArray[np.intp]]:
 
 
 def turns_of(players: NDArray[np.integer]) -> NDArray[np.int64]:
-    """For each entry the number of equal entries before it."""
+    """Count, for each entry, the equal entries before it."""
     order = np.argsort(players, kind="stable")
     ordered = players[order]
     begins = np.ones(len(ordered), np.bool_)

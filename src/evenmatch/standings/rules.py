@@ -65,7 +65,7 @@ class StandingsRules(Checked):
 
     @property
     def fewest_matches(self) -> int:
-        """Completed matches without which no player is placed."""
+        """Fewest completed matches of a placed player."""
         return WINDOW if self.placement == AUTO else self.placement
 
     def placed(self, completed: NDArray[np.int64], expected_move: Floats) -> Flags:

@@ -78,7 +78,7 @@ class ElommrParameters(Parameters):
 
 
 class Elommr(NamedTuple):
-    """Parameters in the form that kernels read; `step` is the variance added by a match, `drift` by a microsecond."""
+    """Parameters in the form that kernels read; `step` is the variance added per match, `drift` per microsecond."""
 
     start: float
     beta2: float

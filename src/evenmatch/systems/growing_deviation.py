@@ -1,7 +1,7 @@
 """Deviations that grow with idle time, the average member of a team, and Glicko's comparison with one.
 
 In team matches a player meets the average member of each rival team: mean rating, root mean square deviation. Each
-system defines the variance of a player at a time: `variance_at(state, player, now, params)`, in points squared.
+system defines how a player's variance depends on time: `variance_at(state, player, now, params)`, in points squared.
 """
 
 from __future__ import annotations

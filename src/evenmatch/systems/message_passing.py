@@ -64,7 +64,7 @@ def slack_of(players: float, margin: float) -> float:
 
 @rarely
 def form_levels(h: Columns, first: int, count: int, margin: float, scratch: Floats) -> int:
-    """Form a level for each place and return their number.
+    """Form a level for each place, and return the number of levels.
 
     The first message of a tied team is the one it would send if nothing else were known about its level.
     """

@@ -78,7 +78,7 @@ def find_partitions(address: str) -> list[Partition]:
     foreign = sorted(path for path in visible if not path.lower().endswith(".parquet"))
     if foreign:
         listed = ", ".join(foreign[:5]) + (", …" if len(foreign) > 5 else "")
-        raise InputError(f"{address}: not only Parquet files are there: {listed}; expected names ending in .parquet")
+        raise InputError(f"{address}: contains other files than Parquet: {listed}; expected names ending in .parquet")
     partitions = [Partition(path, _ladder_of(path), size) for path, size in visible.items()]
     without = sorted(partition.address for partition in partitions if not partition.ladder)
     if without and len(without) < len(partitions):

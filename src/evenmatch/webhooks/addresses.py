@@ -1,4 +1,4 @@
-"""Which URLs a webhook may use: http or https, and only public addresses, never the operator's own network."""
+"""Check the URLs of webhooks: http or https, and only public addresses, never the operator's own network."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def resolve(host: str, port: int) -> list[str]:
 def check_public(host: str, addresses: list[str]) -> None:
     """Raise InputError unless every address of a host is public.
 
-    A single other address is enough to refuse the host, because its owner controls which one is used.
+    One address that is not public is enough to refuse the host, because its owner controls which one is used.
     """
     for text in addresses:
         if not is_public(ipaddress.ip_address(text.split("%")[0])):

@@ -124,7 +124,7 @@ class Deliverer:
         return True
 
     async def drain(self) -> None:
-        """Send what is due until nothing is."""
+        """Send due deliveries until none is left."""
         while await self._start_turns():
             await asyncio.wait(self._turns.values())
 

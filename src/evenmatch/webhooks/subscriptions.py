@@ -92,7 +92,7 @@ class Webhooks:
         return removed
 
     def failing(self) -> dict[int, Delivery]:
-        """The delivery that each failing webhook waits for, by webhook."""
+        """The delivery at which each failing webhook is stuck, by webhook."""
         with self.service.database.read() as store:
             return {first.webhook: first for first in webhook_sql.read_first_pending(store) if first.attempts}
 

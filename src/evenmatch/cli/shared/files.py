@@ -104,7 +104,7 @@ def ladder_within(names: Sequence[str], ladder: str, named: str | None, file: st
     if ladder in names:
         return ladder
     listed = ", ".join(sorted(names)[:20]) + (", …" if len(names) > 20 else "")
-    raise UsageError(f"{file} has the ladders {listed}, and none is {ladder!r}; choose one by --from LADDER{otherwise}")
+    raise UsageError(f"{file} has the ladders {listed}, but not {ladder!r}; choose one with --from LADDER{otherwise}")
 
 
 def read_divisions(path: Path) -> tuple[Division, ...]:

@@ -92,7 +92,7 @@ class OfferOut(ResponseModel):
     """An offered match, as one of its tickets sees it."""
 
     stakes: dict[str, PlayerStakesOut] = Field(
-        description="Ratings of this ticket's players after a win, a draw, a loss and quitting half-way, in a match "
+        description="Ratings of this ticket's players after a win, a draw, a loss and quitting halfway, in a match "
         "of 600 seconds that ends 2 : 1; empty: not known, or not shown."
     )
 
@@ -105,8 +105,8 @@ class TicketOut(ResponseModel):
     offer: OfferOut | None
     waiting: dict[str, WaitingOut] = Field(description="The search state by queue, while the ticket waits.")
     follow: Shown[LinkedTicket] | None = Field(
-        description="The ticket of the playlist to follow instead, because it has an offer or a match, or still waits "
-        "while this one is gone."
+        description="The ticket of the playlist to follow instead, because it has an offer or a match, or is still "
+        "waiting after this one has ended."
     )
 
 
@@ -233,7 +233,7 @@ class ExperimentAuditOut(ResponseModel):
     experiment: ExperimentOut
     slices: dict[str, int] = Field(description="Slices of time, by arm.")
     formed: dict[str, int] = Field(description="Matches formed, by arm.")
-    counted: dict[str, int] = Field(description="Matches after the washout, which alone are compared, by arm.")
+    counted: dict[str, int] = Field(description="Matches after the washout, by arm; only these are compared.")
     figures: list[ComparedFigureOut]
     summary: str = Field(description="Which policy does better, by figure.")
 

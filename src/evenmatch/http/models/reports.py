@@ -112,7 +112,7 @@ class Receipt(Struct, frozen=True, gc=False, omit_defaults=True):
     warnings: Annotated[
         list[str],
         Meta(
-            description="Sentences about odd contents, such as teams of another size than the ladder's team_size; "
+            description="Warnings in sentences, such as teams whose size is not the ladder's team_size; "
             "absent if there are none."
         ),
     ] = []

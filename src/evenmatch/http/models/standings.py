@@ -31,7 +31,7 @@ class StandingsPage(ResponseModel):
     placement: int | Literal["auto"] = Field(
         description="Matches that a player must complete to be listed; auto: until the percentile has steadied."
     )
-    rebuild_due: bool = Field(description="Ratings will be recomputed soon, after a correction.")
+    rebuild_due: bool = Field(description="True if a correction is pending and ratings will soon be recomputed.")
     items: list[Shown[StandingRow]]
     next: str | None
     moved: bool = Field(

@@ -43,7 +43,7 @@ Result = Mapping[str, object]
 IN_LINE: dict[int | str, dict[str, Any]] = {
     202: {
         "model": JobOut,
-        "description": "It takes longer, so a job does it. `Location` is its address; its `result` is this answer.",
+        "description": "It takes longer, so a job does it. `Location` is the job; its `result` will be this answer.",
     }
 }
 

@@ -74,7 +74,7 @@ def player_stakes_out(stakes: PlayerStakes) -> PlayerStakesOut:
 router = APIRouter(prefix="/v1/ladders/{ladder:text}", tags=["matches"])
 
 Whose = Annotated[Name | None, Query(description="Only matches of this player.")]
-Since = Annotated[Moment | None, Query(description="Only matches that ended at this time or later.")]
+Since = Annotated[Moment | None, Query(description="Only matches that ended at or after this time.")]
 Until = Annotated[Moment | None, Query(description="Only matches that ended before this time.")]
 
 

@@ -58,8 +58,8 @@ def experiment_audit_out(ladder: str, audited: ExperimentAudit) -> ExperimentAud
 
 router = APIRouter(prefix="/v1/ladders/{ladder:text}", tags=["queues"])
 BANDS = 10
-Since = Annotated[Moment | None, Query(description="Only matches that were formed at this time or later.")]
-Until = Annotated[Moment | None, Query(description="Only matches that were formed before this time.")]
+Since = Annotated[Moment | None, Query(description="Only matches formed at or after this time.")]
+Until = Annotated[Moment | None, Query(description="Only matches formed before this time.")]
 
 
 @router.get("/queues", response_model=QueuesPage, operation_id="queues")

@@ -118,7 +118,7 @@ def backtest(
     tune      seconds of tuning on the warm-up part, shared equally by the systems; 0: none
     trials    folder for the trials of tuning, so that an interrupted run can be resumed
     progress  called with the name of a step and the share of it that is done
-    workers   threads, None for one per core; or what replays the matches elsewhere, such as the workers of a cluster
+    workers   number of threads (None: one per core), or Workers that replay the matches elsewhere, such as a cluster's
     Raises UnknownNameError for an unknown system, UsageError for other invalid arguments, InputError if too few
     matches remain for a ranking or no system can rate them.
     """

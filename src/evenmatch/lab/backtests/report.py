@@ -226,7 +226,7 @@ def _ranking(backtest: Backtest, *, only_chosen: bool) -> list[Row]:
 
 
 def _bars(rows: Sequence[Mapping[str, float]]) -> list[IntervalBar]:
-    """Intervals on a scale that includes the coin; values far worse than the coin exceed the scale."""
+    """Intervals on a scale that includes a coin flip; values far worse than that exceed the scale."""
     ends = [
         [_known(row[name], row["log_loss"]) for name in ("log_loss_low", "log_loss", "log_loss_high")] for row in rows
     ]

@@ -69,7 +69,7 @@ def tune(
     seconds   budget, including trials of a resumed run. Defaults and presets are always tried; above 0, the search
               continues beyond its budget until it has tried 20 sets of parameters
     trials    folder for the trials file; None: trials are not stored
-    workers   threads, None for one per core; or what replays the matches elsewhere, such as the workers of a cluster
+    workers   number of threads (None: one per core), or Workers that replay the matches elsewhere, such as a cluster's
     most      largest number of trials, also below 20; None: limited by `seconds` only
     Raises UsageError if optuna is not installed or the folder cannot be written.
     """
@@ -255,7 +255,7 @@ class _Search:
             self._add_to_study(entry["values"], loss)
 
     def _add_to_study(self, values: Values, loss: float) -> None:
-        """Add a trial to the study that it did not propose, if all parameters are within its ranges."""
+        """Add a trial that the study did not propose, if all parameters are within its ranges."""
         import optuna
 
         if set(values) - set(self.space):

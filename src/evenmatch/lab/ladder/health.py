@@ -49,7 +49,7 @@ class LadderHealth:
     points    reliability curve of all favourites
     created   mean sum of the rating changes of a match
     moved     mean sum of their absolute values
-    learned   what the system learned of the ladder, after each quarter of the matches; empty if it learns nothing
+    learned   what the system learned about the ladder, after each quarter of the matches; empty if it learns nothing
     left_out  matches that the rules cannot rate
     """
 
@@ -243,7 +243,7 @@ def _ratings(history: History, after: Floats, first: Counts) -> Iterator[Floats]
 
 CALM = 0.01  # share of the mean rating: smaller changes count as no change
 STEADY = 0.01  # share of the points that a match moves: a smaller surplus or loss is not reported
-CROWD = 0.05  # share of the players at the floor above which it is called many
+CROWD = 0.05  # share of the players at the floor above which a finding calls it a lot
 FEW = 30  # fewest matches with a favourite for a finding on the odds
 SURE = 2.0  # standard errors beyond which a difference is more than chance
 
@@ -292,7 +292,7 @@ def _created(found: LadderHealth) -> list[str]:
         return ["Winners gain what losers lose: matches neither create nor remove points."]
     share = percent(abs(found.created) / found.moved)
     sentence = (
-        f"Of {points(found.moved)} points that a match moves, up and down, {points(abs(found.created))} ({share})"
+        f"Of the {points(found.moved)} points that a match moves up and down, {points(abs(found.created))} ({share})"
     )
     return [f"{sentence} are {'created' if found.created > 0 else 'lost'}."]
 
@@ -304,7 +304,7 @@ def _floor(found: LadderHealth) -> list[str]:
     if share is None or share == 0:
         return ["No player who played lately is at the floor."]
     sentence = f"{share:.1%} of the players who played lately are at the floor"
-    return [f"{sentence}, which is many: they have nothing to lose." if share > CROWD else f"{sentence}."]
+    return [f"{sentence}. That is a lot: they have nothing to lose." if share > CROWD else f"{sentence}."]
 
 
 def _shares(found: LadderHealth) -> list[str]:

@@ -1,4 +1,4 @@
-"""What a ladder's matches teach over time: the numbers that its system learns, and how soon percentiles steady."""
+"""What a ladder's matches teach over time: the numbers that its system learns, and how soon percentiles settle."""
 
 from __future__ import annotations
 
@@ -35,10 +35,12 @@ class LearnedAt(NamedTuple):
 def learned_over_time(matches: MatchTable, rules: Rules, progress: Progress | None = None) -> list[LearnedAt]:
     """Rate the matches of one ladder and return what was learned after each quarter of them; the last is the present.
 
-    Raises InputError for a system that learns nothing of ladders, for no matches, and for several ladders.
+    Raises InputError for a system that learns nothing about ladders, for no matches, and for several ladders.
     """
     if rules.system.ladder is None:
-        raise InputError(f"{rules.system.name} learns nothing of a ladder; expected a system that does, such as even")
+        raise InputError(
+            f"{rules.system.name} learns nothing about a ladder; expected a system that does, such as even"
+        )
     if not len(matches):
         raise InputError("there are no matches to learn from; expected one or more")
     if len(matches.ladders) > 1:
@@ -118,7 +120,7 @@ def placement_advice(ratings: Ratings, bound: float = BOUND) -> PlacementAdvice:
     """Measure how far the next match moves a player's percentile, by the number of matches completed before.
 
     ratings  with a journal;  bound  percentiles, more than 0 and at most 100
-    A move is that of the player's own rating: the ratings that it is compared with are those at the start of a period.
+    Only the player's own rating moves: it is compared with the ratings at the start of a period.
     Raises BadParameterError, or InputError without enough matches.
     """
     if not 0 < bound <= 100:
@@ -134,7 +136,7 @@ def placement_advice(ratings: Ratings, bound: float = BOUND) -> PlacementAdvice:
         if len(chosen) >= FEW:
             error = float(chosen.std(ddof=1)) / len(chosen) ** 0.5
             steps.append(PlacementStep(count, len(chosen), float(chosen.mean()), error))
-        elif steps:  # those who played even more are ever fewer
+        elif steps:  # even fewer players have completed more matches
             break
     if not steps:
         raise InputError(

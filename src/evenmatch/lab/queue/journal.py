@@ -173,7 +173,7 @@ def read_journal(lines: Iterable[str], source: str = "journal") -> QueueJournal:
         raise InputError(f"{source} is empty; expected a queue journal")
     if not ended:
         raise InputError(
-            f"{source}, line {number}: the journal stops here without its end: it was not written completely"
+            f"{source}, line {number}: the journal stops here without its last line; it was not written completely"
         )
     return QueueJournal(source, str(header["name"]), str(header["version"]), policy, scenario, tuple(ticks))
 

@@ -1,4 +1,4 @@
-"""Fit a policy to a queue by simulation: the closest matches that keep a stated wait, explained in sentences."""
+"""Fit a policy to a queue by simulation: the closest matches that meet a target for waits, explained in sentences."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class QueuePrediction:
     matches: int
 
     def keeps(self, target: WaitTarget) -> bool:
-        """Whether the target's share of the players waits as long as the target says, or less."""
+        """Whether the target's share of the players waits no longer than the target."""
         return self.wait <= target.within
 
     def to_data(self) -> dict[str, object]:
@@ -55,8 +55,8 @@ class QueuePrediction:
 def predict(run: Run, target: WaitTarget) -> QueuePrediction:
     """The figures of a run.
 
-    The wait is that of players with loose filters; if there are none, of all. Only players count who joined after the
-    queue had time to fill, and early enough that a longer wait than the target's is seen.
+    The wait is that of players with loose filters; if there are none, of all. Counts only players who joined after the
+    queue had time to fill, and early enough for a wait longer than the target's to be seen.
     """
     loose = (
         np.logical_and.reduceat(run.tickets.loose, run.tickets.start[:-1]) if len(run.tickets) else np.empty(0, bool)
@@ -86,7 +86,7 @@ def _quantile(run: Run, tickets: Flags, share: float) -> float:
 
 
 NARROWEST, WIDEST = 0.5, 100.0  # percentiles: bounds of the search
-LOWER_STARTS = (32.0, 10.0, 3.2)  # tried if the widest fails: where strict players are many, wide matches cost waits
+LOWER_STARTS = (32.0, 10.0, 3.2)  # tried if the widest fails: with many strict players, wide matches lengthen waits
 HALVINGS = 5  # of the range of widths, on a logarithmic scale
 WIDENINGS = 3  # after misses with other arrivals
 STEP = 1.15  # factor of one widening
@@ -120,7 +120,7 @@ class SimulatedLength(NamedTuple):
 
     @classmethod
     def of(cls, arrivals: float, target: WaitTarget) -> SimulatedLength:
-        """Long enough for a stable share of players who wait longer, with ticks that are short beside the target.
+        """A length that gives a stable share of longer waits, with ticks much shorter than the target.
 
         arrivals  players per second
         """
@@ -139,7 +139,7 @@ def scenario_arrivals(scenario: Scenario, target: WaitTarget) -> Arrivals:
 
 
 def ticket_arrivals(tickets: Tickets, arrivals: float, target: WaitTarget) -> Arrivals:
-    """Tickets drawn from a queue's own. arrivals: players per second."""
+    """Draw tickets from those of a real queue. arrivals: players per second."""
     seconds, tick = SimulatedLength.of(arrivals, target)
     return lambda _policy, seed: TicketSample(tickets, arrivals, seconds, tick, seed)
 

@@ -34,7 +34,7 @@ class RelativeDifference(NamedTuple):
 
 
 def relative_differences(rows: Sequence[RelativeDifference], worth: float) -> go.Figure:
-    """The differences with intervals in percent; a band marks those that are not worth knowing."""
+    """The differences with intervals in percent; a band marks those that are not worth detecting."""
     figure = new_figure(height=130 + 34 * len(rows))
     figure.add_vrect(x0=-100 * worth, x1=100 * worth, fillcolor=FAINT, line_width=0, layer="below")
     figure.add_vline(x=0, line={"color": GREY, "width": 1})

@@ -237,9 +237,9 @@ class _EndedMatch:
 
 
 class TicketSample:
-    """An ArrivalSource: tickets of a queue, in random order and at random times of a steady rate.
+    """An ArrivalSource: tickets of a queue, in random order, at random times with a steady rate.
 
-    Each ticket comes once before any comes again. One whose players still wait is passed over.
+    Every ticket is used once before any is reused. A ticket whose players are still waiting is skipped.
 
     tickets   those to draw from, at least one
     arrivals  players per second
@@ -277,7 +277,7 @@ class TicketSample:
         return pick(self._arriving, np.array(kept, np.int64))
 
     def leaving(self, _index: int) -> list[int]:
-        """Tickets that are cancelled: none, players wait until they have a match."""
+        """No tickets: players wait until they have a match."""
         return []
 
     def decided(self, _index: int, proposals: Proposals, gave_up: list[int]) -> None:
@@ -286,7 +286,7 @@ class TicketSample:
             self._waiting.difference_update(self._players(ticket))
 
     def skill(self, player: Whole) -> Floats:
-        """True skill of these players, which is not known."""
+        """NaN for each of these players: true skill is unknown."""
         return np.full(len(player), np.nan)
 
     def _players(self, row: int) -> list[int]:

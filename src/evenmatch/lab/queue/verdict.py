@@ -196,7 +196,7 @@ def _waiting(first: Figures) -> list[str]:
 
 
 def _stuck(first: Figures) -> list[str]:
-    """Warning if many players still wait, longer than matched ones, and so are missing in the waits above."""
+    """Warning if many players still wait, longer than matched ones, and so are missing from the waits above."""
     left = first["left_waiting"]
     longer = first["wait_so_far_p95"] > ALIKE * first["wait_p95"]
     if not left["players"] or not (longer or left["players"] > STUCK * first["unmatched"]):

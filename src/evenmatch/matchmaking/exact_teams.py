@@ -55,7 +55,7 @@ def _add(fills: Whole, one: int, size: int) -> None:
 
 @lean_inner
 def two_fill(counts: Whole, size: int, party: int, largest: int, scratch: Whole) -> bool:
-    """Whether two teams can be filled, with parties of sizes `party` and `largest` among them; see `pack.fills`."""
+    """Whether two teams can be filled, with parties of sizes `party` and `largest` among them; see `fills`."""
     total = 0
     for one in range(1, largest + 1):
         total += one * counts[one]
@@ -73,7 +73,7 @@ def two_fill(counts: Whole, size: int, party: int, largest: int, scratch: Whole)
 
 @inner
 def fill_two(counts: Whole, size: int, party: int, largest: int, wanted: Whole) -> None:
-    """Choose the number of parties of each size that fill the two teams; see `pack.choose`."""
+    """Choose the number of parties of each size that fill the two teams; see `choose`."""
     items = 0
     for one in range(1, largest + 1):
         items += _useful(counts, size, party, largest, one)

@@ -23,7 +23,7 @@ from evenmatch.ladders.standings import View
 from evenmatch.operations.service import Service
 
 RESPONSES = 1024  # most cached responses
-RESPONSE_BYTES = 32 * 2**20  # largest size of all cached bodies
+RESPONSE_BYTES = 32 * 2**20  # largest total size of the cached bodies
 LONGEST_QUERY = 300  # bytes; responses to longer query strings are not cached
 
 Address = tuple[str, bytes, bool]
