@@ -7,6 +7,7 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
+from itertools import count, islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -26,11 +27,12 @@ if TYPE_CHECKING:
     from evenmatch.lab.fairness.audit import Audit, AuditPlan, Contestant, Kept
 
 GAINS = ("system", "behaviour", "game", "dose", "percentiles", "interval", "per hour", "team-mates", "rivals")
-CHANGES = ("parameters", "percentiles", "interval", "log loss", "wait", "")
+CHANGES = ("changed", "percentiles", "interval", "log loss", "wait", "")
 POLICIES = ("policy", "still there", "interval", "weakest fifth", "strongest", "matches a week", "wait", "no match")
 HEALTH = ("system", "rank correlation", "mean per 1,000", "median per 1,000", "at the floor", "newcomers", "slope")
 NEWCOMERS = ("duel", "team", "squad", "arena")
 FITS = ("what", "where", "recorded", "simulated", "distance")
+SEEDS_AT_MOST = 1000
 STEPS = 1000  # of the progress bar
 CHOSEN = {name: option for name, option in options_of(SeasonSettings).items() if name not in {"game", "seed"}}
 Report = Callable[[int, int], None]  # seasons done, and all
@@ -47,6 +49,9 @@ def command(
     game: Annotated[str | None, option("--game NAME", "The game, instead of each behaviour's own.")] = None,
     dose: Annotated[float | None, option("--dose D", "The dose, instead of the best one.", low=0, high=1)] = None,
     seeds: Annotated[str, option("--seeds FIRST:LAST", "Seeds of the measured seasons.")] = "101:112",
+    compared: Annotated[
+        int | None, option("--compared N", "Cells that intervals are corrected for. Default: all of this audit.", low=1)
+    ] = None,
     report: Annotated[Path | None, option("--report FILE", "Write the audit of behaviours as one .html file.")] = None,
     keep: Annotated[
         Path | None, option("--keep FILE", "File of finished seasons. Default: beside the report, or none.")
@@ -68,8 +73,9 @@ def command(
 
     `audit invariants` searches for the smallest match in which a system breaks a promise, such as that staying is never
     worse than quitting. `audit health` shows how soon ratings find the truth and whether they inflate. `audit cures`
-    tries other parameters of one system against one behaviour. `audit policies` compares matchmaking policies by the
-    players who are still there after a month. `audit fits` fits the games to recorded matches again.
+    tries other parameters of one system, and other policies of the matchmaker, against one behaviour. `audit policies`
+    compares matchmaking policies by the players who are still there after a month. `audit fits` fits the games to
+    recorded matches again.
 
     Examples:
     evenmatch audit --system all --report fairness.html
@@ -88,11 +94,8 @@ def command(
     if part not in PARTS:
         raise UnknownNameError("part of an audit", part, (*PARTS, "fits"))
     plan = _plan(_contestants(system, preset, param or []), _behaviours(behaviour), game, dose, seeds, changes)
-    if report is not None:
-        from evenmatch.tables.files import check_folder
-
-        check_folder(report)
-        keep = report.with_suffix(".seasons.jsonl") if keep is None else keep
+    plan = replace(plan, compared=compared)
+    keep = _checked(part, report, keep)
     compile_ahead([contestant.system for contestant in plan.contestants], "rating systems")
     from evenmatch.lab.fairness.audit import Kept
 
@@ -103,6 +106,22 @@ def command(
         note("interrupted; " + (f"{keep} keeps the finished seasons" if keep else "with --keep, seasons are kept"))
         raise typer.Exit(130) from None
     show(json, report)
+
+
+def _checked(part: str, report: Path | None, keep: Path | None) -> Path | None:
+    """The file of finished seasons. Raises UsageError before the long run if a file cannot be written."""
+    from evenmatch.tables.files import check_folder
+
+    if report is not None:
+        if part != "behaviours":
+            raise UsageError(f"--report {report}: only the audit of behaviours writes a report; try --json")
+        if report.suffix.lower() not in {".html", ".htm"}:
+            raise UsageError(f"--report {report}: expected a file name that ends in .html")
+        check_folder(report)
+        keep = report.with_suffix(".seasons.jsonl") if keep is None else keep
+    if keep is not None:
+        check_folder(keep)
+    return keep
 
 
 def _plan(
@@ -116,7 +135,10 @@ def _plan(
     from evenmatch.lab.fairness.audit import AuditPlan
     from evenmatch.lab.seasons.games import find_game
 
-    plan = AuditPlan(contestants=contestants, behaviours=behaviours, measured=_seeds(seeds))
+    measured = _seeds(seeds)
+    plan = AuditPlan(contestants=contestants, behaviours=behaviours, measured=measured)
+    others = (seed for seed in count(1) if seed not in measured)
+    plan = replace(plan, search=tuple(islice(others, len(plan.search))))
     settings = replace(plan.settings, **changes)  # type: ignore[arg-type]  # as declared
     game = None if game is None else find_game(game).name
     if dose is None:
@@ -128,7 +150,7 @@ def _contestants(listed: str, preset: str | None, params: list[str]) -> tuple[Co
     from evenmatch import systems
     from evenmatch.lab.fairness.audit import Contestant
 
-    names = systems.names() if listed.lower() == "all" else [name.strip() for name in listed.split(",") if name.strip()]
+    names = systems.names() if listed.lower() == "all" else _names(listed, "--system")
     if (preset or params) and len(names) > 1:
         raise UsageError("--preset and --param are those of one system; expected --system NAME")
     changed = []
@@ -149,21 +171,29 @@ def _behaviours(listed: str) -> tuple[str, ...]:
 
     if listed.lower() == "all":
         return tuple(name for name in behaviours.names() if name != HONEST)
-    names = tuple(name.strip() for name in listed.split(",") if name.strip())
+    names = _names(listed, "--behaviour")
     for name in names:
         behaviours.find(name)
+    return tuple(names)
+
+
+def _names(listed: str, flag: str) -> list[str]:
+    """The names of a list, each once."""
+    names = list(dict.fromkeys(name.strip() for name in listed.split(",") if name.strip()))
+    if not names:
+        raise UsageError(f"{flag} {listed!r}: expected one or more names, separated by commas, or all")
     return names
 
 
 def _seeds(text: str) -> tuple[int, ...]:
     first, _, last = text.partition(":")
     try:
-        found = tuple(range(int(first), int(last or first) + 1))
+        found = range(int(first), int(last or first) + 1)
     except ValueError:
-        found = ()
-    if not found or found[0] < 0:
-        raise UsageError(f"--seeds {text}: expected FIRST:LAST, for example 101:112")
-    return found
+        found = range(0)
+    if not 0 < len(found) <= SEEDS_AT_MOST or found[0] < 0:
+        raise UsageError(f"--seeds {text}: expected FIRST:LAST, for example 101:112, and at most {SEEDS_AT_MOST} seeds")
+    return tuple(found)
 
 
 @contextmanager
@@ -213,7 +243,7 @@ def _print_gains(found: Audit, *, as_json: bool) -> None:
             cell.game,
             f"{cell.dose:g}",
             f"{cell.percentile.mean:+.1f}",
-            f"{cell.percentile.low:+.1f} to {cell.percentile.high:+.1f}",
+            cell.percentile.between(),
             f"{cell.per_hour.mean:+.3f}",
             f"{cell.mates.mean:+.0f}",
             f"{cell.rivals.mean:+.0f}",
@@ -244,9 +274,9 @@ def _of_cures(plan: AuditPlan, workers: Workers, kept: Kept, progress: Report) -
             return
         rows = [
             [
-                str(cure.contestant),
+                cure.changed,
                 f"{cure.gain.mean:+.1f}",
-                f"{cure.gain.low:+.1f} to {cure.gain.high:+.1f}",
+                cure.gain.between(),
                 f"{cure.log_loss:+.4f}",
                 f"{cure.wait:+.0f} s",
                 "best" if cure.is_best else "",
@@ -278,7 +308,7 @@ def _of_policies(plan: AuditPlan, workers: Workers, kept: Kept, progress: Report
             [
                 one.policy,
                 f"{one.kept.mean:.1%}",
-                f"{one.kept.low:.1%} to {one.kept.high:.1%}",
+                one.kept.between(".1%"),
                 f"{one.by_skill[0]:.1%}",
                 f"{one.by_skill[-1]:.1%}",
                 f"{one.matches:.1f}",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import multiprocessing
 import os
+import threading
 from collections.abc import Callable
 from concurrent.futures import Future, ProcessPoolExecutor, ThreadPoolExecutor
 from typing import Any, Protocol, TypeVar
@@ -46,8 +47,20 @@ class Processes(ProcessPoolExecutor):
     def __init__(self, workers: int | None = None) -> None:
         """Begin. workers: None for one per core."""
         self.workers = workers or os.cpu_count() or 1
-        super().__init__(self.workers, mp_context=multiprocessing.get_context("spawn"))
+        super().__init__(self.workers, mp_context=multiprocessing.get_context("spawn"), initializer=_end_with_parent)
 
     def share(self, value: T) -> T:
         """The value itself."""
         return value
+
+
+def _end_with_parent() -> None:
+    """Exit as soon as the parent process has been killed; without this, an idle worker would wait for ever."""
+    parent = multiprocessing.parent_process()
+    assert parent is not None
+
+    def watch() -> None:
+        parent.join()
+        os._exit(1)
+
+    threading.Thread(target=watch, daemon=True).start()

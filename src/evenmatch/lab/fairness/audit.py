@@ -9,9 +9,12 @@ from __future__ import annotations
 
 import hashlib
 import json
+import shlex
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, wait
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, field, fields, replace
+from functools import cache
+from math import isnan, nan
 from pathlib import Path
 from typing import NamedTuple
 
@@ -19,7 +22,7 @@ import numpy as np
 
 from evenmatch import systems
 from evenmatch.errors import UsageError
-from evenmatch.history import Flags, Floats
+from evenmatch.history import Flags, Floats, team_results
 from evenmatch.lab import behaviours
 from evenmatch.lab.backtests.workers import Workers
 from evenmatch.lab.seasons.games import GAMES
@@ -48,7 +51,8 @@ class Contestant(NamedTuple):
 
     def __str__(self) -> str:
         changed = [f"{name}={value}" for name, value in self.values]
-        return " ".join((self.system, *([self.preset] if self.preset else []), *changed))
+        name = Path(self.system).stem if systems.is_file(self.system) else self.system
+        return " ".join((name, *([self.preset] if self.preset else []), *changed))
 
 
 class SeasonTask(NamedTuple):
@@ -68,12 +72,18 @@ class SeasonTask(NamedTuple):
 
 def _code(task: SeasonTask) -> str:
     """A hash of the sources that a season depends on, and of the system's kernels."""
-    folder = Path(__file__).parent.parent
-    files = [*sorted(folder.glob("seasons/*.py")), *sorted(folder.glob("behaviours/*.py"))]
-    if behaviours.is_file(task.behaviour):
-        files.append(Path(task.behaviour))
-    digest = hashlib.sha256(b"".join(file.read_bytes() for file in files))
+    own = Path(task.behaviour).read_bytes() if behaviours.is_file(task.behaviour) else b""
+    digest = hashlib.sha256(sources(Path(__file__).parents[2]).encode() + own)
     return digest.hexdigest()[:16] + fingerprint(task.contestant.rules.system)[:16]
+
+
+@cache
+def sources(package: Path) -> str:
+    """A hash of the sources that simulate and summarise a season; package: the folder of evenmatch."""
+    patterns = ("lab/seasons/*.py", "lab/behaviours/*.py", "matchmaking/*.py")
+    files = [file for pattern in patterns for file in sorted(package.glob(pattern))]
+    files += [package / name for name in ("policy.py", "standings/distribution.py", "lab/fairness/audit.py")]
+    return hashlib.sha256(b"".join(file.read_bytes() for file in files)).hexdigest()
 
 
 class Digest(NamedTuple):
@@ -148,20 +158,15 @@ def _costs(record: SeasonRecord, spread: float) -> tuple[float, float]:
 
 
 def _log_loss(record: SeasonRecord) -> float:
-    """Of the first team's expected score, over the second half of the matches without culprits."""
+    """Of each team's expected score, over the second half of the matches without culprits."""
     h = record.history
     with_culprit = np.bincount(h.slot_match, record.crew[h.columns.player] >= 0, len(h)) > 0
-    first = h.columns.team_start[:-1]
-    place = h.columns.place
-    won = np.where(place[first] == 1, 1.0, 0.0)
-    if (np.diff(h.columns.team_start) == 2).all():
-        won = np.where(place[first] == place[first + 1], 0.5, won)
-    else:
-        return float("nan")
-    chance = np.clip(record.expected[first], 1e-6, 1.0 - 1e-6)
-    loss = -(won * np.log(chance) + (1.0 - won) * np.log(1.0 - chance))
+    result = team_results(h.columns.team_start, h.columns.place)
+    chance = np.clip(record.expected, 1e-6, 1.0 - 1e-6)
+    loss = -(result * np.log(chance) + (1.0 - result) * np.log(1.0 - chance))
     counted = ~with_culprit & (np.arange(len(h)) >= len(h) // 2)
-    return float(loss[counted].mean()) if counted.any() else float("nan")
+    counted = np.repeat(counted, np.diff(h.columns.team_start))
+    return float(loss[counted].mean()) if counted.any() else nan
 
 
 def play_season(task: SeasonTask) -> Digest:
@@ -182,15 +187,18 @@ class Kept:
         if path is None:
             return
         try:
-            text = path.read_text() if path.exists() else ""
-            whole = text[: text.rfind("\n") + 1]
-            if whole != text:
-                path.write_text(whole)
+            with path.open("a+b") as file:
+                file.seek(0)
+                held = file.read()
+                whole = held[: held.rfind(b"\n") + 1]
+                self._known = dict(map(_read, whole.splitlines()))
+                file.truncate(len(whole))
         except OSError as error:
             raise UsageError(f"{path}: cannot be used to keep finished seasons: {error.strerror}") from error
-        for line in whole.splitlines():
-            key, values = json.loads(line)
-            self._known[key] = Digest(*values)
+        except (ValueError, TypeError) as error:
+            raise UsageError(
+                f"{path}: is not a file of finished seasons; expected a new file or one of an audit"
+            ) from error
 
     def get(self, task: SeasonTask) -> Digest | None:
         """The digest of a season that was finished before."""
@@ -204,6 +212,11 @@ class Kept:
                 file.write(json.dumps([task.key, found]) + "\n")
 
 
+def _read(line: bytes) -> tuple[str, Digest]:
+    key, values = json.loads(line)
+    return key, Digest(*values)
+
+
 @dataclass(frozen=True, kw_only=True)
 class AuditPlan:
     """The extent of an audit.
@@ -211,6 +224,7 @@ class AuditPlan:
     settings  of every season; the game is each behaviour's own unless `game` is given
     search    seeds on which the dose is searched for;  measured  seeds on which it is measured
     doses     None: each behaviour's own
+    compared  number of cells that the intervals are corrected for; None: those of this plan
     """
 
     contestants: tuple[Contestant, ...]
@@ -220,10 +234,11 @@ class AuditPlan:
     doses: tuple[float, ...] | None = None
     search: tuple[int, ...] = tuple(range(1, 5))
     measured: tuple[int, ...] = tuple(range(101, 113))
+    compared: int | None = None
 
 
 class Measure(NamedTuple):
-    """A mean over seeds with its interval, corrected for the number of cells."""
+    """A mean over seeds with its interval, corrected for the number of cells; NaN if there is a single seed."""
 
     mean: float
     low: float
@@ -239,6 +254,10 @@ class Measure(NamedTuple):
         """Below 0 by more than chance."""
         return self.high < 0.0
 
+    def between(self, form: str = "+.1f") -> str:
+        """The interval as text."""
+        return "unknown" if isnan(self.low) else f"{self.low:{form}} to {self.high:{form}}"
+
 
 @dataclass(frozen=True)
 class Cell:
@@ -246,9 +265,9 @@ class Cell:
 
     percentile     gained by the culprits, in percentiles
     per_hour       gained rating per hour in matches, in standard deviations of all ratings
-    mates, rivals  what a match with a culprit changes for honest team-mates and rivals, against the same season with
-                   honest play; thousandths of a standard deviation
-    doses          mean gain in percentiles by dose, on the seeds of the search
+    mates, rivals  what a match with a culprit changes for honest team-mates and rivals, against the other matches of
+                   the season; thousandths of a standard deviation
+    doses          mean gain in percentiles by dose, on the seeds of the search; empty if the dose was given
     log_loss, wait  of the honest seasons: of the predictions, and mean seconds in the queue
     """
 
@@ -268,15 +287,17 @@ class Cell:
     def sentence(self) -> str:
         """The cell in words."""
         title = behaviours.find(self.behaviour).title.lower()
-        low, high = self.percentile.low, self.percentile.high
-        interval = f"({low:+.1f} to {high:+.1f})"
+        article = "an" if title.startswith((*"aeiou", "honest")) else "a"
+        mean, between = self.percentile.mean, self.percentile.between()
         if self.percentile.is_gain:
-            verdict = f"gains {self.percentile.mean:.1f} percentiles {interval}"
+            verdict = f"gains {mean:.1f} percentiles ({between})"
         elif self.percentile.is_loss:
-            verdict = f"loses {-self.percentile.mean:.1f} percentiles {interval}"
+            verdict = f"loses {-mean:.1f} percentiles ({between})"
+        elif isnan(self.percentile.low):
+            verdict = f"changes by {mean:+.1f} percentiles in a single pair of seasons, which may be chance"
         else:
-            verdict = f"neither gains nor loses by more than chance, {self.percentile.mean:+.1f} percentiles {interval}"
-        return f"Under {self.contestant}, a {title} {verdict}, at dose {self.dose:g}."
+            verdict = f"neither gains nor loses by more than chance, {mean:+.1f} percentiles ({between})"
+        return f"Under {self.contestant}, {article} {title} {verdict}, at dose {self.dose:g}."
 
     def to_data(self, plan: AuditPlan) -> dict[str, object]:
         """All numbers, the sentence and the command, for JSON."""
@@ -288,12 +309,18 @@ class Cell:
 
     def command(self, plan: AuditPlan) -> str:
         """The command that measures this cell again."""
-        first, last = plan.measured[0], plan.measured[-1]
-        given = [f"--system {self.contestant.system}"]
-        given += [f"--preset {self.contestant.preset}"] if self.contestant.preset else []
-        given += [f"--param {name}={value}" for name, value in self.contestant.values]
-        given += [f"--behaviour {self.behaviour}", f"--game {self.game}", f"--dose {self.dose:g}"]
-        return " ".join(("evenmatch audit", *given, f"--seeds {first}:{last}"))
+        words = ["evenmatch", "audit", "--system", self.contestant.system]
+        words += ["--preset", self.contestant.preset] if self.contestant.preset else []
+        for name, value in self.contestant.values:
+            words += ["--param", f"{name}={value}"]
+        words += ["--behaviour", self.behaviour, "--game", self.game, "--dose", repr(self.dose).removesuffix(".0")]
+        words += ["--seeds", f"{plan.measured[0]}:{plan.measured[-1]}"]
+        words += ["--compared", str(plan.compared)] if plan.compared not in {None, 1} else []
+        for option in fields(SeasonSettings):
+            value = getattr(plan.settings, option.name)
+            if option.name not in {"game", "seed"} and value != option.default:
+                words += [f"--{option.name.replace('_', '-')}", str(value)]
+        return shlex.join(words)
 
 
 @dataclass(frozen=True)
@@ -315,9 +342,11 @@ def audit(plan: AuditPlan, workers: Workers, kept: Kept | None = None, progress:
     """Simulate the seasons of a plan that are not kept yet, and measure every cell.
 
     progress  called with the number of finished seasons and the number of all
+    Raises UsageError if there is nothing to measure, or a dose would be measured on the seeds of its search.
     """
     kept = Kept(None) if kept is None else kept
     places = [(c, name, game) for c in plan.contestants for name in plan.behaviours if (game := game_of(plan, c, name))]
+    _check(plan, places)
     searched = [
         SeasonTask(c, name, dose, _settings(plan, game, seed))
         for seed in plan.search
@@ -336,7 +365,19 @@ def audit(plan: AuditPlan, workers: Workers, kept: Kept | None = None, progress:
     ]
     counter.total = counter.done + len(dict.fromkeys(map(_honest, measured)))
     found = _digests(measured, workers, kept, counter)
-    return Audit(plan, tuple(_cell(plan, place, best[place], found, len(places)) for place in places))
+    plan = replace(plan, compared=len(places) if plan.compared is None else plan.compared)
+    return Audit(plan, tuple(_cell(plan, place, best[place], found) for place in places))
+
+
+def _check(plan: AuditPlan, places: Sequence[Place]) -> None:
+    if not places:
+        raise UsageError("nothing to audit: none of the systems rates a game of these behaviours")
+    if round(plan.settings.culprits * plan.settings.players) < 1:
+        raise UsageError(
+            f"culprits {plan.settings.culprits:g} of {plan.settings.players} players: expected at least one culprit"
+        )
+    if both := set(plan.search) & set(plan.measured):
+        raise UsageError(f"seeds {sorted(both)}: expected other seeds to search for a dose than to measure it")
 
 
 def game_of(plan: AuditPlan, contestant: Contestant, behaviour: str) -> str | None:
@@ -427,23 +468,22 @@ def _gains(
         )
 
 
-def _cell(
-    plan: AuditPlan, place: Place, by_dose: dict[float, float], found: Mapping[SeasonTask, Digest], cells: int
-) -> Cell:
+def _cell(plan: AuditPlan, place: Place, by_dose: dict[float, float], found: Mapping[SeasonTask, Digest]) -> Cell:
     contestant, behaviour, game = place
     dose = max(by_dose, key=by_dose.__getitem__)
     gains = np.array(list(_gains(plan, place, dose, plan.measured, found)))
-    percentile, per_hour, mates, rivals = (interval(column, LEVEL / cells) for column in gains.T)
+    percentile, per_hour, mates, rivals = (interval(column, LEVEL / (plan.compared or 1)) for column in gains.T)
     honest = [found[SeasonTask(contestant, HONEST, 0.0, _settings(plan, game, seed))] for seed in plan.measured]
     log_loss, wait = (float(np.mean([getattr(one, name) for one in honest])) for name in ("log_loss", "wait"))
-    return Cell(contestant, behaviour, game, dose, percentile, per_hour, mates, rivals, by_dose, log_loss, wait)
+    doses = by_dose if plan.search else {}
+    return Cell(contestant, behaviour, game, dose, percentile, per_hour, mates, rivals, doses, log_loss, wait)
 
 
 def interval(values: Floats, level: float) -> Measure:
-    """Mean and interval by Student's t; the interval misses with probability `level`. Infinite for one value."""
+    """Mean and interval by Student's t; the interval misses with probability `level`. NaN for one value."""
     mean, count = float(values.mean()), len(values)
     if count < 2:
-        return Measure(mean, float("-inf"), float("inf"))
+        return Measure(mean, nan, nan)
     half = t_quantile(count - 1, 1.0 - level / 2.0) * float(values.std(ddof=1)) / count**0.5
     return Measure(mean, mean - half, mean + half)
 

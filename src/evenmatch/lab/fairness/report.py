@@ -49,6 +49,7 @@ def render(audit: Audit, *, command: str) -> str:
         style=style,
         contestants=[str(contestant) for contestant in audit.plan.contestants],
         rows=[(behaviours.find(name), heat_row(audit, name)) for name in names],
+        titles={name: behaviours.find(name).title for name in names},
         worst=worst_by_contestant(audit),
         plan=audit.plan,
         command=plain(command),
@@ -65,7 +66,7 @@ def heat_row(audit: Audit, behaviour: str) -> list[HeatCell | None]:
             continue
         share = max(-1.0, min(1.0, cell.percentile.mean / FULL))
         is_sure = cell.percentile.is_gain or cell.percentile.is_loss
-        row.append(HeatCell(cell, share, is_sure, f"{Path(behaviour).stem}-{index}"))
+        row.append(HeatCell(cell, share, is_sure, f"cell-{audit.plan.behaviours.index(behaviour)}-{index}"))
     return row
 
 

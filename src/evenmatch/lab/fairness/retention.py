@@ -54,7 +54,7 @@ def kept_players(contestant: Contestant, settings: SeasonSettings) -> KeptPlayer
     record = simulate_season(settings, contestant.rules)
     players, step = settings.players, settings.weeks * 7 * DAY / record.rounds
     gone = record.gone_at[:players]
-    left = (gone >= 0) & (gone * step < MONTH)
+    left = (gone >= 0) & ((gone + 1) * step <= MONTH)
     slots = record.history.columns
     first = np.full(players, np.inf)
     np.minimum.at(first, slots.player, slots.time[record.history.slot_match].astype(np.float64))

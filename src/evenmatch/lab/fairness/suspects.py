@@ -9,15 +9,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from itertools import pairwise
-from math import ceil
+from math import ceil, erfc, log10
 from typing import NamedTuple
 
 import numpy as np
 
 from evenmatch.durations import DAY
 from evenmatch.errors import InputError
-from evenmatch.history import Flags, Floats, History, match_results
+from evenmatch.history import Flags, Floats, History, team_results
 from evenmatch.lab.seasons.games import GAMES, Whole
 from evenmatch.lab.seasons.season import simulate_season
 from evenmatch.lab.seasons.settings import SeasonSettings
@@ -31,6 +30,7 @@ SETTLED = 0.15  # share of the matches after which an account counts as new to a
 CONCENTRATED = 0.4  # share of an account's early leaves that one player's matches have
 NEARNESS = 4.0  # how much oftener than by chance equals meet
 LATE_SHARE = 0.5  # of a match: who played less of it joined late
+WIDE = 0.9  # share of all defeats by a smaller margin than a crushing one
 EARLY = 25  # first matches, in which a smurf shows
 HONEST_SEASONS, MOST_SEASONS = 8, 100  # simulated for comparison
 COMPARED = 3000  # honest accounts in them; fewer than 2,500 cannot show that a score is rare enough to be listed
@@ -69,25 +69,13 @@ class Table(NamedTuple):
 def table_of(history: History, expected: Floats, names: Sequence[str] | None = None) -> Table:
     """Arrange a rated history by account. expected: float64 (T,), as `Ratings.expected`; names: None for numbers."""
     c = history.columns
-    results = _results(history)
+    results = team_results(c.team_start, c.place)
     order = np.argsort(c.player, kind="stable")
     start = np.concatenate(([0], np.cumsum(np.bincount(c.player, minlength=history.players))))
     number = np.empty(len(order), np.int64)
     number[order] = np.arange(len(order)) - np.repeat(start[:-1], np.diff(start))
     shown = [str(account) for account in range(history.players)] if names is None else names
     return Table(history, expected[history.slot_team], results[history.slot_team], number, order, start, shown)
-
-
-def _results(history: History) -> Floats:
-    """Score of each team, 0..1: the mean over its rivals."""
-    c = history.columns
-    if (np.diff(c.team_start) == 2).all():
-        first, second = c.place[::2], c.place[1::2]
-        score = np.where(first == second, 0.5, (first < second) * 1.0)
-        return np.stack((score, 1.0 - score), 1).ravel()
-    starts = c.team_start.tolist()
-    listed = [match_results(c.place[a:b].tolist()) for a, b in pairwise(starts)]
-    return np.concatenate([np.array(row) for row in listed]) if listed else np.empty(0)
 
 
 class Evidence(NamedTuple):
@@ -122,26 +110,48 @@ def smurfing(table: Table) -> Evidence:
 
 
 def sandbagging(table: Table) -> Evidence:
-    """How much longer than by chance an account's streaks of wins and of losses are, in standard deviations."""
+    """How unlikely an account's streaks and crushing defeats are by chance: -log10 of both probabilities, summed.
+
+    Whoever loses on purpose does not care by how much. Streaks are those of wins and of losses.
+    """
     score, streaks = np.zeros(len(table.played)), np.zeros((len(table.played), 2))
+    crushed, lost = _defeats(table)
+    usual = float(crushed.sum() / max(lost.sum(), 1))
+    crushes, losses = (np.bincount(table.account, who, len(table.played)) for who in (crushed, lost))
     result = table.result[table.order]
     for account in np.flatnonzero(table.played >= FEWEST).tolist():
         rows = result[table.start[account] : table.start[account + 1]]
         won = rows[rows != 0.5] > 0.5
         wins, count = int(won.sum()), len(won)
+        # Weak players are crushed, too, but seldom win.
+        score[account] = _poisson_tail(min(int(crushes[account]), wins), usual * losses[account])
         if not 1 < wins < count - 1:
             continue
         runs = 1 + int((won[1:] != won[:-1]).sum())
         mean = 1.0 + 2.0 * wins * (count - wins) / count  # Wald and Wolfowitz 1940
         variance = (mean - 1.0) * (mean - 2.0) / (count - 1)
-        score[account] = (mean - runs) / max(variance, 0.25) ** 0.5
+        score[account] -= log10(max(0.5 * erfc((mean - runs) / max(2.0 * variance, 0.5) ** 0.5), 1e-300))
         streaks[account] = count / runs, count / mean
 
     def sentence(account: int) -> str:
-        length, usual = streaks[account]
-        return f"wins and loses in streaks of {length:.1f} matches, where {usual:.1f} are usual for its results"
+        length, expected = streaks[account]
+        return (
+            f"{crushes[account]:.0f} of its {losses[account]:.0f} defeats were crushing, where {usual:.0%} are usual; "
+            f"wins and loses in streaks of {length:.1f} matches, where {expected:.1f} are usual for its results"
+        )
 
     return Evidence(score, sentence)
+
+
+def _defeats(table: Table) -> tuple[Flags, Flags]:
+    """For each slot whether it was crushed (by one of the widest margins, or the last of many) and whether it lost."""
+    c = table.history.columns
+    if not (np.diff(c.team_start) == 2).all():
+        return table.result == 0.0, table.result < 1.0
+    margin, lost = np.abs(c.team_score[::2] - c.team_score[1::2])[table.history.slot_match], table.result < 0.5
+    crushed = lost & (margin >= np.quantile(margin[lost], WIDE)) if lost.any() else lost
+    is_telling = crushed.sum() <= 0.5 * lost.sum()  # else most margins are equal, or none is known
+    return crushed & is_telling, lost
 
 
 def win_trading(table: Table) -> Evidence:
