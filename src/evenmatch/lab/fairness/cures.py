@@ -132,5 +132,5 @@ def undominated(costs: Sequence[Sequence[float]]) -> list[bool]:
     table = np.array(costs)
     no_worse = (table[None] <= table[:, None]).all(2)
     better = (table[None] < table[:, None]).any(2)
-    is_beaten: Flags = (no_worse & better).any(1)
+    is_beaten: Flags = np.logical_or.reduce(no_worse & better, 1)
     return [not beaten for beaten in is_beaten.tolist()]
