@@ -129,9 +129,9 @@ def cures() -> str:
     for system, behaviour in CURED:
         found = evenmatch("audit", "cures", "--system", system, "--behaviour", behaviour, "--keep", str(KEPT))["cures"]
         rows = [
-            [one["change"], signed(one["gain"]["mean"]), signed(one["log_loss"], 4), f"{one['wait']:+.0f} s"]
+            [one["changed"], signed(one["gain"]["mean"]), signed(one["log_loss"], 4), f"{one['wait']:+.0f} s"]
             for one in found
-            if one["is_best"] or one["change"] == system
+            if one["is_best"] or one["changed"] == "nothing"
         ]
         blocks.append(
             f"`evenmatch audit cures --system {system} --behaviour {behaviour}`\n\n"
