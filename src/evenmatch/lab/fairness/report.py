@@ -51,6 +51,7 @@ def render(audit: Audit, *, command: str) -> str:
         rows=[(behaviours.find(name), heat_row(audit, name)) for name in names],
         titles={name: behaviours.find(name).title for name in names},
         worst=worst_by_contestant(audit),
+        measured=len(audit.cells),
         plan=audit.plan,
         command=plain(command),
     )
