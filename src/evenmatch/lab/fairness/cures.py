@@ -132,9 +132,4 @@ def undominated(costs: Sequence[Sequence[float]]) -> list[bool]:
     table = np.array(costs)
     no_worse = (table[None] <= table[:, None]).all(2)
     better = (table[None] < table[:, None]).any(2)
-<<<<<<< HEAD
-    is_beaten: Flags = np.logical_or.reduce(no_worse & better, 1)
-    return [not beaten for beaten in is_beaten.tolist()]
-=======
     return [not np.any(row) for row in np.asarray(no_worse & better)]
->>>>>>> 93653883e563b38f686973e732fe871fa43f6f45
