@@ -110,8 +110,8 @@ BELOW = {
         *("lab", *SUBJECTS, "http"),  # of http what answers a request: the site, who asks, the log
     ],
     "demo": [
-        *("durations", "whole_file"),
-        *("errors", "match", "tables", "systems", "standings", "rating", "online", "matchmaking"),
+        *("durations", "whole_file", "lab"),
+        *("errors", "history", "tables", "systems", "standings", "rating", "online", "matchmaking"),
         *(*SUBJECTS, "http", "web"),
     ],
     "cli": [

@@ -16,7 +16,7 @@ from server_process import Served
 
 SEED = 2
 BEFORE = 60
-GAME = replace(LADDERS["duel"], matches=BEFORE, length=(1, 2), quits=0.5, crowd=20)
+GAME = replace(LADDERS["duel"], matches=BEFORE, duration=1.5, quit=0.5, crowd=20)
 SLOWEST = 120.0  # seconds
 
 

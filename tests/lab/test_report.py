@@ -116,6 +116,7 @@ def tuned(found):
         segments=with_tuned(found.segments),
         reliability=with_tuned(found.reliability),
         against_best=with_tuned(found.against_best),
+        against_best_default=with_tuned(found.against_best_default),
         trials=pa.Table.from_pylist(trials, schema=TRIALS),
         chosen=(variant,),
         notes=("tuning stopped early: the time was over",),

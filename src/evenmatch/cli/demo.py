@@ -74,7 +74,7 @@ def command(
             compilation.wait(systems)
         with working("rating the seasons", len(games)) as progress:
             for done, game in enumerate(games, 1):
-                make_ladder(db, game, seasons.pop(game.ladder))
+                make_ladder(db, game, seasons.pop(game.name))
                 progress(done)
 
         def ready(key: str) -> None:

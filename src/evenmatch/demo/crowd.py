@@ -15,13 +15,14 @@ from urllib.parse import quote
 import httpx
 import numpy as np
 
-from evenmatch.demo.games import GAMES, Game
+from evenmatch.demo.games import GAMES, DemoGame, play
 from evenmatch.demo.ladder_creation import QUEUE
 from evenmatch.demo.population import SimulatedPerson, make_people
 
 MATCHES_POLLED_EVERY = 3.0  # seconds between two requests for matches to play
 RETRY = 3.0  # seconds to wait after a failure
 BACK = 0.4  # share of leavers who come back
+LONGEST = 1.25  # length of the longest matches, and of the shortest its inverse, times the game's usual length
 FAILURES = (httpx.HTTPError, OSError)
 LONG_POLL = 10.0  # seconds that the service may take to answer a request for a ticket
 
@@ -46,9 +47,9 @@ class CrowdApi:
 class GameServer:
     """The server of one game. Players outside the crowd, such as visitors of the site, play with average skill."""
 
-    def __init__(self, game: Game, people: Mapping[str, SimulatedPerson], api: CrowdApi, seed: int) -> None:
+    def __init__(self, game: DemoGame, people: Mapping[str, SimulatedPerson], api: CrowdApi, seed: int) -> None:
         self._game, self._people, self._api = game, people, api
-        self._rng = np.random.default_rng([seed, 2, sum(map(ord, game.ladder))])
+        self._rng = np.random.default_rng([seed, 2, sum(map(ord, game.name))])
         self._playing: dict[str, asyncio.Task[None]] = {}
 
     async def run(self) -> None:
@@ -78,7 +79,7 @@ class GameServer:
             if not match["confirmed"]:
                 sides = [{"players": [player["player"] for player in team]} for team in match["teams"]]
                 await self._send(match, "PUT", "", {"teams": sides, "queue": QUEUE})
-            length = float(self._rng.integers(self._game.length[0], self._game.length[1] + 1))
+            length = self._game.duration * self._rng.uniform(1 / LONGEST, LONGEST)
             for pause, change in self._attendance(match, length):
                 await asyncio.sleep(pause)
                 if change is not None:
@@ -93,7 +94,7 @@ class GameServer:
         for team in match["teams"]:
             for player in team[1:] if len(team) > 1 else team:  # the first player of a team stays
                 name = player["player"]
-                if name in self._people and self._rng.random() < self._game.quits:
+                if name in self._people and self._rng.random() < self._game.quit:
                     left = float(self._rng.uniform(0.15, 0.9)) * length
                     events.append((left, {"player": name}))
                     if self._rng.random() < BACK:
@@ -117,21 +118,18 @@ class GameServer:
         now = datetime.now(UTC)
         hour = now.hour + now.minute / 60
         teams, began = match["teams"], datetime.fromisoformat(match["started_at"])
-        skill = [np.array([self._skill(player["player"], hour) for player in team]) for team in teams]
-        presence = [np.array([_share(player["spells"], began, now) for player in team]) for team in teams]
-        result = self._game.end(self._rng, skill, presence)
-        players = {
-            player["player"]: {"score": score, "performance": performance}
-            for team, scores, performances in zip(teams, result.scores, result.performances, strict=True)
-            for player, score, performance in zip(team, scores, performances, strict=True)
-            if score is not None or performance is not None
-        }
-        scored = [{"score": score} for score in result.team_scores]
+        everybody = [player for team in teams for player in team]
+        skill = np.array([self._skill(player["player"], hour) for player in everybody])
+        presence = np.array([_share(player["spells"], began, now) for player in everybody])
+        result = play(self._game, self._rng, np.arange(len(skill)), skill, presence)
+        slots = zip(everybody, result.score.tolist(), result.performance.tolist(), strict=True)
+        players = {player["player"]: {"score": score, "performance": own} for player, score, own in slots}
+        scored = [{"score": score} for score in result.team_score.tolist()]
         await self._send(match, "POST", "/close", {"teams": scored, "players": players})
 
     def _skill(self, player: str, hour: float) -> float:
         person = self._people.get(player)
-        return 0.0 if person is None else person.skill_at(self._game.ladder, hour)
+        return 0.0 if person is None else person.skill_at(self._game.name, hour)
 
 
 def _share(spells: Sequence[Mapping[str, str | None]], began: datetime, ended: datetime) -> float:
@@ -159,15 +157,15 @@ class SimulatedPlayers:
     """
 
     def __init__(
-        self, game: Game, people: Mapping[str, SimulatedPerson], api: CrowdApi, busy: set[str], seed: int
+        self, game: DemoGame, people: Mapping[str, SimulatedPerson], api: CrowdApi, busy: set[str], seed: int
     ) -> None:
         self._game, self._people, self._api, self._busy = game, people, api, busy
-        self._rng = np.random.default_rng([seed, 3, sum(map(ord, game.ladder))])
+        self._rng = np.random.default_rng([seed, 3, sum(map(ord, game.name))])
 
     def about(self) -> list[SimulatedPerson]:
         """Choose the active players, weighted by eagerness."""
         game = self._game
-        own = [person for person in self._people.values() if game.ladder in person.skill]
+        own = [person for person in self._people.values() if game.name in person.skill]
         weight = np.array([person.eagerness for person in own])
         count = min(game.crowd, len(own))
         chosen = self._rng.choice(len(own), count, replace=False, p=weight / weight.sum())
@@ -191,7 +189,7 @@ class SimulatedPlayers:
 
     def _party(self, person: SimulatedPerson) -> list[SimulatedPerson]:
         """This person, and sometimes others of similar skill who are not busy."""
-        ladder, own = self._game.ladder, person.skill[self._game.ladder]
+        ladder, own = self._game.name, person.skill[self._game.name]
         if self._game.parties < 2 or self._rng.random() >= WITH_FRIENDS:
             return [person]
         near = [
@@ -212,7 +210,7 @@ class SimulatedPlayers:
             ticket = await self._api.send("GET", path, after=change, wait=LONG_POLL)
             change, offer = ticket["change"], ticket["offer"]
             if ticket["state"] == "matched":
-                await asyncio.sleep(game.length[1] + ENDED)
+                await asyncio.sleep(game.duration * LONGEST + ENDED)
             if ticket["state"] in ("matched", "gone"):
                 return
             if offer is not None:
@@ -241,7 +239,7 @@ class SimulatedPlayers:
         return True
 
 
-def _member(person: SimulatedPerson, game: Game) -> Json:
+def _member(person: SimulatedPerson, game: DemoGame) -> Json:
     ping = dict(person.ping) if game.regions else {}
     return {"player": person.name, "within": person.within, "loose": person.loose, "ping": ping}
 
@@ -257,7 +255,7 @@ logger = logging.getLogger(__name__)
 class SimulatedCrowd:
     """Simulated players and game servers of a running demo, active from `begin` to `end`."""
 
-    def __init__(self, address: str, key: str, seed: int, games: Sequence[Game] = GAMES) -> None:
+    def __init__(self, address: str, key: str, seed: int, games: Sequence[DemoGame] = GAMES) -> None:
         self._address, self._key, self._seed, self._games = address, key, seed, games
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._run, name="evenmatch-crowd", daemon=True)
@@ -295,7 +293,7 @@ class SimulatedCrowd:
         http = httpx.AsyncClient(base_url=self._address, headers=headers, limits=LIMITS, timeout=TIMEOUT)
         async with http, asyncio.TaskGroup() as group:
             for game in self._games:
-                api = CrowdApi(http, game.ladder)
+                api = CrowdApi(http, game.name)
                 group.create_task(GameServer(game, people, api, self._seed).run())
                 seekers = SimulatedPlayers(game, people, api, busy, self._seed)
                 for person in seekers.about():

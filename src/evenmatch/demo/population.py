@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from functools import cache
 
 import numpy as np
-from numpy.typing import NDArray
 
 from evenmatch.demo.games import GAMES
+from evenmatch.history import Floats
 
 PEOPLE = 960
 LIVES = {"eu": 0.6, "us": 0.28, "asia": 0.12}  # shares of the population by region
@@ -67,9 +67,9 @@ class SimulatedPerson:
         return self.skill.get(ladder, 0.0) + float(swing(hour, np.array(self.best_hour)))
 
 
-def swing(hour: float, best_hour: NDArray[np.float64]) -> NDArray[np.float64]:
+def swing(hour: float | Floats, best_hour: Floats) -> Floats:
     """The deviation of people's skill from their average at an hour of the day, 0..24."""
-    swung: NDArray[np.float64] = HOUR_SWING * np.cos((hour - best_hour) / 24 * 2 * np.pi)
+    swung: Floats = HOUR_SWING * np.cos((hour - best_hour) / 24 * 2 * np.pi)
     return swung
 
 
@@ -88,13 +88,13 @@ def make_people(seed: int) -> tuple[SimulatedPerson, ...]:
 
 
 def _person(rng: np.random.Generator, name: str) -> SimulatedPerson:
-    played = [game.ladder for game in GAMES if rng.random() < game.share]
+    played = [game.name for game in GAMES if rng.random() < game.share]
     talent, region = float(rng.normal()), rng.choice(list(LIVES), p=list(LIVES.values()))
     return SimulatedPerson(
         name=name,
         skill={
             ladder: (1 - OWN_SHARE**2) ** 0.5 * talent + OWN_SHARE * float(rng.normal())
-            for ladder in played or [GAMES[int(rng.integers(len(GAMES)))].ladder]
+            for ladder in played or [GAMES[int(rng.integers(len(GAMES)))].name]
         },
         eagerness=float(rng.lognormal(sigma=0.8)),
         best_hour=float(rng.uniform(0, 24)),

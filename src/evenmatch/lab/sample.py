@@ -109,7 +109,7 @@ def season(seed: int, *, players: int = 240, matches: int = 4000, team_size: int
     played = Season(settings, rules("wager"), game=game).run()
     names = player_names(len(played.person))
     skill = dict(zip(names, played.state.skill[:players].tolist(), strict=False))
-    return SampleSeason(played.table("6v6", names).take(slice(0, matches)), skill)
+    return SampleSeason(MatchTable.of(played.history, "6v6", names).take(slice(0, matches)), skill)
 
 
 def player_names(count: int) -> list[str]:

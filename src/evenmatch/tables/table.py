@@ -6,7 +6,6 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from functools import cached_property
-from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
@@ -17,10 +16,8 @@ from evenmatch.errors import RowProblem, UnknownNameError
 from evenmatch.history import Flags, Floats, History, Integers, ladder_indices
 from evenmatch.match import Appearance, Match, Team
 from evenmatch.tables.display import ROWS, as_html, counted, period
+from evenmatch.tables.source import Source
 from evenmatch.times import EPOCH
-
-if TYPE_CHECKING:
-    from evenmatch.tables.source import Source
 
 MICROSECONDS = pa.timestamp("us", "UTC")
 
@@ -53,6 +50,23 @@ class MatchTable:
     source: Source
     skipped: tuple[RowProblem, ...] = field(default=())
     skipped_matches: int = 0
+
+    @classmethod
+    def of(cls, history: History, ladder: str, names: Sequence[str]) -> MatchTable:
+        """Name simulated matches of one ladder; `names` has a different name for each player index."""
+        first = history.columns.team_start
+        label = np.arange(first[-1]) - np.repeat(first[:-1], np.diff(first))
+        return cls(
+            history=history,
+            match_id=pa.array([f"{ladder}-{number}" for number in range(1, len(history) + 1)], pa.large_string()),
+            ladder=np.zeros(len(history), np.int32),
+            ladders=(ladder,),
+            team=pa.array(label).cast(pa.large_string()).dictionary_encode(),
+            player=pa.array(names, pa.large_string()),
+            player_ladder=np.zeros(len(names), np.int32),
+            row=np.arange(len(history)),
+            source=Source("the simulated matches"),
+        )
 
     def __len__(self) -> int:
         return len(self.history)

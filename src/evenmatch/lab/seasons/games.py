@@ -38,7 +38,7 @@ class Game:
     quit          share of appearances that end early, in matches of equals
     quit_behind   share of these whose team is behind at that moment
     quit_time     the share of the match played before a quit is a uniform number to this power
-    fitted_to     the recorded set
+    fitted_to     the recorded set; empty: the numbers are invented
     """
 
     name: str
@@ -62,7 +62,7 @@ class Game:
     quit: float
     quit_behind: float = 0.7
     quit_time: float = 1.0
-    fitted_to: str
+    fitted_to: str = ""
 
     @property
     def players(self) -> int:

@@ -14,7 +14,6 @@ from statistics import NormalDist
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
-import pyarrow as pa
 
 from evenmatch.durations import DAY, SECOND
 from evenmatch.history import Columns, Flags, Floats, History
@@ -29,8 +28,6 @@ from evenmatch.policy import Policy, presets
 from evenmatch.standings.distribution import queue_percentiles
 from evenmatch.systems import loop
 from evenmatch.systems.system import Records, Rules
-from evenmatch.tables.source import Source
-from evenmatch.tables.table import MatchTable
 
 if TYPE_CHECKING:
     from evenmatch.lab.behaviours import Behaviour
@@ -125,22 +122,6 @@ class SeasonRecord:
         """Hours that each account spent in matches."""
         c = self.history.columns
         return np.bincount(c.player, c.seconds, len(self.person)) / 3600.0
-
-    def table(self, ladder: str, names: Sequence[str]) -> MatchTable:
-        """The matches, on a ladder of this name. names: a different player name for each account."""
-        history, first = self.history, self.history.columns.team_start
-        label = np.arange(first[-1]) - np.repeat(first[:-1], np.diff(first))
-        return MatchTable(
-            history=history,
-            match_id=pa.array([f"{ladder}-{number}" for number in range(1, len(history) + 1)], pa.large_string()),
-            ladder=np.zeros(len(history), np.int32),
-            ladders=(ladder,),
-            team=pa.array(label).cast(pa.large_string()).dictionary_encode(),
-            player=pa.array(names, pa.large_string()),
-            player_ladder=np.zeros(len(names), np.int32),
-            row=np.arange(len(history)),
-            source=Source("the season"),
-        )
 
 
 class Season:
