@@ -37,7 +37,7 @@ def test_a_void_moves_the_standings_and_can_be_taken_back(operator):
     before = ratings(operator, DUELS)
     operator.goto(address("ladders", DUELS, "matches", "duel-240"))
     operator.get_by_role("link", name="Void this match").click()
-    operator.get_by_label("Why").fill("<b>a test</b>")
+    operator.get_by_label("Reason").fill("<b>a test</b>")
     operator.get_by_role("button", name="Show who would move").click()
     rows = operator.locator("#preview tbody tr").all()
     foreseen = {row.get_by_role("link").get_attribute("href"): row.locator("td").all_inner_texts() for row in rows}

@@ -20,7 +20,7 @@ REFUSED = {
     "a correction": (
         f"{AT}/correct?what=void",
         "Show who would move",
-        {"Why": "a test", "Match": "duel-9999"},
+        {"Reason": "a test", "Match": "duel-9999"},
         "unknown match",
     ),
     "a season": (
