@@ -264,8 +264,8 @@ class LimitedBody:
         self._received = 0
 
     async def __call__(self) -> Message:
-        """Return the next message. Raises BodyRefusedError."""
-        if self._size > self._limit:
+        """Return the next message. Raises BodyRefusedError, again if the body was refused before."""
+        if max(self._size, self._received) > self._limit:
             raise self._refused()
         message = await self._receive()
         self._received += len(message.get("body", b""))
