@@ -204,7 +204,13 @@ def test_other_parameters_doses_settings_and_sources_give_other_keys(tmp_path):
 
 @pytest.mark.parametrize(
     "name",
-    ["lab/seasons/games.py", "lab/behaviours/smurf.py", "matchmaking/exact_teams.py", "policy.py", "lab/fairness/audit.py"],
+    [
+        "lab/seasons/games.py",
+        "lab/behaviours/smurf.py",
+        "matchmaking/exact_teams.py",
+        "policy.py",
+        "lab/fairness/audit.py",
+    ],
 )
 def test_a_changed_source_gives_other_keys(tmp_path, name):
     own = Path(evenmatch.__file__).parent

@@ -50,8 +50,6 @@ TRUE = [  # game, its true numbers
         "duel",
         {"steepness": 1.4, "home": -0.2, "draw_width": 0.1, "margin_scale": 9.0, "margin_power": 1.4, "level": 4.0},
     ),
-    ("team", {"steepness": 1.5, "home": 0.3, "draw_width": 0.2, "quit": 0.06, "quit_behind": 0.9, "quit_time": 1.5}),
-    ("team", {"steepness": 0.9, "home": 0.0, "draw_width": 0.05, "quit": 0.1, "quit_behind": 0.6, "quit_time": 0.6}),
     ("brawl", {"steepness": 1.2, "quit": 0.05}),
 ]
 TOLERANCE = {  # largest relative error
@@ -70,25 +68,19 @@ TOLERANCE = {  # largest relative error
 }
 
 
-# A matchmaker that equalises teams by its own ratings leaves less skill in a gap between ours than the fit assumes.
-MATCHED = {"steepness": 0.3, "score_slope": 0.3, "quit_behind": 0.3}
-
-
 @pytest.mark.parametrize("seed", [1, 2])
 @pytest.mark.parametrize(("name", "numbers"), TRUE)
 def test_the_numbers_of_a_simulated_game_are_found_again(name, numbers, seed, monkeypatch):
     numbers = numbers | {"duration": 420.0, "duration_spread": 0.3}
     if name == "duel":
         numbers |= {"target": None, "timed": False, "quit": 0.0}
-    if name == "team":
-        numbers |= {"score_slope": 0.2, "score_noise": 0.35}
     true = replace(GAMES[name], **numbers)
     record = season(monkeypatch, true, seed)
     wrong = replace(true, steepness=5.0, home=0.0, draw_width=0.7, quit=0.3, quit_behind=0.5, quit_time=1.0)
     found = fit(table(record.history), wrong)
     spread = record.state.skill[: record.settings.players].std()
     errors = {}
-    for key, tolerance in (TOLERANCE | (MATCHED if name == "team" else {})).items():
+    for key, tolerance in TOLERANCE.items():
         if numbers.get(key):
             real = numbers[key] * (spread if key in ("steepness", "score_slope") else 1.0)
             errors[key] = getattr(found, key) / real - 1.0

@@ -217,7 +217,7 @@ def test_win_traders_meet_too_often():
     assert evidence.score[0] == pytest.approx(tail(9, 11 / 8))  # eleven meetings, with eight likely opponents
     assert evidence.score[1] == pytest.approx(evidence.score[0])
     assert evidence.score[3] < evidence.score[0]
-    assert evidence.sentence(1) == "met ann 9 times in 10 matches"
+    assert evidence.sentence(1) == "met 'ann' 9 times in 10 matches"
     assert not found_by.win_trading(tabled([pair_of_teams([0, 1], [2, 3])] * 9)).score.any()
 
 
@@ -230,7 +230,7 @@ def test_boosters_leave_one_players_matches():
     assert evidence.score[0] == evidence.score[2]
     assert evidence.score[8] == 0.0
     assert evidence.sentence(2) in {
-        f"p{other} and this account were in 4 matches that one of them left early" for other in (0, 1)
+        f"'p{other}' and this account were in 4 matches that one of them left early" for other in (0, 1)
     }
     everywhere = [duel(1 + at, 0, quitters=(0,)) for at in range(9)]
     assert not found_by.boosting(tabled(everywhere)).score.any()
@@ -284,7 +284,7 @@ def test_names_stand_in_the_sentences_of_a_ladder():
     found = found_by.ladder_suspects(table, rules("elo"), shares.append)
     partners = [one.evidence.split()[1] for one in found if one.kind == "win trader"]
     assert partners  # a ladder of a hundred players is large enough
-    assert all(re.fullmatch(r"ann-[0-9]+", name) for name in partners)
+    assert all(re.fullmatch(r"'ann-[0-9]+'", name) for name in partners)
     assert record.crew[[one.account for one in found]].mean() > 0.5
     assert all(one.false_alarms <= RATE / len(KINDS) for one in found)
     assert shares == sorted(shares)
