@@ -149,7 +149,7 @@ def test_ratings_sent_again_under_the_same_id_change_nothing(run, league, tmp_pa
     before = ratings(run)
     again = run(*send)
     assert again.code == 0, again.err
-    assert "id from-the-old-site is there already" in again.out
+    assert "id from-the-old-site already exists" in again.out
     told = json.loads(run(*send, "--json").out)
     assert (told["players"], told["there_already"]) == (0, 2)
     assert ratings(run) == before
