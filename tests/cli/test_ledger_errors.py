@@ -207,7 +207,7 @@ FIRST = {
     ],
 }
 OTHERS = {"rate", "explain", "odds", "backtest", "learned", "systems", "sample", "demo", "import", "record"}
-OTHERS |= {"simulate-queue", "replay-queue", "policies", "serve", "compile"}  # of no ledger, or without an end
+OTHERS |= {"simulate-queue", "replay-queue", "policies", "audit", "serve", "compile"}  # of no ledger, or without an end
 
 
 def help_examples():
