@@ -246,7 +246,7 @@ def played(columns: Columns) -> History:
     return History(columns)
 
 
-# Reproduced by `evenmatch audit --fits FOLDER`, which calls fitting.fits. The quits of a duel and of a brawl, and the
+# Reproduced by `evenmatch audit fits --data FOLDER`, which calls fitting.fits. The quits of a duel and of a brawl, and the
 # absence of games without uneven teams, are assumptions: no recorded set tells them.
 GAMES = {
     game.name: game
