@@ -191,6 +191,8 @@ class Kept:
                 file.seek(0)
                 held = file.read()
                 whole = held[: held.rfind(b"\n") + 1]
+                if len(held) > len(whole) and held[len(whole) :][:1] != b"[":  # not a line of ours that was cut off
+                    raise ValueError
                 self._known = dict(map(_read, whole.splitlines()))
                 file.truncate(len(whole))
         except OSError as error:
