@@ -191,9 +191,8 @@ class Kept:
                 file.seek(0)
                 held = file.read()
                 whole = held[: held.rfind(b"\n") + 1]
-                if len(held) > len(whole) and held[len(whole) :][:1] != b"[":  # not a line of ours that was cut off
-                    raise ValueError
                 self._known = dict(map(_read, whole.splitlines()))
+                _check_cut_off(held[len(whole) :])
                 file.truncate(len(whole))
         except OSError as error:
             raise UsageError(f"{path}: cannot be used to keep finished seasons: {error.strerror}") from error
@@ -212,6 +211,12 @@ class Kept:
         if self._path is not None:
             with self._path.open("a") as file:
                 file.write(json.dumps([task.key, found]) + "\n")
+
+
+def _check_cut_off(rest: bytes) -> None:
+    """Raise ValueError unless this is nothing, or the beginning of a line of ours."""
+    if rest and not rest.startswith(b"["):
+        raise ValueError("not a line of an audit")
 
 
 def _read(line: bytes) -> tuple[str, Digest]:
