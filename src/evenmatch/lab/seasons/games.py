@@ -246,8 +246,8 @@ def played(columns: Columns) -> History:
     return History(columns)
 
 
-# Reproduced by `evenmatch audit fits --data FOLDER`. The quits of a duel and of a brawl, and the absence of games without
-# uneven teams, are assumptions: no recorded set tells them.
+# Reproduced by `evenmatch audit fits --data FOLDER`. The quits of a duel and of a brawl, and the absence of games
+# without uneven teams, are assumptions: no recorded set tells them.
 GAMES = {
     game.name: game
     for game in (
