@@ -177,7 +177,8 @@ def test_a_backtest_of_the_ladders_own_history(designer):
 def test_tuning_tells_what_it_changed_and_leads_to_a_what_if(designer, site):
     shown = finished_page(designer, f"{LADDER}/tuning", {"system": "elo", "seconds": "5"})
     assert "What tuning changed in elo" in shown
-    assert "The tuned parameters predict better, by" in words(shown)
+    # three hundred matches are too few to tell, although k = 2 is far too small
+    assert "The tuned parameters cannot be distinguished from the present ones" in words(shown)
     assert inside(shown, "best")["data"][0]["y"]
     tuned = re.findall(r'name="(p\.\w+)" value="([^"]*)"', shown)
     k = dict(tuned)["p.k"]
