@@ -1,7 +1,7 @@
 """Write the tables of docs/fairness.md: `python tools/fairness.py [PART ...]`, about half an hour on two cores.
 
-Parts are behaviours, invariants, newcomers, policies, cures, suspects and fits; without one, all are written. Finished
-seasons are kept in a file beside the page's sources, so an interrupted run continues. The text around the tables is
+Parts are behaviours, invariants, newcomers, policies and cures; without one, all are written. Finished seasons are kept
+in a file, so an interrupted run continues. The text around the tables is
 written by hand; each table is preceded by the command that prints the same numbers.
 """
 
