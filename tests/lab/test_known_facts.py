@@ -132,14 +132,33 @@ def test_wager_loses_an_eighth_of_a_percent_of_its_median_per_match_without_draw
     assert growth == pytest.approx(-0.125, abs=0.05)
 
 
+def break_even(points):
+    """The share of draws at which a growth that rises with it is 0, by linear interpolation of (share, growth)."""
+    shares, growths = zip(*points, strict=True)
+    assert list(growths) == sorted(growths)
+    assert growths[0] < 0.0 < growths[-1]
+    return np.interp(0.0, growths, shares)
+
+
 @pytest.mark.slow
-def test_wager_inflates_when_more_than_about_two_percent_of_the_matches_are_drawn(monkeypatch):
-    none, few, many = (median_growth(width, monkeypatch, 4000) for width in (0.0, 0.0125, 0.06))
-    assert none[1] == pytest.approx(-0.125, abs=0.02)
-    assert few[0] < 0.015
-    assert few[1] < 0.0
-    assert many[0] > 0.03
-    assert many[1] > 0.0
+def test_wager_inflates_when_more_than_about_two_percent_of_the_matches_are_drawn():
+    """In a game that skill decides, between random teams: the weaker team, which a draw pays, is far weaker."""
+    points = []
+    for width in (0.0, 0.03, 0.06, 0.09, 0.12):
+        decisive = replace(GAMES["team"], steepness=4.0, draw_width=width, quit=0.0)
+        history, replayed = random_matches(decisive, rules("wager", start=1000.0), 8000)
+        place, journal = history.columns.place.reshape(-1, 2), replayed.journal
+        late = history.slot_match >= len(history) // 4
+        points.append(((place[:, 0] == place[:, 1]).mean(), np.log(journal.after / journal.before)[late].mean()))
+    assert break_even(points) == pytest.approx(0.02, abs=0.005)
+
+
+@pytest.mark.slow
+def test_between_equal_teams_wager_inflates_only_above_four_percent_of_draws(monkeypatch):
+    """A win of R/20 and a loss of R/20 cost (R/20)²/2; a draw pays half of the players R/20. They balance at 1/21."""
+    points = [median_growth(width, monkeypatch, 4000) for width in (0.0, 0.0125, 0.03, 0.06, 0.09, 0.12)]
+    assert points[0][1] == pytest.approx(-0.125, abs=0.02)
+    assert break_even(points) == pytest.approx(1 / 21, abs=0.01)
 
 
 @pytest.mark.slow
