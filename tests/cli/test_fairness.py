@@ -1,5 +1,6 @@
 """`evenmatch audit`: its documents, its errors before the long run, kills, and the command of a cell."""
 
+import inspect
 import json
 import os
 import shlex
@@ -10,7 +11,12 @@ import time
 from pathlib import Path
 
 import pytest
+import typer
 
+from evenmatch import systems
+from evenmatch.cli.app import application
+from evenmatch.cli.audit import PARTS
+from evenmatch.lab import behaviours
 from evenmatch.lab.backtests import workers
 from evenmatch.lab.backtests.workers import Threads
 from evenmatch.policy import presets
@@ -52,6 +58,30 @@ def test_the_command_of_a_cell_measures_it_again(quick):
         assert again.pop("doses") == {}
         assert len(cell.pop("doses")) == 3
         assert again == cell
+
+
+AUDIT = typer.main.get_command(application("audit")).commands["audit"]
+EXAMPLES = [
+    line.strip().removeprefix("evenmatch audit")
+    for line in inspect.cleandoc(AUDIT.callback.__doc__).splitlines()
+    if line.strip().startswith("evenmatch audit")
+]
+
+
+@pytest.mark.parametrize("line", EXAMPLES)
+def test_an_example_of_the_help_is_understood(line):
+    """They take minutes; the names in them are looked up here."""
+    with AUDIT.make_context("audit", shlex.split(line)) as context:
+        named = context.params
+    assert named["part"] in PARTS
+    for name in named["behaviour"].split(","):
+        assert name == "all" or behaviours.find(name)
+    for name in named["system"].split(","):
+        assert name == "all" or systems.find(name)
+
+
+def test_the_help_has_an_example_of_each_way_to_audit():
+    assert len(EXAMPLES) > 4
 
 
 def test_documents_of_all_parts_parse(quick):

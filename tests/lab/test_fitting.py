@@ -52,6 +52,10 @@ TRUE = [  # game, its true numbers
     ),
     ("brawl", {"steepness": 1.2, "quit": 0.05}),
 ]
+TEAMS = [
+    {"steepness": 1.5, "home": 0.3, "draw_width": 0.2, "quit": 0.06, "quit_behind": 0.9, "quit_time": 1.5},
+    {"steepness": 0.9, "home": 0.0, "draw_width": 0.05, "quit": 0.1, "quit_behind": 0.6, "quit_time": 0.6},
+]
 TOLERANCE = {  # largest relative error
     "steepness": 0.15,
     "draw_width": 0.12,
@@ -74,6 +78,19 @@ def test_the_numbers_of_a_simulated_game_are_found_again(name, numbers, seed, mo
     numbers = numbers | {"duration": 420.0, "duration_spread": 0.3}
     if name == "duel":
         numbers |= {"target": None, "timed": False, "quit": 0.0}
+    assert errors_of_fit(name, numbers, seed, monkeypatch) == {}
+
+
+@pytest.mark.parametrize("seed", [1, 2])
+@pytest.mark.parametrize("numbers", TEAMS)
+@pytest.mark.xfail(strict=True, reason="the fit of teams makes steepness too small; docs/fairness.md says so")
+def test_the_numbers_of_a_simulated_team_game_are_found_again(numbers, seed, monkeypatch):
+    numbers = numbers | {"duration": 420.0, "duration_spread": 0.3, "score_slope": 0.2, "score_noise": 0.35}
+    assert errors_of_fit("team", numbers, seed, monkeypatch) == {}
+
+
+def errors_of_fit(name, numbers, seed, monkeypatch):
+    """The relative errors beyond TOLERANCE of a fit to a season of a game with these numbers."""
     true = replace(GAMES[name], **numbers)
     record = season(monkeypatch, true, seed)
     wrong = replace(true, steepness=5.0, home=0.0, draw_width=0.7, quit=0.3, quit_behind=0.5, quit_time=1.0)
@@ -83,12 +100,14 @@ def test_the_numbers_of_a_simulated_game_are_found_again(name, numbers, seed, mo
     for key, tolerance in TOLERANCE.items():
         if numbers.get(key):
             real = numbers[key] * (spread if key in ("steepness", "score_slope") else 1.0)
-            errors[key] = getattr(found, key) / real - 1.0
-            if abs(errors[key]) <= tolerance:
-                del errors[key]
-    assert errors == {}
-    assert found.home == pytest.approx(numbers.get("home", 0.0), abs=0.05)
-    assert (found.target, found.timed) == (true.target, true.timed)
+            error = getattr(found, key) / real - 1.0
+            if abs(error) > tolerance:
+                errors[key] = error
+    if abs(found.home - numbers.get("home", 0.0)) > 0.05:
+        errors["home"] = found.home
+    if (found.target, found.timed) != (true.target, true.timed):
+        errors["target"] = found.target, found.timed
+    return errors
 
 
 DISTANCE = {  # largest distance of any row of a topic, as a share of the matches

@@ -154,7 +154,8 @@ def _costs(record: SeasonRecord, spread: float) -> tuple[float, float]:
     neither = ~culprit & ~mate & ~rival
     gain = (record.after - record.before) / spread * 1000.0
     usual = gain[neither].mean() if neither.any() else 0.0
-    return tuple(float(gain[who].mean() - usual) if who.any() else 0.0 for who in (mate, rival))  # type: ignore[return-value]
+    mates, rivals = (float(gain[who].mean() - usual) if who.any() else 0.0 for who in (mate, rival))
+    return mates, rivals
 
 
 def _log_loss(record: SeasonRecord) -> float:
