@@ -37,7 +37,7 @@ def table(heads: Sequence[str], rows: Rows) -> str:
 
 def signed(value: float, digits: int = 1) -> str:
     """A number with its sign, with a real minus."""
-    return f"{value:+.{digits}f}".replace("-", "−")
+    return f"{round(value, digits) + 0.0:+.{digits}f}".replace("-", "−")
 
 
 def behaviours() -> str:

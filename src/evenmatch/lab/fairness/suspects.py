@@ -157,19 +157,11 @@ def _defeats(table: Table) -> tuple[Flags, Flags]:
 def win_trading(table: Table) -> Evidence:
     """How unlikely it is that an account met its commonest opponent so often by chance: -log10 of the probability."""
     h, played = table.history, table.played
-    score, partner = np.zeros(len(played)), np.full((len(played), 2), -1)
-    pairs = _opponents(h)
-    if len(pairs):
-        both, counts = np.unique(np.sort(pairs, 1), axis=0, return_counts=True)
-        meetings = np.bincount(both.ravel(), np.repeat(counts, 2), len(played))
-        # Matchmakers pair equals: an account has as many likely opponents as it met different ones.
-        different = np.bincount(both.ravel(), minlength=len(played))
-        for (first, second), count in zip(both.tolist(), counts.tolist(), strict=True):
-            mean = max(meetings[account] / max(different[account], 8) for account in (first, second))
-            unlikely = _poisson_tail(count, mean)
-            for account, other in ((first, second), (second, first)):
-                if unlikely > score[account]:
-                    score[account], partner[account] = unlikely, (other, count)
+    both, counts = np.unique(np.sort(_opponents(h), 1), axis=0, return_counts=True)
+    meetings = np.bincount(both.ravel(), np.repeat(counts, 2), len(played))
+    # Matchmakers pair equals: an account has as many likely opponents as it met different ones.
+    usual = meetings / np.maximum(np.bincount(both.ravel(), minlength=len(played)), 8)
+    score, partner = _unlikeliest(len(played), both, counts, usual[both].max(1))
 
     def sentence(account: int) -> str:
         other, count = partner[account].tolist()
@@ -184,20 +176,12 @@ def boosting(table: Table) -> Evidence:
     Both are suspects: who leaves, and the player whose matches are left.
     """
     h, played = table.history, table.played
-    pairs = _left_behind(h)
-    score, partner = np.zeros(len(played)), np.full((len(played), 2), -1)
-    quits = np.bincount(h.columns.player[h.columns.quit], minlength=len(played))
-    if len(pairs):
-        both, counts = np.unique(pairs, axis=0, return_counts=True)
-        for (leaver, other), count in zip(both.tolist(), counts.tolist(), strict=True):
-            if count < max(2, CONCENTRATED * quits[leaver]):  # who always quits does it with everybody
-                continue
-            # A matchmaker pairs equals: an account meets the others more often than their share of all matches.
-            share = min(NEARNESS * played[other] / max(len(h), 1), 0.5)
-            unlikely = _poisson_tail(count, share * quits[leaver])
-            for account, with_whom in ((leaver, other), (other, leaver)):
-                if unlikely > score[account]:
-                    score[account], partner[account] = unlikely, (with_whom, count)
+    both, counts = np.unique(_left_behind(h), axis=0, return_counts=True)
+    quits = np.bincount(h.columns.player[h.columns.quit], minlength=len(played))[both[:, 0]]
+    kept = counts >= np.maximum(2, CONCENTRATED * quits)  # who always quits does it with everybody
+    # A matchmaker pairs equals: an account meets the others more often than their share of all matches.
+    share = np.minimum(NEARNESS * played[both[:, 1]] / max(len(h), 1), 0.5)
+    score, partner = _unlikeliest(len(played), both[kept], counts[kept], (share * quits)[kept])
 
     def sentence(account: int) -> str:
         other, count = partner[account].tolist()
@@ -233,6 +217,20 @@ def _left_behind(h: History) -> Whole:
         others = others[others != h.columns.player[quitter]]
         listed.append(np.stack((np.full(len(others), h.columns.player[quitter], np.int64), others), 1))
     return np.concatenate(listed) if listed else np.empty((0, 2), np.int64)
+
+
+def _unlikeliest(accounts: int, pairs: Whole, counts: Whole, usual: Floats) -> tuple[Floats, Whole]:
+    """For each account -log10 of the probability of its least likely pair, and the other of that pair with the count.
+
+    pairs  int64 (N, 2);  counts  int64 (N,)  events of each pair;  usual  float64 (N,)  events that chance brings
+    """
+    score, partner = np.zeros(accounts), np.full((accounts, 2), -1)
+    for (first, second), count, mean in zip(pairs.tolist(), counts.tolist(), usual.tolist(), strict=True):
+        unlikely = _poisson_tail(count, mean)
+        for account, other in ((first, second), (second, first)):
+            if unlikely > score[account]:
+                score[account], partner[account] = unlikely, (other, count)
+    return score, partner
 
 
 def _opponents(h: History) -> Whole:

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from evenmatch.errors import UnknownNameError
-from evenmatch.history import Columns, Flags, Floats, History, Integers
+from evenmatch.history import Columns, Flags, Floats, Integers
 
 Whole = NDArray[np.int64]
 STAGES = 8  # of a match: after each of them players may leave
@@ -239,11 +239,6 @@ class Play:
         place = np.where(drawn[:, None], 1, np.where(np.stack((first, ~first), 1), 1, 2))
         scores = np.stack((np.where(first, best, other), np.where(first, other, best)), 1)
         return place.ravel().astype(np.int32), scores.ravel()
-
-
-def played(columns: Columns) -> History:
-    """The history of simulated matches."""
-    return History(columns)
 
 
 # Reproduced by `evenmatch audit fits --data FOLDER`. The quits of a duel and of a brawl, and the absence of games
