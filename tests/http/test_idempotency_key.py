@@ -177,7 +177,6 @@ def test_a_request_that_runs_long_stays_that_of_its_process(send, held, clock, s
 def test_a_request_that_was_not_answered_in_time_runs_until_its_thread_has_ended(
     send, held, clock, site, monkeypatch, is_done
 ):
-    monkeypatch.setattr(site_module, "CALL_LIMIT", 1.0)
     monkeypatch.setattr(middleware, "EXTEND_EVERY", 0.01)
     (begun, go), create = held, site.keys.create
 
@@ -187,7 +186,9 @@ def test_a_request_that_was_not_answered_in_time_runs_until_its_thread_has_ended
         raise StoreError("the connection was lost")
 
     monkeypatch.setattr(site.keys, "create", create if is_done else failing)
-    assert send("k").status_code == 503
+    with monkeypatch.context() as hurried:
+        hurried.setattr(site_module, "CALL_LIMIT", 1.0)
+        assert send("k").status_code == 503
     assert begun.is_set()
     assert send("k").json()["type"] == "urn:evenmatch:problem:still-running"
     clock.move(seconds=2 * LEASE / 1e6)
@@ -387,3 +388,28 @@ def test_the_document_names_the_header_at_every_write_and_nowhere_else(site):
             headers = [one for one in operation.get("parameters", ()) if one["in"] == "header"]
             is_write = method != "get" and operation["operationId"] != "get_odds"
             assert [one["name"] for one in headers] == (["Idempotency-Key"] if is_write else []), path
+
+
+def test_an_extension_that_comes_late_does_not_undo_the_end_of_a_request(send, site, monkeypatch):
+    monkeypatch.setattr(middleware, "EXTEND_EVERY", 0.01)
+    extend = site.idempotent_requests.extend
+    extending, extend_now = threading.Event(), threading.Event()
+
+    def late(attempt):
+        extending.set()
+        assert extend_now.wait(SOON)
+        extend(attempt)
+
+    def failing(*_, **__):
+        assert extending.wait(SOON)
+        threading.Timer(0.2, extend_now.set).start()
+        raise StoreError("the connection was lost")
+
+    monkeypatch.setattr(site.idempotent_requests, "extend", late)
+    create = site.keys.create
+    monkeypatch.setattr(site.keys, "create", failing)
+    assert send("k").status_code == 503
+    assert extend_now.wait(SOON)
+    time.sleep(0.2)
+    monkeypatch.setattr(site.keys, "create", create)
+    assert send("k").status_code == 201

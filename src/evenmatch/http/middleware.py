@@ -150,30 +150,31 @@ class Idempotency:
 
         If the work still runs when the answer is sent, the lease is kept until it has ended.
         """
-        response = _Response()
-        extending = asyncio.create_task(self._extend(attempt))
+        response, answer, work_ended = _Response(), None, asyncio.Event()
+        extending = asyncio.create_task(self._extend(attempt, work_ended))
         try:
             await self._app(scope, body, response)
-        except Exception:
-            await self._end(attempt, None)
-            raise
+            answer = response.answer
         finally:
             unfinished = context_of(scope).unfinished
             if unfinished is None:
-                extending.cancel()
-        if unfinished is None:
-            await self._end(attempt, response.answer)
-        else:
-            ending = asyncio.create_task(self._end_after(unfinished, extending, attempt))
-            self._ending.add(ending)
-            ending.add_done_callback(self._ending.discard)
-        if response.answer is not None:
-            await _send(response.answer, send)
+                work_ended.set()
+                await extending  # an extension after the end would undo it
+                await self._end(attempt, answer)
+            else:
+                ending = asyncio.create_task(self._end_after(unfinished, work_ended, extending, attempt))
+                self._ending.add(ending)
+                ending.add_done_callback(self._ending.discard)
+        if answer is not None:
+            await _send(answer, send)
 
-    async def _end_after(self, work: Future[Any], extending: asyncio.Task[None], attempt: Attempt) -> None:
+    async def _end_after(
+        self, work: Future[Any], work_ended: asyncio.Event, extending: asyncio.Task[None], attempt: Attempt
+    ) -> None:
         """End an attempt once its work has ended. Whether it was carried out is in the audit trail."""
         await asyncio.gather(asyncio.wrap_future(work), return_exceptions=True)
-        extending.cancel()
+        work_ended.set()
+        await extending
         await self._end(attempt, None)
 
     async def _end(self, attempt: Attempt, answer: Answer | None) -> None:
@@ -190,12 +191,16 @@ class Idempotency:
         except StoreError as error:
             log.error("database", request=attempt.request, error=str(error))
 
-    async def _extend(self, attempt: Attempt) -> None:
-        """Extend the lease of an attempt until cancelled."""
+    async def _extend(self, attempt: Attempt, work_ended: asyncio.Event) -> None:
+        """Extend the lease of an attempt until its work has ended."""
         while True:
-            await asyncio.sleep(EXTEND_EVERY)
-            with suppress(StoreError):
-                await self._site.work(self._site.idempotent_requests.extend, attempt)
+            try:
+                await asyncio.wait_for(work_ended.wait(), EXTEND_EVERY)
+            except TimeoutError:
+                with suppress(StoreError):
+                    await self._site.work(self._site.idempotent_requests.extend, attempt)
+            else:
+                return
 
 
 class _Response:
