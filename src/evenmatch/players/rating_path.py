@@ -10,7 +10,7 @@ from evenmatch.ladders.inactivity import InactivityFall, rating_falls
 from evenmatch.ladders.settings import Settings
 from evenmatch.ledger import event_rows, ladder_rows
 from evenmatch.ledger.store import Head, Store
-from evenmatch.players.statistics import rated_matches
+from evenmatch.players.rated_matches import rated_matches
 from evenmatch.times import Time
 
 StepLevel = Literal["after", "percentile", "division"]  # columns of a journal line
@@ -81,12 +81,11 @@ def rating_path(
         opened_now = sum(season.position < match.order[0] for season in later_seasons)
         if opened_now != opened:
             after_opening.add(len(steps))
-        word = "won" if match.score > 0.5 else "lost" if match.score < 0.5 else "drew"
         line = match.line
         percentile = int(line["percentile"]) if line["percentile"] > 0 else None
         place = percentile, divisions.get(int(line["division"]))
         steps.append(
-            RatingStep(match.match_id, match.played_at, float(line["before"]), float(line["after"]), word, *place)
+            RatingStep(match.match_id, match.played_at, float(line["before"]), float(line["after"]), match.word, *place)
         )
         levels.append(float(line[by]))
         opened = opened_now
