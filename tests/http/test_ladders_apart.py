@@ -116,7 +116,8 @@ PLAYERS = {  # endpoints that take the name of a player, by whom they are asked
     "admin": {
         "get_player", "player_matches", "player_path", "player_career", "find_player", "standings_around",
         "standings_among", "list_matches", "penalty", "forgive", "get_filter", "set_filter", "forget_filter",
-        "ticket_of_player", "ban_player", "reinstate_player", "get_odds", "rename_player", "merge_player", "erase_player",
+        "ticket_of_player", "ban_player", "reinstate_player", "get_odds", "rename_player", "merge_player",
+        "erase_player",
     },
     "report": {"get_odds", "report_match", "report_matches", "announce_match", "tell_presence"},
     "queue": {"join_queue", "ticket_of_player", "penalty", "get_filter", "set_filter", "forget_filter", "issue_token"},
