@@ -31,6 +31,7 @@ from evenmatch.players.odds import LineUpOdds, StakesQuery, prospects
 from evenmatch.players.players import search_ladder
 from evenmatch.players.rated_matches import last_loss
 from evenmatch.players.rating_path import RatingPath, StepLevel, rating_path
+from evenmatch.players.result_moment import ResultMoment, latest_results, result_moment
 from evenmatch.queues import stored_queues
 from evenmatch.queues.audit import QueueAudit, audit
 from evenmatch.standings.board import Standing
@@ -325,6 +326,18 @@ class LadderQueries(Transacting):
             (profile,) = self._matches(store, head, [matches_rows.position_of(store, head, match_id)])
             counted = event_rows.counts_at(store, head.ladder, profile.position)
             return event_rows.read_plan(store, head, head.planned).rules_at(counted).system, profile
+
+    def result(self, ladder: str, match_id: str, name: str) -> ResultMoment:
+        """A match as one of its players sees it. Raises UnknownNameError for an unknown match, player or part."""
+        view = self.view(ladder)
+        with self._read(ladder) as (store, head):
+            player = players_rows.find(store, head, name)
+            (profile,) = self._matches(store, head, [matches_rows.position_of(store, head, match_id)])
+            present = player_rows.names_of(store, [player])[player]
+            if all(part.player != present for side in profile.sides for part, _ in side.parts):
+                raise UnknownNameError(f"player of match {match_id!r}", name, ())
+            latest = latest_results(store, head, player, profile)
+            return result_moment(profile, present, latest, view.snapshot)
 
     def queue_audit(self, ladder: str, queue: str, since: int, until: int) -> QueueAudit:
         """The audit of the matches that a queue formed from `since` up to `until`, in microseconds.

@@ -238,21 +238,13 @@ def _foremost(net: Mapping[int, int]) -> list[int]:
 
 def _peak(head: Head, matches: Sequence[OpponentMatch], by: StepLevel) -> Peak | None:
     """The match after which the value `by` was highest for the first time; None if it was never shown."""
-    standings = Settings.read(head.settings).standings
     lowest_shown = {"after": float("-inf"), "percentile": 1, "division": 0}[by]
     shown = [match for match in matches if match.line[by] >= lowest_shown]
     if not shown:
         return None
     best = max(shown, key=lambda match: float(match.line[by]))
-    line, divisions = best.line, [division.name for division in standings.divisions]
-    percentile, division = int(line["percentile"]), int(line["division"])
-    return Peak(
-        best.match_id,
-        best.played_at,
-        float(line["after"]),
-        percentile if percentile > 0 else None,
-        divisions[division] if 0 <= division < len(divisions) else None,
-    )
+    rating, divisions = float(best.line["after"]), Settings.read(head.settings).standings.divisions
+    return Peak(best.match_id, best.played_at, rating, best.percentile, best.division(divisions))
 
 
 def _trend(matches: Sequence[OpponentMatch], falls: Sequence[InactivityFall], days: int, now: int) -> Trend:

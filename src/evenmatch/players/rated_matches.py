@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -12,6 +12,7 @@ from evenmatch.ladders.export import list_of_player
 from evenmatch.ledger import event_rows, rating_rows
 from evenmatch.ledger.codec import Ids, read_lines
 from evenmatch.ledger.store import Head, Store
+from evenmatch.standings.division import Division
 
 LOOKED_AT = 50  # latest matches that are searched for the last loss
 
@@ -49,6 +50,16 @@ class OpponentMatch(NamedTuple):
     def is_duel(self) -> bool:
         """True if two players played against each other."""
         return len(self.places) == len(self.players) == 2
+
+    @property
+    def percentile(self) -> int | None:
+        """The percentile that was shown after the match; None: the player was not listed."""
+        return int(self.line["percentile"]) if self.line["percentile"] > 0 else None
+
+    def division(self, divisions: Sequence[Division]) -> str | None:
+        """The division that was shown after the match, of the ladder's divisions; None: the player was not listed."""
+        index = int(self.line["division"])
+        return divisions[index].name if 0 <= index < len(divisions) else None
 
     @property
     def word(self) -> str:

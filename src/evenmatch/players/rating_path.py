@@ -74,7 +74,7 @@ def rating_path(
     matches = sorted(rated, key=lambda match: (match.order, match.played_at))
     falls = rating_falls(store, head, player, matches)
     after_opening, steps, levels = set[int](), list[RatingStep](), list[float]()
-    divisions = dict(enumerate(division.name for division in Settings.read(head.settings).standings.divisions))
+    divisions = Settings.read(head.settings).standings.divisions
     later_seasons = [season for season in ladder_rows.read_seasons(store, head.ladder) if season.number > 1]
     opened = 0
     for match in matches:
@@ -82,8 +82,7 @@ def rating_path(
         if opened_now != opened:
             after_opening.add(len(steps))
         line = match.line
-        percentile = int(line["percentile"]) if line["percentile"] > 0 else None
-        place = percentile, divisions.get(int(line["division"]))
+        place = match.percentile, match.division(divisions)
         steps.append(
             RatingStep(match.match_id, match.played_at, float(line["before"]), float(line["after"]), match.word, *place)
         )

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 from evenmatch.standings.board import DivisionThreshold, Snapshot, Standing
 from evenmatch.standings.division import division_at, kept_down_to
 
@@ -37,3 +39,42 @@ def division_notes(snapshot: Snapshot, standing: Standing) -> list[str]:
 
 def _reaches(rating: float, cut: DivisionThreshold) -> bool:
     return cut.rating is not None and rating >= cut.rating
+
+
+class DivisionProgress(NamedTuple):
+    """The way from the lower limit of a division to the next division.
+
+    following  the next higher division; null: this is the highest
+    share      the part of the way behind the player, 0..1; 1 in the highest division
+    missing    what is missing to the next division, in rating, or in percentiles if the rating is not shown; null in
+               the highest division
+    """
+
+    division: str
+    following: str | None
+    share: float
+    missing: float | None
+
+
+def division_progress(snapshot: Snapshot, rating: float | None, percentile: int | None) -> DivisionProgress | None:
+    """Return how far a rating, or a percentile if the rating is not shown, is on its way to the next division.
+
+    None if neither is shown, or no player is listed. The lowest division begins at the lowest listed rating.
+    """
+    if rating is not None:
+        limits = [(cut.division.name, cut.rating) for cut in snapshot.cuts() if cut.rating is not None]
+        value = rating
+    elif percentile is not None:
+        limits = [(division.name, float(division.lowest)) for division in snapshot.rules.divisions]
+        value = float(percentile)
+    else:
+        return None
+    if not limits:
+        return None
+    reached = max(sum(value >= lowest for _, lowest in limits) - 1, 0)
+    division, low = limits[reached]
+    if reached == len(limits) - 1:
+        return DivisionProgress(division, None, 1.0, None)
+    following, high = limits[reached + 1]
+    share = min(max((value - low) / (high - low), 0.0), 1.0) if high > low else 0.0
+    return DivisionProgress(division, following, share, high - value)

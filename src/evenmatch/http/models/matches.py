@@ -10,6 +10,7 @@ from evenmatch.http.models.from_records import Shown, fields_of
 from evenmatch.options import options_of
 from evenmatch.players.matches import MatchProfile
 from evenmatch.players.odds import LineupMember
+from evenmatch.players.result_moment import ResultMoment
 from evenmatch.stake_assumptions import StakeAssumptions
 from evenmatch.stakes import OutcomeNumbers
 
@@ -131,3 +132,10 @@ class MatchesPage(ResponseModel):
     ladder: str
     items: list[MatchOut]
     next: str | None
+
+
+@fields_of(ResultMoment)
+class PlayerResult(ResponseModel):
+    """A match as one of its players sees it right after it."""
+
+    ladder: str

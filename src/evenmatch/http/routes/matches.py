@@ -20,6 +20,7 @@ from evenmatch.http.models.matches import (
     MatchOut,
     OddsOut,
     PlayerOdds,
+    PlayerResult,
     PlayerStakesOut,
     StakesRequest,
     TeamOdds,
@@ -121,6 +122,20 @@ async def get_match(ladder: str, match_id: str, request: Request, caller: Reader
     site = site_of(request)
     find = site.reading(caller).match
     return read(request, await site.work(lambda: encoded(_match(ladder, *find(ladder, match_id)))))
+
+
+@router.get("/matches/{match_id:text}/results/{player:text}", response_model=PlayerResult, operation_id="get_result")
+async def get_result(ladder: str, match_id: str, player: str, request: Request, caller: Reader) -> Response:
+    """Return a match as one of its players sees it right after it, for a result screen in the game.
+
+    The site shows the same at /ladders/{ladder}/matches/{match_id}/results/{player}. A player's token reads only that
+    player.
+    """
+    site = site_of(request)
+    check_own(site, caller, player)
+    await site.views.view(ladder)
+    result = await site.work(site.reading(caller).result, ladder, match_id, player)
+    return read(request, PlayerResult.from_record(result, ladder=ladder))
 
 
 @router.post("/odds", response_model=OddsOut, operation_id="get_odds")
