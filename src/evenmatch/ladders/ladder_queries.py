@@ -29,7 +29,7 @@ from evenmatch.players.explanations import known
 from evenmatch.players.matches import MatchProfile
 from evenmatch.players.odds import LineUpOdds, StakesQuery, prospects
 from evenmatch.players.players import search_ladder
-from evenmatch.players.rated_matches import last_loss
+from evenmatch.players.rated_matches import MatchFilter, filtered, last_loss
 from evenmatch.players.rating_path import RatingPath, StepLevel, rating_path
 from evenmatch.players.result_moment import ResultMoment, latest_results, result_moment
 from evenmatch.queues import stored_queues
@@ -85,6 +85,21 @@ class PlayerLadders(NamedTuple):
     player: str
     names: list[str]
     ladders: list[str]
+
+
+class ChosenMatches(NamedTuple):
+    """Which of a player's matches to list; None: all. With a choice, only rated matches are listed.
+
+    opponent, team_mate  a player's name;  result  won, drew or lost;  season  its number
+    """
+
+    opponent: str | None = None
+    team_mate: str | None = None
+    result: str | None = None
+    season: int | None = None
+
+
+ALL_MATCHES = ChosenMatches()
 
 
 class LadderQueries(Transacting):
@@ -236,6 +251,16 @@ class LadderQueries(Transacting):
             shown = seen.path(path, placed=player not in self._unplaced(store, head, [player]))
             return player_rows.names_of(store, [player])[player], shown
 
+    def finals_of(self, ladder: str, name: str) -> list[tuple[int, StandingRow]]:
+        """A player's final standings by the number of the season, latest first."""
+        with self._read(ladder) as (store, head):
+            player, seen = players_rows.find(store, head, name), self._visibility(head)
+            rules = Settings.read(head.settings).standings
+            ids = player_rows.identities(store, player)
+            rows = ladder_rows.read_final_standings_of(store, head.ladder, ids)
+            finals = [(season, seen.final(StandingRow(name, *row[1:]), rules)) for season, row in rows]
+            return sorted(finals, key=lambda final: -final[0])
+
     def career(self, ladder: str, name: str) -> tuple[str, Career]:
         """A player's current name, and their career on a ladder.
 
@@ -306,12 +331,23 @@ class LadderQueries(Transacting):
             return head.system, self._matches(store, head, positions), further
 
     def played(
-        self, ladder: str, name: str, before: ListKey, limit: int
+        self, ladder: str, name: str, before: ListKey, limit: int, chosen: ChosenMatches = ALL_MATCHES
     ) -> tuple[str, list[MatchProfile], ListKey | None]:
-        """A player's current name, a page of their matches, last played first, and `before` for the next page."""
+        """A player's current name, a page of their matches, last played first, and `before` for the next page.
+
+        Raises UnknownNameError for an unknown player, opponent or team-mate.
+        """
         with self._read(ladder) as (store, head):
             player = players_rows.find(store, head, name)
-            positions, further = matches_rows.page_of(store, head, before=before, limit=limit, player=player)
+            if chosen == ALL_MATCHES:
+                positions, further = matches_rows.page_of(store, head, before=before, limit=limit, player=player)
+            else:
+                opponent, team_mate = (
+                    None if other is None else players_rows.find(store, head, other)
+                    for other in (chosen.opponent, chosen.team_mate)
+                )
+                by_id = MatchFilter(opponent, team_mate, chosen.result, chosen.season)
+                positions, further = filtered(store, head, player, by_id, before, limit)
             profiles = self._matches(store, head, positions)
             return player_rows.names_of(store, [player])[player], profiles, further
 

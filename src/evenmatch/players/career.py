@@ -16,8 +16,8 @@ from evenmatch.ladders.inactivity import InactivityFall, rating_falls
 from evenmatch.ladders.settings import Settings
 from evenmatch.ledger import event_rows, player_rows
 from evenmatch.ledger.store import Head, Store
-from evenmatch.players.rated_matches import OpponentMatch, rated_matches
-from evenmatch.players.rating_path import LONGEST, StepLevel
+from evenmatch.players.rated_matches import LONGEST, OpponentMatch, rated_matches
+from evenmatch.players.rating_path import StepLevel
 from evenmatch.times import Time
 
 TREND_DAYS = (7, 30)

@@ -9,11 +9,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from evenmatch.ladders.export import list_of_player
-from evenmatch.ledger import event_rows, rating_rows
+from evenmatch.ledger import event_rows, ladder_rows, rating_rows
 from evenmatch.ledger.codec import Ids, read_lines
+from evenmatch.ledger.event_rows import ListKey
 from evenmatch.ledger.store import Head, Store
 from evenmatch.standings.division import Division
 
+LONGEST = 20_000  # latest matches of a player that are read at once
 LOOKED_AT = 50  # latest matches that are searched for the last loss
 
 
@@ -28,12 +30,14 @@ def last_loss(store: Store, head: Head, player: int) -> str | None:
 class OpponentMatch(NamedTuple):
     """A rated match of a player.
 
+    position        in the ladder's ledger
     order           (position, 1), or (position before which it counts, 0): sorts matches in the order they count
     players, teams  id and team of every slot;  places  of the teams
     team, score, seconds, completed, line  of the player; score: see _score; seconds: time played, NaN if not recorded;
                     completed: counted and not quit
     """
 
+    position: int
     order: tuple[int, int]
     match_id: str
     played_at: int
@@ -89,6 +93,7 @@ def rated_matches(store: Store, head: Head, player: int, positions: list[int]) -
             at = starts[0] + slot
             own = float(c.duration[match] if np.isnan(c.seconds[at]) else c.seconds[at])
             yield OpponentMatch(
+                position=position,
                 order=(int(block.counts_at[match]), int(block.counts_at[match] == position)),
                 match_id=rows[match][0],
                 played_at=int(block.played_at[match]),
@@ -107,3 +112,43 @@ def _score(places: NDArray[np.int32], team: int) -> float:
     """The mean over a team's rivals of 1 for a win, 0.5 for a draw and 0 for a loss."""
     rivals = np.delete(places, team)
     return float(((rivals > places[team]) + 0.5 * (rivals == places[team])).mean())
+
+
+class MatchFilter(NamedTuple):
+    """Which of a player's rated matches to list; None: all.
+
+    opponent, team_mate  a player's id;  word  won, drew or lost;  season  its number
+    """
+
+    opponent: int | None = None
+    team_mate: int | None = None
+    word: str | None = None
+    season: int | None = None
+
+
+def filtered(
+    store: Store, head: Head, player: int, chosen: MatchFilter, before: ListKey, limit: int
+) -> tuple[list[int], ListKey | None]:
+    """The positions of up to `limit` chosen matches of a player, last played first, and where the next page begins.
+
+    Only the player's latest LONGEST matches are searched.
+    """
+    plan = event_rows.read_plan(store, head, head.planned)
+    listed = list_of_player(store, head, plan, player, before=before, limit=LONGEST)
+    openings = [season.position for season in ladder_rows.read_seasons(store, head.ladder) if season.number > 1]
+    rated = {match.position: match for match in rated_matches(store, head, player, [key.position for key in listed])}
+    keys = [
+        key for key in listed if key.position in rated and _is_chosen(rated[key.position], player, chosen, openings)
+    ]
+    further = keys[limit - 1] if len(keys) > limit else None
+    return [key.position for key in keys[:limit]], further
+
+
+def _is_chosen(match: OpponentMatch, player: int, chosen: MatchFilter, openings: Sequence[int]) -> bool:
+    own = match.teams == match.team
+    return (
+        (chosen.opponent is None or chosen.opponent in match.players[~own])
+        and (chosen.team_mate is None or (chosen.team_mate != player and chosen.team_mate in match.players[own]))
+        and (chosen.word is None or chosen.word == match.word)
+        and (chosen.season is None or chosen.season == 1 + sum(at < match.order[0] for at in openings))
+    )

@@ -10,11 +10,10 @@ from evenmatch.ladders.inactivity import InactivityFall, rating_falls
 from evenmatch.ladders.settings import Settings
 from evenmatch.ledger import event_rows, ladder_rows
 from evenmatch.ledger.store import Head, Store
-from evenmatch.players.rated_matches import rated_matches
+from evenmatch.players.rated_matches import LONGEST, rated_matches
 from evenmatch.times import Time
 
 StepLevel = Literal["after", "percentile", "division"]  # columns of a journal line
-LONGEST = 20_000  # latest matches that are read for one path
 
 
 class RatingStep(NamedTuple):

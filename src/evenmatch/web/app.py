@@ -245,8 +245,8 @@ class _SecurityHeaders:
         async def with_headers(message: Message) -> None:
             if message["type"] == "http.response.start":
                 own = list(message.get("headers", []))
-                caching = [] if any(name == b"cache-control" for name, _ in own) else [CACHES]
-                message["headers"] = [*own, *HEADERS, *caching]
+                names = {name for name, _ in own}
+                message["headers"] = [*own, *(header for header in (*HEADERS, CACHES) if header[0] not in names)]
             await send(message)
 
         await self._app(scope, receive, with_headers)

@@ -164,8 +164,9 @@ EXACT = 20  # minutes: shorter durations show seconds
 
 
 def render(template: str, values: Values) -> str:
-    """Render a template with these values."""
-    return _environment().get_template(f"{template}.html.jinja").render(values)
+    """Render a template with these values. template: its name without `.html.jinja`, or without `.jinja` for pictures."""
+    file = template if template.endswith(".svg") else f"{template}.html"
+    return _environment().get_template(f"{file}.jinja").render(values)
 
 
 @lru_cache(1)
@@ -190,6 +191,7 @@ def _environment() -> jinja2.Environment:
         "moment": moment,
         "sentence": sentence,
         "ago": ago,
+        "ordinal": ordinal,
     }
     return environment
 

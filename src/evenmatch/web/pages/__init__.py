@@ -9,6 +9,7 @@ from starlette.responses import Response
 from evenmatch.web.page_request import PageRequest
 from evenmatch.web.page_route import Handler, PageRoute
 from evenmatch.web.pages import (
+    cards,
     change_stream,
     home,
     matches,
@@ -35,8 +36,12 @@ PLAYERS = (
     PageRoute(f"{LADDER}/rules", standings.rules),
     PageRoute(f"{LADDER}/players/{{player:text}}", players.player),
     PageRoute(f"{LADDER}/players/{{player:text}}/path", players.path_figure),
+    PageRoute(f"{LADDER}/players/{{player:text}}/card.{{kind}}", cards.card),
+    PageRoute(f"{LADDER}/players/{{player:text}}/badge.{{kind}}", cards.badge),
+    PageRoute(f"{LADDER}/embedded", cards.embedded),
     PageRoute(f"{LADDER}/matches", matches.matches),
     PageRoute(f"{LADDER}/matches/{{match:text}}", matches.match),
+    PageRoute(f"{LADDER}/matches/{{match:text}}/results/{{player:text}}", matches.result),
 )
 
 TICKET = f"{LADDER}/queue/tickets/{{ticket}}"

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import NamedTuple
 
 from starlette.responses import Response
 
 from evenmatch.http.cursors import FIRST_PAGE, list_key, write_cursor
 from evenmatch.players.matches import sentences_of
+from evenmatch.players.result_moment import ResultMoment
 from evenmatch.web.page_request import PageRequest, address
 from evenmatch.web.view_models import LadderShown, counted_from_one, factors_of, largest_of, result_of
 
@@ -66,3 +68,38 @@ def _match(visit: PageRequest) -> Mapping[str, object]:
         "most": max(changes, default=0.0),
         "asked": visit.asked("player") or visit.me,
     }
+
+
+class Stretch(NamedTuple):
+    """The part of a division's bar, 0..1, over which a match moved the player. rose: it moved to the right."""
+
+    low: float
+    high: float
+    rose: bool
+
+
+async def result(visit: PageRequest) -> Response:
+    """Show the result moment: a match as one of its players sees it, which a game can open in its overlay."""
+    visit.check_own(visit.part("player"))
+    return await visit.show("result", lambda: _result(visit))
+
+
+def _result(visit: PageRequest) -> Mapping[str, object]:
+    moment = visit.reading.result(visit.ladder, visit.part("match"), visit.part("player"))
+    return {
+        "ladder": LadderShown.of(visit.reading.view(visit.ladder)),
+        "result": moment,
+        "stretch": _stretch(moment),
+        "has_queue": bool(visit.site.queue_service.queues(visit.ladder)),
+    }
+
+
+def _stretch(moment: ResultMoment) -> Stretch | None:
+    """Return the way from the standing before the match to the one after it, on the bar of the division after it."""
+    before = None if moment.before is None else moment.before.way
+    after = None if moment.after is None else moment.after.way
+    if before is None or after is None:
+        return None
+    rose = before.share < after.share if before.division == after.division else (moment.change or 0.0) > 0
+    start = before.share if before.division == after.division else 0.0 if rose else 1.0
+    return Stretch(min(start, after.share), max(start, after.share), rose)

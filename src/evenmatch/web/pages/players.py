@@ -12,10 +12,14 @@ from evenmatch.errors import UsageError
 from evenmatch.http.cursors import FIRST_PAGE, list_key, write_cursor
 from evenmatch.ladders.descriptions import state_meanings
 from evenmatch.ladders.inactivity import InactivityFall
+from evenmatch.ladders.ladder_queries import ALL_MATCHES, ChosenMatches
+from evenmatch.ladders.standings import View
 from evenmatch.players.career import Career, Tally
 from evenmatch.players.placement import placement_progress
 from evenmatch.players.rating_path import RatingStep
 from evenmatch.standings.activity import NEVER
+from evenmatch.standings.bands import DivisionProgress, division_progress
+from evenmatch.standings.board import Standing
 from evenmatch.systems.system import FactorValue
 from evenmatch.web.page_request import PageRequest, address
 from evenmatch.web.view_models import LadderShown, PlayedMatch, played
@@ -24,6 +28,7 @@ if TYPE_CHECKING:
     from evenmatch.lab.ladder.charts import LevelPoint
 
 SIZE = 20
+RESULTS = ("won", "drew", "lost")
 FORM = 10  # latest results shown in a row
 POINTS = 300  # points of the rating chart
 PERIOD = 3  # hours per period of the day, from midnight UTC
@@ -63,14 +68,15 @@ async def player(visit: PageRequest) -> Response:
 def _player(visit: PageRequest) -> Mapping[str, object]:
     view = visit.reading.view(visit.ladder)
     profile = visit.reading.profile(visit.ladder, visit.part("player"))
-    before = list_key(visit.asked("before") or None)
-    name, matches, further = visit.reading.played(visit.ladder, profile.player, before, SIZE)
+    before, chosen = list_key(visit.asked("before") or None), _chosen(visit)
+    name, matches, further = visit.reading.played(visit.ladder, profile.player, before, SIZE, chosen)
     _, career = visit.reading.career(visit.ladder, name)
     here = ("ladders", visit.ladder, "players", name)
     system = visit.reading.described(visit.ladder).rules.system
     rows = [played(match, name) for match in matches]
     shown = LadderShown.of(view)
     curves = shown.visibility.curves
+    seasons = visit.site.service.seasons(visit.ladder)
     has_expectations = not isnan(career.whole.expected)
     return {
         "ladder": shown,
@@ -88,15 +94,48 @@ def _player(visit: PageRequest) -> Mapping[str, object]:
             for state, meaning in state_meanings(system, profile.state).items()
         ],
         "rows": rows,
-        "falls": _falls_between(career.falls, rows, before.played_at, last=further is None),
+        "falls": _falls_between(
+            career.falls if chosen == ALL_MATCHES else (), rows, before.played_at, last=further is None
+        ),
+        "chosen": chosen,
+        "everything": ALL_MATCHES,
+        "seasons": seasons,
+        "titles": {season.number: season.title for season in seasons},
+        "has_queue": bool(visit.site.queue_service.queues(visit.ladder)),
+        "finals": visit.reading.finals_of(visit.ladder, name),
+        "way": _way(view, profile.standing),
         "percentile_fall": next((fall for fall in career.falls if fall.of == "percentile"), None),
-        "form": [row.result for row in rows[:FORM]] if before is FIRST_PAGE else [],
+        "form": [row.result for row in rows[:FORM]] if before is FIRST_PAGE and chosen == ALL_MATCHES else [],
         "career": career,
         "hours": best_and_worst(career) if has_expectations else None,
         "first_page": before is FIRST_PAGE,
-        "before": None if before is FIRST_PAGE else address(*here),
-        "after": None if further is None else address(*here, before=write_cursor(*further)),
+        "before": None if before is FIRST_PAGE else address(*here, **_query(chosen)),
+        "after": None if further is None else address(*here, before=write_cursor(*further), **_query(chosen)),
     }
+
+
+def _chosen(visit: PageRequest) -> ChosenMatches:
+    """Return the choice of matches in the query of the page."""
+    result = visit.asked("result") or None
+    if result not in (None, *RESULTS):
+        raise UsageError(f"result is {result[:40]!r}; expected {', '.join(RESULTS)}")
+    return ChosenMatches(
+        visit.asked("opponent").strip() or None,
+        visit.asked("team_mate").strip() or None,
+        result,
+        visit.number("season", 0, 0, 10**9) or None,
+    )
+
+
+def _query(chosen: ChosenMatches) -> dict[str, object]:
+    return {name: value for name, value in chosen._asdict().items() if value is not None}
+
+
+def _way(view: View, standing: Standing | None) -> DivisionProgress | None:
+    """Return how far the player is on the way to the next division; None if not listed."""
+    if standing is None or standing.rank is None:
+        return None
+    return division_progress(view.snapshot, standing.rating, standing.percentile)
 
 
 def _falls_between(
