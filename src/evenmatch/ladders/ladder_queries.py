@@ -10,7 +10,7 @@ import numpy as np
 from evenmatch.accounts.access import OPERATOR, Caller
 from evenmatch.errors import UnknownNameError
 from evenmatch.ladders import ladders
-from evenmatch.ladders.inactivity import InactivityFall, InactivityNotice, inactivity_notice, percentile_fall
+from evenmatch.ladders.inactivity import InactivityNotice, inactivity_notice, percentile_fall
 from evenmatch.ladders.ladders import Ladder
 from evenmatch.ladders.seasons import FinalOrder, Season, StandingRow, finals_from
 from evenmatch.ladders.settings import Settings
@@ -27,7 +27,7 @@ from evenmatch.players.explanations import known
 from evenmatch.players.matches import MatchProfile
 from evenmatch.players.odds import LineUpOdds, StakesQuery, prospects
 from evenmatch.players.players import search_ladder
-from evenmatch.players.rating_path import RatingPath, StepLevel, rating_path
+from evenmatch.players.rating_path import LONGEST, RatingPath, StepLevel, rating_path
 from evenmatch.players.statistics import Encounters, encounters, last_loss
 from evenmatch.queues import stored_queues
 from evenmatch.queues.audit import QueueAudit, audit
@@ -45,6 +45,8 @@ FINALS_BY: Mapping[str, FinalOrder] = {  # by the setting `show`
     "percentile": "percentile",
     "division": "division",
 }
+
+
 STEPS_BY: Mapping[str, StepLevel] = {
     "rating": "after",
     "after_placement": "after",
@@ -220,22 +222,16 @@ class LadderQueries(Transacting):
         with self._read(ladder) as (store, head):
             return last_loss(store, head, players_rows.find(store, head, name))
 
-    def path(
-        self, ladder: str, name: str, most: int, since: int | None = None, until: int | None = None
-    ) -> tuple[str, RatingPath]:
+    def path(self, ladder: str, name: str, most: int = LONGEST) -> tuple[str, RatingPath]:
         """A player's current name, and their rating over time; see rating_path."""
         whole = self._whole_view(ladder)
         with self._read(ladder) as (store, head):
             player, seen = players_rows.find(store, head, name), self._visibility(head)
-            path = rating_path(store, head, player, most, since, until, by=STEPS_BY[seen.show])
+            path = rating_path(store, head, player, most, by=STEPS_BY[seen.show])
             fall = percentile_fall(whole, player)
             path = path if fall is None else path._replace(falls=[*path.falls, fall])
             shown = seen.path(path, placed=player not in self._unplaced(store, head, [player]))
             return player_rows.names_of(store, [player])[player], shown
-
-    def falls(self, ladder: str, name: str) -> list[InactivityFall]:
-        """The falls of a player's rating and percentile by inactivity that the caller may see, in order."""
-        return self.path(ladder, name, 1)[1].falls
 
     def encounters(self, ladder: str, name: str) -> Encounters:
         """A player's results in their latest matches, by other player and by hour of the day."""

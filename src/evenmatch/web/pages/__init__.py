@@ -29,12 +29,10 @@ PLAYERS = (
     PageRoute(f"{LADDER}/pulse", change_stream.pulse),
     PageRoute(f"{LADDER}/standings", standings.standings),
     PageRoute(f"{LADDER}/distribution", standings.distribution),
-    PageRoute(f"{LADDER}/distribution/figure", standings.distribution_figure),
     PageRoute(f"{LADDER}/seasons", standings.seasons),
     PageRoute(f"{LADDER}/seasons/{{season:text}}", standings.season),
     PageRoute(f"{LADDER}/rules", standings.rules),
     PageRoute(f"{LADDER}/players/{{player:text}}", players.player),
-    PageRoute(f"{LADDER}/players/{{player:text}}/path", players.path_figure),
     PageRoute(f"{LADDER}/matches", matches.matches),
     PageRoute(f"{LADDER}/matches/{{match:text}}", matches.match),
 )
