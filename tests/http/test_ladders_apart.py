@@ -114,9 +114,10 @@ def test_jobs_and_webhooks_of_another_ladder_are_answered_like_unknown_ones(aski
 
 PLAYERS = {  # endpoints that take the name of a player, by whom they are asked
     "admin": {
-        "get_player", "player_matches", "player_path", "find_player", "standings_around", "standings_among",
-        "list_matches", "penalty", "forgive", "get_filter", "set_filter", "forget_filter", "ticket_of_player",
-        "ban_player", "reinstate_player", "get_odds", "rename_player", "merge_player", "erase_player",
+        "get_player", "player_matches", "player_path", "player_career", "find_player", "standings_around",
+        "standings_among", "list_matches", "penalty", "forgive", "get_filter", "set_filter", "forget_filter",
+        "ticket_of_player", "ban_player", "reinstate_player", "get_odds", "rename_player", "merge_player",
+        "erase_player",
     },
     "report": {"get_odds", "report_match", "report_matches", "announce_match", "tell_presence"},
     "queue": {"join_queue", "ticket_of_player", "penalty", "get_filter", "set_filter", "forget_filter", "issue_token"},

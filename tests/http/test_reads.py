@@ -197,7 +197,7 @@ def test_a_banned_player_has_a_page_that_says_so(league):
 
 
 def test_a_player_of_another_ladder_is_not_known_here(league):
-    for end in ("", "/matches", "/path"):
+    for end in ("", "/matches", "/path", "/career"):
         told = league.get(f"/v1/ladders/duel/players/zoe{end}", status=404)
         assert told["detail"] == "unknown player 'zoe' of ladder 'duel'"
 
@@ -228,6 +228,15 @@ def test_a_path_leads_from_the_first_rated_match_to_the_last(league):
     assert [one.match_id for one in found.points] == ["m1", "m2"]
     assert [one.rating for one in found.points] == pytest.approx([1516, 1516 + gains[1]], abs=1e-9)
     assert [one.played_at for one in found.points] == [START + timedelta(hours=1), START + timedelta(hours=2)]
+
+
+def test_a_career_counts_rated_matches_only(league):
+    found = players.PlayerCareer.model_validate(league.get("/v1/ladders/duel/players/ann/career"))
+    _, gains = by_hand()
+    rating = 1516 + gains[1]
+    assert (found.whole.won, found.whole.drew, found.whole.lost) == (2, 0, 0)
+    assert found.peak.rating == pytest.approx(rating)
+    assert found.seconds is None
 
 
 def test_players_are_found_by_a_part_of_their_name(league):
@@ -399,7 +408,7 @@ def test_a_key_for_one_ladder_reads_nothing_of_others(league):
 def test_a_players_token_reads_standings_matches_and_that_player_alone(league):
     for address in ("standings", "standings/around/bob", "matches", "matches/m3", "players/ann", "players/ann/path"):
         league.get(f"/v1/ladders/duel/{address}", "ann")
-    for address in ("players/cat", "players/cat/matches", "players/cat/path"):
+    for address in ("players/cat", "players/cat/matches", "players/cat/path", "players/cat/career"):
         assert "only valid for 'ann'" in league.get(f"/v1/ladders/duel/{address}", "ann", status=403)["detail"]
     league.get("/v1/players/cat", "ann", status=403)
 

@@ -67,7 +67,7 @@ def test_an_error_is_sent_as_a_whole_page(anyone, league):
     assert "<h1>" in answer.text
 
 
-@pytest.mark.parametrize("path", ["/ladders/{}/standings", "/v1/ladders/{}/standings", "/v1/openapi.json"])
+@pytest.mark.parametrize("path", ["/ladders/{}/standings", "/v1/ladders/{}/matches", "/v1/openapi.json"])
 def test_what_is_read_is_compressed_for_those_who_ask_for_that(anyone, league, path):
     plain, packed = (
         anyone.get(path.format(league), headers={"accept-encoding": coding}) for coding in ("identity", "gzip")

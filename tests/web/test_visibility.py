@@ -339,6 +339,7 @@ def test_keys_with_the_scope_see_everything(world, site, asking, scope):
         "get_player",
         "get_odds",
         "rating_distribution",
+        "player_career",
     }
     assert {name for name, kinds in telling.items() if {"before", "after", "change"} & kinds} >= {
         "list_matches",

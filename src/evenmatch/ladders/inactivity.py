@@ -25,7 +25,7 @@ from evenmatch.ledger.plan import Plan
 from evenmatch.ledger.roster import Roster
 from evenmatch.ledger.store import Head, Store
 from evenmatch.operations.service import Service
-from evenmatch.players.statistics import OpponentMatch
+from evenmatch.players.rated_matches import OpponentMatch
 from evenmatch.standings.activity import NEVER
 from evenmatch.standings.board import Standing
 from evenmatch.standings.rules import PERCENTILE, RATING

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
@@ -23,12 +24,13 @@ from evenmatch.operations.service import Service
 from evenmatch.operations.transactions import Transacting
 from evenmatch.players import matches as matches_rows
 from evenmatch.players import players as players_rows
+from evenmatch.players.career import Career, career
 from evenmatch.players.explanations import known
 from evenmatch.players.matches import MatchProfile
 from evenmatch.players.odds import LineUpOdds, StakesQuery, prospects
 from evenmatch.players.players import search_ladder
+from evenmatch.players.rated_matches import last_loss
 from evenmatch.players.rating_path import LONGEST, RatingPath, StepLevel, rating_path
-from evenmatch.players.statistics import Encounters, encounters, last_loss
 from evenmatch.queues import stored_queues
 from evenmatch.queues.audit import QueueAudit, audit
 from evenmatch.standings.board import Standing
@@ -233,12 +235,19 @@ class LadderQueries(Transacting):
             shown = seen.path(path, placed=player not in self._unplaced(store, head, [player]))
             return player_rows.names_of(store, [player])[player], shown
 
-    def encounters(self, ladder: str, name: str) -> Encounters:
-        """A player's results in their latest matches, by other player and by hour of the day."""
+    def career(self, ladder: str, name: str) -> tuple[str, Career]:
+        """A player's current name, and their career on a ladder.
+
+        The fall of the shown percentile by inactivity, if there is one, is the last of its falls.
+        """
+        whole = self._whole_view(ladder)
         with self._read(ladder) as (store, head):
-            player = players_rows.find(store, head, name)
-            placed = player not in self._unplaced(store, head, [player])
-            return self._visibility(head).encounters(encounters(store, head, player), placed=placed)
+            player, seen = players_rows.find(store, head, name), self._visibility(head)
+            found = career(store, head, player, self.clock(), by=STEPS_BY[seen.show])
+            fall = percentile_fall(whole, player)
+            found = found if fall is None else replace(found, falls=[*found.falls, fall])
+            shown = seen.career(found, placed=player not in self._unplaced(store, head, [player]))
+            return player_rows.names_of(store, [player])[player], shown
 
     def search(self, text: str, limit: int, among: Collection[str] | None = None) -> list[str]:
         """Player names that contain this text; among: only players with a rating on one of these ladders."""

@@ -16,9 +16,9 @@ from evenmatch.ladders.seasons import StandingRow
 from evenmatch.ladders.settings import Settings
 from evenmatch.live.status import MatchStatus
 from evenmatch.matchmaking import Waiting
+from evenmatch.players.career import Career
 from evenmatch.players.matches import MatchProfile, Part, PlayerEffect, TeamProfile
 from evenmatch.players.rating_path import RatingPath
-from evenmatch.players.statistics import Encounters, Tally
 from evenmatch.queues.ticket_status import OfferStatus, Status
 from evenmatch.standings.rules import AUTO, StandingsRules
 
@@ -95,14 +95,9 @@ class Visibility:
         falls = [fall for fall in path.falls if fall.of == "percentile" and self.percentiles]
         return path._replace(steps=steps, falls=falls)
 
-    def encounters(self, met: Encounters, *, placed: bool) -> Encounters:
-        """A player's results against others. placed: the player is placed."""
-        if self.is_all or (self.ratings and placed):
-            return met
-        others = tuple(
-            other._replace(against=_without(other.against), beside=_without(other.beside)) for other in met.others
-        )
-        return met._replace(whole=_without(met.whole), others=others, hours=tuple(map(_without, met.hours)))
+    def career(self, career: Career, *, placed: bool) -> Career:
+        """A player's career. placed: the player is placed."""
+        return career if self.is_all or (self.ratings and placed) else career.hidden(percentiles=self.percentiles)
 
     def journal_row(self, row: Mapping[str, object], *, placed: bool) -> dict[str, object]:
         """A row of export.matches_of_player. placed: the player is placed."""
@@ -155,7 +150,3 @@ SHOWN = {
     "division": "divisions instead of ratings",
     "after_placement": "nothing before their placement matches",
 }
-
-
-def _without(tally: Tally) -> Tally:
-    return tally._replace(expected=math.nan)

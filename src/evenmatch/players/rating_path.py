@@ -10,7 +10,7 @@ from evenmatch.ladders.inactivity import InactivityFall, rating_falls
 from evenmatch.ladders.settings import Settings
 from evenmatch.ledger import event_rows, ladder_rows
 from evenmatch.ledger.store import Head, Store
-from evenmatch.players.statistics import rated_matches
+from evenmatch.players.rated_matches import rated_matches
 from evenmatch.times import Time
 
 StepLevel = Literal["after", "percentile", "division"]  # columns of a journal line
@@ -70,12 +70,11 @@ def rating_path(store: Store, head: Head, player: int, most: int, *, by: StepLev
     divisions = dict(enumerate(division.name for division in Settings.read(head.settings).standings.divisions))
     steps, levels = list[RatingStep](), list[float]()
     for match in matches:
-        word = "won" if match.score > 0.5 else "lost" if match.score < 0.5 else "drew"
         line = match.line
         percentile = int(line["percentile"]) if line["percentile"] > 0 else None
         place = percentile, divisions.get(int(line["division"]))
         steps.append(
-            RatingStep(match.match_id, match.played_at, float(line["before"]), float(line["after"]), word, *place)
+            RatingStep(match.match_id, match.played_at, float(line["before"]), float(line["after"]), match.word, *place)
         )
         levels.append(float(line[by]))
     within = (steps[0].played_at, steps[-1].played_at) if steps else (0, -1)

@@ -11,6 +11,7 @@ from evenmatch.http.models.from_records import fields_of
 from evenmatch.http.models.standings import StandingOut
 from evenmatch.ladders.inactivity import InactivityFall
 from evenmatch.ladders.ladder_queries import PlayerLadders, Profile
+from evenmatch.players.career import Career
 from evenmatch.players.rating_path import RatingStep
 
 
@@ -78,6 +79,14 @@ class PlayerPath(ResponseModel):
     player: str
     points: list[PathPoint]
     falls: list[PathFall] = Field(description="Falls by inactivity, oldest first, where the ladder shows them.")
+
+
+@fields_of(Career)
+class PlayerCareer(ResponseModel):
+    """A player in numbers, from up to 20,000 of their latest rated matches on a ladder."""
+
+    ladder: str
+    player: str
 
 
 class PlayersFound(ResponseModel):

@@ -14,6 +14,7 @@ from evenmatch.http.models.from_records import page_of
 from evenmatch.http.models.players import (
     MergeRequest,
     PathPoint,
+    PlayerCareer,
     PlayerErased,
     PlayerMatch,
     PlayerMatches,
@@ -85,6 +86,18 @@ async def player_path(ladder: str, player: str, request: Request, caller: Reader
     name, path = await site.work(site.reading(caller).path, ladder, player, points)
     shown_points = [PathPoint.from_record(step, rating=step.after) for step in path.steps]
     return read(request, PlayerPath.from_record(path, ladder=ladder, player=name, points=shown_points))
+
+
+@router.get(f"{PLAYER}/career", response_model=PlayerCareer, operation_id="player_career")
+async def player_career(ladder: str, player: str, request: Request, caller: Reader) -> Response:
+    """Return a player's record, streaks, peak, trends, best wins, rivals and team-mates, for a player card.
+
+    A player's token reads only that player.
+    """
+    site = site_of(request)
+    check_own(site, caller, player)
+    name, career = await site.work(site.reading(caller).career, ladder, player)
+    return read(request, PlayerCareer.from_record(career, ladder=ladder, player=name))
 
 
 @router.get("/players", response_model=PlayersFound, operation_id="search_players")

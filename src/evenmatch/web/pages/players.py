@@ -15,9 +15,9 @@ from evenmatch.lab.display_names import plain
 from evenmatch.ladders.descriptions import state_meanings
 from evenmatch.ladders.inactivity import InactivityFall
 from evenmatch.ladders.standings import View
+from evenmatch.players.career import Career, Tally
 from evenmatch.players.placement import placement_progress
 from evenmatch.players.rating_path import RatingPath, RatingStep
-from evenmatch.players.statistics import Encounters, Tally
 from evenmatch.standings.activity import NEVER
 from evenmatch.systems.system import FactorValue
 from evenmatch.web.page_request import PageRequest, address, number, signed
@@ -72,7 +72,7 @@ def _player(visit: PageRequest) -> Mapping[str, object]:
     profile = visit.reading.profile(visit.ladder, visit.part("player"))
     before = list_key(visit.asked("before") or None)
     name, matches, further = visit.reading.played(visit.ladder, profile.player, before, SIZE)
-    met = visit.reading.encounters(visit.ladder, name)
+    _, career = visit.reading.career(visit.ladder, name)
     here = ("ladders", visit.ladder, "players", name)
     _, path = visit.reading.path(visit.ladder, name)
     shown_path, spans = _spans(visit, path, here)
@@ -80,7 +80,7 @@ def _player(visit: PageRequest) -> Mapping[str, object]:
     rows = [played(match, name) for match in matches]
     shown = LadderShown.of(view)
     curves = shown.visibility.curves
-    has_expectations = not isnan(met.whole.expected)
+    has_expectations = not isnan(career.whole.expected)
     return {
         "ladder": shown,
         "charts": _charts(shown_path, view, curves),
@@ -99,11 +99,11 @@ def _player(visit: PageRequest) -> Mapping[str, object]:
             for state, meaning in state_meanings(system, profile.state).items()
         ],
         "rows": rows,
-        "falls": _falls_between(path.falls, rows, before.played_at, last=further is None),
-        "percentile_fall": next((fall for fall in path.falls if fall.of == "percentile"), None),
+        "falls": _falls_between(career.falls, rows, before.played_at, last=further is None),
+        "percentile_fall": next((fall for fall in career.falls if fall.of == "percentile"), None),
         "form": [row.result for row in rows[:FORM]] if before is FIRST_PAGE else [],
-        "met": met,
-        "hours": best_and_worst(met) if has_expectations else None,
+        "career": career,
+        "hours": best_and_worst(career) if has_expectations else None,
         "first_page": before is FIRST_PAGE,
         "before": None if before is FIRST_PAGE else address(*here),
         "after": None if further is None else address(*here, before=write_cursor(*further)),
@@ -126,9 +126,9 @@ def _falls_between(
     ]
 
 
-def best_and_worst(met: Encounters) -> BestAndWorst | None:
+def best_and_worst(career: Career) -> BestAndWorst | None:
     """Return the periods with the best and the worst results against expectation; None if too few matches."""
-    periods = [Hours(first, _total(met.hours[first : first + PERIOD])) for first in range(0, 24, PERIOD)]
+    periods = [Hours(first, _total(career.hours[first : first + PERIOD])) for first in range(0, 24, PERIOD)]
     enough = sorted((period for period in periods if period.tally.matches >= FEWEST_MATCHES), key=_percent)
     if len(enough) < 2:
         return None
