@@ -1,4 +1,4 @@
-"""A rating over time: every peak and every low, where a season began anew, and all of a stretch."""
+"""A rating over time: every peak and every low, where a season began anew, and the rest from a step on."""
 
 from itertools import pairwise
 
@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from evenmatch import rules
 from evenmatch.ladders.ladder_queries import LadderQueries
-from evenmatch.players.rating_path import thinned
+from evenmatch.players.rating_path import RatingPath, RatingStep, SeasonOpening, thinned
 from ledger.sample_matches import duel, team_match
 
 HOUR = 3_600_000_000  # microseconds
@@ -31,7 +31,7 @@ def test_a_short_path_has_every_match_in_order(service, elo_reading):
     assert [(one.match_id, one.word) for one in path.steps] == [("m1", "won"), ("m2", "drew"), ("m3", "lost")]
     assert (path.steps[0].before, path.steps[0].after) == (1500.0, 1516.0)
     assert all(one.after == two.before for one, two in pairwise(path.steps))
-    assert (path.openings, path.whole) == ([], 3)
+    assert path.openings == []
 
 
 def test_the_peak_and_the_low_of_a_long_path_are_always_in_it(service, elo_reading):
@@ -42,22 +42,19 @@ def test_the_peak_and_the_low_of_a_long_path_are_always_in_it(service, elo_readi
     for most in (20, 21, 50, 133):
         _, path = elo_reading.path("default", "ann", most)
         assert len(path.steps) <= most
-        assert path.whole == 240
         some = [one.after for one in path.steps]
         assert (max(some), min(some)) == (max(whole), min(whole))
         assert [one.match_id for one in (path.steps[0], path.steps[-1])] == ["m1", "m240"]
 
 
-def test_of_a_stretch_of_time_all_matches_are_there(service, elo_reading):
-    service.record_many("default", [duel(at, "ann", "bob") for at in range(1, 102)])
-    steps = elo_reading.path("default", "ann", 500)[1].steps
-    since, until = steps[30].played_at, steps[49].played_at
-    _, path = elo_reading.path("default", "ann", 30, since, until)
-    assert [one.match_id for one in path.steps] == [f"m{at}" for at in range(30, 52)]  # and one on either side
-    assert path.whole == 22
-    assert [one.match_id for one in elo_reading.path("default", "ann", 20, until + HOUR * 1000, None)[1].steps] == [
-        "m101"
-    ]
+def test_the_rest_of_a_path_has_the_seasons_and_falls_after_its_first_step():
+    steps = [RatingStep(f"m{at}", at * HOUR, 1500.0, 1516.0, "won", None, None) for at in range(1, 6)]
+    seasons = [SeasonOpening("Spring", 2 * HOUR - 1), SeasonOpening("Summer", 4 * HOUR - 1)]
+    path = RatingPath(steps, seasons, [])
+    assert path.since(0) == path
+    assert path.since(3) == RatingPath(steps[3:], [], [])
+    assert path.since(1) == RatingPath(steps[1:], seasons[1:], [])
+    assert path.since(5) == RatingPath([], seasons, [])
 
 
 def test_a_season_that_opens_on_the_way_is_marked_and_its_first_match_is_kept(service, elo_reading):

@@ -49,9 +49,11 @@ def test_assets_are_cached_for_ever_and_served_by_the_site_itself(anyone):
     assert re.findall(r'(?:src|href)="(?:https?:)?//', page) == []
 
 
-def test_the_chart_library_is_that_of_the_installed_package(anyone):
-    address = re.search(r'data-plotly="([^"]+)"', anyone.page("/"))[1]
+def test_the_chart_library_is_that_of_the_installed_package_and_named_in_the_lab_alone(anyone, league):
+    address = re.search(r'data-plotly="([^"]+)"', anyone.page(f"/ladders/{league}/lab"))[1]
     assert anyone.get(address).text == get_plotlyjs()
+    for path in ("", "/standings", "/players/ann", "/distribution", "/queue", "/matches/m2"):
+        assert "plotly" not in anyone.page(f"/ladders/{league}{path}")
 
 
 def test_a_file_that_is_not_ours_is_not_served(anyone):

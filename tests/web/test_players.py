@@ -1,6 +1,5 @@
 """What players see: where they stand, how they came there, and why a rating moved."""
 
-import json
 import re
 from html import unescape
 from urllib.parse import quote
@@ -141,10 +140,19 @@ def test_a_player_sees_rank_form_record_and_every_change(anyone, league):
     assert "joe 1–0–1" in told  # met twice: won, then lost
 
 
-def test_the_path_of_a_player_is_a_figure_of_every_match(anyone, league):
-    figure = json.loads(anyone.page(f"/ladders/{league}/players/ann/path"))
-    marked = sum(len(trace["x"]) for trace in figure["data"] if "markers" in trace.get("mode", ""))
-    assert marked == 4
+def told_of_points(page):
+    """What the rating chart of a page tells of each point, the oldest first."""
+    points = re.search(r'id="path-figure" data-points="([^"]*)"', page)[1]
+    return [point.split(" ", 2)[2] for point in unescape(points).split("\n")]
+
+
+def test_the_path_of_a_player_is_a_chart_of_every_match(anyone, league):
+    rating, change = elo_by_hand(RESULTS)
+    told = told_of_points(anyone.page(f"/ladders/{league}/players/ann"))
+    assert [point.split(": ")[0].rpartition(", ")[2] for point in told] == ["won", "won", "won", "lost"]
+    assert told[0].endswith("won: 1,500 → 1,516 (+16.0)")
+    before = rating["ann"] - change["ann"]
+    assert told[-1].endswith(f"{before:,.0f} → {rating['ann']:,.0f} ({change['ann']:+.1f})".replace("-", "−"))
 
 
 def test_a_match_tells_the_odds_before_and_each_factor_with_a_bar_and_a_sentence(anyone, league):
@@ -410,11 +418,8 @@ def test_falls_by_inactivity_stand_among_the_matches_and_in_the_chart(anyone, se
         (False, True, False),
     ]
     assert "−10, not playing" in words(rows[1])
-    figure = json.loads(anyone.page("/ladders/idle/players/ann/path"))
-    mark = next(trace for trace in figure["data"] if trace.get("name") == "not playing")
-    assert mark["y"] == [float(f"{low:.6g}")]
-    assert "(−10.0)" in mark["customdata"][0][2]
-    assert f"{top:,.6g}"[:6] in mark["customdata"][0][2]
+    (mark,) = (point for point in told_of_points(page) if "not playing" in point)
+    assert mark.endswith(f"not playing: {top:,.0f} → {low:,.0f} (−10.0)")
     service.change_settings("idle", {"show": "percentile"})
     assert "not playing" not in anyone.page("/ladders/idle/players/ann")
     assert "not playing" not in words(anyone.page("/ladders/idle/players/bob"))

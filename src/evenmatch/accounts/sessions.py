@@ -21,6 +21,7 @@ from evenmatch.ledger.database import Database
 LASTS = 12 * 3600  # seconds
 ISSUER = "evenmatch session"
 LARGEST = 3_900  # characters of a session's text: browsers drop cookies of more than 4,096 bytes
+PROOF_SIZE = 32  # bytes
 
 
 @dataclass(frozen=True)
@@ -28,7 +29,7 @@ class Session:
     """A valid session.
 
     caller  the holder of its API key, or the player whose token began it
-    proof   the CSRF token that every form of the session carries
+    proof   the CSRF token that every form of the session carries, under a mask
     name    the session's id;  until  its expiry, microseconds since the epoch
     """
 
@@ -37,9 +38,23 @@ class Session:
     name: str
     until: int
 
+    def masked_proof(self) -> str:
+        """Return the CSRF token under a fresh mask.
+
+        Pages are compressed, and some repeat what a link has sent. Without the mask, the sizes of many responses would
+        reveal the token (the BREACH attack).
+        """
+        mask = secrets.token_bytes(PROOF_SIZE)
+        return (mask + _xor(mask, bytes.fromhex(self.proof))).hex()
+
     def is_proved_by(self, sent: str) -> bool:
-        """Whether a submitted form carries the CSRF token of this session."""
-        return hmac.compare_digest(self.proof.encode(), sent.encode(errors="replace"))
+        """Whether a submitted form carries the CSRF token of this session, under any mask."""
+        try:
+            raw = bytes.fromhex(sent)
+        except ValueError:
+            return False
+        unmasked = _xor(raw[:PROOF_SIZE], raw[PROOF_SIZE:]) if len(raw) == 2 * PROOF_SIZE else b""
+        return hmac.compare_digest(bytes.fromhex(self.proof), unmasked)
 
 
 class Sessions:
@@ -119,6 +134,10 @@ class Sessions:
 
     def _signing_keys(self) -> list[bytes]:
         return self._database.master.sealer().signing_keys("session")
+
+
+def _xor(one: bytes, other: bytes) -> bytes:
+    return bytes(a ^ b for a, b in zip(one, other, strict=True))
 
 
 def _as_player(issuer: Caller, claims: Mapping[str, object]) -> Caller:

@@ -27,6 +27,7 @@ from evenmatch.http.middleware import (
     HEADER,
     LONGEST,
     REPEATED,
+    CompressedReads,
     ErrorBoundary,
     Follower,
     Idempotency,
@@ -86,9 +87,9 @@ def application(site: Site, lifespan: Lifespan | None = None, pages: Pages | Non
     whole = api if pages is None else _with_pages(api, pages(site))
     app: ASGIApp
     if site.options.follower:
-        app = ResponseCache(Follower(whole, site), site)
+        app = CompressedReads(ResponseCache(Follower(whole, site), site))
     else:
-        app = ResponseCache(Idempotency(whole, site), site)
+        app = CompressedReads(ResponseCache(Idempotency(whole, site), site))
     if site.options.cors_origins:
         app = CORSMiddleware(
             app,

@@ -11,6 +11,7 @@ from concurrent.futures import Future
 from contextlib import suppress
 from typing import Any, NamedTuple
 
+from starlette.middleware.gzip import GZipMiddleware
 from starlette.requests import ClientDisconnect
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
@@ -92,6 +93,8 @@ REPEATED = "Idempotent-Replayed"  # header of a repeated answer
 LONGEST = 256  # characters of a key
 OF_API = "/v1/"
 REFUSED = 400  # answers with this status or a higher one are not stored, since the request changed nothing
+COMPRESSED_FROM = 1000  # bytes of a body; shorter ones fit into a packet
+COMPRESSION = 5  # zlib's level: higher ones take twice as long for 2 % less
 EXTEND_EVERY = LEASE / SECOND / 3
 
 
@@ -378,6 +381,23 @@ class RequestLifecycle:
             ms=round(seconds * 1000, 2),
             actor=context.actor,
         )
+
+
+class CompressedReads:
+    """Compresses the responses to reads, except streams of events, whose every event must leave at once.
+
+    Responses to writes are not compressed: most are short, and the receipts of large batches would take longer to
+    compress than to send. Pages that refuse a form repeat what was sent, and are such responses, too.
+    """
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+        self._compressed = GZipMiddleware(app, minimum_size=COMPRESSED_FROM, compresslevel=COMPRESSION)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Handle a request."""
+        is_read = scope["type"] == "http" and scope["method"] in READS
+        await (self._compressed if is_read else self._app)(scope, receive, send)
 
 
 class ResponseCache:

@@ -29,7 +29,7 @@ from evenmatch.players.explanations import known
 from evenmatch.players.matches import MatchProfile
 from evenmatch.players.odds import LineUpOdds, StakesQuery, prospects
 from evenmatch.players.players import search_ladder
-from evenmatch.players.rated_matches import MatchFilter, filtered, last_loss
+from evenmatch.players.rated_matches import LONGEST, MatchFilter, filtered, last_loss
 from evenmatch.players.rating_path import RatingPath, StepLevel, rating_path
 from evenmatch.players.result_moment import ResultMoment, latest_results, result_moment
 from evenmatch.queues import stored_queues
@@ -48,6 +48,8 @@ FINALS_BY: Mapping[str, FinalOrder] = {  # by the setting `show`
     "percentile": "percentile",
     "division": "division",
 }
+
+
 STEPS_BY: Mapping[str, StepLevel] = {
     "rating": "after",
     "after_placement": "after",
@@ -238,14 +240,12 @@ class LadderQueries(Transacting):
         with self._read(ladder) as (store, head):
             return last_loss(store, head, players_rows.find(store, head, name))
 
-    def path(
-        self, ladder: str, name: str, most: int, since: int | None = None, until: int | None = None
-    ) -> tuple[str, RatingPath]:
+    def path(self, ladder: str, name: str, most: int = LONGEST) -> tuple[str, RatingPath]:
         """A player's current name, and their rating over time; see rating_path."""
         whole = self._whole_view(ladder)
         with self._read(ladder) as (store, head):
             player, seen = players_rows.find(store, head, name), self._visibility(head)
-            path = rating_path(store, head, player, most, since, until, by=STEPS_BY[seen.show])
+            path = rating_path(store, head, player, most, by=STEPS_BY[seen.show])
             fall = percentile_fall(whole, player)
             path = path if fall is None else path._replace(falls=[*path.falls, fall])
             shown = seen.path(path, placed=player not in self._unplaced(store, head, [player]))

@@ -1,4 +1,4 @@
-"""A player's rating over time, match by match; long histories are reduced to their peaks and lows."""
+"""A player's rating over time, match by match, and the reduction of a long history to its peaks and lows."""
 
 from __future__ import annotations
 
@@ -43,66 +43,48 @@ class SeasonOpening(NamedTuple):
 class RatingPath(NamedTuple):
     """Steps in order, and the seasons that opened between the first and the last of them.
 
-    whole  the number of matches before the reduction to `steps`
     falls  falls by inactivity during or after the path
     """
 
     steps: list[RatingStep]
     openings: list[SeasonOpening]
-    whole: int
     falls: list[InactivityFall]
 
+    def since(self, first: int) -> RatingPath:
+        """Return the path from this step on, with the seasons and falls after it."""
+        steps = self.steps[first:]
+        begin = steps[0].played_at if steps else 0
+        openings = [opening for opening in self.openings if opening.at >= begin]
+        return RatingPath(steps, openings, [fall for fall in self.falls if fall.fell_at >= begin])
 
-def rating_path(
-    store: Store,
-    head: Head,
-    player: int,
-    most: int,
-    since: int | None = None,
-    until: int | None = None,
-    *,
-    by: StepLevel = "after",
-) -> RatingPath:
-    """The rating of a player after each rated match within these times (microseconds), in about `most` steps at most.
+
+def rating_path(store: Store, head: Head, player: int, most: int, *, by: StepLevel = "after") -> RatingPath:
+    """The rating of a player after each of their latest rated matches, in about `most` steps at most.
 
     by  the value whose peaks and lows are kept
-    The last match before `since` and the first after `until` are included, so that a chart reaches both edges.
     """
     listed = list_of_player(store, head, event_rows.read_plan(store, head, head.planned), player, limit=LONGEST)
     rated = rated_matches(store, head, player, [key.position for key in listed])
     matches = sorted(rated, key=lambda match: (match.order, match.played_at))
-    falls = rating_falls(store, head, player, matches)
-    after_opening, steps, levels = set[int](), list[RatingStep](), list[float]()
     divisions = Settings.read(head.settings).standings.divisions
-    later_seasons = [season for season in ladder_rows.read_seasons(store, head.ladder) if season.number > 1]
-    opened = 0
+    steps, levels = list[RatingStep](), list[float]()
     for match in matches:
-        opened_now = sum(season.position < match.order[0] for season in later_seasons)
-        if opened_now != opened:
-            after_opening.add(len(steps))
         line = match.line
         place = match.percentile, match.division(divisions)
         steps.append(
             RatingStep(match.match_id, match.played_at, float(line["before"]), float(line["after"]), match.word, *place)
         )
         levels.append(float(line[by]))
-        opened = opened_now
-    first = 0 if since is None else max(sum(step.played_at < since for step in steps) - 1, 0)
-    end = len(steps) if until is None else sum(step.played_at <= until for step in steps) + 1
-    steps, levels = steps[first:end], levels[first:end]
-    after_opening = {index - first for index in after_opening if first <= index < end}
-    chosen = thinned(levels, most, after_opening)
     within = (steps[0].played_at, steps[-1].played_at) if steps else (0, -1)
     openings = [
         SeasonOpening(season.title, season.opened_at)
-        for season in later_seasons
-        if within[0] <= season.opened_at <= within[1]
+        for season in ladder_rows.read_seasons(store, head.ladder)
+        if season.number > 1 and within[0] <= season.opened_at <= within[1]
     ]
-    is_cut = end < len(matches)  # at `until`
-    falls = [
-        fall for fall in falls if steps and within[0] <= fall.fell_at and not (is_cut and within[1] < fall.fell_at)
-    ]
-    return RatingPath([steps[index] for index in chosen], openings, len(steps), falls)
+    falls = rating_falls(store, head, player, matches) if steps else []
+    firsts = {next(n for n, step in enumerate(steps) if step.played_at >= opening.at) for opening in openings}
+    kept = [steps[n] for n in thinned(levels, most, firsts)]
+    return RatingPath(kept, openings, [fall for fall in falls if within[0] <= fall.fell_at])
 
 
 def thinned(values: Sequence[float], most: int, always: Collection[int] = ()) -> list[int]:

@@ -45,6 +45,7 @@ from evenmatch.ladders.ladder_queries import LadderQueries
 from evenmatch.times import iso_time
 from evenmatch.web.forms import CONFIRM, FieldError, Fields, Form, refused
 from evenmatch.web.lab_cache import LabCache
+from evenmatch.web.regions import HEADER, changed_regions
 from evenmatch.web.view_models import seen_of
 
 SESSION, ME, NOTICE, ONCE = "evenmatch-session", "evenmatch-me", "evenmatch-notice", "evenmatch-once"
@@ -93,7 +94,12 @@ class Cookies:
         return f"{PREFIX}{name}" if self._is_secure else name
 
 
-OWN = {"evenmatch.css": "text/css", "evenmatch.js": "text/javascript", "icon.svg": "image/svg+xml"}
+OWN = {
+    "evenmatch.css": "text/css",
+    "evenmatch.js": "text/javascript",
+    "lab.js": "text/javascript",
+    "icon.svg": "image/svg+xml",
+}
 PLOTLY = "plotly.min.js"
 FOREVER = "public, max-age=31536000, immutable"  # the URL contains a version of the content
 
@@ -662,12 +668,16 @@ class PageRequest:
                 "address": address,
                 "assets": addresses(),
                 "now": self.site.service.clock(),
-                "proof_of_session": "" if self.session is None else self.session.proof,
+                "proof_of_session": "" if self.session is None else self.session.masked_proof(),
                 **(make() if callable(make) else make),
             }
             return render(template, values)
 
-        response = HTMLResponse(await self.site.work(page, is_limited=False), status)
+        rendered = await self.site.work(page, is_limited=False)
+        asked = self.request.headers.get(HEADER)
+        if asked is not None and status == 200:
+            return _only_changed(rendered, asked)
+        response = HTMLResponse(rendered, status)
         if not kept:
             response.headers["Cache-Control"] = "no-store"
         self.cookies.delete(response, NOTICE)
@@ -708,3 +718,12 @@ class PageRequest:
     def log_in(self, answer: Response, session: str) -> None:
         """Set the session cookie."""
         self.cookies.write(answer, SESSION, session)
+
+
+def _only_changed(page: str, asked: str) -> Response:
+    """Return the regions of a page that have changed; 204 if none has. Browsers must not keep them as the page."""
+    found = changed_regions(page, asked)
+    headers = {"Cache-Control": "no-store", HEADER: " ".join(f"{name}={tag}" for name, (tag, _) in found.items())}
+    if not found:
+        return Response(status_code=204, headers=headers)
+    return HTMLResponse("".join(region for _, region in found.values()), headers=headers)

@@ -82,7 +82,7 @@ def _overview(visit: PageRequest) -> Mapping[str, object]:
     }
 
 
-def own_standing(visit: PageRequest, view: View) -> object:
+def own_standing(visit: PageRequest, view: View) -> Standing | None:
     """Return the visitor's standing; None if they gave no name or the name is unknown."""
     if visit.me is None:
         return None

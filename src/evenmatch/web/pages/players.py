@@ -3,38 +3,36 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
 from math import isnan
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from starlette.responses import Response
 
-from evenmatch.errors import UsageError
+from evenmatch.durations import SECOND
 from evenmatch.http.cursors import FIRST_PAGE, list_key, write_cursor
+from evenmatch.lab.display_names import plain
 from evenmatch.ladders.descriptions import state_meanings
 from evenmatch.ladders.inactivity import InactivityFall
 from evenmatch.ladders.ladder_queries import ALL_MATCHES, ChosenMatches
 from evenmatch.ladders.standings import View
 from evenmatch.players.career import Career, Tally
 from evenmatch.players.placement import placement_progress
-from evenmatch.players.rating_path import RatingStep
+from evenmatch.players.rating_path import RatingPath, RatingStep
 from evenmatch.standings.activity import NEVER
 from evenmatch.standings.bands import DivisionProgress, division_progress
 from evenmatch.standings.board import Standing
 from evenmatch.systems.system import FactorValue
-from evenmatch.web.page_request import PageRequest, address
+from evenmatch.web.page_request import PageRequest, address, number, signed
+from evenmatch.web.svg_charts import Chart, Point, day, path_chart
 from evenmatch.web.view_models import LadderShown, PlayedMatch, played
-
-if TYPE_CHECKING:
-    from evenmatch.lab.ladder.charts import LevelPoint
 
 SIZE = 20
 RESULTS = ("won", "drew", "lost")
 FORM = 10  # latest results shown in a row
-POINTS = 300  # points of the rating chart
+LAST = 30  # matches of the shortest chart
 PERIOD = 3  # hours per period of the day, from midnight UTC
 FEWEST_MATCHES = 5  # fewest matches in a period that counts as best or worst
-CURVES = ("rating", "percentile", "division")
-JSON = "application/json"
 
 
 class Hours(NamedTuple):
@@ -49,6 +47,14 @@ class BestAndWorst(NamedTuple):
 
     best: Hours | None
     worst: Hours | None
+
+
+class Span(NamedTuple):
+    """A link to a part of a player's path."""
+
+    words: str
+    address: str
+    is_shown: bool
 
 
 class PlayerState(NamedTuple):
@@ -72,6 +78,8 @@ def _player(visit: PageRequest) -> Mapping[str, object]:
     name, matches, further = visit.reading.played(visit.ladder, profile.player, before, SIZE, chosen)
     _, career = visit.reading.career(visit.ladder, name)
     here = ("ladders", visit.ladder, "players", name)
+    _, path = visit.reading.path(visit.ladder, name)
+    shown_path, spans = _spans(visit, path, here)
     system = visit.reading.described(visit.ladder).rules.system
     rows = [played(match, name) for match in matches]
     shown = LadderShown.of(view)
@@ -80,7 +88,9 @@ def _player(visit: PageRequest) -> Mapping[str, object]:
     has_expectations = not isnan(career.whole.expected)
     return {
         "ladder": shown,
-        "curves": [of for of in curves if of == curves[0] or any(row.percentile is not None for row in rows)],
+        "charts": _charts(shown_path, view, curves),
+        "curve": curves[0],
+        "spans": spans,
         "has_expectations": has_expectations,
         "view": view,
         "player": profile.player,
@@ -173,62 +183,84 @@ def _total(hours: Sequence[Tally]) -> Tally:
     return Tally(*(sum(column) for column in zip(*hours, strict=True)))
 
 
-async def path_figure(visit: PageRequest) -> Response:
-    """Return the chart of a player's rating, percentile or division over time as JSON."""
-    visit.check_own(visit.part("player"))
-    return Response(await visit.site.work(_path_figure, visit), media_type=JSON)
-
-
-def _path_figure(visit: PageRequest) -> str:
-    from evenmatch.lab.ladder import charts  # noqa: PLC0415 - charts are imported on first use
-
-    view = visit.reading.view(visit.ladder)
-    of = visit.asked("of", "rating")
-    if of not in CURVES:
-        raise UsageError(f"of is {of[:40]!r}; expected {', '.join(CURVES)}")
-    since, until = (visit.number(name, -1, -1, 2**53) for name in ("since", "until"))  # milliseconds
-    bounds = [None if millis < 0 else millis * 1000 for millis in (since, until)]
-    _, path = visit.reading.path(visit.ladder, visit.part("player"), POINTS, *bounds)
-    if of == "rating":
-        cuts = [(cut.division.name, cut.rating) for cut in view.snapshot.cuts() if cut.rating is not None]
-        points = [
-            charts.ChartPoint(step.match_id, step.played_at, step.before, step.after, step.word)
-            for step in path.steps
-            if step.before is not None and step.after is not None
-        ]
-        points += [
-            charts.ChartPoint(charts.NOT_PLAYING, fall.fell_at, fall.before, fall.after, "fell")
-            for fall in path.falls
-            if fall.of == "rating"
-        ]
-        points.sort(key=lambda point: point.played_at)
-        return str(charts.player_path(points, cuts, path.openings, path.whole).to_json())
+def _charts(path: RatingPath, view: View, curves: Sequence[str]) -> list[Chart]:
+    """The charts of a path: of the rating, the percentile and the division, as far as they are shown."""
     divisions = view.settings.standings.divisions
-    number = {division.name: index for index, division in enumerate(divisions)}
-    levels = [_level_point(step, number, of) for step in path.steps]
-    marks = [
-        (division.name, float(index if of == "division" else division.lowest))
-        for index, division in enumerate(divisions)
+    number_of = {division.name: float(index) for index, division in enumerate(divisions)}
+    openings = [(opening.title, opening.at) for opening in path.openings]
+    cuts = [(cut.division.name, cut.rating) for cut in view.snapshot.cuts() if cut.rating is not None]
+    lowest = [(division.name, float(division.lowest)) for division in divisions]
+    drawn = {
+        "rating": path_chart("Rating after each match", _ratings(path), bounds=cuts, openings=openings),
+        "percentile": path_chart(
+            "Percentile after each match", _percentiles(path), bounds=lowest, openings=openings, span=(0, 102)
+        ),
+        "division": path_chart(
+            "Division after each match",
+            [
+                Point(step.played_at, None, number_of[step.division], step.word, _told(step, step.division))
+                for step in path.steps
+                if step.division in number_of
+            ],
+            bounds=list(number_of.items()),
+            openings=openings,
+            span=(-0.5, len(divisions) - 0.5),
+            named=True,
+        ),
+    }
+    return [chart for of in curves if (chart := drawn[of]) is not None]
+
+
+def _ratings(path: RatingPath) -> list[Point]:
+    points = [
+        Point(step.played_at, step.before, step.after, step.word, _told(step, _moved(step.before, step.after)))
+        for step in path.steps
+        if step.before is not None and step.after is not None
     ]
-    drawn = [point for point in levels if point is not None]
-    drawn += [
-        charts.LevelPoint(
-            charts.NOT_PLAYING, fall.fell_at, fall.after, f"percentile {fall.after:.0f}: {fall.text}", "fell"
-        )
+    return sorted([*points, *_falls(path, "rating")], key=lambda point: point.at)
+
+
+def _percentiles(path: RatingPath) -> list[Point]:
+    points = [
+        Point(step.played_at, None, float(step.percentile), step.word, _told(step, f"percentile {step.percentile}"))
+        for step in path.steps
+        if step.percentile is not None
+    ]
+    return [*points, *_falls(path, "percentile")]
+
+
+def _falls(path: RatingPath, of: str) -> list[Point]:
+    return [
+        Point(fall.fell_at, fall.before, fall.after, "fell", _told(fall, _moved(fall.before, fall.after)))
         for fall in path.falls
         if fall.of == of
     ]
-    whole = path.whole if len(path.steps) < path.whole else None
-    return str(charts.level_path(drawn, of, marks, path.openings, whole).to_json())
 
 
-def _level_point(step: RatingStep, number: Mapping[str, int], of: str) -> LevelPoint | None:
-    """Return the point of a match in the chart of percentiles or divisions; None if it was not shown then."""
-    from evenmatch.lab.ladder.charts import LevelPoint  # noqa: PLC0415
+def _moved(before: float, after: float) -> str:
+    return f"{number(before)} → {number(after)} ({signed(after - before)})"
 
-    level = step.percentile if of == "percentile" else number.get(step.division or "")
-    if level is None:
-        return None
-    words = [f"percentile {step.percentile}"] if step.percentile is not None else []
-    text = ", ".join([*words, *([step.division] if step.division else [])])
-    return LevelPoint(step.match_id, step.played_at, float(level), text, step.word)
+
+def _told(event: RatingStep | InactivityFall, level: str) -> str:
+    """What is told of a point of a chart."""
+    at, word = (event.played_at, event.word) if isinstance(event, RatingStep) else (event.fell_at, "not playing")
+    moment = datetime.fromtimestamp(at / SECOND, UTC)
+    return f"{day(moment)} {moment:%Y, %H:%M}, {word}: {plain(level)}"
+
+
+def _spans(visit: PageRequest, path: RatingPath, here: Sequence[str]) -> tuple[RatingPath, list[Span]]:
+    """The part of a path that the charts show, and links to the other parts."""
+    firsts = {"all": 0}
+    if path.openings:
+        opened = path.openings[-1].at
+        firsts["season"] = next(n for n, step in enumerate(path.steps) if step.played_at >= opened)
+    if len(path.steps) > LAST:
+        firsts["last"] = len(path.steps) - LAST
+    chosen = visit.asked("path") if visit.asked("path") in firsts else "all"
+    words = {"last": f"Last {LAST} matches", "season": "This season", "all": f"All {len(path.steps):,} matches"}
+    spans = [
+        Span(words[name], address(*here) if name == "all" else address(*here, path=name), name == chosen)
+        for name in words
+        if name in firsts
+    ]
+    return path.since(firsts[chosen]), spans if len(spans) > 1 else []

@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 from starlette.responses import Response
 
-from evenmatch.errors import ForbiddenError, UnknownNameError
+from evenmatch.errors import UnknownNameError
 from evenmatch.ladders.standings import View
 from evenmatch.players.placement import why_nobody, why_not
 from evenmatch.players.players import SUBSTRING_SEARCH_AT_MOST
@@ -18,13 +18,13 @@ from evenmatch.standings.bands import band_of
 from evenmatch.standings.board import Standing
 from evenmatch.web.page_request import PageRequest, address
 from evenmatch.web.pages.home import own_standing
+from evenmatch.web.svg_charts import histogram
 from evenmatch.web.view_models import LadderShown
 
 SIZE = 50  # players per page
 FOUND = 50  # players found by name
 EACH_SIDE = 12  # players above and below the one in the middle
 BINS = 40  # of the histogram of ratings
-JSON = "application/json"
 
 
 class Band(NamedTuple):
@@ -94,10 +94,21 @@ async def distribution(visit: PageRequest) -> Response:
 def _distribution(visit: PageRequest) -> Mapping[str, object]:
     view = visit.reading.view(visit.ladder)
     ratings, cuts = view.snapshot.against.rating, view.snapshot.cuts()
+    mine, found = own_standing(visit, view), view.snapshot.distribution(BINS)
+    marks = [(cut.division.name, cut.rating) for cut in cuts if cut.rating is not None]
     return {
         "ladder": LadderShown.of(view),
         "view": view,
-        "mine": own_standing(visit, view),
+        "mine": mine,
+        "drawn": None
+        if found is None
+        else histogram(
+            "Active players by rating",
+            found.edges,
+            found.counts.tolist(),
+            marks,
+            None if mine is None else mine.rating,
+        ),
         "cuts": cuts,
         "counts": _by_division(view),
         "mean": float(ratings.mean()) if len(ratings) else None,
@@ -111,25 +122,6 @@ def _by_division(view: View) -> list[int]:
     snapshot = view.snapshot
     divisions = snapshot.divisions[snapshot.order]
     return [int((divisions == index).sum()) for index in range(len(snapshot.rules.divisions))]
-
-
-async def distribution_figure(visit: PageRequest) -> Response:
-    """Return the histogram of ratings as JSON."""
-    return Response(await visit.site.work(_distribution_figure, visit), media_type=JSON)
-
-
-def _distribution_figure(visit: PageRequest) -> str:
-    from evenmatch.lab.ladder import charts  # noqa: PLC0415 - charts are imported on first use
-
-    view = visit.reading.view(visit.ladder)
-    histogram = view.snapshot.distribution(BINS)
-    if histogram is None:
-        raise ForbiddenError(f"ladder {visit.ladder!r} does not show its ratings (show={view.snapshot.show})")
-    own = own_standing(visit, view)
-    you = own.rating if isinstance(own, Standing) else None
-    cuts = [(cut.division.name, cut.rating) for cut in view.snapshot.cuts() if cut.rating is not None]
-    figure = charts.spread(histogram.edges.tolist(), histogram.counts.tolist(), cuts, you)
-    return str(figure.to_json())
 
 
 async def seasons(visit: PageRequest) -> Response:

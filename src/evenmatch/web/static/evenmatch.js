@@ -1,4 +1,4 @@
-// Live updates, charts and forms of the pages. Without JavaScript the pages show everything except the charts.
+// Live updates, charts and forms of the pages. Without JavaScript the pages show the same, except the charts of the lab.
 //
 // <body data-here="URL">           the URL of this page, from which its regions are reloaded
 // <body data-now="…">              the service's clock when the page was rendered, in milliseconds
@@ -11,115 +11,68 @@
 // <… data-focus="key">             takes the focus when the page opens and when a reload brings another key
 // <button data-notify>             requests the permission for notifications
 // <time data-ago>                  shows the time that has passed since then
-// <… data-figure="URL">            a chart: the plotly figure at this URL, or in the element with the id in data-from
+// <figure data-points>             a chart: the place of each point in units of its plot, and what is told of it
 // <form data-redraw="id">          submits itself when a value changes, and shows the response in this region
 // <select data-choose="id">        reloads this region with the fields that belong to the selected option
 // <… data-of="id">                 is removed when the form of that region changes
 // <tr data-key data-value>         a row that is highlighted for a moment when its value has changed
 
-const NARROW = 520; // pixels, below which charts have fewer ticks
 const SETTLE = 250; // milliseconds after the last change of a slider
 const SOON = 5000; // milliseconds: the longest retry delay of the stream on the page of a waiting player
 const AGAIN = [2000, 60_000]; // milliseconds until a lost stream is retried: first and longest delay
 const GATHER = 400; // milliseconds in which further events are handled together
-const dark = matchMedia("(prefers-color-scheme: dark)");
-const touch = matchMedia("(pointer: coarse)");
 
 const regions = (selector, within = document) => [...within.querySelectorAll(selector)].filter((region) => region.id);
 
-// Charts
+// Charts: what is told of the point that is pointed at, or that the arrow keys have reached
 
-let library = null;
+const chartAt = (target) => target.closest?.(".chart .plot")?.parentElement;
+const pointsOf = (chart) => (chart.dataset.points ? chart.dataset.points.split("\n") : []).map((line) => {
+  const [, x, y, words] = line.match(/^(\d+) (\d+) (.*)$/);
+  return { x: x / 20, y: y / 10, words };
+});
+let pointed = null;
 
-function loadLibrary() {
-  library ??= new Promise((done, failed) => {
-    const script = document.createElement("script");
-    script.src = document.body.dataset.plotly;
-    script.onload = () => done(window.Plotly);
-    script.onerror = () => {
-      library = null; // the next chart retries
-      failed(new Error("The chart library could not be loaded"));
-    };
-    document.head.append(script);
-  });
-  return library;
-}
-
-const zooms = new WeakMap(); // the zoomed time range of a chart, in milliseconds
-
-async function figureOf(chart) {
-  const from = chart.dataset.from && document.getElementById(chart.dataset.from);
-  if (from) return JSON.parse(from.textContent);
-  const url = new URL(chart.dataset.figure, location.href);
-  const zoom = zooms.get(chart);
-  if (zoom) ["since", "until"].forEach((name, index) => url.searchParams.set(name, Math.round(zoom[index])));
-  const response = await fetch(url, { credentials: "same-origin" });
-  if (!response.ok) throw new Error(`The chart could not be loaded (${response.status})`);
-  return response.json();
-}
-
-function coloursOf(names) {
-  const sample = document.body.appendChild(document.createElement("span"));
-  const colours = names.map((name) => {
-    sample.style.color = `var(${name})`; // resolves light-dark(…), which the property itself does not
-    return getComputedStyle(sample).color;
-  });
-  sample.remove();
-  return colours;
-}
-
-function painted(figure, chart) {
-  const { data, layout } = structuredClone(figure);
-  const [ink, soft, grid, ground] = coloursOf(["--ink", "--soft", "--line", "--raised"]);
-  layout.font = { ...layout.font, color: soft };
-  layout.hoverlabel = { ...layout.hoverlabel, bgcolor: ground, bordercolor: grid, font: { color: ink } };
-  for (const axis of Object.keys(layout).filter((key) => /^[xy]axis\d*$/.test(key))) {
-    Object.assign(layout[axis], { gridcolor: grid, linecolor: grid });
-    if (touch.matches) layout[axis].fixedrange = true; // touching the chart scrolls the page
-    if (chart.clientWidth < NARROW && axis.startsWith("x") && layout[axis].type === "date") {
-      delete layout[axis].dtick;
-      layout[axis].nticks = 4;
-    }
-  }
-  if (touch.matches) layout.dragmode = false;
-  else if (layout.meta?.more) layout.title.text += " Drag across a part to see all of its matches.";
-  if (layout.meta?.more || zooms.has(chart)) layout.yaxis.fixedrange = true; // only a time range can be zoomed
-  if (zooms.has(chart)) layout.xaxis.range = zooms.get(chart);
-  return { data, layout };
-}
-
-// Load all points of the zoomed range of a chart that shows only some of its points.
-function watchZoom(chart, [first, last]) {
-  const millis = (time) => typeof time === "number" ? time : Date.parse(time.includes(" ") ? `${time.replace(" ", "T")}Z` : time);
-  chart.on("plotly_relayout", () => {
-    const [since, until] = chart.layout.xaxis.range.map(millis);
-    const before = zooms.get(chart);
-    if (since <= first && until >= last) zooms.delete(chart);
-    else zooms.set(chart, [since, until]);
-    if (String(before) !== String(zooms.get(chart))) draw(chart);
-  });
-}
-
-const drawings = new WeakMap(); // number of draws of a chart: an outdated response is ignored
-
-async function draw(chart) {
-  const drawing = (drawings.get(chart) ?? 0) + 1;
-  drawings.set(chart, drawing);
-  try {
-    const [plotly, figure] = await Promise.all([loadLibrary(), figureOf(chart)]);
-    if (drawings.get(chart) !== drawing) return;
-    const { data, layout } = painted(figure, chart);
-    if (!chart.dataset.drawn) chart.replaceChildren();
-    await plotly.react(chart, data, layout, { displayModeBar: false, displaylogo: false, responsive: true });
-    if (!chart.dataset.drawn && layout.meta?.more) watchZoom(chart, layout.xaxis.range);
-    chart.dataset.drawn = "true";
-  } catch (error) {
-    if (!chart.dataset.drawn) chart.textContent = `${error.message}.`; // a chart that is already drawn stays
+function tellPoint(chart, point) {
+  if (pointed && pointed !== chart) tellPoint(pointed, null);
+  pointed = point && chart;
+  chart.querySelector("output").textContent = point?.words ?? "";
+  const cursor = chart.querySelector(".cursor");
+  for (const [name, value] of [["cx", point?.x], ["cy", point?.y]]) {
+    if (point) cursor.setAttribute(name, `${value}%`);
+    else cursor.removeAttribute(name);
   }
 }
 
-const CHARTS = "[data-figure], [data-from]";
-const drawAll = (within = document) => within.querySelectorAll(CHARTS).forEach(draw);
+function pointAt({ target, clientX, clientY }) {
+  const chart = chartAt(target);
+  if (!chart) {
+    if (pointed && !pointed.contains(document.activeElement)) tellPoint(pointed, null);
+    return;
+  }
+  const box = chart.querySelector("svg").getBoundingClientRect();
+  const distance = ({ x, y }) =>
+    Math.hypot(box.left + (x / 100) * box.width - clientX, (box.top + (y / 100) * box.height - clientY) / 4);
+  const nearest = pointsOf(chart).reduce((best, point) => (!best || distance(point) < distance(best) ? point : best), null);
+  tellPoint(chart, nearest);
+}
+
+function stepPoint(event) {
+  const chart = chartAt(event.target);
+  const points = chart ? pointsOf(chart) : [];
+  const words = chart?.querySelector("output").textContent;
+  const at = points.findIndex((point) => point.words === words);
+  const next = { ArrowLeft: (at < 0 ? points.length : at) - 1, ArrowRight: at + 1, Home: 0, End: points.length - 1 }[event.key];
+  if (event.key === "Escape" && words) tellPoint(chart, null);
+  if (!points[next]) return;
+  event.preventDefault();
+  tellPoint(chart, points[next]);
+}
+
+addEventListener("pointermove", pointAt);
+addEventListener("pointerdown", pointAt);
+addEventListener("keydown", stepPoint);
+addEventListener("focusout", ({ target }) => { if (chartAt(target)) tellPoint(chartAt(target), null); });
 
 // Regions: new content is merged into the existing elements, so that focus, scroll position and pressed buttons stay
 
@@ -159,13 +112,8 @@ function morph(old, fresh) {
     return;
   }
   if (old.nodeType !== Node.ELEMENT_NODE) return;
-  if (old.matches(CHARTS)) {
-    for (const name of ["data-figure", "data-from", "aria-label"]) {
-      if (fresh.hasAttribute(name)) old.setAttribute(name, fresh.getAttribute(name));
-    }
-    return; // the chart library owns the content
-  }
   syncAttributes(old, fresh);
+  if (old.matches(".figure")) return; // the chart library owns the content
   const keyed = new Map(); // nodes by key, in order: keys may repeat
   for (const node of [...old.childNodes].filter(keyOf)) keyed.set(keyOf(node), [...(keyed.get(keyOf(node)) ?? []), node]);
   const wasFull = keyed.size > 0;
@@ -197,24 +145,53 @@ function swap(old, fresh) {
   const focused = old.contains(document.activeElement) ? document.activeElement : null;
   const key = focused && keyOf(focused);
   morph(old, fresh);
-  drawAll(old);
+  old.dispatchEvent(new Event("swapped", { bubbles: true })); // lab.js draws its charts
   if (focused && document.activeElement !== focused && key) {
     [...old.querySelectorAll(focused.tagName)].find((node) => keyOf(node) === key)?.focus({ preventScroll: true });
   }
 }
 
+// New rows of a list wait for a click, so that nothing moves while it is read
+
+const rowsOf = (region) => [...region.querySelectorAll("[data-key]")].map((row) => row.dataset.key);
+
+function swapOrHold(old, fresh) {
+  const known = new Set(rowsOf(old));
+  const news = rowsOf(fresh).filter((key) => !known.has(key)).length;
+  const button = old.querySelector(".held > button");
+  if (!button || !news || !known.size) {
+    swap(old, fresh);
+    return;
+  }
+  button.textContent = `Show ${news} new match${news === 1 ? "" : "es"}`;
+  button.hidden = false;
+  button.onclick = () => {
+    swap(old, fresh);
+    old.querySelector("[data-key] a")?.focus({ preventScroll: true });
+  };
+}
+
+const PART = "X-Evenmatch-Part";
+const tags = {}; // the tag of the content of each region that was reloaded
+
+function fetchRegions(url, ids, known = {}) {
+  return fetch(url, { credentials: "same-origin", headers: { [PART]: ids.map((id) => `${id}=${known[id] ?? ""}`).join(" ") } });
+}
+
 async function fetchPage(url, ids) {
-  const answer = await fetch(url, { credentials: "same-origin", headers: { "X-Evenmatch-Part": ids.join(" ") } });
+  const answer = await fetchRegions(url, ids, tags);
   if (answer.redirected && new URL(answer.url).pathname !== new URL(url, location.href).pathname) {
     location.assign(answer.url); // for example to the login page
     return;
   }
+  if (answer.status === 204) return; // nothing has changed
   const page = new DOMParser().parseFromString(await answer.text(), "text/html");
   while (pressed) await new Promise((done) => { setTimeout(done, 50); }); // do not replace an element while it is clicked
   for (const id of ids) {
     const [old, fresh] = [document.getElementById(id), page.getElementById(id)];
-    if (old && fresh) swap(old, fresh);
+    if (old && fresh) swapOrHold(old, fresh);
   }
+  Object.assign(tags, Object.fromEntries((answer.headers.get(PART) ?? "").split(" ").map((one) => one.split("="))));
   updateTitle();
   showAlert();
   moveFocus();
@@ -399,7 +376,7 @@ function watchForm(form) {
     region.setAttribute("aria-busy", "true");
     const url = `${form.action.split("?")[0]}?${new URLSearchParams(new FormData(form))}`;
     try {
-      const response = await fetch(url, { credentials: "same-origin" });
+      const response = await fetchRegions(url, [region.id]);
       const page = new DOMParser().parseFromString(await response.text(), "text/html");
       if (request !== requests) return; // a newer request was sent
       const fresh = page.getElementById(region.id);
@@ -437,7 +414,8 @@ function watchChoices(region) {
     region.setAttribute("aria-busy", "true");
     const chosen = [...region.querySelectorAll("[data-choose]")].map((select) => [select.name, select.value]);
     try {
-      const response = await fetch(`${document.body.dataset.here.split("?")[0]}?${new URLSearchParams(chosen)}`);
+      const url = `${document.body.dataset.here.split("?")[0]}?${new URLSearchParams(chosen)}`;
+      const response = await fetchRegions(url, [region.id]);
       const page = new DOMParser().parseFromString(await response.text(), "text/html");
       const fresh = page.getElementById(region.id);
       if (request !== requests || !fresh) return;
@@ -452,12 +430,10 @@ function watchChoices(region) {
 }
 
 document.documentElement.classList.add("live");
-drawAll();
 document.querySelectorAll("form[data-redraw]").forEach(watchForm);
 new Set([...document.querySelectorAll("[data-choose]")].map((select) => select.dataset.choose)).forEach((id) => {
   watchChoices(document.getElementById(id));
 });
-dark.addEventListener("change", () => drawAll());
 document.addEventListener("visibilitychange", () => refresh([]));
 addEventListener("pagehide", leave);
 addEventListener("pageshow", comeBack);
