@@ -83,8 +83,13 @@ class Watched:
         dialog.dismiss()
 
 
+def points_of(chart):
+    """What a chart of the pages tells of each of its points, from the left."""
+    return [point.split(" ", 2)[2] for point in chart.get_attribute("data-points").split("\n")]
+
+
 def settled(page):
-    """Wait until every chart of a page is drawn."""
+    """Wait until every chart of the lab is drawn."""
     page.wait_for_function(
         """() => [...document.querySelectorAll('[data-figure], [data-from]')]
             .every((one) => one.dataset.drawn === 'true' || one.textContent.trim().endsWith(').'))"""

@@ -1,12 +1,10 @@
 """Names made to do harm: on every page they are shown letter by letter, and start nothing."""
 
-import re
-
 import httpx
 import pytest
 
 from browser.addresses import filled, page_paths
-from browser.page_checks import Watched, check_harmless, settled
+from browser.page_checks import Watched, check_harmless
 from browser.sample_ladders import ARENA, BLANKS, DUELS, HOSTILE, RELAY
 from evenmatch.lab.display_names import BLANK, plain
 from evenmatch.web.page_request import address
@@ -58,18 +56,3 @@ def test_a_player_has_a_page_whatever_they_are_called(name, quick):
     seen = " ".join(quick.locator("h1").inner_text().split())
     assert seen == (BLANK if name in BLANKS else " ".join(plain(name, 80).split()))
     check_harmless(quick)
-
-
-def test_a_name_in_a_chart_is_no_markup(page):
-    page.goto(address("ladders", RELAY, "players", "Runner 1"))
-    settled(page)
-    mark = page.locator(".figure .scatterlayer .point").last
-    mark.scroll_into_view_if_needed()
-    box = mark.bounding_box()
-    page.mouse.move(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
-    told = page.locator(".figure .hoverlayer .hovertext")
-    told.wait_for()
-    assert re.search(r"relay-\d+ <i>&", told.text_content())
-    made = told.locator("*:not(text, path, rect, tspan.line), [style*=italic], [style*=bold]")
-    assert made.evaluate_all("(all) => all.map((one) => one.outerHTML)") == []
-    check_harmless(page)

@@ -1,53 +1,76 @@
-"""A rating over many matches: every peak is drawn, seasons are marked, and a stretch that is dragged across has all."""
+"""A rating over many matches: every peak is drawn, seasons are marked, and links lead to all matches of a part."""
 
 import re
+from itertools import pairwise
 
 import pytest
 
-from browser.page_checks import settled
+from browser.page_checks import points_of
 from browser.sample_ladders import HOURS, MARATHON, RUNNERS
-from browser.test_live_updates import wait_for
 from evenmatch.web.page_request import address
 
-POINTS = """(chart) => chart.data.filter((one) => one.mode === 'markers').reduce((sum, one) => sum + one.x.length, 0)"""
-HIGHEST = """(chart) => Math.max(...chart.data.filter((one) => one.mode === 'markers').flatMap((one) => one.y))"""
+RATINGS = re.compile(r": ([\d,.]+) → ([\d,.]+) \(")
 
 
 @pytest.fixture
 def chart(page):
     page.goto(address("ladders", MARATHON, "players", RUNNERS[0]))
-    settled(page)
     return page.locator("#path-figure")
 
 
-def drag(page, chart, first, last):
-    """Drag across a stretch, in shares of the width of the axes."""
-    box = chart.locator(".nsewdrag").first.bounding_box()
-    middle = box["y"] + box["height"] / 2
-    page.mouse.move(box["x"] + first * box["width"], middle)
-    page.mouse.down()
-    page.mouse.move(box["x"] + last * box["width"], middle, steps=4)
-    page.mouse.up()
+def ratings(chart):
+    """The rating after each point of a chart."""
+    return [float(RATINGS.search(point)[2].replace(",", "")) for point in points_of(chart)]
 
 
-def test_all_matches_of_a_stretch_come_when_it_is_zoomed_into(page, chart):
-    title = chart.locator(".gtitle").text_content()
-    some, whole = map(int, re.match(r"(\d+) of (\d+) matches: every peak and every low\. Drag", title).groups())
-    assert chart.evaluate(POINTS) == some < whole == HOURS
-    highest = chart.evaluate(HIGHEST)
-    assert "Second half" in chart.inner_text()  # a season is marked
-    drag(page, chart, 0.4, 0.6)
-    wait_for(lambda: chart.locator(".gtitle").count() == 0)
-    since, until = chart.evaluate("(chart) => chart.layout.xaxis.range.map(Number)")
-    hours = (until - since) / 3_600_000
-    assert hours > 60
-    assert chart.evaluate(POINTS) == pytest.approx(hours + 2, abs=1)  # and one on either side
-    box = chart.locator(".nsewdrag").first.bounding_box()
+def test_a_part_of_a_long_path_has_all_its_matches(page, chart):
+    whole = ratings(chart)
+    summary = chart.locator(".summary").inner_text()
+    some, matches = map(int, re.search(r"Shows (\d+) of (\d+) points", summary).groups())
+    assert len(whole) == some < matches == HOURS
+    assert "Second half" in chart.locator(".starts").text_content()  # a season is marked
+    highest = float(re.search(r"highest ([\d,.]+)", summary)[1].replace(",", ""))
+    assert max(whole) == pytest.approx(highest, abs=1)
+    page.get_by_role("link", name="Last 30 matches").click()
+    page.wait_for_url("**path=last*")
+    assert len(ratings(chart)) == 30
+    assert ratings(chart)[-1] == whole[-1]
+    page.get_by_role("link", name="This season").click()
+    page.wait_for_url("**path=season*")
+    assert len(ratings(chart)) == HOURS // 2
+    page.get_by_role("link", name=f"All {HOURS} matches").click()
+    page.wait_for_url(lambda url: "path=" not in url)
+    assert ratings(chart) == whole
 
-    def is_all_again():  # on a busy machine two clicks may come too slowly for a double one
-        page.mouse.dblclick(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
-        page.wait_for_timeout(700)
-        return chart.evaluate(POINTS) == some
 
-    wait_for(is_all_again)
-    assert chart.evaluate(HIGHEST) == highest
+def test_pointing_touching_and_arrow_keys_tell_of_a_point(page, chart):
+    points, output = points_of(chart), chart.locator("output")
+    plot = chart.locator(".plot > svg")
+    box = plot.bounding_box()
+    page.mouse.move(box["x"] + box["width"], box["y"] + box["height"] / 2)
+    assert output.inner_text() == points[-1]
+    cursor = chart.locator(".cursor").bounding_box()
+    assert abs(cursor["x"] + cursor["width"] / 2 - box["x"] - box["width"]) < 1
+    assert not chart.locator(".summary").is_visible()
+    page.mouse.move(5, 5)
+    assert output.inner_text() == ""
+    assert chart.locator(".summary").is_visible()
+    plot.focus()
+    for key, point in (("ArrowLeft", -1), ("ArrowLeft", -2), ("Home", 0), ("ArrowRight", 1), ("End", -1)):
+        page.keyboard.press(key)
+        assert output.inner_text() == points[point], key
+    page.keyboard.press("Escape")
+    assert output.inner_text() == ""
+
+
+def test_a_chart_is_there_without_scripts_and_has_words_for_those_who_do_not_see_it(visitor):
+    page = visitor(javascript=False, width=360).page()
+    page.goto(address("ladders", MARATHON, "players", RUNNERS[0]))
+    drawing = page.get_by_role("img", name=re.compile(r"Rating after each match From 1,500 on .*; highest .*, lowest "))
+    assert drawing.locator(".won").bounding_box()["width"] > 200
+    labels = [label.bounding_box() for label in drawing.locator(".columns text").all() if label.is_visible()]
+    assert len(labels) >= 2
+    assert all(one["x"] + one["width"] < other["x"] for one, other in pairwise(labels))
+    assert min(label["height"] for label in labels) > 10  # pixels
+    page.get_by_role("link", name="Last 30 matches").click()
+    assert page.locator("#path-figure .summary").inner_text().startswith("From ")

@@ -17,7 +17,7 @@ from browser.sample_ladders import ARENA
 pytestmark = pytest.mark.slow
 
 WIDTHS = (360, 768, 1920)
-FAINT = """() => [...document.querySelectorAll('.figure .xtick text, .figure .ytick text')]
+FAINT = """() => [...document.querySelectorAll('.figure .xtick text, .figure .ytick text, .chart text')]
     .filter((one) => Math.max(...getComputedStyle(one).fill.match(/\\d+/g).slice(0, 3).map(Number)) < 120)
     .map((one) => one.textContent)"""  # axe does not look into drawings
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from browser.page_checks import settled
+from browser.page_checks import points_of
 from browser.sample_ladders import DUELS
 from browser.test_live_updates import find_a_match, game, mark, report_duel, row_cells, stayed, wait_for
 from evenmatch.web.page_request import address
@@ -11,8 +11,11 @@ pytestmark = pytest.mark.slow
 
 __all__ = ["game"]
 HELD = "() => document.activeElement.value ?? document.activeElement.getAttribute('aria-label')"
-POINTS = """(chart) => (chart.data ?? []).filter((one) => one.mode === 'markers')
-    .reduce((sum, one) => sum + one.x.length, 0)"""
+SHIFTS = """() => {
+    window.shifted = 0
+    new PerformanceObserver((list) => list.getEntries().forEach((one) => { window.shifted += one.value }))
+        .observe({ type: 'layout-shift' })
+}"""
 LIVE = "() => document.documentElement.dataset.stream === 'open'"
 
 
@@ -92,26 +95,32 @@ def test_a_page_reports_a_refused_stream_and_opens_another(shaky, game):
     assert stayed(shaky)
 
 
-def test_a_drawn_chart_outlives_a_figure_that_is_refused(shaky, game):
+def test_a_chart_moves_with_the_matches_and_keeps_the_keyboard_focus(shaky, game):
     shaky.goto(address("ladders", DUELS, "players", "Duellist 03"))
-    settled(shaky)
     shaky.wait_for_function(LIVE)
     chart = shaky.locator("#path-figure")
-    shaky.evaluate("() => { window.drawing = document.querySelector('#path-figure .plot-container') }")
-    before = chart.evaluate(POINTS)
+    before = len(points_of(chart))
     assert before > 0
-    latest = shaky.locator("#matches tbody tr").first
-    row = latest.inner_text()
-    shaky.route("**/path*", lambda route: route.fulfill(status=429, body="{}"), times=1)
-    with shaky.expect_response(lambda response: response.status == 429):
-        report_duel(game, "unseen", "Duellist 03", "Duellist 04")
-    wait_for(lambda: latest.inner_text() != row, lambda: row)
-    assert "could not be loaded" not in chart.inner_text()
-    assert shaky.evaluate("window.drawing.isConnected && window.drawing.getBoundingClientRect().height > 100")
-    assert chart.evaluate(POINTS) == before
+    chart.locator(".plot > svg").focus()
     report_duel(game, "drawn", "Duellist 04", "Duellist 03")
-    wait_for(lambda: chart.evaluate(POINTS) == before + 2, lambda: chart.evaluate(POINTS))
-    assert shaky.evaluate("window.drawing.isConnected")
+    wait_for(lambda: len(points_of(chart)) == before + 1)
+    assert chart.evaluate("(one) => one.querySelector('.plot > svg') === document.activeElement")
+
+
+def test_new_matches_wait_above_a_list_until_they_are_asked_for(visitor, game):
+    page = visitor().page()
+    page.goto(address("ladders", DUELS, "matches"))
+    page.wait_for_function(LIVE)
+    page.evaluate(SHIFTS)
+    rows, first = page.locator("#matches tbody tr"), page.locator("#matches tbody tr").first.get_attribute("data-key")
+    for number, told in ((1, "Show 1 new match"), (2, "Show 2 new matches")):
+        report_duel(game, f"waits-{number}", "Duellist 11", "Duellist 12")
+        page.get_by_role("button", name=told, exact=True).wait_for()
+    assert rows.first.get_attribute("data-key") == first
+    assert page.evaluate("window.shifted") < 0.001  # an inserted row makes it 0.05
+    page.get_by_role("button", name="Show 2 new matches").click()
+    assert [rows.nth(at).get_attribute("data-key") for at in range(3)] == ["live-waits-2", "live-waits-1", first]
+    assert not page.locator("#matches .held button").is_visible()
 
 
 def test_a_scrolled_table_on_a_phone_stays_where_it_is(visitor, game):

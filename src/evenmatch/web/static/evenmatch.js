@@ -52,7 +52,7 @@ function pointAt({ target, clientX, clientY }) {
   }
   const box = chart.querySelector("svg").getBoundingClientRect();
   const distance = ({ x, y }) =>
-    Math.hypot(box.left + (x / 100) * box.width - clientX, (box.top + (y / 100) * box.height - clientY) / 4);
+    Math.hypot(box.left + (x / 100) * box.width - clientX, (box.top + (y / 100) * box.height - clientY) / 50);
   const nearest = pointsOf(chart).reduce((best, point) => (!best || distance(point) < distance(best) ? point : best), null);
   tellPoint(chart, nearest);
 }
