@@ -17,7 +17,6 @@ from evenmatch.players.players import SUBSTRING_SEARCH_AT_MOST
 from evenmatch.standings.bands import band_of
 from evenmatch.standings.board import Standing
 from evenmatch.web.page_request import PageRequest, address
-from evenmatch.web.pages.home import own_standing
 from evenmatch.web.view_models import LadderShown
 
 SIZE = 50  # players per page
@@ -47,7 +46,7 @@ def _standings(visit: PageRequest) -> Mapping[str, object]:
         "search": visit.asked("search").strip()[:200],
         "begins": len(view.snapshot.board) > SUBSTRING_SEARCH_AT_MOST,
         "around": None,
-        "mine": own_standing(visit, view),
+        "mine": visit.my_standing(view.snapshot),
         "page": 1,
         "before": None,
         "after": None,
@@ -97,7 +96,7 @@ def _distribution(visit: PageRequest) -> Mapping[str, object]:
     return {
         "ladder": LadderShown.of(view),
         "view": view,
-        "mine": own_standing(visit, view),
+        "mine": visit.my_standing(view.snapshot),
         "cuts": cuts,
         "counts": _by_division(view),
         "mean": float(ratings.mean()) if len(ratings) else None,
@@ -125,7 +124,7 @@ def _distribution_figure(visit: PageRequest) -> str:
     histogram = view.snapshot.distribution(BINS)
     if histogram is None:
         raise ForbiddenError(f"ladder {visit.ladder!r} does not show its ratings (show={view.snapshot.show})")
-    own = own_standing(visit, view)
+    own = visit.my_standing(view.snapshot)
     you = own.rating if isinstance(own, Standing) else None
     cuts = [(cut.division.name, cut.rating) for cut in view.snapshot.cuts() if cut.rating is not None]
     figure = charts.spread(histogram.edges.tolist(), histogram.counts.tolist(), cuts, you)
