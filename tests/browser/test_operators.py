@@ -24,7 +24,9 @@ def test_logging_in_shows_what_operators_do_and_logging_out_hides_it(visitor, kn
     assert urlsplit(page.url).path == "/operate"
     page.goto(address("ladders", ARENA, "operate"))
     page.get_by_role("heading", name="Correct history").wait_for()
+    page.get_by_label("Menu").click()
     page.get_by_role("button", name="Log out").click()
+    page.get_by_label("Menu").click()
     page.get_by_role("link", name="Log in").wait_for()
     page.goto(address("ladders", ARENA, "operate"))
     page.get_by_role("heading", name="Log in").wait_for()

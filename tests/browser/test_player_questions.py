@@ -84,6 +84,6 @@ def test_with_keys_alone_from_the_front_page_to_why_did_i_lose_points(page, know
 def test_the_way_past_the_head_of_a_page_is_the_first_stop(page, ladder_address):
     page.goto(ladder_address)
     page.keyboard.press("Tab")
-    assert page.evaluate("document.activeElement.textContent") == "Skip to the content"
+    assert page.evaluate("document.activeElement.textContent") == "Skip to content"
     page.keyboard.press("Enter")
     page.wait_for_url("**#main")

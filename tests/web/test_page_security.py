@@ -40,8 +40,8 @@ def test_no_page_holds_a_script_or_a_style_of_its_own(anyone, operator, league):
 
 def test_assets_are_cached_for_ever_and_served_by_the_site_itself(anyone):
     page = anyone.page("/")
-    loaded = re.findall(r'(?:src|href)="(/assets/[^"]+)"', page)
-    assert {one.rpartition("/")[2] for one in loaded} == {"evenmatch.css", "evenmatch.js", "icon.svg"}
+    loaded = re.findall(r'(?:src|href)="(/assets/[^"#]+)', page)
+    assert {one.rpartition("/")[2] for one in loaded} == {"evenmatch.css", "evenmatch.js", "icon.svg", "crests.svg"}
     for one in loaded:
         answer = anyone.get(one)
         assert answer.status_code == 200

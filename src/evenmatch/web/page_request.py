@@ -32,7 +32,15 @@ from starlette.responses import HTMLResponse, PlainTextResponse, RedirectRespons
 from evenmatch.accounts.access import ANYONE, Caller
 from evenmatch.accounts.audit_trail import AuditEntry
 from evenmatch.accounts.sessions import LASTS, Session
-from evenmatch.errors import AccessError, BusyError, EvenmatchError, ForbiddenError, StoreError, UsageError
+from evenmatch.errors import (
+    AccessError,
+    BusyError,
+    EvenmatchError,
+    ForbiddenError,
+    StoreError,
+    UnknownNameError,
+    UsageError,
+)
 from evenmatch.http.access import allow, check_own
 from evenmatch.http.hosts import as_meant, is_text
 from evenmatch.http.logs import log
@@ -42,6 +50,7 @@ from evenmatch.http.site import Site
 from evenmatch.http.waiting_requests import Waiter
 from evenmatch.lab.display_names import plain, visible
 from evenmatch.ladders.ladder_queries import LadderQueries
+from evenmatch.standings.board import Snapshot, Standing
 from evenmatch.times import iso_time
 from evenmatch.web.forms import CONFIRM, FieldError, Fields, Form, refused
 from evenmatch.web.lab_cache import LabCache
@@ -99,6 +108,7 @@ OWN = {
     "evenmatch.js": "text/javascript",
     "lab.js": "text/javascript",
     "icon.svg": "image/svg+xml",
+    "crests.svg": "image/svg+xml",
 }
 PLOTLY = "plotly.min.js"
 FOREVER = "public, max-age=31536000, immutable"  # the URL contains a version of the content
@@ -133,7 +143,7 @@ def addresses() -> dict[str, str]:
 
 
 def _suffix(name: str) -> str:
-    return "" if name in (PLOTLY, "icon.svg") else "_" + name.rpartition(".")[2]
+    return "" if name == PLOTLY or name.endswith(".svg") else "_" + name.rpartition(".")[2]
 
 
 async def send_asset(request: Request) -> Response:
@@ -170,7 +180,7 @@ EXACT = 20  # minutes: shorter durations show seconds
 
 
 def render(template: str, values: Values) -> str:
-    """Render a template with these values. template: its name without `.html.jinja`, or without `.jinja` for pictures."""
+    """Render a template. template: its name without `.html.jinja`; for pictures, without `.jinja`."""
     file = template if template.endswith(".svg") else f"{template}.html"
     return _environment().get_template(f"{file}.jinja").render(values)
 
@@ -504,6 +514,19 @@ class PageRequest:
             return self.session.caller.player
         name = self.cookies.text(ME)
         return name if 0 < len(name) <= LONGEST_NAME else None
+
+    def my_standing(self, snapshot: Snapshot) -> Standing | None:
+        """The visitor's standing on a ladder; None if they gave no name or it is unknown there."""
+        return None if self._my_id is None else snapshot.standing(self._my_id)
+
+    @cached_property
+    def _my_id(self) -> int | None:
+        if self.me is None:
+            return None
+        try:
+            return self.site.service.player(self.me)
+        except UnknownNameError:
+            return None
 
     @property
     def is_player(self) -> bool:

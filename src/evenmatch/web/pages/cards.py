@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 import resvg_py
+from markupsafe import Markup
 from starlette.responses import HTMLResponse, Response
 
 from evenmatch.errors import UnknownNameError
 from evenmatch.standings.bands import division_progress
-from evenmatch.web.page_request import PageRequest, addresses, render
+from evenmatch.web.page_request import PageRequest, addresses, asset, render
 from evenmatch.web.view_models import LadderShown
 
 FRESH = "public, max-age=300"
@@ -18,6 +19,7 @@ FRAMED = (
     "default-src 'none'; style-src 'self' 'unsafe-inline'; img-src 'self' data:; base-uri 'none'; form-action 'none'; "
     "frame-ancestors *"
 )
+COLOURS = ("#333b4a", "#7b4221", "#4a566b", "#7a5600", "#05646a", "#2549b8", "#8f1668")  # by tier, as --h in the CSS
 MEDIA_TYPES = {"png": "image/png", "svg": "image/svg+xml"}
 
 
@@ -52,8 +54,14 @@ def _card(visit: PageRequest) -> Mapping[str, object]:
     _, career = visit.reading.career(visit.ladder, profile.player)
     standing = profile.standing
     rating, percentile = (None, None) if standing is None else (standing.rating, standing.percentile)
+    ladder = LadderShown.of(view)
+    division = None if standing is None else standing.division
+    tier = 0 if division is None else ladder.tiers[division]
     return {
-        "ladder": LadderShown.of(view),
+        "ladder": ladder,
+        "tier": tier,
+        "colour": COLOURS[tier],
+        "crests": Markup(asset("crests.svg").body.decode()),  # noqa: S704 - a file of ours
         "player": profile.player,
         "standing": standing,
         "career": career,

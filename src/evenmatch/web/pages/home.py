@@ -8,7 +8,6 @@ from typing import NamedTuple
 from starlette.responses import Response
 
 from evenmatch.errors import AccessError, EvenmatchError, UnknownNameError, UsageError
-from evenmatch.ladders.standings import View
 from evenmatch.players.placement import why_nobody
 from evenmatch.standings.board import Standing
 from evenmatch.web.page_request import LONGEST_NAME, ME, SESSION, PageRequest, address
@@ -78,19 +77,8 @@ def _overview(visit: PageRequest) -> Mapping[str, object]:
         "why_nobody": why_nobody(view),
         "matches": matches,
         "waiting": waiting_in(visit, visit.ladder),
-        "mine": own_standing(visit, view),
+        "mine": visit.my_standing(view.snapshot),
     }
-
-
-def own_standing(visit: PageRequest, view: View) -> Standing | None:
-    """Return the visitor's standing; None if they gave no name or the name is unknown."""
-    if visit.me is None:
-        return None
-    try:
-        player = visit.site.service.player(visit.me)
-    except UnknownNameError:
-        return None
-    return view.snapshot.standing(player)
 
 
 async def me(visit: PageRequest) -> Response:

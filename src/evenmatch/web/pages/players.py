@@ -10,6 +10,7 @@ from typing import NamedTuple
 from starlette.responses import Response
 
 from evenmatch.durations import SECOND
+from evenmatch.errors import UsageError
 from evenmatch.http.cursors import FIRST_PAGE, list_key, write_cursor
 from evenmatch.lab.display_names import plain
 from evenmatch.ladders.descriptions import state_meanings

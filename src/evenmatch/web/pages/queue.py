@@ -21,7 +21,6 @@ from evenmatch.queues.ticket_status import OfferStatus, Status, StatusRead
 from evenmatch.standings.board import Standing
 from evenmatch.web.forms import about
 from evenmatch.web.page_request import LONGEST_NAME, MINUTE, PageRequest, address, count
-from evenmatch.web.pages.home import own_standing
 from evenmatch.web.view_models import LadderShown
 
 NEAR = (5.0, 10.0, 20.0, 100.0)  # percentiles on each side; the smallest range with enough tickets is used
@@ -134,7 +133,7 @@ def _queue(visit: PageRequest) -> Mapping[str, object]:
     setups = site.queue_service.queues(visit.ladder)
     counts = site.queue_service.counts(visit.ladder) if setups else {}
     recent = site.queue_service.recent(visit.ladder, OFFERS) if setups else []
-    own = own_standing(visit, view)
+    own = visit.my_standing(view.snapshot)
     level = view.snapshot.queue_percentile(own.rating) if isinstance(own, Standing) else NEWCOMER
     return {
         "ladder": LadderShown.of(view),

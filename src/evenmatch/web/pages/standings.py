@@ -17,7 +17,6 @@ from evenmatch.players.players import SUBSTRING_SEARCH_AT_MOST
 from evenmatch.standings.bands import band_of
 from evenmatch.standings.board import Standing
 from evenmatch.web.page_request import PageRequest, address
-from evenmatch.web.pages.home import own_standing
 from evenmatch.web.svg_charts import histogram
 from evenmatch.web.view_models import LadderShown
 
@@ -47,7 +46,7 @@ def _standings(visit: PageRequest) -> Mapping[str, object]:
         "search": visit.asked("search").strip()[:200],
         "begins": len(view.snapshot.board) > SUBSTRING_SEARCH_AT_MOST,
         "around": None,
-        "mine": own_standing(visit, view),
+        "mine": visit.my_standing(view.snapshot),
         "page": 1,
         "before": None,
         "after": None,
@@ -94,7 +93,7 @@ async def distribution(visit: PageRequest) -> Response:
 def _distribution(visit: PageRequest) -> Mapping[str, object]:
     view = visit.reading.view(visit.ladder)
     ratings, cuts = view.snapshot.against.rating, view.snapshot.cuts()
-    mine, found = own_standing(visit, view), view.snapshot.distribution(BINS)
+    mine, found = visit.my_standing(view.snapshot), view.snapshot.distribution(BINS)
     marks = [(cut.division.name, cut.rating) for cut in cuts if cut.rating is not None]
     return {
         "ladder": LadderShown.of(view),
