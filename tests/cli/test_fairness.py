@@ -19,9 +19,12 @@ from evenmatch.cli.audit import PARTS
 from evenmatch.lab import behaviours
 from evenmatch.lab.backtests import workers
 from evenmatch.lab.backtests.workers import Threads
+from evenmatch.lab.fairness import health
+from evenmatch.lab.seasons import season
 from evenmatch.policy import presets
 
 PROGRAM = "from evenmatch.cli import main; main()"
+ENDS = "2026-01-01T00:00:00Z", "2026-01-11T00:00:00Z"
 SMALL = ("--players", 30, "--matches", 80, "--weeks", 1, "--culprits", 0.2)
 
 
@@ -132,6 +135,10 @@ def test_tables_name_what_they_show(quick):
         ("--keep missing/x.jsonl", "expected a file in an existing, writable folder"),
         ("--keep notes.txt", "is not a file of finished seasons"),
         ("health --report x.html", "only the audit of behaviours writes a report"),
+        ("--ladder arena --report x.html", "only the audit of behaviours writes a report"),
+        ("invariants --keep x.jsonl", "--keep x.jsonl: this audit keeps no seasons"),
+        ("health --ladder arena --keep x.jsonl", "--keep x.jsonl: this audit keeps no seasons"),
+        ("cures --ladder arena", "--ladder arena: expected `audit --ladder` or `audit health --ladder`, got cures"),
         ("cures --system elo", "expected one --system and one --behaviour"),
         ("fits", "expected --data FOLDER"),
     ],
@@ -153,6 +160,43 @@ def test_a_report_keeps_its_seasons_beside_it(quick, tmp_path):
     assert quick(*arguments, "--report", "x.html").code == 0
     assert len((tmp_path / "x.seasons.jsonl").read_text().splitlines()) == 4
     assert "Rage quitter" in (tmp_path / "x.html").read_text()
+
+
+@pytest.mark.parametrize(("part", "seasons"), [("health", 1 + 3), ("policies", 2 * len(presets()))])
+def test_a_part_that_keeps_its_seasons_gives_the_same_result_without_playing_again(quick, monkeypatch, part, seasons):
+    for game in health.TABLE_MATCHES:
+        monkeypatch.setitem(health.TABLE_MATCHES, game, 40)
+    arguments = (part, "--system", "wager", "--game", "duel", "--seeds", "3:4", "--json", "--keep", "x.jsonl")
+    first = quick(*arguments)
+    assert first.code == 0, first.err
+    kept = Path("x.jsonl").read_text()
+    assert len(kept.splitlines()) == seasons
+    monkeypatch.setattr(season.Season, "run", lambda *_: pytest.fail("a season was played again"))
+    assert strictly(quick(*arguments).out) == strictly(first.out)
+    assert Path("x.jsonl").read_text() == kept
+
+
+def test_the_health_of_a_recorded_ladder_is_shown_by_period(run, season_file, tmp_path):
+    """The file has one duel a day from January 1 to 11, and the last is an upset."""
+    on = ("--db", tmp_path / "health.db")
+    assert run("ladder", "create", "duel", "--system", "elo", *on).code == 0
+    assert run("import", season_file, "--ladder", "duel", *on).code == 0
+    ended = run("audit", "health", "--ladder", "duel", *on, "--json")
+    assert ended.code == 0, ended.err
+    found = strictly(ended.out)
+    assert (found["unit"], found["start"][0], found["start"][-1]) == ("day", *ENDS)
+    assert found["matches"] == [1] * 11
+    assert found["players"] == [2] * 11
+    assert found["mean"][0] == 1500.0
+    assert found["given"][0] is None  # two newcomers: there is no favourite
+    assert (found["scored"][1], found["scored"][-1]) == (1.0, 0.0)
+    assert "at_floor" not in found
+    table = run("audit", "health", "--ladder", "duel", *on).out
+    first, last = (next(line for line in table.splitlines() if line.startswith(end)) for end in ENDS)
+    assert first.split()[1:4] == ["1", "2", "1500.0"]
+    assert first.split()[-2:] == ["–", "–"]
+    assert last.split()[-1] == "0.0%"
+    assert table.splitlines()[-1] == found["findings"][-1]
 
 
 def test_doses_are_never_searched_on_the_seeds_that_measure(quick):

@@ -114,7 +114,7 @@ def test_the_table_has_the_games_that_each_system_can_rate(monkeypatch):
     for game in MICROSOFT:
         monkeypatch.setitem(TABLE_MATCHES, game, 40)
     told, both = [], [Contestant("elo"), Contestant("wager")]
-    table = newcomer_table(both, Threads(1), (1,), lambda *at: told.append(at))
+    table = newcomer_table(both, Threads(1), (1,), progress=lambda *at: told.append(at))
     assert [sorted(table[contestant]) for contestant in both] == [sorted(MICROSOFT), ["duel", "squad", "team"]]
     assert told == [(done, 7) for done in range(1, 8)]
 

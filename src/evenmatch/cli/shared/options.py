@@ -77,9 +77,9 @@ def rules_of(system: str, preset: str | None, params: list[str] | None) -> Rules
     return rules(system, preset, **values_of(params))
 
 
-def values_of(params: list[str] | None, option: str = "--param", example: str = "k=20") -> dict[str, object]:
+def values_of(params: list[str] | None, option: str = "--param", example: str = "k=20") -> dict[str, str]:
     """The values given by --param, or by another repeatable option, by name."""
-    values: dict[str, object] = {}
+    values: dict[str, str] = {}
     for text in params or []:
         name, equals, value = text.partition("=")
         if not equals:

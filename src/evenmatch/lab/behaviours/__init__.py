@@ -7,17 +7,14 @@ from __future__ import annotations
 
 import importlib
 import pkgutil
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from evenmatch.errors import UnknownNameError, UsageError
 from evenmatch.history import Flags
 from evenmatch.lab.seasons.games import Play, Whole
+from evenmatch.lab.seasons.season import Offer, Plan, Season, SeasonRecord
 from evenmatch.systems import is_file, load_file
-
-if TYPE_CHECKING:
-    from evenmatch.lab.seasons.season import Offer, Plan, Season, SeasonRecord
 
 __all__ = ["Behaviour", "find", "is_file", "names"]
 

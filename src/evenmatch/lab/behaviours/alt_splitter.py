@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 
 from evenmatch.history import Flags
 from evenmatch.lab.behaviours import Behaviour
 from evenmatch.lab.seasons.games import Whole
-
-if TYPE_CHECKING:
-    from evenmatch.lab.seasons.season import Plan, Season, SeasonRecord
+from evenmatch.lab.seasons.season import Plan, Season, SeasonRecord
 
 PLACED = 10  # matches after which an account is listed
 

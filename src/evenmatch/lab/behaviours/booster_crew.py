@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 
 from evenmatch.history import Flags
 from evenmatch.lab.behaviours import Behaviour
 from evenmatch.lab.seasons.games import Play, Whole
-
-if TYPE_CHECKING:
-    from evenmatch.lab.seasons.season import Plan, Season, SeasonRecord
+from evenmatch.lab.seasons.season import Plan, Season, SeasonRecord
 
 SECURE = 0.7  # probits ahead: enough to win without the boosters
 

@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from evenmatch.history import Flags
 from evenmatch.lab.behaviours import Behaviour
 from evenmatch.lab.seasons.games import Play
-
-if TYPE_CHECKING:
-    from evenmatch.lab.seasons.season import Season
+from evenmatch.lab.seasons.season import Season
 
 
 class EarlyQuitter(Behaviour):

@@ -2,14 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from evenmatch.lab.behaviours import Behaviour
 from evenmatch.lab.seasons.games import Whole
-
-if TYPE_CHECKING:
-    from evenmatch.lab.seasons.season import Plan, Season
-
+from evenmatch.lab.seasons.season import Plan, Season
 
 ROOM = 1.25  # players whom the filter admits, as a multiple of those whom a match needs
 

@@ -2,17 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 
 from evenmatch.history import Flags
 from evenmatch.lab.behaviours import Behaviour
 from evenmatch.lab.seasons.games import Play, Whole
-
-if TYPE_CHECKING:
-    from evenmatch.lab.seasons.season import Plan, Season
-
+from evenmatch.lab.seasons.season import Plan, Season
 
 WATCHED = 0.75  # share of the season that a hoarder of dose 1 does not spend on looking for the best rank
 NEAR = 2.0  # percentiles

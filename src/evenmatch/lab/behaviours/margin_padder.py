@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 
 from evenmatch.history import Flags
 from evenmatch.lab.behaviours import Behaviour
 from evenmatch.lab.seasons.games import Play
-
-if TYPE_CHECKING:
-    from evenmatch.lab.seasons.season import Season
+from evenmatch.lab.seasons.season import Season
 
 MORE = 1.0  # of the margin, if the whole team does it
 COST = 0.1  # standard deviations of skill for the win

@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from evenmatch.history import Flags
 from evenmatch.lab.behaviours import Behaviour
-
-if TYPE_CHECKING:
-    from evenmatch.lab.seasons.season import Offer, Season
+from evenmatch.lab.seasons.season import Offer, Season
 
 LOW = 0.5  # chance to win by the known ratings
 

@@ -2,15 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from evenmatch.history import Flags
 from evenmatch.lab.behaviours import Behaviour
 from evenmatch.lab.seasons.games import Play
-
-if TYPE_CHECKING:
-    from evenmatch.lab.seasons.season import Season
-
+from evenmatch.lab.seasons.season import Season
 
 CYCLE = 10  # matches
 THROWN = 5  # of them lost on purpose at dose 1

@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from evenmatch.lab.behaviours.alt_splitter import AltSplitter
 from evenmatch.lab.seasons.games import Whole
-
-if TYPE_CHECKING:
-    from evenmatch.lab.seasons.season import Season
+from evenmatch.lab.seasons.season import Season
 
 START = 0.25  # share of the season after which the fresh accounts appear
 

@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 
 from evenmatch.lab.behaviours import Behaviour
 from evenmatch.lab.seasons.games import Whole
-
-if TYPE_CHECKING:
-    from evenmatch.lab.seasons.season import Plan, Season
+from evenmatch.lab.seasons.season import Plan, Season
 
 
 class Stacker(Behaviour):

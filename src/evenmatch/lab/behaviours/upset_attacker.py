@@ -2,17 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 
 from evenmatch.history import Flags
 from evenmatch.lab.behaviours import Behaviour
 from evenmatch.lab.seasons.games import Play, Whole
-
-if TYPE_CHECKING:
-    from evenmatch.lab.seasons.season import Plan, Season
-
+from evenmatch.lab.seasons.season import Plan, Season
 
 WORSE = 3.0  # standard deviations of skill held back against everybody else
 KNOWN = 10  # matches of a player before anybody attacks the rank

@@ -1,8 +1,8 @@
-"""The audit: what a behaviour earns under a rating system, against honest play by the same players in the same season.
+"""The audit: what a behaviour earns under a rating system, compared with honest play by the same players.
 
-A cell is a system and a behaviour. Its seasons come in pairs of one seed: in one the culprits behave, in the other they
-play honestly. The most profitable dose is searched for on some seeds, and what it earns is measured on others, so that
-the search does not flatter it. Intervals are Student's t over the seeds, at a level divided by the number of cells.
+A cell is a system and a behaviour. Its seasons come in pairs with the same seed: the culprits misbehave in one and play
+honestly in the other. One set of seeds selects the most profitable dose; other seeds measure it, so the selection does
+not flatter the result. Intervals are Student's t over the seeds, corrected for the number of cells.
 """
 
 from __future__ import annotations
@@ -10,13 +10,13 @@ from __future__ import annotations
 import hashlib
 import json
 import shlex
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from concurrent.futures import FIRST_COMPLETED, Future, wait
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from concurrent.futures import as_completed
 from dataclasses import asdict, dataclass, field, fields, replace
 from functools import cache
 from math import isnan, nan
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
@@ -29,16 +29,19 @@ from evenmatch.lab.seasons.games import GAMES
 from evenmatch.lab.seasons.season import SeasonRecord, simulate_season
 from evenmatch.lab.seasons.settings import SeasonSettings
 from evenmatch.options import Value
+from evenmatch.standings.distribution import queue_percentiles
 from evenmatch.systems.fingerprint import fingerprint
 from evenmatch.systems.system import Rules
 
 HONEST = "honest"
-LEVEL = 0.05  # that any honest cell of an audit is called a gain or a loss
+LEVEL = 0.05  # probability that an audit of honest cells calls any of them a gain or a loss
 LATE = 0.75  # percentiles are means over the snapshots of the last quarter of a season
+T = TypeVar("T", bound=tuple[Any, ...])
+R = TypeVar("R")
 
 
 class Contestant(NamedTuple):
-    """A rating system with its parameters, as every process can build it. values: pairs of name and value."""
+    """A rating system with its parameters, in a form that every process can build. values: pairs of name and value."""
 
     system: str
     preset: str | None = None
@@ -49,6 +52,10 @@ class Contestant(NamedTuple):
         """The rules. Raises UnknownNameError or BadParameterError."""
         return Rules.of(systems.find(self.system), self.preset, **dict(self.values))
 
+    def rates(self, game: str) -> bool:
+        """Whether the system rates matches with as many teams as this game has."""
+        return self.rules.system.teams in {None, GAMES[game].teams}
+
     def __str__(self) -> str:
         changed = [f"{name}={value}" for name, value in self.values]
         name = Path(self.system).stem if systems.is_file(self.system) else self.system
@@ -56,46 +63,43 @@ class Contestant(NamedTuple):
 
 
 class SeasonTask(NamedTuple):
-    """One season of an audit."""
+    """The arguments of `play_season`."""
 
     contestant: Contestant
     behaviour: str
     dose: float
     settings: SeasonSettings
 
-    @property
-    def key(self) -> str:
-        """Identifies the season and the code that simulates it."""
-        text = json.dumps([self.contestant, self.behaviour, self.dose, asdict(self.settings), _code(self)])
-        return hashlib.sha256(text.encode()).hexdigest()[:24]
 
+def key_of(play: Callable[..., object], task: tuple[Any, ...]) -> str:
+    """Identify a result by its function and arguments, and by the code of the season, the system and the behaviour.
 
-def _code(task: SeasonTask) -> str:
-    """A hash of the sources that a season depends on, and of the system's kernels."""
-    own = Path(task.behaviour).read_bytes() if behaviours.is_file(task.behaviour) else b""
-    digest = hashlib.sha256(sources(Path(__file__).parents[2]).encode() + own)
-    return digest.hexdigest()[:16] + fingerprint(task.contestant.rules.system)[:16]
+    task  arguments of `play`: a contestant, names, numbers and settings
+    """
+    own = [Path(name).read_bytes() for name in task if isinstance(name, str) and behaviours.is_file(name)]
+    code = [sources(Path(__file__).parents[2]), fingerprint(task[0].rules.system)]
+    text = json.dumps([play.__name__, task, code], default=asdict)
+    return hashlib.sha256(b"".join([text.encode(), *own])).hexdigest()[:24]
 
 
 @cache
 def sources(package: Path) -> str:
-    """A hash of the sources that simulate and summarise a season; package: the folder of evenmatch."""
-    patterns = ("lab/seasons/*.py", "lab/behaviours/*.py", "matchmaking/*.py")
-    files = [file for pattern in patterns for file in sorted(package.glob(pattern))]
-    files += [package / name for name in ("policy.py", "standings/distribution.py", "lab/fairness/audit.py")]
+    """Hash the sources that simulate and measure a season. package: the folder of evenmatch."""
+    listed = ("policy.py", "standings/distribution.py", "matchmaking/*.py", "lab/seasons/*.py", "lab/behaviours/*.py")
+    files = [file for name in (*listed, "lab/fairness/*.py") for file in sorted(package.glob(name))]
     return hashlib.sha256(b"".join(file.read_bytes() for file in files)).hexdigest()
 
 
 class Digest(NamedTuple):
-    """What an audit needs of a season; lists have one number per player, whose best account counts.
+    """Results of a season. A list has one number per player, for the best of the accounts the player is judged by.
 
-    gainers     the players who are to gain by the behaviour
-    percentile  among the players' own accounts, 0..100, late in the season
+    gainers     players who are meant to gain from the behaviour
+    percentile  among the players' first accounts, 0..100, late in the season
     per_hour    change of the shown rating per hour in matches, in standard deviations of all ratings
-    mates, rivals  mean change of rating of honest players in matches with a culprit in their own, in another team,
-                minus that in all other matches; thousandths of a standard deviation
+    mates, rivals  mean rating change of honest players with a culprit in their own or in another team, minus that in
+                matches without culprits; thousandths of a standard deviation
     log_loss    of the system's predictions in matches of honest players
-    wait        mean seconds in the queue;  unmatched  share of the joins without a match
+    wait        mean seconds in the queue
     """
 
     gainers: list[int]
@@ -105,22 +109,19 @@ class Digest(NamedTuple):
     rivals: float
     log_loss: float
     wait: float
-    unmatched: float
 
 
 def digest(record: SeasonRecord, judged: Flags) -> Digest:
     """Summarise a season.
 
-    judged  bool (A,)  further accounts by which their persons, who are to gain, are judged; others by their own account
+    judged  bool (A,)  accounts that count for the gainers; other players are judged by their first account
     """
     players = record.settings.players
-    late = [at for at in record.snapshots if at.round >= LATE * (record.rounds - 1)]
+    late = [snapshot for snapshot in record.snapshots if snapshot.round >= LATE * (record.rounds - 1)]
     own = np.arange(len(record.person)) < players
     shown = np.zeros(len(record.person))
     for snapshot in late:
-        field = np.sort(snapshot.rating[own & (snapshot.played > 0)])
-        middle = 50.0 * (field.searchsorted(snapshot.rating, "left") + field.searchsorted(snapshot.rating, "right"))
-        shown += middle / max(len(field), 1) / len(late)
+        shown += queue_percentiles(snapshot.rating, own & (snapshot.played > 0)) / len(late)
     spread = max(float(record.state.rating[own].std()), 1e-12)
     start = float(record.rules.newcomers(1)["rating"][0])
     per_hour = (record.state.rating - start) / spread / np.maximum(record.hours, 0.1)
@@ -129,22 +130,18 @@ def digest(record: SeasonRecord, judged: Flags) -> Digest:
         person = record.person[account]
         if not judged[best[person]] or shown[account] > shown[best[person]]:
             best[person] = account
-    mates, rivals = _costs(record, spread)
-    joins = len(record.waits) + record.unmatched
     return Digest(
         np.unique(record.person[judged]).tolist(),
         np.round(shown[best], 3).tolist(),
         np.round(per_hour[best], 6).tolist(),
-        mates,
-        rivals,
+        *_costs(record, spread),
         _log_loss(record),
-        float(record.waits.mean()) if len(record.waits) else 0.0,
-        record.unmatched / max(joins, 1),
+        record.mean_wait,
     )
 
 
 def _costs(record: SeasonRecord, spread: float) -> tuple[float, float]:
-    """What culprits cost honest team-mates and honest rivals."""
+    """Return what culprits cost honest team-mates and honest rivals."""
     h = record.history
     culprit = record.crew[h.columns.player] >= 0
     of_team = np.bincount(h.slot_team, culprit, len(h.columns.place))
@@ -159,7 +156,7 @@ def _costs(record: SeasonRecord, spread: float) -> tuple[float, float]:
 
 
 def _log_loss(record: SeasonRecord) -> float:
-    """Of each team's expected score, over the second half of the matches without culprits."""
+    """Mean log loss of the teams' expected scores, over the second half of the season in matches without culprits."""
     h = record.history
     with_culprit = np.bincount(h.slot_match, record.crew[h.columns.player] >= 0, len(h)) > 0
     result = team_results(h.columns.team_start, h.columns.place)
@@ -170,31 +167,30 @@ def _log_loss(record: SeasonRecord) -> float:
     return float(loss[counted].mean()) if counted.any() else nan
 
 
-def play_season(task: SeasonTask) -> Digest:
-    """Simulate one season of an audit, in any process."""
-    behaviour = behaviours.find(task.behaviour)(task.dose)
-    record = simulate_season(task.settings, task.contestant.rules, [behaviour])
-    return digest(record, behaviour.judged(record))
+def play_season(contestant: Contestant, behaviour: str, dose: float, settings: SeasonSettings) -> Digest:
+    """Simulate a season whose culprits follow a behaviour, in any process."""
+    acting = behaviours.find(behaviour)(dose)
+    record = simulate_season(settings, contestant.rules, [acting])
+    return digest(record, acting.judged(record))
 
 
 class Kept:
-    """Digests of finished seasons, one JSON line each in a file; a line that a kill cut off is dropped.
+    """Results of finished seasons by key, one JSON line each in a file; a line that a kill cut off is dropped.
 
     path  None: in memory only
     """
 
     def __init__(self, path: Path | None) -> None:
-        self._path, self._known = path, dict[str, Digest]()
+        self._path, self._known = path, dict[str, Any]()
         if path is None:
             return
         try:
             with path.open("a+b") as file:
                 file.seek(0)
-                held = file.read()
-                whole = held[: held.rfind(b"\n") + 1]
+                whole, newline, rest = file.read().rpartition(b"\n")
                 self._known = dict(map(_read, whole.splitlines()))
-                _check_cut_off(held[len(whole) :])
-                file.truncate(len(whole))
+                _check_cut_off(rest)
+                file.truncate(len(whole + newline))
         except OSError as error:
             raise UsageError(f"{path}: cannot be used to keep finished seasons: {error.strerror}") from error
         except (ValueError, TypeError) as error:
@@ -202,37 +198,71 @@ class Kept:
                 f"{path}: is not a file of finished seasons; expected a new file or one of an audit"
             ) from error
 
-    def get(self, task: SeasonTask) -> Digest | None:
-        """The digest of a season that was finished before."""
-        return self._known.get(task.key)
+    def get(self, key: str) -> Any:  # noqa: ANN401 - as JSON holds it
+        """The fields of a result; None if it is not kept."""
+        return self._known.get(key)
 
-    def add(self, task: SeasonTask, found: Digest) -> None:
-        """Keep a digest."""
-        self._known[task.key] = found
+    def add(self, key: str, found: object) -> None:
+        """Keep a result, a named tuple of numbers and arrays."""
+        line = json.dumps([key, found], default=np.ndarray.tolist)
+        self._known[key] = json.loads(line)[1]
         if self._path is not None:
             with self._path.open("a") as file:
-                file.write(json.dumps([task.key, found]) + "\n")
+                file.write(line + "\n")
 
 
 def _check_cut_off(rest: bytes) -> None:
-    """Raise ValueError unless this is nothing, or the beginning of a line of ours."""
+    """Raise ValueError unless this is empty, or the beginning of a line of an audit."""
     if rest and not rest.startswith(b"["):
         raise ValueError("not a line of an audit")
 
 
-def _read(line: bytes) -> tuple[str, Digest]:
+def _read(line: bytes) -> tuple[str, Any]:
     key, values = json.loads(line)
-    return key, Digest(*values)
+    bytes.fromhex(key)  # raises for what is no key
+    return key, values
+
+
+Progress = Callable[[int, int], None]  # number of finished tasks, and of all
+
+
+def finish(
+    play: Callable[..., R],
+    read: Callable[[Any], R],
+    tasks: Iterable[T],
+    workers: Workers,
+    kept: Kept | None = None,
+    progress: Progress | None = None,
+) -> dict[T, R]:
+    """Return the result of each task, played by the workers unless it is kept.
+
+    play   called with the fields of a task, in any process;  read  makes its result of the fields that were kept
+    tasks  as `key_of` takes them; equal tasks are played once
+    """
+    kept = Kept(None) if kept is None else kept
+    keys = {task: key_of(play, task) for task in tasks}
+    found = {task: read(known) for task, key in keys.items() if (known := kept.get(key)) is not None}
+    running = {workers.submit(play, *task): task for task in keys if task not in found}
+    if progress is not None and found:
+        progress(len(found), len(keys))
+    for future in as_completed(running):
+        task = running[future]
+        found[task] = future.result()
+        kept.add(keys[task], found[task])
+        if progress is not None:
+            progress(len(found), len(keys))
+    return found
 
 
 @dataclass(frozen=True, kw_only=True)
 class AuditPlan:
     """The extent of an audit.
 
-    settings  of every season; the game is each behaviour's own unless `game` is given
-    search    seeds on which the dose is searched for;  measured  seeds on which it is measured
-    doses     None: each behaviour's own
-    compared  number of cells that the intervals are corrected for; None: those of this plan
+    settings  of every season, except for the game and the seed
+    game      None: the first game of each behaviour that the system rates
+    doses     None: those of each behaviour
+    search    seeds that select the dose;  measured  seeds that measure it
+    compared  number of cells that the intervals are corrected for; None: the cells of this plan
     """
 
     contestants: tuple[Contestant, ...]
@@ -246,7 +276,7 @@ class AuditPlan:
 
 
 class Measure(NamedTuple):
-    """A mean over seeds with its interval, corrected for the number of cells; NaN if there is a single seed."""
+    """A mean over seeds and its interval, corrected for the number of cells; the interval is NaN for a single seed."""
 
     mean: float
     low: float
@@ -254,12 +284,12 @@ class Measure(NamedTuple):
 
     @property
     def is_gain(self) -> bool:
-        """Above 0 by more than chance."""
+        """True if the mean is above 0 by more than chance."""
         return self.low > 0.0
 
     @property
     def is_loss(self) -> bool:
-        """Below 0 by more than chance."""
+        """True if the mean is below 0 by more than chance."""
         return self.high < 0.0
 
     def between(self, form: str = "+.1f") -> str:
@@ -271,12 +301,12 @@ class Measure(NamedTuple):
 class Cell:
     """What a behaviour earns under a system at its most profitable dose.
 
-    percentile     gained by the culprits, in percentiles
-    per_hour       gained rating per hour in matches, in standard deviations of all ratings
-    mates, rivals  what a match with a culprit changes for honest team-mates and rivals, against the other matches of
-                   the season; thousandths of a standard deviation
+    percentile     gain of the culprits, in percentiles
+    per_hour       gain in rating per hour in matches, in standard deviations of all ratings
+    mates, rivals  rating change of honest team-mates and rivals in a match with a culprit, minus that in other matches
+                   of the season; thousandths of a standard deviation
     doses          mean gain in percentiles by dose, on the seeds of the search; empty if the dose was given
-    log_loss, wait  of the honest seasons: of the predictions, and mean seconds in the queue
+    log_loss, wait  of the predictions, and mean seconds in the queue, both in the honest seasons
     """
 
     contestant: Contestant
@@ -309,11 +339,10 @@ class Cell:
 
     def to_data(self, plan: AuditPlan) -> dict[str, object]:
         """All numbers, the sentence and the command, for JSON."""
-        measures = {name: getattr(self, name)._asdict() for name in ("percentile", "per_hour", "mates", "rivals")}
-        named = {"system": str(self.contestant), "behaviour": self.behaviour, "game": self.game, "dose": self.dose}
+        numbers = {field.name: getattr(self, field.name) for field in fields(self) if field.name != "contestant"}
         doses = {f"{dose:g}": gain for dose, gain in self.doses.items()}
-        costs = {"log_loss": self.log_loss, "wait": self.wait}
-        return named | measures | costs | {"doses": doses, "sentence": self.sentence, "command": self.command(plan)}
+        words = {"sentence": self.sentence, "command": self.command(plan)}
+        return {"system": str(self.contestant)} | numbers | {"doses": doses} | words
 
     def command(self, plan: AuditPlan) -> str:
         """The command that measures this cell again."""
@@ -333,7 +362,7 @@ class Cell:
 
 @dataclass(frozen=True)
 class Audit:
-    """The cells of an audit, by contestant and behaviour; a system that cannot rate a behaviour's games has no cell."""
+    """The cells of an audit. There is none where the system rates none of the behaviour's games."""
 
     plan: AuditPlan
     cells: tuple[Cell, ...]
@@ -343,38 +372,42 @@ class Audit:
         return next((c for c in self.cells if (c.contestant, c.behaviour) == (contestant, behaviour)), None)
 
 
-Progress = Callable[[int, int], None]
+class Place(NamedTuple):
+    """Where a cell is measured: the system, the behaviour and the game."""
+
+    contestant: Contestant
+    behaviour: str
+    game: str
+
+    def task(self, plan: AuditPlan, dose: float, seed: int) -> SeasonTask:
+        """One season; at dose 0 it is the honest season, which all behaviours share."""
+        settings = replace(plan.settings, game=self.game, seed=seed)
+        return SeasonTask(self.contestant, self.behaviour if dose else HONEST, dose, settings)
+
+    def doses(self, plan: AuditPlan) -> tuple[float, ...]:
+        """The doses to choose from."""
+        return behaviours.find(self.behaviour).doses if plan.doses is None else plan.doses
 
 
 def audit(plan: AuditPlan, workers: Workers, kept: Kept | None = None, progress: Progress | None = None) -> Audit:
     """Simulate the seasons of a plan that are not kept yet, and measure every cell.
 
     progress  called with the number of finished seasons and the number of all
-    Raises UsageError if there is nothing to measure, or a dose would be measured on the seeds of its search.
+    Raises UsageError if there is nothing to measure, or if the seeds that select a dose also measure it.
     """
-    kept = Kept(None) if kept is None else kept
-    places = [(c, name, game) for c in plan.contestants for name in plan.behaviours if (game := game_of(plan, c, name))]
+    places = [Place(c, b, game) for c in plan.contestants for b in plan.behaviours if (game := game_of(plan, c, b))]
     _check(plan, places)
-    searched = [
-        SeasonTask(c, name, dose, _settings(plan, game, seed))
-        for seed in plan.search
-        for c, name, game in places
-        for dose in (*_doses(plan, name), 0.0)
+    tasks = [
+        place.task(plan, dose, seed) for seed in plan.search for place in places for dose in (*place.doses(plan), 0.0)
     ]
-    total = len(dict.fromkeys(map(_honest, searched))) + 2 * len(places) * len(plan.measured)
-    counter = _Counter(progress, total)
-    found = _digests(searched, workers, kept, counter)
-    best = {place: _by_dose(plan, place, found) for place in places}
-    measured = [
-        SeasonTask(c, name, dose, _settings(plan, game, seed))
-        for seed in plan.measured
-        for c, name, game in places
-        for dose in (max(best[c, name, game], key=best[c, name, game].__getitem__), 0.0)
-    ]
-    counter.total = counter.done + len(dict.fromkeys(map(_honest, measured)))
-    found = _digests(measured, workers, kept, counter)
+    ahead = 2 * len(places) * len(plan.measured)
+    found = finish(play_season, Digest._make, tasks, workers, kept, _offset(progress, 0, ahead))
+    searched = {place: _by_dose(plan, place, found) for place in places}
+    best = {place: max(gains, key=gains.__getitem__) for place, gains in searched.items()}
+    tasks = [place.task(plan, dose, seed) for seed in plan.measured for place in places for dose in (best[place], 0.0)]
+    found |= finish(play_season, Digest._make, tasks, workers, kept, _offset(progress, len(found), 0))
     plan = replace(plan, compared=len(places) if plan.compared is None else plan.compared)
-    return Audit(plan, tuple(_cell(plan, place, best[place], found) for place in places))
+    return Audit(plan, tuple(_cell(plan, place, best[place], searched[place], found) for place in places))
 
 
 def _check(plan: AuditPlan, places: Sequence[Place]) -> None:
@@ -390,105 +423,48 @@ def _check(plan: AuditPlan, places: Sequence[Place]) -> None:
 
 def game_of(plan: AuditPlan, contestant: Contestant, behaviour: str) -> str | None:
     """The game in which a cell is measured; None if the system rates none of the behaviour's games."""
-    teams = contestant.rules.system.teams
     games = behaviours.find(behaviour).games if plan.game is None else (plan.game,)
-    return next((game for game in games if teams is None or GAMES[game].teams == teams), None)
+    return next(filter(contestant.rates, games), None)
 
 
-class _Counter:
-    def __init__(self, progress: Progress | None, total: int) -> None:
-        self.done, self.total, self._progress = 0, total, progress
-
-    def add(self, count: int = 1) -> None:
-        self.done += count
-        if self._progress is not None:
-            self._progress(self.done, max(self.total, self.done))
-
-
-def _honest(task: SeasonTask) -> SeasonTask:
-    """The season itself; one of dose 0 is that of every behaviour."""
-    return task._replace(behaviour=HONEST) if task.dose == 0.0 else task
-
-
-def _digests(
-    tasks: Sequence[SeasonTask], workers: Workers, kept: Kept, counter: _Counter
-) -> Mapping[SeasonTask, Digest]:
-    """The digest of each season, simulated unless it is kept; honest seasons are simulated once for all behaviours."""
-    found: dict[SeasonTask, Digest] = {}
-    waiting: dict[Future[Digest], SeasonTask] = {}
-    for task in dict.fromkeys(map(_honest, tasks)):
-        known = kept.get(task)
-        if known is not None:
-            found[task] = known
-            counter.add()
-            continue
-        if len(waiting) >= 2 * workers.workers:
-            _collect(waiting, found, kept, counter)
-        waiting[workers.submit(play_season, task)] = task
-    while waiting:
-        _collect(waiting, found, kept, counter)
-    return found
-
-
-def _collect(
-    waiting: dict[Future[Digest], SeasonTask], found: dict[SeasonTask, Digest], kept: Kept, counter: _Counter
-) -> None:
-    for future in wait(waiting, return_when=FIRST_COMPLETED).done:
-        task = waiting.pop(future)
-        found[task] = future.result()
-        kept.add(task, found[task])
-        counter.add()
-
-
-Place = tuple[Contestant, str, str]  # of a cell: system, behaviour, game
-
-
-def _settings(plan: AuditPlan, game: str, seed: int) -> SeasonSettings:
-    return replace(plan.settings, game=game, seed=seed)
-
-
-def _doses(plan: AuditPlan, behaviour: str) -> tuple[float, ...]:
-    return behaviours.find(behaviour).doses if plan.doses is None else plan.doses
+def _offset(progress: Progress | None, before: int, after: int) -> Progress | None:
+    """Report the progress of one part of an audit, with the seasons before and after it."""
+    return None if progress is None else lambda done, total: progress(before + done, before + total + after)
 
 
 def _by_dose(plan: AuditPlan, place: Place, found: Mapping[SeasonTask, Digest]) -> dict[float, float]:
-    """The mean gain in percentiles of each dose."""
-    doses = _doses(plan, place[1])
+    """The mean gain of each dose in percentiles; 0 without a search."""
     if not plan.search:
-        return dict.fromkeys(doses, 0.0)
-    return {dose: float(np.mean([p for p, *_ in _gains(plan, place, dose, plan.search, found)])) for dose in doses}
+        return dict.fromkeys(place.doses(plan), 0.0)
+    return {dose: float(_gains(plan, place, dose, plan.search, found)[0].mean()) for dose in place.doses(plan)}
 
 
 def _gains(
     plan: AuditPlan, place: Place, dose: float, seeds: Sequence[int], found: Mapping[SeasonTask, Digest]
-) -> Iterator[tuple[float, float, float, float]]:
-    """For each seed what the culprits gain in percentiles and per hour, and what others do, against honest play."""
-    contestant, behaviour, game = place
+) -> Floats:
+    """Differences from honest play, float64 (4, seeds): percentile and rating per hour, of team-mates and of rivals."""
+    rows = []
     for seed in seeds:
-        settings = _settings(plan, game, seed)
-        bad, good = (found[_honest(SeasonTask(contestant, behaviour, d, settings))] for d in (dose, 0.0))
+        bad, good = (found[place.task(plan, given, seed)] for given in (dose, 0.0))
         own = bad.gainers
-        yield (
-            float(np.subtract(bad.percentile, good.percentile)[own].mean()),
-            float(np.subtract(bad.per_hour, good.per_hour)[own].mean()),
-            bad.mates,
-            bad.rivals,
-        )
+        percentile, per_hour = np.subtract(bad.percentile, good.percentile), np.subtract(bad.per_hour, good.per_hour)
+        rows.append((percentile[own].mean(), per_hour[own].mean(), bad.mates, bad.rivals))
+    return np.array(rows).T
 
 
-def _cell(plan: AuditPlan, place: Place, by_dose: dict[float, float], found: Mapping[SeasonTask, Digest]) -> Cell:
-    contestant, behaviour, game = place
-    dose = max(by_dose, key=by_dose.__getitem__)
-    gains = np.array(list(_gains(plan, place, dose, plan.measured, found)))
-    percentile, per_hour, mates, rivals = (interval(column, LEVEL / (plan.compared or 1)) for column in gains.T)
-    honest = [found[SeasonTask(contestant, HONEST, 0.0, _settings(plan, game, seed))] for seed in plan.measured]
+def _cell(
+    plan: AuditPlan, place: Place, dose: float, searched: Mapping[float, float], found: Mapping[SeasonTask, Digest]
+) -> Cell:
+    gains = _gains(plan, place, dose, plan.measured, found)
+    percentile, per_hour, mates, rivals = (interval(values, LEVEL / (plan.compared or 1)) for values in gains)
+    honest = [found[place.task(plan, 0.0, seed)] for seed in plan.measured]
     log_loss, wait = (float(np.mean([getattr(one, name) for one in honest])) for name in ("log_loss", "wait"))
-    doses = by_dose if plan.search else {}
-    return Cell(contestant, behaviour, game, dose, percentile, per_hour, mates, rivals, doses, log_loss, wait)
+    doses = searched if plan.search else {}
+    return Cell(*place, dose, percentile, per_hour, mates, rivals, doses, log_loss, wait)
 
 
 def interval(values: Floats, level: float) -> Measure:
-    """Mean and interval by Student's t; the interval misses with probability `level`. NaN for one value."""
+    """Mean and interval by Student's t, which misses with probability `level`; NaN for a single value."""
     mean, count = float(values.mean()), len(values)
     if count < 2:
         return Measure(mean, nan, nan)

@@ -1,14 +1,13 @@
 """Health of a rating system in simulated seasons, where true skill is known.
 
-A ladder that was recorded is measured by `evenmatch.lab.ladder.health`, which needs no true skill.
+`evenmatch.lab.ladder.health` measures recorded ladders, where it is not.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import as_completed
 from dataclasses import replace
-from typing import NamedTuple
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 
@@ -16,34 +15,39 @@ from evenmatch.calibration import bins_of, calibration_slopes
 from evenmatch.durations import DAY
 from evenmatch.history import Flags, Floats
 from evenmatch.lab.backtests.workers import Workers
-from evenmatch.lab.fairness.audit import Contestant
+from evenmatch.lab.fairness.audit import Contestant, Kept, Progress, finish
 from evenmatch.lab.ladder.health import floor_of
-from evenmatch.lab.seasons.games import GAMES, Whole
+from evenmatch.lab.seasons.games import Whole
 from evenmatch.lab.seasons.season import START, SeasonRecord, simulate_season
 from evenmatch.lab.seasons.settings import SeasonSettings
+from evenmatch.standings.distribution import Population, queue_percentiles
 
-WITHIN = 5.0  # percentiles: nearer to the truth counts as found
-NEWCOMER = 10  # matches after which a player is no newcomer any more
-# Players count as newcomers whose first match falls into this part of a season: there is a ladder that they join, and
-# time to follow them.
+WITHIN = 5.0  # percentiles from the truth at which a player counts as found
+NEWCOMER = 10  # matches during which a player counts as a newcomer to others
+# Newcomers play their first match in this part of a season: the ladder has settled by then, and time is left to follow
+# them.
 ARRIVAL = (0.2, 0.6)
-FOLLOWED = 2 / 3  # share of the newcomers who have to play a number of matches for it to be measured
-# Matches per player that Microsoft states for TrueSkill.
-MICROSOFT = {"duel": 12, "team": 46, "squad": 91, "arena": 3}
+FOLLOWED = 2 / 3  # of the newcomers: numbers of matches that fewer of them reach are not measured
+MICROSOFT = {"duel": 12, "team": 46, "squad": 91, "arena": 3}  # matches per player that Microsoft states for TrueSkill
 TABLE_MATCHES = {"duel": 8000, "team": 8000, "squad": 5000, "arena": 1500}  # in a season of the table
 
 
 class Approach(NamedTuple):
-    """How near newcomers come to their true percentile, by the number of their matches from 1 to K.
+    """Distance of newcomers from their true percentile after 1 to K matches.
 
-    players    int64 (K,)    newcomers who played so many
-    distance   float64 (K,)  mean distance of the shown percentile from the true one
-    shortfall  float64 (K,)  by how much the shown percentile lies nearer to the middle than the true one, on average
+    players    int64 (K,)    newcomers with that many matches
+    distance   float64 (K,)  mean distance between the shown and the true percentile
+    shortfall  float64 (K,)  mean distance by which the shown percentile is too close to the middle
     """
 
     players: Whole
     distance: Floats
     shortfall: Floats
+
+    @classmethod
+    def read(cls, values: Sequence[Any]) -> Self:
+        """Read the columns from lists."""
+        return cls(*map(np.array, values))
 
     def to_data(self) -> dict[str, object]:
         """All numbers, for JSON."""
@@ -52,17 +56,17 @@ class Approach(NamedTuple):
 
     @property
     def shown(self) -> str:
-        """Matches until newcomers are found, for a table."""
+        """The number of matches until newcomers are found, for a table."""
         return f"over {len(self.shortfall)}" if self.found is None else str(self.found)
 
     @property
     def found(self) -> int | None:
-        """Matches until the mean shortfall is within 5 percentiles, and stays so on average; None: it never is."""
+        """Matches until the mean shortfall is within 5 percentiles and stays so on average; None: it never does."""
         return _until(np.abs(self.shortfall))
 
     @property
     def near(self) -> int | None:
-        """Matches until the mean distance is within 5 percentiles, and stays so on average; None: it never is."""
+        """Matches until the mean distance is within 5 percentiles and stays so on average; None: it never does."""
         return _until(self.distance)
 
 
@@ -70,14 +74,14 @@ class SeasonHealth(NamedTuple):
     """Measurements of a season. A spread is the standard deviation of all ratings at the end.
 
     approach     of the newcomers
-    correlation  rank correlation of rating and true skill, with the mean number of matches per player, over time
-    mean_rise, median_rise  of the ratings in 1,000 matches, in points, over the second half of the season, among those
-                 who have played in the first half
-    spread       points
-    at_floor     share of the players at the floor at the end; None: the system has none
-    newcomers    mean change of rating of other players in a match with newcomers minus that in other matches,
-                 thousandths of a spread; None: there are none
-    slope        share of the system's log-odds that is true; below 1: its odds are too sure
+    correlation  over time: mean number of matches per player, and rank correlation of rating and true skill
+    mean_rise, median_rise  of the ratings, in points per 1,000 matches, over the second half of the season, among the
+                 players of the first half
+    spread       in points
+    at_floor     share of the players at the floor at the end; None: the system has no floor
+    newcomers    mean rating change of other players in a match with newcomers, minus that in other matches, in
+                 thousandths of a spread; None: nothing to compare
+    slope        share of the system's log-odds that is true; below 1, its odds are too sure
     """
 
     approach: Approach
@@ -89,20 +93,10 @@ class SeasonHealth(NamedTuple):
     newcomers: float | None
     slope: float
 
-    def to_data(self) -> dict[str, object]:
-        """All numbers, for JSON."""
-        return self._asdict() | {"approach": self.approach.to_data()}
-
-    def as_shown(self) -> list[str]:
-        """The numbers of a table: correlation, rises, share at the floor, effect of newcomers, slope."""
-        return [
-            f"{self.correlation[-1][1]:.3f}",
-            f"{self.mean_rise:+.3g}",
-            f"{self.median_rise:+.3g}",
-            "–" if self.at_floor is None else f"{self.at_floor:.0%}",
-            "–" if self.newcomers is None else f"{self.newcomers:+.0f}",
-            f"{self.slope:.2f}",
-        ]
+    @classmethod
+    def read(cls, values: Sequence[Any]) -> Self:
+        """Read the fields from lists."""
+        return cls(Approach.read(values[0]), *values[1:])
 
 
 def measure_season(record: SeasonRecord) -> SeasonHealth:
@@ -133,38 +127,37 @@ def season_health(contestant: Contestant, settings: SeasonSettings) -> SeasonHea
 
 
 def table_settings(game: str, seed: int) -> SeasonSettings:
-    """A season of the table: skill does not change, and everybody plays alone and about equally often."""
+    """Settings for a season of the table: skill does not change, and players play alone and about equally often."""
     still = dict.fromkeys(("learning", "drift", "eagerness", "days_off", "parties"), 0.0)
     made = SeasonSettings(game=game, players=200, matches=TABLE_MATCHES[game], seed=seed, newcomers=0.5)
     return replace(made, **still)  # type: ignore[arg-type]
 
 
-def newcomer_approach(contestant: Contestant, settings: Sequence[SeasonSettings]) -> Approach:
-    """Simulate these seasons and follow the newcomers of all of them, in any process."""
+def newcomer_approach(contestant: Contestant, *settings: SeasonSettings) -> Approach:
+    """Simulate these seasons and follow their newcomers, in any process."""
     return approach_of([simulate_season(each, contestant.rules) for each in settings])
+
+
+NewcomerTable = dict[Contestant, dict[str, Approach]]
 
 
 def newcomer_table(
     contestants: Sequence[Contestant],
     workers: Workers,
     seeds: Sequence[int] = (1, 2),
-    progress: Callable[[int, int], None] | None = None,
-) -> dict[Contestant, dict[str, Approach]]:
-    """How soon each system finds newcomers in the games of Microsoft's table that it can rate.
+    kept: Kept | None = None,
+    progress: Progress | None = None,
+) -> NewcomerTable:
+    """Measure how soon each system finds newcomers, in the games of Microsoft's table that it rates.
 
-    progress  called with the number of finished cells and the number of all
+    progress  called with the number of finished cells and of all
     """
-    cells = [(c, game) for c in contestants for game in MICROSOFT if c.rules.system.teams in (None, GAMES[game].teams)]
-    futures = {
-        workers.submit(newcomer_approach, c, [table_settings(game, seed) for seed in seeds]): (c, game)
-        for c, game in cells
-    }
-    table: dict[Contestant, dict[str, Approach]] = {contestant: {} for contestant in contestants}
-    for done, future in enumerate(as_completed(futures), 1):
-        contestant, game = futures[future]
-        table[contestant][game] = future.result()
-        if progress is not None:
-            progress(done, len(futures))
+    cells = [(contestant, game) for contestant in contestants for game in MICROSOFT if contestant.rates(game)]
+    tasks = [(contestant, *(table_settings(game, seed) for seed in seeds)) for contestant, game in cells]
+    found = finish(newcomer_approach, Approach.read, tasks, workers, kept, progress)
+    table: NewcomerTable = {contestant: {} for contestant in contestants}
+    for (contestant, game), task in zip(cells, tasks, strict=True):
+        table[contestant][game] = found[task]
     return table
 
 
@@ -186,7 +179,7 @@ def approach_of(records: Sequence[SeasonRecord]) -> Approach:
 
 
 def matches_before(record: SeasonRecord) -> Whole:
-    """How many matches each slot's player has played before, int64 (S,)."""
+    """Number of earlier matches of each slot's player, int64 (S,)."""
     player = record.history.columns.player
     order = np.argsort(player, kind="stable")
     count = np.bincount(player, minlength=len(record.person))
@@ -202,7 +195,7 @@ def _rounds(record: SeasonRecord) -> Whole:
 
 
 def _newcomers(record: SeasonRecord) -> Flags:
-    """Accounts that play their first match in the part of the season that is meant for it, bool (A,)."""
+    """Accounts whose first match falls into the arrival part of the season, bool (A,)."""
     first = np.full(len(record.person), record.rounds)
     np.minimum.at(first, record.history.columns.player, _rounds(record)[record.history.slot_match])
     low, high = (share * record.rounds for share in ARRIVAL)
@@ -210,26 +203,19 @@ def _newcomers(record: SeasonRecord) -> Flags:
 
 
 def _percentiles(record: SeasonRecord) -> tuple[Floats, Floats]:
-    """Shown and true percentile of each slot after the match, among all players at the next snapshot; float64 (S,)."""
+    """Shown and true percentile of each slot after the match, among the players at the next snapshot; float64 (S,)."""
     player, rounds = record.history.columns.player, _rounds(record)[record.history.slot_match]
     which = np.searchsorted([snapshot.round for snapshot in record.snapshots], rounds)
     shown, truth = np.empty(len(player)), np.empty(len(player))
     for index, snapshot in enumerate(record.snapshots):
         now, known = which == index, snapshot.played > 0
-        shown[now] = _rank(record.after[now], snapshot.rating[known])
-        truth[now] = _rank(snapshot.skill[player[now]], snapshot.skill[known])
+        shown[now] = Population(np.sort(snapshot.rating[known])).queue_percentiles(record.after[now])
+        truth[now] = queue_percentiles(snapshot.skill, known)[player[now]]
     return shown, truth
 
 
-def _rank(values: Floats, population: Floats) -> Floats:
-    """Percentile of each value in a population, 0..100; equals count half."""
-    ordered = np.sort(population)
-    ranks: Floats = 50.0 * (ordered.searchsorted(values, "left") + ordered.searchsorted(values, "right")) / len(ordered)
-    return ranks
-
-
 def _until(values: Floats) -> int | None:
-    """The first number of matches, from 1, with a value within bounds and a mean of it and all later ones as well."""
+    """The first number of matches, from 1, whose value is within bounds, as is the mean from there on."""
     later = np.cumsum(values[::-1])[::-1] / np.arange(len(values), 0, -1)
     good = np.flatnonzero((values <= WITHIN) & (later <= WITHIN))
     return int(good[0]) + 1 if len(good) else None
@@ -238,13 +224,13 @@ def _until(values: Floats) -> int | None:
 def _correlations(record: SeasonRecord, own: Flags) -> Iterator[tuple[float, float]]:
     for snapshot in record.snapshots:
         known = own & (snapshot.played > 0)
-        rating, skill = (_rank(values[known], values[known]) for values in (snapshot.rating, snapshot.skill))
+        rating, skill = (queue_percentiles(values, known)[known] for values in (snapshot.rating, snapshot.skill))
         if rating.std() > 0.0:
             yield float(snapshot.played[known].mean()), float(np.corrcoef(rating, skill)[0, 1])
 
 
 def _rise(record: SeasonRecord, own: Flags, middle: Callable[[Floats], np.floating]) -> float:
-    """Rise of a middle of ratings in 1,000 matches, by least squares over the second half of a season."""
+    """Rise of the mean or median rating per 1,000 matches, by least squares over the second half of a season."""
     late = [snapshot for snapshot in record.snapshots if snapshot.round >= (record.rounds - 1) / 2]
     if len(late) < 2:
         return float("nan")
@@ -255,7 +241,7 @@ def _rise(record: SeasonRecord, own: Flags, middle: Callable[[Floats], np.floati
 
 
 def _newcomer_effect(record: SeasonRecord, half: int, spread: float) -> float | None:
-    """What a match with newcomers changes for others, in the second half of a season."""
+    """Return the effect of newcomers on the ratings of others, in the second half of a season."""
     h = record.history
     new = matches_before(record) < NEWCOMER
     with_newcomer = np.bincount(h.slot_match, new, len(h))[h.slot_match] > 0

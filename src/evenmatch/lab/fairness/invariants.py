@@ -1,7 +1,7 @@
-"""Promises that a rating system should keep, each searched for its smallest counterexample with the real kernels.
+"""Promises that a rating system should keep. A search with the real kernels finds the smallest counterexample of each.
 
-A case is a match of a few players with given ratings and earlier results. The player in question, "you", is the first
-player of the first team. A check plays the case in two or more versions and compares what you have afterwards.
+A case is a match between a few players with given ratings and earlier results. "You" are the first player of the first
+team. A check plays the case in two or more versions and compares your ratings afterwards.
 """
 
 from __future__ import annotations
@@ -26,9 +26,9 @@ from evenmatch.systems import loop
 from evenmatch.systems.system import Rules
 
 Line = tuple[float, ...]  # the ratings of a team's players
-SLIGHT = 0.02  # share of the points that matches move: smaller differences are not counted
-TINY = 1e-9  # points: rounding errors
-UNMATCHED = 0.1  # expected score at which no matchmaker makes a match
+SLIGHT = 0.02  # share of the largest rating change below which a difference does not count
+TINY = 1e-9  # points; allows for rounding errors
+UNMATCHED = 0.1  # expected score below which no matchmaker makes a match
 FAVOURED = 0.7  # expected score of a favourite
 LEVELS = (0.0, 1.0, 3.0, -1.0)  # units above a newcomer
 PASTS = ("", "WL", "LLLLL", "WWWWW", "LLLLLLLLLW", "WL" * 18)
@@ -44,15 +44,15 @@ _PAST_PLACES = {"W": WIN, "D": DRAW, "L": LOSS}
 
 
 class Case(NamedTuple):
-    """A small situation, or one version of it; each invariant uses some of the fields.
+    """A match to check, or one version of it. Each invariant uses some of the fields.
 
-    teams    shown rating of each player at the start, by team
-    past     earlier results of each team, one letter of W, D and L per match, against rivals of the same ratings
+    teams    initial rating of each player, by team
+    past     earlier results of each team against equal rivals, one letter of W, D and L per match
     place    place of each team
     left     share of the match after which you leave; 1: you stay
     field    the score that varies: score, team_score or performance
     scores   yours, a better one, and that of the others
-    odds     whose odds of winning are true: the system's own, or those of a simulated season
+    odds     which odds of winning are taken as true: the system's "own", or those of a simulated season, "true"
     matches  number of matches;  seconds  length of each
     """
 
@@ -68,7 +68,7 @@ class Case(NamedTuple):
 
     @property
     def size(self) -> tuple[int, int, float, float]:
-        """What is compared to call one case smaller than another."""
+        """Sort key: players, earlier matches, spread of the ratings, highest rating."""
         ratings = [rating for team in self.teams for rating in team]
         return len(ratings), sum(map(len, self.past)), max(ratings) - min(ratings), max(ratings)
 
@@ -77,8 +77,8 @@ class Scene:
     """The players of a case after their earlier matches.
 
     before    float64 (N,)  shown rating now; you are player 0
-    players   number of players in the match, the first in the state
-    second    number of a further account that starts with your rating
+    players   number of players in the match, who come first in the state
+    second    index of your second account, which starts with your rating
     """
 
     def __init__(self, rules: Rules, teams: tuple[Line, ...], past: tuple[str, ...], seconds: float) -> None:
@@ -98,7 +98,7 @@ class Scene:
         self.before: Floats = rules.system.as_of(self.state, self._now, rules.parameters)["rating"]
 
     def _earlier(self, past: tuple[str, ...]) -> Iterator[Match]:
-        """Each team's earlier matches, against stand-ins who follow the players in the state."""
+        """Earlier matches of each team against stand-ins, who come after the players in the state."""
         time = START
         for team, results in zip(self._teams, past, strict=False):
             rivals = [player + self.players for player in team]
@@ -127,7 +127,7 @@ class Scene:
         return loop.replay(self._rules, history, self.state, self.ladders, in_place=in_place)
 
     def rate(self, versions: Iterable[Case], accounts: int = 1) -> Floats:
-        """Shown ratings after a match of each of these versions, in which you play with 1 or 2 accounts in turn."""
+        """Shown ratings after one match of each version. With two accounts, you use them in turn."""
         matches = []
         for index, version in enumerate(versions):
             teams = [list(team) for team in self._teams]
@@ -137,7 +137,7 @@ class Scene:
         return after
 
     def chance(self, odds: str = "own") -> float:
-        """Your team's chance to win a match of two teams, by the system's own odds or those of a simulated season."""
+        """Your team's chance to win against one other team; `odds` as in `Case`."""
         result = self._replay([self._match(self._teams, Case(()), self._now)])
         own = min(max(float(result.expected[0]), 1e-9), 1.0 - 1e-9)
         return own if odds == "own" else 1.0 / (1.0 + (1.0 / own - 1.0) ** true_slope(self._rules))
@@ -154,9 +154,9 @@ def scene_of(rules: Rules, case: Case) -> Scene:
 class Verdict(NamedTuple):
     """The outcome of a check.
 
-    matters  whether what the invariant speaks of changed any rating
-    broken   the counterexample as a plain sentence; empty if the invariant holds
-    columns, rows  its numbers, one row for each player, or one for you
+    matters  whether the subject of the invariant changed any rating
+    broken   the counterexample as a sentence; empty if the invariant holds
+    columns, rows  its numbers, one row per player, or one for you
     """
 
     matters: bool
@@ -169,8 +169,9 @@ class Verdict(NamedTuple):
 class Invariant:
     """A promise.
 
-    name   what it speaks of;  sentence  the promise
-    cases  from the levels of a system;  check  of one case; raises InputError if the system cannot rate it
+    name   its subject;  sentence  the promise
+    cases  makes the cases from the levels of a system
+    check  checks one case; raises InputError if the system cannot rate it
     """
 
     name: str
@@ -184,8 +185,8 @@ class Finding:
     """The result of a search.
 
     outcome   holds, broken or not applicable;  sentence  the same in words, with the reason or the counterexample
-    checked   number of cases that were checked
-    case      the smallest counterexample, and its numbers as in its verdict
+    checked   number of cases checked
+    case      the smallest counterexample;  columns, rows  its numbers, as in `Verdict`
     """
 
     rules: Rules
@@ -219,7 +220,7 @@ class Finding:
 
 @cache
 def true_slope(rules: Rules) -> float:
-    """How much of the log-odds of a system is true, by the duels of an honest season; below 1: it is too sure."""
+    """Share of a system's log-odds that is true, in the duels of an honest season; below 1, its odds are too sure."""
     record = simulate_season(SeasonSettings(game="duel", players=100, matches=6000), rules)
     first = record.history.columns.team_start[len(record.history) // 2 : -1]
     weight, block = np.ones(len(first)), np.zeros(len(first), np.int64)
@@ -227,9 +228,9 @@ def true_slope(rules: Rules) -> float:
 
 
 def levels(rules: Rules) -> Line:
-    """Ratings for the cases: a newcomer's first, the others in units.
+    """Ratings for the cases: first a newcomer's, then `LEVELS` units above it.
 
-    A unit is the least of 1, 2, 5, 10, 20 … points above a newcomer that makes a favourite; 100 if there is none.
+    A unit is the smallest lead of 1, 2, 5, 10, 20 … points that makes a favourite against a newcomer; 100 without one.
     """
     start = float(rules.newcomers(1)["rating"][0])
     leads = (digit * 10.0**power for power in range(-3, 6) for digit in (1, 2, 5))
@@ -238,16 +239,10 @@ def levels(rules: Rules) -> Line:
     return tuple(round(start + unit * level, 9) for level in LEVELS)
 
 
-def search(rules: Rules, invariant: Invariant, progress: Callable[[float], None] | None = None) -> Finding:
-    """Check all cases of an invariant from small to large, up to the first counterexample.
-
-    progress  called with the share of the cases that were checked
-    """
-    cases = sorted(invariant.cases(levels(rules)), key=lambda case: case.size)
+def search(rules: Rules, invariant: Invariant) -> Finding:
+    """Check the cases of an invariant from small to large, up to the first counterexample."""
     checked, matters, reason = 0, False, ""
-    for index, case in enumerate(cases):
-        if progress is not None and index % 50 == 0:
-            progress(index / len(cases))
+    for case in sorted(invariant.cases(levels(rules)), key=lambda case: case.size):
         try:
             verdict = invariant.check(rules, case)
         except InputError as error:
@@ -263,8 +258,22 @@ def search(rules: Rules, invariant: Invariant, progress: Callable[[float], None]
     return Finding(rules, invariant, "not applicable", f"Not applicable: {reason}.", checked)
 
 
+Check = Callable[[Rules, Case], Verdict]
+INVARIANTS: dict[str, Invariant] = {}
+
+
+def _invariant(name: str, sentence: str, cases: Callable[[Line], Iterator[Case]]) -> Callable[[Check], Check]:
+    """Register a check in INVARIANTS."""
+
+    def register(check: Check) -> Check:
+        INVARIANTS[name] = Invariant(name, sentence, cases, check)
+        return check
+
+    return register
+
+
 def _line_ups(ratings: Line, letters: Sequence[str] = PASTS) -> Iterator[Case]:
-    """Two teams of 1, 2 and 5 players, and free-for-alls of 3 and 8, with several pasts."""
+    """Matches of two teams of 1, 2 and 5 players, and free-for-alls of 3 and 8, with several pasts."""
     pasts = [(past, past) for past in letters] + [(letters[-1], ""), ("", letters[-1])]
     for size, own, rival, past in product((1, 2, 5), ratings, ratings, pasts):
         yield Case(((own,) * size, (rival,) * size), past)
@@ -281,20 +290,22 @@ def _last(case: Case) -> tuple[int, ...]:
 
 def _quits(ratings: Line) -> Iterator[Case]:
     for case in _line_ups(ratings, FEW_PASTS):
-        places = (LOSS,) if len(case.teams[0]) == 1 else (WIN, DRAW, LOSS)  # who leaves a team empty loses
+        places = (LOSS,) if len(case.teams[0]) == 1 else (WIN, DRAW, LOSS)  # an empty team loses
         for (left, seconds), place in product(((0.25, 600.0), (0.5, 600.0), (0.9, 600.0), (0.5, 1800.0)), places):
             yield case._replace(left=left, seconds=seconds, place=place if len(case.teams) == 2 else _last(case))
 
 
+@_invariant("quitting", "staying is never worse than quitting", _quits)
 def check_quitting(rules: Rules, case: Case) -> Verdict:
-    """Compare staying to the end with leaving, if the result and the score per second are the same."""
+    """Compare staying to the end with leaving, at the same result and the same score per second."""
     result = f"if you {_result(case.place)}"
     leave = f"{result} and leave after {case.left:.0%} of the match"
     return _in_order(rules, case, {f"{result} and stay": case._replace(left=1.0), leave: case})
 
 
+@_invariant("results", "a better result never lowers my rating", _line_ups)
 def check_results(rules: Rules, case: Case) -> Verdict:
-    """Compare all your results in one match, and a win with not playing."""
+    """Compare all results that you can have in one match, and a win with not playing."""
     teams = len(case.teams)
     places: tuple[tuple[int, ...], ...] = (WIN, DRAW, LOSS)
     if teams > 2:
@@ -316,8 +327,9 @@ def _scored(ratings: Line) -> Iterator[Case]:
                     yield case._replace(place=whole, field=field, scores=(worse, better, others))
 
 
+@_invariant("scores", "a better score never lowers it", _scored)
 def check_scores(rules: Rules, case: Case) -> Verdict:
-    """Compare a better score with a worse one, if the result is the same."""
+    """Compare a better score with a worse one, at the same result."""
     worse, better, others = case.scores
     label = f"if you {_result(case.place)} with a {case.field.replace('_', ' ')} of"
     stay = case._replace(left=1.0)
@@ -337,8 +349,13 @@ def _in_order(rules: Rules, case: Case, versions: Mapping[str, Case]) -> Verdict
     return _verdict(scene, "", after)
 
 
+def _draws(ratings: Line) -> Iterator[Case]:
+    return (case._replace(place=(1,) * len(case.teams)) for case in _line_ups(ratings))
+
+
+@_invariant("draws", "nobody gains in total from a draw", _draws)
 def check_draws(rules: Rules, case: Case) -> Verdict:
-    """Add up what all players of a drawn match gain."""
+    """Add up the gains of all players in a drawn match."""
     scene, broken = scene_of(rules, case), ""
     after = scene.rate([case._replace(left=1.0, field="")])
     change = after - scene.before
@@ -353,8 +370,9 @@ def _hours(ratings: Line) -> Iterator[Case]:
         yield Case(((own,) * size, (rival,) * size), (past, past), odds=odds, matches=3, seconds=1200.0)
 
 
+@_invariant("idling", "an idle hour is never better than an honest hour of a player at that level", _hours)
 def check_idling(rules: Rules, case: Case) -> Verdict:
-    """Compare the expected rating after an hour of matches with the rating of a player who does not play."""
+    """Compare your expected rating after an hour of matches with your rating now."""
     scene = scene_of(rules, case)
     if not UNMATCHED < scene.chance() < 1.0 - UNMATCHED:
         return Verdict(False)
@@ -375,8 +393,9 @@ def _splits(ratings: Line) -> Iterator[Case]:
         yield Case(((ratings[0],) * size, (rival,) * size), odds=odds, matches=count)
 
 
+@_invariant("splitting", "splitting one account in two gains nothing", _splits)
 def check_splitting(rules: Rules, case: Case) -> Verdict:
-    """Compare a new account with the better of two new accounts that play the same matches in turn."""
+    """Compare a new account with the better of two that play the same number of matches in turn."""
     scene, broken = scene_of(rules, case), ""
     before, chance = float(scene.before[0]), scene.chance(case.odds)
     (single, moved), (best, _) = (_on_average(scene, case, chance, accounts) for accounts in (1, 2))
@@ -390,7 +409,7 @@ def check_splitting(rules: Rules, case: Case) -> Verdict:
 
 
 def _on_average(scene: Scene, case: Case, chance: float, accounts: int = 1) -> tuple[float, float]:
-    """Your best account's expected rating after all matches, and how far it is expected to move up or down."""
+    """Return the expected rating of your best account after all matches, and its expected absolute change."""
     mean, moved = 0.0, 0.0
     for wins in product((True, False), repeat=case.matches):
         rated = scene.rate([case._replace(place=WIN if won else LOSS) for won in wins], accounts)
@@ -401,14 +420,14 @@ def _on_average(scene: Scene, case: Case, chance: float, accounts: int = 1) -> t
 
 
 def _verdict(scene: Scene, broken: str, versions: Mapping[str, Floats]) -> Verdict:
-    """A verdict with a row per player; what the invariant speaks of matters if the versions differ."""
+    """Make a verdict with a row per player. The subject of the invariant matters if the versions differ."""
     table = np.stack([scene.before, *versions.values()], 1)[: scene.players]
     matters = bool((table[:, 1:] != table[:, -2:-1]).any())
     return Verdict(matters, broken, ("before", *versions), tuple(map(tuple, table.tolist())))
 
 
 def _counts(difference: float, *changes: Floats) -> bool:
-    """Whether a difference is more than a slight share of the largest change."""
+    """True if a difference is more than a slight share of the largest change."""
     return difference > SLIGHT * max(float(np.abs(change).max()) for change in changes) + TINY
 
 
@@ -421,27 +440,8 @@ def _result(place: tuple[int, ...]) -> str:
 
 
 def _you(case: Case, scene: Scene) -> str:
-    """The situation: who plays whom."""
+    """The beginning of a sentence: your rating and experience, and the rival."""
     size, teams = len(case.teams[0]), len(case.teams)
     game = f"a free-for-all of {teams}" if teams > 2 else f"a match of {size} against {size}"
     experience = f" after {len(case.past[0])} matches" if case.past and case.past[0] else ""
     return f"With {_points(scene.before[0])}{experience} in {game} against {_points(scene.before[size])}"
-
-
-HONEST_HOUR = "an idle hour is never better than an honest hour of a player at that level"
-INVARIANTS = {
-    invariant.name: invariant
-    for invariant in (
-        Invariant("quitting", "staying is never worse than quitting", _quits, check_quitting),
-        Invariant("results", "a better result never lowers my rating", _line_ups, check_results),
-        Invariant("scores", "a better score never lowers it", _scored, check_scores),
-        Invariant(
-            "draws",
-            "nobody gains in total from a draw",
-            lambda ratings: (case._replace(place=(1,) * len(case.teams)) for case in _line_ups(ratings)),
-            check_draws,
-        ),
-        Invariant("idling", HONEST_HOUR, _hours, check_idling),
-        Invariant("splitting", "splitting one account in two gains nothing", _splits, check_splitting),
-    )
-}

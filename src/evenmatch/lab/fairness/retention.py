@@ -1,8 +1,8 @@
-"""Who is still there after a month: matchmaking policies judged by the players they keep."""
+"""Retention: the share of players whom each matchmaking policy keeps for a month."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
@@ -10,7 +10,7 @@ import numpy as np
 
 from evenmatch.durations import DAY
 from evenmatch.lab.backtests.workers import Workers
-from evenmatch.lab.fairness.audit import Contestant, Measure, interval
+from evenmatch.lab.fairness.audit import LEVEL, Contestant, Kept, Measure, Progress, finish, interval
 from evenmatch.lab.seasons.season import START, simulate_season
 from evenmatch.lab.seasons.settings import SeasonSettings
 
@@ -19,10 +19,10 @@ GROUPS = 5  # of players by skill, from the weakest
 
 
 class KeptPlayers(NamedTuple):
-    """A season under a policy.
+    """Retention in one season.
 
-    kept      share of the players who began in the first week and are still there after a month
-    by_skill  the same for each fifth of them, from the weakest
+    kept      share of the players of the first week who are still there after a month
+    by_skill  the same for each fifth of these players, from the weakest
     matches   matches per player and week;  wait  mean seconds in the queue;  unmatched  share of joins without a match
     """
 
@@ -34,7 +34,7 @@ class KeptPlayers(NamedTuple):
 
 
 class PolicyRetention(NamedTuple):
-    """A policy over several seasons: means, and for the share of kept players the difference to the first policy."""
+    """Means over the seasons of a policy. against_first: difference in the kept share to the first policy."""
 
     policy: str
     kept: Measure
@@ -44,13 +44,9 @@ class PolicyRetention(NamedTuple):
     unmatched: float
     against_first: Measure
 
-    def to_data(self) -> dict[str, object]:
-        """All numbers, for JSON."""
-        return self._asdict() | {name: getattr(self, name)._asdict() for name in ("kept", "against_first")}
-
 
 def kept_players(contestant: Contestant, settings: SeasonSettings) -> KeptPlayers:
-    """Simulate a season whose players may leave the game for good."""
+    """Simulate a season whose players may leave the game for good, in any process."""
     record = simulate_season(settings, contestant.rules)
     players, step = settings.players, settings.weeks * 7 * DAY / record.rounds
     gone = record.gone_at[:players]
@@ -61,13 +57,12 @@ def kept_players(contestant: Contestant, settings: SeasonSettings) -> KeptPlayer
     began = first < START + 7 * DAY
     skill = record.snapshots[0].skill[:players]
     group = np.minimum((skill.argsort().argsort() * GROUPS) // players, GROUPS - 1)
-    joins = max(len(record.waits) + record.unmatched, 1)
     return KeptPlayers(
         float(1.0 - left[began].mean()),
         tuple(float(1.0 - left[began & (group == index)].mean()) for index in range(GROUPS)),
         len(slots.player) / players / settings.weeks,
-        float(record.waits.mean()) if len(record.waits) else 0.0,
-        record.unmatched / joins,
+        record.mean_wait,
+        record.unmatched / max(len(record.waits) + record.unmatched, 1),
     )
 
 
@@ -77,28 +72,23 @@ def compare_policies(
     settings: SeasonSettings,
     seeds: Sequence[int],
     workers: Workers,
-    progress: Callable[[int, int], None] | None = None,
+    kept: Kept | None = None,
+    progress: Progress | None = None,
 ) -> list[PolicyRetention]:
-    """Each policy on the same seeds, compared with the first one in pairs.
+    """Simulate the same seeds under each policy, and compare each policy with the first one in pairs.
 
-    settings  `leaving` above 0 and at least five weeks, or nobody can be seen to leave
+    settings  with `leaving` above 0 and at least five weeks, so that players leave within the month
     progress  called with the number of finished seasons and of all
     """
-    tasks = [replace(settings, policy=policy, seed=seed) for policy in policies for seed in seeds]
-    futures = [workers.submit(kept_players, contestant, task) for task in tasks]
-    found = []
-    for done, future in enumerate(futures, 1):
-        found.append(future.result())
-        if progress is not None:
-            progress(done, len(futures))
+    tasks = [(contestant, replace(settings, policy=policy, seed=seed)) for policy in policies for seed in seeds]
+    found = finish(kept_players, KeptPlayers._make, tasks, workers, kept, progress)
     listed = []
     for index, policy in enumerate(policies):
-        seasons = found[index * len(seeds) : (index + 1) * len(seeds)]
-        kept = np.array([season.kept for season in seasons])
-        apart = kept - np.array([season.kept for season in found[: len(seeds)]])
-        matches, wait, unmatched = np.mean([season[2:] for season in seasons], 0).tolist()
+        seasons = [found[task] for task in tasks[index * len(seeds) : (index + 1) * len(seeds)]]
+        share = np.array([season.kept for season in seasons])
+        apart = share - np.array([found[task].kept for task in tasks[: len(seeds)]])
         by_skill = tuple(np.mean([season.by_skill for season in seasons], 0).tolist())
-        listed.append(
-            PolicyRetention(policy, interval(kept, 0.05), by_skill, matches, wait, unmatched, interval(apart, 0.05))
-        )
+        matches, wait, unmatched = np.mean([season[2:] for season in seasons], 0).tolist()
+        both = interval(share, LEVEL), interval(apart, LEVEL)
+        listed.append(PolicyRetention(policy, both[0], by_skill, matches, wait, unmatched, both[1]))
     return listed

@@ -118,6 +118,11 @@ class SeasonRecord:
         return self.snapshots[-1]
 
     @property
+    def mean_wait(self) -> float:
+        """Mean seconds in the queue of those who were matched; 0 if nobody was."""
+        return float(self.waits.mean()) if len(self.waits) else 0.0
+
+    @property
     def hours(self) -> Floats:
         """Hours that each account spent in matches."""
         c = self.history.columns
@@ -176,7 +181,6 @@ class Season:
         self._log: list[tuple[Columns, Floats, Floats, Floats, Floats]] = []
         self._waits: list[Floats] = []
         self._unmatched = 0
-        self._queue, self._tickets = Queue(), 0
         self._enlist(rng)
         self._look()
 
