@@ -258,6 +258,12 @@ def count(value: float, noun: str = "", plural: str = "") -> str:
     return f"{value:,.0f} {noun if value == 1 else plural or noun + 's'}"
 
 
+def ordinal(number: int) -> str:
+    """An ordinal: 1st, 2nd, 3rd, 4th … 11th … 21st."""
+    ending = "th" if number % 100 in (11, 12, 13) else {1: "st", 2: "nd", 3: "rd"}.get(number % 10, "th")
+    return f"{number:,}{ending}"
+
+
 def percent(share: float | None, digits: int = 0) -> str:
     """A share, 0..1, as percent."""
     return "–" if share is None or not math.isfinite(share) else f"{100 * share:.{digits}f} %"
