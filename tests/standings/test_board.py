@@ -488,10 +488,10 @@ def test_pages_and_bins_that_cannot_be_are_refused():
 
 def test_progress_is_the_part_of_the_way_between_two_thresholds_of_rating():
     now = of_ratings(100, 200, 300, 400, 500, 600, divisions=THIRDS)
-    assert [(cut.division.name, cut.rating) for cut in now.cuts()] == [("low", 100), ("mid", 200), ("top", 500)]
-    assert division_progress(now, 275.0, None) == ("mid", "top", 0.25, 225.0)
-    assert division_progress(now, 200.0, 34) == ("mid", "top", 0.0, 300.0)
-    assert division_progress(now, 50.0, None) == ("low", "mid", 0.0, 150.0)  # below everybody
+    assert [(cut.division.name, cut.rating) for cut in now.cuts()] == [("low", 100), ("mid", 300), ("top", 500)]
+    assert division_progress(now, 350.0, None) == ("mid", "top", 0.25, 150.0)
+    assert division_progress(now, 300.0, 50) == ("mid", "top", 0.0, 200.0)
+    assert division_progress(now, 50.0, None) == ("low", "mid", 0.0, 250.0)  # below everybody
     assert division_progress(now, 900.0, 100) == ("top", None, 1.0, None)
 
 
