@@ -104,6 +104,7 @@ BELOW = {
     ],
     "web": [
         "attributes",
+        "durations",
         "calibration",
         "times",
         *("errors", "options", "policy", "match", "history", "tables", "systems", "standings", "rating", "matchmaking"),

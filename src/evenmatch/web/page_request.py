@@ -8,7 +8,6 @@ terminates TLS must be a trusted proxy.
 from __future__ import annotations
 
 import asyncio
-import gzip
 import hashlib
 import importlib.util
 import math
@@ -115,10 +114,9 @@ FOREVER = "public, max-age=31536000, immutable"  # the URL contains a version of
 
 
 class Asset(NamedTuple):
-    """A file to send: its content, the gzip-compressed content, its media type and version."""
+    """A file to send: its content, its media type and version."""
 
     body: bytes
-    packed: bytes
     kind: str
     version: str
 
@@ -132,7 +130,7 @@ def asset(name: str) -> Asset:
         kind = OWN[name]
         body = resources.files("evenmatch.web").joinpath("static", name).read_bytes()
     version = hashlib.blake2b(body, digest_size=6).hexdigest()
-    return Asset(body, gzip.compress(body, 6, mtime=0), f"{kind}; charset=utf-8", version)
+    return Asset(body, f"{kind}; charset=utf-8", version)
 
 
 @lru_cache(1)
@@ -151,10 +149,8 @@ async def send_asset(request: Request) -> Response:
     name = request.path_params["name"]
     if name not in (*OWN, PLOTLY):
         return PlainTextResponse("no such file", 404)
-    file = await run_in_threadpool(asset, name)  # the first call reads and compresses the file
-    headers = {"Cache-Control": FOREVER, "Vary": "Accept-Encoding", "X-Content-Type-Options": "nosniff"}
-    if "gzip" in request.headers.get("accept-encoding", ""):
-        return Response(file.packed, headers=headers | {"Content-Encoding": "gzip"}, media_type=file.kind)
+    file = await run_in_threadpool(asset, name)  # the first call reads the file
+    headers = {"Cache-Control": FOREVER, "X-Content-Type-Options": "nosniff"}
     return Response(file.body, headers=headers, media_type=file.kind)
 
 
