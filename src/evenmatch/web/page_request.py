@@ -50,6 +50,7 @@ from evenmatch.http.waiting_requests import Waiter
 from evenmatch.lab.display_names import plain, visible
 from evenmatch.ladders.ladder_queries import LadderQueries
 from evenmatch.standings.board import Snapshot, Standing
+from evenmatch.systems.system import RATING_DECIMALS
 from evenmatch.times import iso_time
 from evenmatch.web.forms import CONFIRM, FieldError, Fields, Form, refused
 from evenmatch.web.lab_cache import LabCache
@@ -232,12 +233,10 @@ def number(value: float | None, digits: int | None = None) -> str:
     return f"{value:,.{digits}f}".replace("-", "−")
 
 
-def signed(value: float | None, digits: int | None = None) -> str:
+def signed(value: float | None, digits: int = RATING_DECIMALS) -> str:
     """A rating change with its sign."""
     if value is None or not math.isfinite(value):
         return "–"
-    if digits is None:
-        digits = 1 if abs(value) >= 10 else 2
     text = f"{value:+,.{digits}f}"
     return "±0" if float(text.replace(",", "")) == 0 else text.replace("-", "−")
 
