@@ -51,6 +51,7 @@ from evenmatch.lab.display_names import plain, visible
 from evenmatch.ladders.ladder_queries import LadderQueries
 from evenmatch.standings.board import Snapshot, Standing
 from evenmatch.systems.system import RATING_DECIMALS
+from evenmatch.systems.wording import ordinal
 from evenmatch.times import iso_time
 from evenmatch.web.forms import CONFIRM, FieldError, Fields, Form, refused
 from evenmatch.web.lab_cache import LabCache
@@ -251,12 +252,6 @@ def count(value: float, noun: str = "", plural: str = "") -> str:
     if not noun:
         return f"{value:,.0f}"
     return f"{value:,.0f} {noun if value == 1 else plural or noun + 's'}"
-
-
-def ordinal(number: int) -> str:
-    """An ordinal: 1st, 2nd, 3rd, 4th … 11th … 21st."""
-    ending = "th" if number % 100 in (11, 12, 13) else {1: "st", 2: "nd", 3: "rd"}.get(number % 10, "th")
-    return f"{number:,}{ending}"
 
 
 def percent(share: float | None, digits: int = 0) -> str:
