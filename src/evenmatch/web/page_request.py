@@ -525,6 +525,11 @@ class PageRequest:
             raise UsageError(f"{name} is {text[:40]!r}; it must be a whole number from {low:,} to {high:,}")
         return number
 
+    def same_page(self, **changes: object) -> str:
+        """Return the URL of this page with other query parameters."""
+        query = {**self.request.query_params, **changes}
+        return f"{self.here.partition('?')[0]}?{urlencode(query)}"
+
     # access
 
     def allow(self) -> None:

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import secrets
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
-from typing import cast
+from typing import NamedTuple, cast
 
 from starlette.responses import Response
 
 from evenmatch.accounts.audit_entries import Correcting, correcting
 from evenmatch.corrections.corrections import Ban, Reinstate, Unvoid, Void
-from evenmatch.corrections.effect import Effect
+from evenmatch.corrections.effect import Effect, RatingMove
 from evenmatch.errors import ConflictError, UsageError
 from evenmatch.http.routes.corrections import ended, outcome
 from evenmatch.jobs.jobs import Job
@@ -24,11 +24,20 @@ from evenmatch.players.name_rule import odd_names
 from evenmatch.standings.rules import RATING
 from evenmatch.systems.system import Rules
 from evenmatch.times import implausible, likeness
-from evenmatch.web.forms import CONFIRM, about, base_rules, chosen_rules, rules_form, settings_fields, settings_of
+from evenmatch.web.forms import (
+    CONFIRM,
+    OFFERED,
+    about,
+    base_rules,
+    chosen_rules,
+    option_fields,
+    options_typed,
+    rules_form,
+)
 from evenmatch.web.page_request import PageRequest, address
 from evenmatch.web.view_models import LadderShown
 
-MOVES = 30  # most rating changes that a preview lists
+MOVES = 20  # most rating changes in each list of a page of a preview
 FOLLOWED = "job"  # the query parameter with the job of a preview
 PREVIEWED = "previewed"  # the form field with the position of the preview that is confirmed
 
@@ -49,11 +58,38 @@ async def previewed(visit: PageRequest, request: Correcting) -> Effect | Job:
     return done if isinstance(done, Job) else effect_of(done)
 
 
-def preview_values(foreseen: Effect | Job | None) -> dict[str, object]:
+class MovesPage(NamedTuple):
+    """A page of a preview's rating changes, largest first: those who gain, who lose, and who enter or leave.
+
+    before, after  the URLs of the pages around it
+    """
+
+    gains: Sequence[RatingMove]
+    losses: Sequence[RatingMove]
+    others: Sequence[RatingMove]
+    before: str | None
+    after: str | None
+
+
+def moves_page(visit: PageRequest, moves: Sequence[RatingMove]) -> MovesPage:
+    """Return the page of rating changes that the query asks for."""
+    number = visit.number("page", 1, 1, 2**31)
+    known = [(move, move.before, move.after) for move in moves]
+    changes = [(move, a - b) for move, b, a in known if b is not None and a is not None]
+    gains, losses = [move for move, by in changes if by > 0], [move for move, by in changes if by <= 0]
+    lists = (gains, losses, [move for move, b, a in known if b is None or a is None])
+    gains, losses, others = (listed[(number - 1) * MOVES : number * MOVES] for listed in lists)
+    before = visit.same_page(page=number - 1) if number > 1 else None
+    is_last = number * MOVES >= max(map(len, lists))
+    return MovesPage(gains, losses, others, before, None if is_last else visit.same_page(page=number + 1))
+
+
+def preview_values(visit: PageRequest, foreseen: Effect | Job | None) -> dict[str, object]:
     """Return the template values of a preview, or of the job to follow."""
     if isinstance(foreseen, Job):
-        return {"seen": None, "moves": (), "following": foreseen}
-    return {"seen": foreseen, "moves": () if foreseen is None else foreseen.moves[:MOVES], "following": None}
+        return {"seen": None, "moves": None, "following": foreseen}
+    moves = None if foreseen is None else moves_page(visit, foreseen.moves)
+    return {"seen": foreseen, "moves": moves, "following": None}
 
 
 def outdated(form: Mapping[str, str], position: int) -> str:
@@ -64,11 +100,6 @@ def outdated(form: Mapping[str, str], position: int) -> str:
         return ""
     since = "1 event was" if later == 1 else f"{later:,} events were"
     return f" The preview was out of date: {since} recorded after it."
-
-
-def following_address(visit: PageRequest, job: Job) -> str:
-    """Return the URL of this page with the job to follow, so that reloading it does not start another."""
-    return f"{visit.here}{'&' if '?' in visit.here else '?'}{FOLLOWED}={job.job}"
 
 
 LONGEST_ID = 200  # characters of an event id
@@ -94,8 +125,8 @@ async def correction(visit: PageRequest) -> Response:
                 await visit.site.work(_check_known, visit, request)
                 foreseen = None if request is None else await previewed(visit, request)
     if isinstance(foreseen, Job) and not visit.asked(FOLLOWED):
-        return visit.go(following_address(visit, foreseen))
-    values = {"what": what, **preview_values(foreseen), "id": new_id()}
+        return visit.go(visit.same_page(**{FOLLOWED: foreseen.job}))  # so that reloading does not start another
+    values = {"what": what, **preview_values(visit, foreseen), "id": new_id()}
     return await visit.show("correct", lambda: ladder_and_form(visit) | values)
 
 
@@ -209,7 +240,7 @@ def _ladder(visit: PageRequest) -> Mapping[str, object]:
         "suspects": site.jobs.latest(name, "suspects"),
         "queues": site.queue_service.queues(name),
         "form": visit.form_at("ladders", name, "operate", "settings"),
-        "settings": settings_fields(view.settings),
+        "settings": option_fields(OFFERED, view.settings.plain()),
     }
 
 
@@ -236,13 +267,13 @@ async def rules(visit: PageRequest) -> Response:
             request = ChangeRules(_system_reference(present, chosen), chosen, start, skip_bad)
             foreseen = await previewed(visit, request)
     if isinstance(foreseen, Job) and not visit.asked(FOLLOWED):
-        return visit.go(following_address(visit, foreseen))
+        return visit.go(visit.same_page(**{FOLLOWED: foreseen.job}))
     values = {
         "rules": rules_form(chosen, sent),
         "start": start,
         "skip_bad": skip_bad,
         "is_same": is_same,
-        **preview_values(foreseen),
+        **preview_values(visit, foreseen),
         "id": new_id(),
     }
     return await visit.show("operate_rules", lambda: ladder_and_form(visit) | values)
@@ -274,7 +305,7 @@ async def change_rules(visit: PageRequest) -> Response:
 async def settings(visit: PageRequest) -> Response:
     """Change the settings of a ladder, such as title and placement; ratings stay the same."""
     form = await visit.form()
-    changes = settings_of(form)
+    changes = options_typed(form, OFFERED)
 
     def change() -> str:
         before = visit.site.service.ladder(visit.ladder).settings
@@ -303,7 +334,7 @@ def _season_to_open(visit: PageRequest) -> Mapping[str, object]:
         "present": visit.site.service.seasons(visit.ladder)[-1],
         "leaders": visit.site.service.named(view.snapshot.page(1, LEADERS)),
         "seen": preview,
-        "moves": preview.moves[:MOVES],
+        "moves": moves_page(visit, preview.moves),
         "settings": settings,
         "empties": reset_factor(settings.reset, settings.factor) != 1,
         "id": new_id(),
@@ -331,9 +362,9 @@ async def decay_to_apply(visit: PageRequest) -> Response:
         view = visit.reading.view(visit.ladder)
         shown = {"ladder": LadderShown.of(view), "settings": view.settings, "form": visit.form_here(), "days": days}
         if view.settings.standings.inactivity != RATING:
-            return {**shown, "seen": None, "moves": ()}
+            return {**shown, "seen": None}
         preview = DailyDecay(visit.site.service).preview(visit.ladder, days)
-        return {**shown, "seen": preview, "moves": preview.moves[:MOVES]}
+        return {**shown, "seen": preview, "moves": moves_page(visit, preview.moves)}
 
     return await visit.show("operate_decay", make)
 
