@@ -40,6 +40,13 @@ def about(field: str) -> Iterator[None]:
         raise FieldError(field, error) from error
 
 
+def check_confirmed(form: Mapping[str, str], name: str) -> None:
+    """Raise FieldError if this name was not typed as confirmation. White space may differ."""
+    with about(CONFIRM):
+        if form.get(CONFIRM, "").split() != name.split():
+            raise UsageError(f"type {name} to confirm")
+
+
 @dataclass(frozen=True)
 class Form:
     """A form on a page: empty, or with the values and the error of a refused submission.

@@ -25,10 +25,10 @@ from evenmatch.standings.rules import RATING
 from evenmatch.systems.system import Rules
 from evenmatch.times import implausible, likeness
 from evenmatch.web.forms import (
-    CONFIRM,
     OFFERED,
     about,
     base_rules,
+    check_confirmed,
     chosen_rules,
     option_fields,
     options_typed,
@@ -344,7 +344,7 @@ def _season_to_open(visit: PageRequest) -> Mapping[str, object]:
 async def season(visit: PageRequest) -> Response:
     """End the season, store its standings, and open the next one."""
     form = await visit.form()
-    _confirm(form, visit.ladder)
+    check_confirmed(form, visit.ladder)
     title = form.get("title", "").strip() or None
     entry = visit.audit_entry("season.opened", visit.ladder, body={"title": title})
     done = await outcome(visit.site, SeasonTask(visit.ladder, title, None, None, event_id_of(form), entry))
@@ -381,13 +381,6 @@ async def decay(visit: PageRequest) -> Response:
     )
 
 
-def _confirm(form: Mapping[str, str], name: str) -> None:
-    """Raise FieldError if the name was not typed as confirmation."""
-    with about(CONFIRM):
-        if form.get(CONFIRM, "").split() != name.split():  # ignores differences in white space
-            raise UsageError(f"type {name} to confirm")
-
-
 async def ladder_to_archive(visit: PageRequest) -> Response:
     """Show the effects of archiving or reopening a ladder, and ask for confirmation."""
 
@@ -411,7 +404,7 @@ async def archive(visit: PageRequest) -> Response:
     form = await visit.form()
     archived = form.get("do", "archive") == "archive"
     if archived:
-        _confirm(form, visit.ladder)
+        check_confirmed(form, visit.ladder)
     changes: dict[str, object] = {"archived": archived}
     service = visit.site.service.noting(visit.audit_entry("settings.changed", visit.ladder, body=changes))
     await visit.site.change(visit.ladder, service.change_settings, visit.ladder, changes)

@@ -15,7 +15,7 @@ from evenmatch.ladders.descriptions import check_installed
 from evenmatch.ladders.settings import Settings
 from evenmatch.rating import rules
 from evenmatch.systems import names as system_names
-from evenmatch.web.forms import CONFIRM, about
+from evenmatch.web.forms import about, check_confirmed
 from evenmatch.web.page_request import PageRequest, address
 from evenmatch.web.view_models import LadderShown
 from evenmatch.webhooks.subscriptions import EVENTS, Webhook
@@ -187,9 +187,7 @@ async def revoke_key(visit: PageRequest) -> Response:
     key = await visit.site.work(_key, visit)
     if key.key == _own_key(visit):
         raise ConflictError("you are logged in with this key; log in with another one to revoke it")
-    with about(CONFIRM):
-        if form.get(CONFIRM, "").split() != key.name.split():
-            raise UsageError(f"type {key.name} to confirm")
+    check_confirmed(form, key.name)
     await visit.site.work(lambda: visit.site.keys.revoke(key.key, by=caller, request=visit.request_id))
     return visit.go(KEYS, f"The key {key.name} is revoked.")
 
