@@ -1,11 +1,14 @@
 """What operators do on the pages, and that it is done: to the ledger, to keys, to webhooks, in the audit trail."""
 
 import asyncio
+import csv
+import json
 import re
 import threading
 import time
 from html import unescape
 from pathlib import Path
+from urllib.parse import urlencode
 
 import pytest
 
@@ -170,6 +173,69 @@ def test_a_season_is_opened_once_its_end_was_shown_and_confirmed(operator, leagu
     assert [one.title for one in service.seasons(league)] == ["Season 1", "Summer"]
     assert ratings(service, league) == pytest.approx(half)
     assert "season.opened" in words(operator.page("/operate/audit"))
+
+
+def test_divisions_are_changed_after_a_preview_of_who_lands_where(operator, site, league, service):
+    at = f"/ladders/{league}/operate/divisions"
+    form = {"name0": "Low", "lowest0": "1", "name1": "Top", "lowest1": "60", "name2": "", "lowest2": "90"}
+    page = operator.page(f"{at}?look=1&{urlencode(form)}")
+    seen = words(page.partition('id="preview"')[2])
+    listed = service.view(league).snapshot.page(1, 10)
+    top = sum(one.percentile >= 60 for one in listed)
+    assert 0 < top < len(listed)
+    assert f"Top 60 to 100 – {top} Low 1 to 59 – {len(listed) - top}" in seen
+    assert "4 listed players would change division." in seen
+    before = service.ladder(league).settings.standings.divisions
+    assert before[0].name == "Bronze"
+    operator.submit(at, on=f"{at}?look=1&{urlencode(form)}", **form)
+    assert service.ladder(league).settings.standings.divisions == (("Low", 1), ("Top", 60))
+    assert sum(one.division == "Top" for one in service.view(league).snapshot.page(1, 10)) == top
+    assert site.audit.page(league)[0].body == {"divisions": [["Low", 1], ["Top", 60]]}
+
+
+@pytest.mark.parametrize(
+    ("form", "told"),
+    [
+        ({"name0": "Low", "lowest0": "5"}, "The lowest division begins at 5; expected 1"),
+        ({"name0": "Low", "lowest0": "all"}, "Division 'Low' begins at 'all'; expected a percentile from 1 to 100"),
+        ({"name0": "A", "lowest0": "1", "name1": "A", "lowest1": "50"}, "Division name 'A' is empty or used twice"),
+    ],
+)
+def test_divisions_that_cannot_be_are_refused_with_what_was_typed(operator, league, service, form, told):
+    at = f"/ladders/{league}/operate/divisions"
+    page = operator.page(f"{at}?look=1&{urlencode(form)}")
+    assert told in words(page)
+    assert f'value="{form["lowest0"]}"' in page
+    assert "Use these divisions" not in page
+    refused = operator.submit(at, on=at, **form)
+    assert refused.status_code == 422
+    assert told in words(refused.text)
+
+
+def test_the_audit_trail_is_filtered_told_in_words_and_sent_as_csv(operator, site, league, service):
+    correct = f"/ladders/{league}/operate/correct"
+    operator.submit(correct, on=correct, what="ban", player="bob", rule="void", reason="cheating")
+    operator.submit(correct, on=correct, what="void", match="m2", reason="crashed")
+    assert "operator banned bob on league : cheating" in words(operator.page("/operate/audit"))
+    for query, found in (
+        ("action=player.banned", {"bob"}),
+        ("target=m2", {"m2"}),
+        ("actor=operator&ladder=league", {"bob", "m2"}),
+        ("actor=nobody", set()),
+        ("since=2000-01-01&until=2000-01-02", set()),
+        ("ladder=league", {"bob", "m2"}),
+    ):
+        sent = operator.get(f"/operate/audit/file?{query}")
+        assert sent.headers["content-type"].startswith("text/csv")
+        rows = list(csv.DictReader(sent.text.splitlines()))
+        assert {row["target"] for row in rows} == found
+        told = words(operator.page(f"/operate/audit?{query}"))
+        assert ("cheating" in told) == ("bob" in found)
+        assert ("crashed" in told) == ("m2" in found)
+        assert ("No entry matches." in told) == (not found)
+    assert json.loads(rows[0]["body"]) == {"reason": "crashed"}
+    wrong = operator.page("/operate/audit?since=soon")
+    assert field(wrong, "since")[1].startswith("Expected a day such as")
 
 
 def test_an_archived_ladder_is_read_and_takes_nothing_more(operator, anyone, site, league, service):

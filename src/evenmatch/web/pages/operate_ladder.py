@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import secrets
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from typing import NamedTuple, cast
@@ -21,6 +22,7 @@ from evenmatch.ladders.inactivity import DailyDecay
 from evenmatch.ladders.ladders import ChangeRules, Ladder
 from evenmatch.ladders.settings import reset_factor
 from evenmatch.players.name_rule import odd_names
+from evenmatch.standings.division import Division, checked, division_at
 from evenmatch.standings.rules import RATING
 from evenmatch.systems.system import Rules
 from evenmatch.times import implausible, likeness
@@ -186,14 +188,15 @@ def _correction_of(typed: Mapping[str, str]) -> Correcting | None:
             return Unvoid(match_id, reason) if match_id else None
         case "ban":
             with about("since"):
-                since = _since(typed.get("since", ""))
+                since = day_typed(typed.get("since", ""))
             return Ban(player, typed.get("rule") or "void", since, reason) if player else None
         case "reinstate":
             return Reinstate(player, reason) if player else None
     raise UsageError(f"what is {what[:20]!r}; expected {', '.join(WHATS)}")
 
 
-def _since(text: str) -> int | None:
+def day_typed(text: str) -> int | None:
+    """Return the start of a typed day, in microseconds; None: the field is empty. Raises UsageError."""
     if not text.strip():
         return None
     try:
@@ -316,6 +319,82 @@ async def settings(visit: PageRequest) -> Response:
         return "The settings were changed."
 
     return visit.go(address("ladders", visit.ladder, "operate"), await visit.site.change(visit.ladder, change))
+
+
+class Landing(NamedTuple):
+    """A division in a preview: its percentiles (0: it is removed), and how many listed players it has now and then."""
+
+    name: str
+    lowest: int
+    highest: int
+    now: int | None
+    then: int
+
+
+BLANK = 3  # empty rows for more divisions
+
+
+async def divisions(visit: PageRequest) -> Response:
+    """Show the form for divisions, and how many players would land in each."""
+    return await visit.show("operate_divisions", lambda: _divisions(visit))
+
+
+def _divisions(visit: PageRequest) -> Mapping[str, object]:
+    view = visit.reading.view(visit.ladder)
+    present, sent = view.settings.standings.divisions, visit.typed
+    rows = _division_rows(sent) or [(one.name, str(one.lowest)) for one in present]
+    values = {"landing": (), "moved": 0, "is_same": True}
+    with visit.previewing():
+        if sent.get("look"):
+            wanted = _divisions_of(sent)
+            view.settings.changed({"divisions": wanted})
+            standings = view.snapshot.page(1, max(len(view.snapshot), 1))
+            moves = [(one.division, division_at(one.percentile or 1, wanted).name) for one in standings]
+            values = {
+                "landing": _landing(present, wanted, moves),
+                "moved": sum(now != then for now, then in moves),
+                "is_same": wanted == present,
+            }
+    typed = [*rows, *[("", "")] * BLANK]
+    return {"ladder": LadderShown.of(view), "typed": typed, "form": visit.form_here(), **values}
+
+
+def _landing(
+    present: Sequence[Division], wanted: Sequence[Division], moves: Sequence[tuple[str | None, str]]
+) -> list[Landing]:
+    now, then = Counter(before for before, _ in moves), Counter(after for _, after in moves)
+    known, ends = {one.name for one in present}, [*(one.lowest - 1 for one in wanted[1:]), 100]
+    kept = [
+        Landing(one.name, one.lowest, end, now[one.name] if one.name in known else None, then[one.name])
+        for one, end in zip(wanted, ends, strict=True)
+    ]
+    gone = known - {one.name for one in wanted}
+    return [*(Landing(one.name, 0, 0, now[one.name], 0) for one in present if one.name in gone), *kept]
+
+
+def _division_rows(form: Mapping[str, str]) -> list[tuple[str, str]]:
+    """The rows of the form that have a name, as typed."""
+    numbers = sorted(int(key[4:]) for key in form if key.startswith("name") and key[4:].isdecimal())
+    rows = [(form[f"name{number}"].strip(), form.get(f"lowest{number}", "").strip()) for number in numbers[:100]]
+    return [(name, lowest) for name, lowest in rows if name]
+
+
+def _divisions_of(form: Mapping[str, str]) -> tuple[Division, ...]:
+    """The divisions of a form, lowest first. Raises UsageError or InputError."""
+    rows = _division_rows(form)
+    for name, lowest in rows:
+        if not lowest.isdecimal() or not 1 <= int(lowest[:4]) <= 100:
+            raise UsageError(f"division {name[:40]!r} begins at {lowest[:20]!r}; expected a percentile from 1 to 100")
+    return checked(sorted((Division(name, int(lowest)) for name, lowest in rows), key=lambda one: one.lowest))
+
+
+async def set_divisions(visit: PageRequest) -> Response:
+    """Change the divisions of a ladder; ratings stay the same."""
+    form = await visit.form()
+    changes: dict[str, object] = {"divisions": [list(one) for one in _divisions_of(form)]}
+    service = visit.site.service.noting(visit.audit_entry("settings.changed", visit.ladder, body=changes))
+    await visit.site.change(visit.ladder, service.change_settings, visit.ladder, changes)
+    return visit.go(address("ladders", visit.ladder, "operate"), "The divisions were changed.")
 
 
 async def season_to_open(visit: PageRequest) -> Response:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import csv
+import io
+import json
 import re
 from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
@@ -9,20 +12,24 @@ from datetime import UTC, datetime, timedelta
 from starlette.responses import Response
 
 from evenmatch.accounts.access import SCOPES
+from evenmatch.accounts.account_sql import AuditFilter, Entry
 from evenmatch.accounts.keys import Key
 from evenmatch.errors import AccessError, ConflictError, ForbiddenError, UnknownNameError, UsageError
 from evenmatch.ladders.descriptions import check_installed
 from evenmatch.ladders.settings import Settings
 from evenmatch.rating import rules
 from evenmatch.systems import names as system_names
+from evenmatch.times import iso_time
 from evenmatch.web.forms import about, check_confirmed
 from evenmatch.web.page_request import PageRequest, address
+from evenmatch.web.pages.operate_ladder import day_typed
 from evenmatch.web.view_models import LadderShown
 from evenmatch.webhooks.subscriptions import EVENTS, Webhook
 
 KEYS, WEBHOOKS = "/operate/keys", "/operate/webhooks"
 LADDER_NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,63}")
 SIZE = 50  # entries per page
+CSV_AT_ONCE = 1000  # entries read together
 JOBS = 20  # latest jobs listed
 FOREVER = 3650  # days
 
@@ -201,21 +208,75 @@ async def audit(visit: PageRequest) -> Response:
 
 
 def _audit(visit: PageRequest) -> Mapping[str, object]:
+    own, ladder = _ladders(visit), _audited(visit)
+    names, form = _key_names(visit), visit.form_here()
+    entries: list[Entry] = []
+    before = visit.number("before", 0, 0, 2**62) or None
+    with visit.previewing():
+        entries = visit.site.audit.page(ladder, before, SIZE + 1, _audit_filter(visit, names))
+    after = entries[SIZE - 1].entry if len(entries) > SIZE else None
+    return {
+        "entries": entries[:SIZE],
+        "names": names,
+        "wanted": ladder,
+        "mine": own,
+        "all": visit.may("admin"),
+        "form": visit.refused or form,
+        "file": address("operate", "audit", "file") + f"?{visit.request.url.query}",
+        "after": None if after is None else visit.same_page(before=after),
+        "before": visit.same_page(before="") if before is not None else None,
+    }
+
+
+def _audited(visit: PageRequest) -> str | None:
+    """The ladder whose entries are asked for; None: all. Raises ForbiddenError if the visitor may not see them."""
     own, ladder = _ladders(visit), visit.asked("ladder") or None
     if ladder is None and not visit.may("admin"):
         ladder = own[0]
     visit.check("admin", ladder)
-    before = visit.number("before", 0, 0, 2**62) or None
-    entries = visit.site.audit.page(ladder, before, SIZE + 1)
-    after = entries[SIZE - 1].entry if len(entries) > SIZE else None
-    return {
-        "entries": entries[:SIZE],
-        "wanted": ladder,
-        "mine": own,
-        "all": visit.may("admin"),
-        "after": None if after is None else address("operate", "audit", ladder=ladder, before=after),
-        "before": address("operate", "audit", ladder=ladder) if before is not None else None,
-    }
+    return ladder
+
+
+def _key_names(visit: PageRequest) -> dict[str, str]:
+    """The names of the keys by actor, for operators of the whole site."""
+    return {f"key {key.key}": key.name for key in visit.site.keys.list()} if visit.may("admin") else {}
+
+
+def _audit_filter(visit: PageRequest, names: Mapping[str, str]) -> AuditFilter:
+    """The filter that the query describes. The actor may be the name of a key, its id, or as entries show it."""
+    actor, until = visit.asked("actor").strip(), None
+    with about("since"):
+        since = day_typed(visit.asked("since"))
+    with about("until"):
+        until = day_typed(visit.asked("until"))
+    known = [one for one, name in names.items() if actor in (name, one.removeprefix("key "))]
+    return AuditFilter(
+        actors=[*known, actor] if actor else None,
+        action=visit.asked("action") or None,
+        target=visit.asked("target").strip() or None,
+        since=since,
+        until=None if until is None else until + 86_400_000_000,  # the whole day
+    )
+
+
+async def audit_file(visit: PageRequest) -> Response:
+    """Send the entries that match the filter as CSV."""
+    text = await visit.site.work(_audit_csv, visit)
+    headers = {"Content-Disposition": 'attachment; filename="audit-trail.csv"', "Cache-Control": "no-store"}
+    return Response(text, media_type="text/csv", headers=headers)
+
+
+def _audit_csv(visit: PageRequest) -> str:
+    ladder, names, out = _audited(visit), _key_names(visit), io.StringIO()
+    wanted, writer = _audit_filter(visit, names), csv.writer(out)
+    writer.writerow(("entry", "at", "actor", "name", *Entry._fields[3:]))
+    before: int | None = None
+    while page := visit.site.audit.page(ladder, before, CSV_AT_ONCE, wanted):
+        for one in page:
+            told = (one.action, one.ladder, one.target, json.dumps(one.body, ensure_ascii=False), one.request)
+            writer.writerow((one.entry, iso_time(one.at), one.actor, names.get(one.actor), *told))
+        before = page[-1].entry
+    return out.getvalue()
 
 
 # webhooks
