@@ -350,10 +350,14 @@ class Service(Transacting):
                 self.note(store)
             return renamed
 
-    def merge(self, name: str, into: str, *, rebuild: bool = True) -> list[str]:
-        """Merge one player into another, rebuild their ladders unless the caller does, and return their names."""
+    def foresee_merge(self, name: str, into: str) -> None:
+        """Raise what `merge` would raise."""
         with self._reading() as store:
             players.foresee_merge(store, name, into)
+
+    def merge(self, name: str, into: str, *, rebuild: bool = True) -> list[str]:
+        """Merge one player into another, rebuild their ladders unless the caller does, and return their names."""
+        self.foresee_merge(name, into)
         with self._writing() as store:
             touched = players.merge(store, name, into, self.clock())
             self.note(store)

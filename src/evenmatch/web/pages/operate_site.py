@@ -9,6 +9,7 @@ import re
 from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
 
+from markupsafe import Markup
 from starlette.responses import Response
 
 from evenmatch.accounts.access import SCOPES
@@ -16,11 +17,11 @@ from evenmatch.accounts.account_sql import AuditFilter, Entry
 from evenmatch.accounts.keys import Key
 from evenmatch.errors import AccessError, ConflictError, ForbiddenError, UnknownNameError, UsageError
 from evenmatch.ladders.descriptions import check_installed
-from evenmatch.ladders.settings import Settings
+from evenmatch.ladders.settings import SETTINGS, Settings
 from evenmatch.rating import rules
 from evenmatch.systems import names as system_names
 from evenmatch.times import iso_time
-from evenmatch.web.forms import about, check_confirmed
+from evenmatch.web.forms import about, check_confirmed, options_typed
 from evenmatch.web.page_request import PageRequest, address
 from evenmatch.web.pages.operate_ladder import day_typed
 from evenmatch.web.view_models import LadderShown
@@ -32,6 +33,7 @@ SIZE = 50  # entries per page
 CSV_AT_ONCE = 1000  # entries read together
 JOBS = 20  # latest jobs listed
 FOREVER = 3650  # days
+FIRST_QUEUE, GAME_SCOPES = "main", ("report", "queue", "read")  # made together with a ladder
 
 
 def _ladders(visit: PageRequest) -> list[str]:
@@ -74,26 +76,63 @@ def _count_failing(visit: PageRequest) -> int:
 
 
 async def create_ladder(visit: PageRequest) -> Response:
-    """Create a ladder."""
+    """Create a ladder and, if asked for, a queue and a key of the game; the key is shown once."""
     form = await visit.form()
-    visit.check("admin")
+    caller = visit.check("admin")
     name, system = form.get("name", "").strip(), form.get("system", "")
     with about("name"):
         _check_ladder_name(name)
     with about("system"):
         check_installed(system)
+    changes = {"title": form.get("title", "").strip(), **options_typed(form, {"team_size": SETTINGS["team_size"]})}
 
-    def make() -> None:
-        settings = Settings().changed({"title": form.get("title", "").strip()})
+    def make() -> str | None:
+        settings = Settings().changed(changes)
         by = rules(system)
         body = {"system": system, "preset": None, "parameters": by.values()}
         entry = visit.audit_entry("ladder.created", name, body=body)
         with about("name"):
             visit.site.service.noting(entry).create_ladder(name, system, by, settings)
+        if form.get("queue"):
+            entry = visit.audit_entry("queue.set", name, FIRST_QUEUE)
+            visit.site.queue_service.noting(entry).set_queue(name, FIRST_QUEUE, {})
+        if not form.get("key"):
+            return None
+        return visit.site.keys.create(f"game of {name}", GAME_SCOPES, [name], by=caller, request=visit.request_id)[1]
 
-    await visit.site.work(make)
+    key = await visit.site.work(make)
     visit.site.kernels.follow()
-    return visit.go(address("ladders", name, "operate"), f"Ladder {name} was created.")
+    to = address("ladders", name, "operate", *(() if key is None else ("start",)))
+    response = visit.go(to, f"Ladder {name} was created.")
+    if key is not None:
+        visit.show_once(response, key, to)
+    return response
+
+
+async def start(visit: PageRequest) -> Response:
+    """Show the lines that connect a game; with the key that was just created."""
+    response = await visit.show("operate_start", lambda: _start(visit), kept=visit.once is None)
+    visit.taken(response)
+    return response
+
+
+def _start(visit: PageRequest) -> Mapping[str, object]:
+    view = visit.reading.view(visit.ladder)
+    size = view.settings.team_size or 1
+    teams = [
+        {"place": place, "players": [{"player": f"test-{name}{number or ''}"} for number in range(size)]}
+        for place, name in enumerate(("ann", "bob"), 1)
+    ]
+    queues = visit.site.queue_service.queues(visit.ladder)
+    return {
+        "ladder": LadderShown.of(view),
+        "key": visit.once or "YOUR-KEY",
+        "has_key": visit.once is not None,
+        "url": str(visit.request.base_url).rstrip("/") + address("v1", "ladders", visit.ladder),
+        "played_at": iso_time(visit.site.service.clock() // 1_000_000 * 1_000_000),
+        "teams": Markup(json.dumps(teams)),
+        "queue": json.dumps(queues[0].name) if queues else None,
+    }
 
 
 def _check_ladder_name(name: str) -> None:
