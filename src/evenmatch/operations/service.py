@@ -156,9 +156,16 @@ class Service(Transacting):
     ) -> imports.ImportResult:
         """Add past matches from a table; see recording.imports.import_matches."""
         target = (self.database, ladder, matches, self.clock, self.match_limits)
-        imported = imports.import_matches(*target, rated=rated, skip_bad=skip_bad, progress=progress)
+        imported = imports.import_matches(*target, rated=rated, skip_bad=skip_bad, progress=progress, note=self.note)
         self.divide(ladder)
         return imported
+
+    def check_import(
+        self, ladder: str, matches: MatchTable, *, rated: bool = True, skip_bad: bool = False
+    ) -> MatchTable:
+        """Return the matches that `import_matches` would add; see recording.imports.check."""
+        target = (self.database, ladder, matches, self.clock, self.match_limits)
+        return imports.check(*target, rated=rated, skip_bad=skip_bad)
 
     def late_matches(self, ladder: str, matches: MatchTable) -> imports.LateMatches:
         """Find the matches that would count as the newest of a ladder although they ended earlier."""
