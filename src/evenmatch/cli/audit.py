@@ -411,12 +411,12 @@ def _suspects(ladder: str, db: str, *, as_json: bool) -> None:
         found = ladder_suspects(history.matches, history.rules, lambda share: progress(int(STEPS * share)))
     names = history.matches.player.to_pylist()
     if as_json:
-        listed = [one._asdict() | {"account": names[one.account]} for one in found]
+        listed = [one._asdict() | {"account": names[one.account], "rarity": one.rarity} for one in found]
         print_json({"ladder": ladder, "matches": len(history.matches), "suspects": listed})
         return
     if not found:
         print(f"{printable(ladder)}: no account stands out, of {len(names):,} in {len(history.matches):,} matches")
         return
-    rows = [[names[one.account], one.kind, f"{one.false_alarms:.2%}", one.evidence] for one in found]
-    title = f"{ladder}: accounts to look into; false alarms: the share of honest accounts with as high a score"
-    print_table(title, ("account", "looks like", "false alarms", "evidence"), rows, right=("false alarms",))
+    rows = [[names[one.account], one.kind, one.evidence, f"at most {one.rarity} honest accounts"] for one in found]
+    title = f"{ladder}: accounts to look into, which is never a verdict"
+    print_table(title, ("account", "looks like", "evidence", "how rare"), rows)
