@@ -159,7 +159,8 @@ def test_two_accounts_that_share_their_days_and_never_meet_may_be_of_one_person(
     hours = np.array([hour for hour, _ in matches]) * 3_600_000_000
     table = table_of(History(table.history.columns._replace(time=hours)), np.full(60, 0.5), table.names)
     evidence = found_by.alternating(table)
-    by_chance = days * log10(1 - 1 / 3)  # each plays at one of three moments of a day; one of four accounts is chosen
+    # Each plays at one of three moments of a day, and one of four accounts is chosen. Days that begin at noon: nine.
+    by_chance = (days - 1) * log10(1 - 1 / 3)
     assert evidence.score[:2] == pytest.approx([-by_chance - log10(4)] * 2)
     assert evidence.score[2:].tolist() == [0.0, 0.0]
     assert evidence.sentence(0) == "played on 10 days on which 'alt' played, and never at the same time"

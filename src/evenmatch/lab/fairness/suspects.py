@@ -101,42 +101,44 @@ def alternating(table: Table) -> Evidence:
 
     One person cannot play on two accounts at the same time, and both accounts rest on that person's days off.
     """
-    start, day, own = _moments(table.history)
-    possible, per_day = judged(table), np.bincount(day)
-    times = np.zeros((len(possible), len(per_day)))
-    np.add.at(times, (own[:, 0], day[own[:, 1]]), 1.0)
-    apart = -np.log10(1.0 - np.minimum(times / per_day, CERTAIN))
+    start, at, own = _moments(table.history)
+    possible, days = judged(table), []
+    for shift in range(0, DAY, DAY // 4):  # nobody knows when a player's day begins
+        day = np.unique((at + shift) // DAY, return_inverse=True)[1]
+        times = np.zeros((len(possible), int(day[-1]) + 1))
+        np.add.at(times, (own[:, 0], day[own[:, 1]]), 1.0)
+        days.append((times, -np.log10(1.0 - np.minimum(times / np.bincount(day), CERTAIN))))
     begin = own[:, 0].searchsorted(np.arange(len(possible) + 1))
     present = own[np.argsort(own[:, 1], kind="stable"), 0]
     score, partner = np.zeros(len(possible)), np.full((len(possible), 2), -1)
     for account in np.flatnonzero(possible).tolist():
-        unlikely = np.where(possible, apart @ times[account] - log10(possible.sum()), 0.0)
+        unlikely = np.min([apart @ times[account] for times, apart in days], 0) - log10(possible.sum())
+        unlikely[~possible] = 0.0
         unlikely[present[ranges(start, own[begin[account] : begin[account + 1], 1])]] = 0.0
         other = int(unlikely.argmax())
         pair = np.array([account, other])
         pair = pair[score[pair] < unlikely[other]]
-        score[pair], days = unlikely[other], (times[[account, other]] > 0.0).all(0).sum()
-        partner[pair, 0], partner[pair, 1] = account + other - pair, days
+        score[pair], partner[pair, 0] = unlikely[other], account + other - pair
+        partner[pair, 1] = (days[0][0][[account, other]] > 0.0).all(0).sum()
 
     def sentence(account: int) -> str:
-        other, days = partner[account].tolist()
-        return f"played on {days} days on which {table.names[other]!r} played, and never at the same time"
+        other, count = partner[account].tolist()
+        return f"played on {count} days on which {table.names[other]!r} played, and never at the same time"
 
     return Evidence(score, sentence)
 
 
 def _moments(h: History) -> tuple[Whole, Whole, Whole]:
-    """Cut time into moments as long as a usual match: (start, day, own).
+    """Cut time into moments as long as a usual match: (start, at, own).
 
     own    int64 (N, 2)  account and moment of each appearance, in order of both
     start  int64         first appearance of each moment, if appearances are in order of the moments
-    day    int64         of each moment
+    at     int64         when each moment begins, microseconds
     """
     length = int(np.nanmedian(np.append(h.columns.duration, 60.0)) * SECOND)
     at, moment = np.unique(h.columns.time // length, return_inverse=True)
-    day = np.unique(at * length // DAY, return_inverse=True)[1]
     own = np.unique(np.stack((h.columns.player.astype(np.int64), moment[h.slot_match]), 1), axis=0)
-    return np.concatenate(([0], np.cumsum(np.bincount(own[:, 1], minlength=len(at))))), day, own
+    return np.concatenate(([0], np.cumsum(np.bincount(own[:, 1], minlength=len(at))))), at * length, own
 
 
 def sandbagging(table: Table) -> Evidence:
