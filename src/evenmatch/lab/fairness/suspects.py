@@ -35,6 +35,7 @@ EARLY = 25  # first matches, in which a smurf shows
 HONEST_SEASONS, MOST_SEASONS = 8, 100  # simulated for comparison
 COMPARED = 3000  # honest accounts in them; fewer than 2,500 cannot show that a score is rare enough to be listed
 FEWEST_PLAYERS, MOST_PLAYERS = 100, 600  # of these
+MOST_EACH = 100  # matches per account that are judged and simulated, on average
 RATE = 0.002  # share of honest accounts that are listed by mistake, over all kinds
 
 
@@ -324,6 +325,7 @@ def ladder_suspects(
 ) -> list[Suspect]:
     """Suspects of a recorded ladder, compared with honest seasons of its size and its form of match.
 
+    The whole ladder is rated, and its latest matches are judged.
     progress  called with the share that is done
     Raises InputError if the rules cannot rate the matches or there are none.
     """
@@ -332,8 +334,10 @@ def ladder_suspects(
         raise InputError("there are no matches to look at; expected one or more")
     history = matches.history
     rated = loop.replay(rules, history, rules.newcomers(history.players))
-    table = table_of(history, rated.expected, matches.player.to_pylist())
-    settings, share = like(history), float(judged(table).mean())
+    first = first_judged(history)
+    expected = rated.expected[history.columns.team_start[first] :]
+    table = table_of(history.take(slice(first, None)), expected, matches.player.to_pylist())
+    settings, share = like(table.history), float(judged(table)[table.played > 0].mean())
     if not share:
         return []
     seasons = min(max(HONEST_SEASONS, ceil(COMPARED / (share * settings.players))), MOST_SEASONS)
@@ -349,6 +353,13 @@ def ladder_suspects(
     return suspects(table, honest_scores(tables))
 
 
+def first_judged(history: History) -> int:
+    """Index of the first of the latest matches, in which accounts have at most MOST_EACH matches on average."""
+    player = history.columns.player
+    slots = MOST_EACH * int((np.bincount(player) > 0).sum())
+    return int(history.match_slots.searchsorted(len(player) - slots))
+
+
 def like(history: History) -> SeasonSettings:
     """Settings of seasons that resemble a recorded ladder: form of match, players, matches of each, and weeks."""
     teams, size = (
@@ -358,7 +369,7 @@ def like(history: History) -> SeasonSettings:
     game = min(fitting, key=lambda game: abs(game.team_size - size))
     active = int((np.bincount(history.columns.player) > 0).sum())
     players = min(max(active, FEWEST_PLAYERS), MOST_PLAYERS)
-    each = len(history.columns.player) / active
+    each = min(len(history.columns.player) / active, MOST_EACH)
     time = history.columns.time
     weeks = float(np.clip((time[-1] - time[0]) / (7 * DAY), 1.0, 520.0))
     return SeasonSettings(
