@@ -343,3 +343,12 @@ def test_names_stand_in_the_sentences_of_a_ladder():
     assert shares == sorted(shares)
     with pytest.raises(InputError, match="there are no matches to look at"):
         found_by.ladder_suspects(table.take(slice(0, 0)), rules("elo"))
+
+
+def test_the_latest_hundred_matches_of_each_account_are_judged():
+    record, _ = season("duel", 1, players=20, matches=2400)
+    accounts = len(set(record.history.columns.player.tolist()))
+    first = found_by.first_judged(record.history)
+    assert 0 < first == len(record.history) - 100 * accounts // 2
+    assert found_by.first_judged(record.history.take(slice(first, None))) == 0
+    assert found_by.like(record.history).matches == 100 * 100 // 2  # of a hundred players at least

@@ -42,6 +42,7 @@ HABITS: Sequence[Mapping[str, float]] = (  # of the players, one after the other
     {"parties": 0.8},
     {"eagerness": 1.5},
 )
+MOST_EACH = 100  # matches per account that are judged and simulated, on average
 RATE = 0.002  # share of honest accounts that are listed by mistake, over all kinds
 
 
@@ -420,6 +421,7 @@ def ladder_suspects(
 ) -> list[Suspect]:
     """Suspects of a recorded ladder, compared with honest seasons of its size and its form of match.
 
+    The whole ladder is rated, and its latest matches are judged.
     progress  called with the share that is done
     Raises InputError if the rules cannot rate the matches or there are none.
     """
@@ -428,13 +430,16 @@ def ladder_suspects(
         raise InputError("there are no matches to look at; expected one or more")
     history = matches.history
     rated = loop.replay(rules, history, rules.newcomers(history.players))
-    table = table_of(history, rated.expected, matches.player.to_pylist())
+    first = first_judged(history)
+    expected = rated.expected[history.columns.team_start[first] :]
+    table = table_of(history.take(slice(first, None)), expected, matches.player.to_pylist())
     return suspects(table, honest_scores_like(table, rules, progress)) if judged(table).any() else []
 
 
 def honest_scores_like(table: Table, rules: Rules, progress: Callable[[float], None] | None = None) -> HonestScores:
     """Scores in simulated honest seasons that resemble a recorded one, under several habits of the players."""
-    settings, share, tables = like(table.history), float(judged(table).mean()), []
+    settings, tables = like(table.history), []
+    share = float(judged(table)[table.played > 0].mean())
     seasons = min(max(HONEST_SEASONS, ceil(COMPARED / (share * settings.players))), MOST_SEASONS)
     for index in range(seasons):
 
@@ -448,6 +453,13 @@ def honest_scores_like(table: Table, rules: Rules, progress: Callable[[float], N
     return honest_scores(tables)
 
 
+def first_judged(history: History) -> int:
+    """Index of the first of the latest matches, in which accounts have at most MOST_EACH matches on average."""
+    player = history.columns.player
+    slots = MOST_EACH * int((np.bincount(player) > 0).sum())
+    return int(history.match_slots.searchsorted(len(player) - slots))
+
+
 def like(history: History) -> SeasonSettings:
     """Settings of seasons that resemble a recorded ladder: form of match, players, matches, weeks, share present."""
     teams, size = (
@@ -457,7 +469,7 @@ def like(history: History) -> SeasonSettings:
     game = min(fitting, key=lambda game: abs(game.team_size - size))
     active = int((np.bincount(history.columns.player) > 0).sum())
     players = min(max(active, FEWEST_PLAYERS), MOST_PLAYERS)
-    each = len(history.columns.player) / active
+    each = min(len(history.columns.player) / active, MOST_EACH)
     time = history.columns.time
     weeks = float(np.clip((time[-1] - time[0]) / (7 * DAY), 1.0, 520.0))
     matches = max(1, round(players * each / game.players))
