@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import argparse
 import json
+import math
+import shlex
 import subprocess
 import sys
 from collections.abc import Callable, Sequence
@@ -17,7 +19,15 @@ from typing import Any
 ROOT = Path(__file__).resolve().parents[1]
 PAGE = ROOT / "docs" / "fairness.md"
 KEPT = ROOT / "benchmarks" / "out" / "fairness.seasons.jsonl"
-CURED = "--system trueskill --behaviour rage_quitter --seeds 101:104 --players 120 --matches 900"
+SMALL = "--dose 1 --seeds 101:105 --players 120 --matches 900"
+CURED = {
+    "Switching to the winner": f"--system all --behaviour win_switcher --vary 'longest team counts' {SMALL}",
+    "Losing to a friend": f"--system all --behaviour opposing_crew --vary 'no quiet hours' {SMALL}",
+}
+UPSETS = (
+    "--system wager --behaviour upset_attacker --vary modifier_limit "
+    "--dose 0.3 --seeds 101:108 --players 100 --matches 4000 --culprits 0.1"
+)
 Rows = Sequence[Sequence[str]]
 
 
@@ -123,14 +133,59 @@ def policies() -> str:
 
 
 def cures() -> str:
-    """The changes that no other change beats, beside no change."""
-    found = evenmatch("audit", "cures", *CURED.split(), "--keep", str(KEPT))["cures"]
-    rows = [
-        [one["changed"], signed(one["gain"]["mean"]), signed(one["log_loss"], 4), f"{signed(one['wait'], 0)} s"]
-        for one in found
-        if one["is_best"] or one["changed"] == "nothing"
+    """What each change leaves of an exploit, and what it costs; then the limits of wager's modifiers."""
+    heads = ["system", "change", "gained before", "gained after", "closes it", "log loss", "wait", "no match"]
+    blocks = []
+    for title, options in CURED.items():
+        found = evenmatch("audit", "cures", *shlex.split(options), "--keep", str(KEPT))["cures"]
+        before = {one["contestant"].split()[0]: one["gain"] for one in found if one["changed"] == "nothing"}
+        rows = [
+            [
+                system := one["contestant"].split()[0],
+                one["changed"],
+                gained(before[system]),
+                gained(one["gain"]),
+                "yes" if one["closes"] else "no",
+                signed(one["log_loss"], 4),
+                f"{signed(one['wait'], 0)} s",
+                f"{signed(100 * one['unmatched'], 0)}%",
+            ]
+            for one in sorted(found, key=lambda one: one["contestant"].split()[0])
+            if one["changed"] != "nothing" and (one["is_best"] or one["closes"])
+        ]
+        blocks.append(f"**{title}.** `evenmatch audit cures {options}`\n\n" + table(heads, rows))
+    return "\n\n".join([*blocks, upsets()])
+
+
+def gained(gain: dict[str, float]) -> str:
+    """A gain in percentiles with its interval."""
+    return f"{signed(gain['mean'])} ({signed(gain['low'], 0)} to {signed(gain['high'], 0)})"
+
+
+def upsets() -> str:
+    """What taking a top player's rank is worth by the limit of wager's modifiers."""
+    found = evenmatch("audit", "cures", *shlex.split(UPSETS), "--keep", str(KEPT))["cures"]
+    limits = {one["changed"].rpartition("=")[2]: one for one in found}
+    rows = []
+    for name in sorted(limits, key=lambda name: float(name) if name != "nothing" else math.inf):
+        one, limit = limits[name], math.inf if name == "nothing" else float(name)
+        rows.append(
+            [
+                "none" if name == "nothing" else f"{limit:g}",
+                gained(one["gain"]),
+                signed(one["rivals"], 0),
+                f"{min(limit, 19.0):.2f}",
+                signed(one["log_loss"], 4),
+            ]
+        )
+    heads = [
+        "`modifier_limit`",
+        "friends gain",
+        "victims lose or gain a match",
+        "one loss at rank 20 costs",
+        "log loss",
     ]
-    return f"`evenmatch audit cures {CURED}`\n\n" + table(["change", "percentiles gained", "log loss", "wait"], rows)
+    return f"**Taking a rank by an upset.** `evenmatch audit cures {UPSETS}`\n\n" + table(heads, rows)
 
 
 PARTS: dict[str, Callable[[], str]] = {

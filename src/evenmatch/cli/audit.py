@@ -7,6 +7,7 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
+from functools import partial
 from itertools import count, islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
     from evenmatch.lab.fairness.audit import Audit, AuditPlan, Contestant, Kept
 
 GAINS = ("system", "behaviour", "game", "dose", "percentiles", "interval", "per hour", "team-mates", "rivals")
-CHANGES = ("changed", "percentiles", "interval", "log loss", "wait", "")
+CHANGES = ("system", "changed", "percentiles", "interval", "rivals", "log loss", "wait", "no match", "closes it", "")
 POLICIES = ("policy", "still there", "interval", "weakest fifth", "strongest", "matches a week", "wait", "no match")
 HEALTH = ("system", "rank correlation", "mean per 1,000", "median per 1,000", "at the floor", "newcomers", "slope")
 NEWCOMERS = ("duel", "team", "squad", "arena")
@@ -56,6 +57,7 @@ def command(
     keep: Annotated[
         Path | None, option("--keep FILE", "File of finished seasons. Default: beside the report, or none.")
     ] = None,
+    vary: Annotated[str, option("--vary NAMES", "Cures to try: parameters, preset, rules. Default: all of them.")] = "",
     data: Annotated[Path | None, option("--data FOLDER", "Folder of recorded matches, for `fits`.")] = None,
     ladder: Annotated[
         str | None, option("--ladder, -l NAME", "Instead, list accounts of this ladder that look like a behaviour.")
@@ -73,7 +75,7 @@ def command(
 
     `audit invariants` searches for the smallest match in which a system breaks a promise, such as that staying is never
     worse than quitting. `audit health` shows how soon ratings find the truth and whether they inflate. `audit cures`
-    tries other parameters of one system, and other policies of the matchmaker, against one behaviour. `audit policies`
+    tries other parameters of a system, and other rules of the ladder, against one behaviour. `audit policies`
     compares matchmaking policies by the players who are still there after a month. `audit fits` fits the games to
     recorded matches again.
 
@@ -81,7 +83,7 @@ def command(
     evenmatch audit --system all --report fairness.html
     evenmatch audit --system wager,elo --behaviour rage_quitter,booster_crew
     evenmatch audit invariants --system wager --preset article
-    evenmatch audit cures --system wager --behaviour upset_attacker
+    evenmatch audit cures --system wager --behaviour stacker --vary stake,rules
     evenmatch audit policies --system elo
     evenmatch audit --ladder arena --db game.db
     """
@@ -101,7 +103,8 @@ def command(
 
     try:
         with _workers(cluster, plan) as workers, working("seasons", STEPS) as progress:
-            show = PARTS[part](plan, workers, Kept(keep), lambda done, total: progress(STEPS * done // total))
+            measure = partial(_of_cures, vary=vary) if part == "cures" else PARTS[part]
+            show = measure(plan, workers, Kept(keep), lambda done, total: progress(STEPS * done // total))
     except KeyboardInterrupt:
         note("interrupted; " + (f"{keep} keeps the finished seasons" if keep else "with --keep, seasons are kept"))
         raise typer.Exit(130) from None
@@ -257,16 +260,16 @@ def _print_gains(found: Audit, *, as_json: bool) -> None:
             print(printable(cell.sentence))
 
 
-def _of_cures(plan: AuditPlan, workers: Workers, kept: Kept, progress: Report) -> Show:
-    from evenmatch.lab.fairness.audit import game_of
-    from evenmatch.lab.fairness.cures import cures
+def _of_cures(plan: AuditPlan, workers: Workers, kept: Kept, progress: Report, vary: str = "") -> Show:
+    from evenmatch.lab.fairness.cures import RULES, cures
 
-    if len(plan.contestants) != 1 or len(plan.behaviours) != 1:
-        raise UsageError("audit cures: expected one --system and one --behaviour")
-    (contestant,), (behaviour,) = plan.contestants, plan.behaviours
-    if game_of(plan, contestant, behaviour) is None:
-        raise UsageError(f"{contestant} rates none of the games of {behaviour}; expected another behaviour or --game")
-    found = cures(plan, workers, kept, progress)
+    if len(plan.behaviours) != 1:
+        raise UsageError("audit cures: expected one --behaviour")
+    parameters = [name for contestant in plan.contestants for name in options_of(contestant.rules.system.parameters)]
+    varied, known = _names(vary, "--vary") if vary else [], ("preset", "rules", *RULES, *parameters)
+    if unknown := [name for name in varied if name not in known]:
+        raise UnknownNameError("cure", unknown[0], known)
+    found = cures(plan, workers, kept, progress, varied)
 
     def show(as_json: bool, report: Path | None) -> None:
         if as_json:
@@ -274,17 +277,21 @@ def _of_cures(plan: AuditPlan, workers: Workers, kept: Kept, progress: Report) -
             return
         rows = [
             [
+                str(cure.contestant),
                 cure.changed,
                 f"{cure.gain.mean:+.1f}",
                 cure.gain.between(),
+                f"{cure.rivals:+.0f}",
                 f"{cure.log_loss:+.4f}",
                 f"{cure.wait:+.0f} s",
+                f"{cure.unmatched:+.0%}",
+                "yes" if cure.closes else "",
                 "best" if cure.is_best else "",
             ]
             for cure in found
         ]
-        title = f"{behaviour} under {contestant}: percentiles gained, and what each change costs against {contestant}"
-        print_table(title, CHANGES, rows, right=CHANGES[1:5])
+        title = f"{plan.behaviours[0]}: percentiles gained, and what each change costs"
+        print_table(title, CHANGES, rows, right=CHANGES[2:8])
 
     return show
 

@@ -276,7 +276,8 @@ class Cell:
     mates, rivals  what a match with a culprit changes for honest team-mates and rivals, against the other matches of
                    the season; thousandths of a standard deviation
     doses          mean gain in percentiles by dose, on the seeds of the search; empty if the dose was given
-    log_loss, wait  of the honest seasons: of the predictions, and mean seconds in the queue
+    log_loss, wait, unmatched  of the honest seasons: of the predictions, mean seconds in the queue of those who found
+                   a match, and share of the joins without one
     """
 
     contestant: Contestant
@@ -290,6 +291,7 @@ class Cell:
     doses: Mapping[float, float]
     log_loss: float
     wait: float
+    unmatched: float
 
     @property
     def sentence(self) -> str:
@@ -312,7 +314,7 @@ class Cell:
         measures = {name: getattr(self, name)._asdict() for name in ("percentile", "per_hour", "mates", "rivals")}
         named = {"system": str(self.contestant), "behaviour": self.behaviour, "game": self.game, "dose": self.dose}
         doses = {f"{dose:g}": gain for dose, gain in self.doses.items()}
-        costs = {"log_loss": self.log_loss, "wait": self.wait}
+        costs = {"log_loss": self.log_loss, "wait": self.wait, "unmatched": self.unmatched}
         return named | measures | costs | {"doses": doses, "sentence": self.sentence, "command": self.command(plan)}
 
     def command(self, plan: AuditPlan) -> str:
@@ -482,9 +484,9 @@ def _cell(plan: AuditPlan, place: Place, by_dose: dict[float, float], found: Map
     gains = np.array(list(_gains(plan, place, dose, plan.measured, found)))
     percentile, per_hour, mates, rivals = (interval(column, LEVEL / (plan.compared or 1)) for column in gains.T)
     honest = [found[SeasonTask(contestant, HONEST, 0.0, _settings(plan, game, seed))] for seed in plan.measured]
-    log_loss, wait = (float(np.mean([getattr(one, name) for one in honest])) for name in ("log_loss", "wait"))
+    costs = [float(np.mean([getattr(one, name) for one in honest])) for name in ("log_loss", "wait", "unmatched")]
     doses = by_dose if plan.search else {}
-    return Cell(contestant, behaviour, game, dose, percentile, per_hour, mates, rivals, doses, log_loss, wait)
+    return Cell(contestant, behaviour, game, dose, percentile, per_hour, mates, rivals, doses, *costs)
 
 
 def interval(values: Floats, level: float) -> Measure:
