@@ -19,10 +19,23 @@ from typing import Any
 ROOT = Path(__file__).resolve().parents[1]
 PAGE = ROOT / "docs" / "fairness.md"
 KEPT = ROOT / "benchmarks" / "out" / "fairness.seasons.jsonl"
-SMALL = "--dose 1 --seeds 101:105 --players 120 --matches 900"
+SMALL = "--dose 1 --players 120 --matches 900 --seeds 101:105"
 CURED = {
     "Switching to the winner": f"--system all --behaviour win_switcher --vary 'longest team counts' {SMALL}",
     "Losing to a friend": f"--system all --behaviour opposing_crew --vary 'no quiet hours' {SMALL}",
+    "Stacking": f"--system all --behaviour stacker --vary 'no parties' {SMALL}",
+    "Leaving when behind": "--system even,scorefactor,trueskill,wenglin --behaviour rage_quitter "
+    f"--vary 'leaving saves no time' {SMALL}",
+    "Trading wins": f"--system planeswalker,trueskill --behaviour win_trader --vary 'no quiet hours' {SMALL}",
+    "Two accounts": "--system battlepoints,elommr,glicko2,scorefactor --behaviour alt_splitter "
+    f"--vary '50 matches to be listed' {SMALL}",
+    "Playing for score under scorefactor": f"--system scorefactor --behaviour stat_padder --vary preset {SMALL}",
+    "Playing for score under prav": f"--system prav --behaviour stat_padder --vary preset,outcome {SMALL}",
+    "Switching under wager": f"--system wager --behaviour win_switcher --vary preset,uneven {SMALL}",
+    "Losing to a friend under wager": f"--system wager --behaviour opposing_crew --vary preset,uneven {SMALL}",
+    "Stacking under wager": f"--system wager --behaviour stacker --vary preset,uneven {SMALL}",
+    "Switching under prav": f"--system prav --behaviour win_switcher --vary preset,outcome {SMALL}",
+    "Stacking under prav": f"--system prav --behaviour stacker --vary preset,outcome {SMALL}",
 }
 UPSETS = (
     "--system wager --behaviour upset_attacker --vary modifier_limit "
@@ -134,7 +147,7 @@ def policies() -> str:
 
 def cures() -> str:
     """What each change leaves of an exploit, and what it costs; then the limits of wager's modifiers."""
-    heads = ["system", "change", "gained before", "gained after", "closes it", "log loss", "wait", "no match"]
+    heads = ["system", "change", "gained before", "gained after", "closes it", "best", "log loss", "wait", "no match"]
     blocks = []
     for title, options in CURED.items():
         found = evenmatch("audit", "cures", *shlex.split(options), "--keep", str(KEPT))["cures"]
@@ -145,13 +158,14 @@ def cures() -> str:
                 one["changed"],
                 gained(before[system]),
                 gained(one["gain"]),
-                "yes" if one["closes"] else "no",
+                "yes" if one["closes"] else "–",
+                "yes" if one["is_best"] else "–",
                 signed(one["log_loss"], 4),
                 f"{signed(one['wait'], 0)} s",
                 f"{signed(100 * one['unmatched'], 0)}%",
             ]
             for one in sorted(found, key=lambda one: one["contestant"].split()[0])
-            if one["changed"] != "nothing" and (one["is_best"] or one["closes"])
+            if one["changed"] != "nothing"
         ]
         blocks.append(f"**{title}.** `evenmatch audit cures {options}`\n\n" + table(heads, rows))
     return "\n\n".join([*blocks, upsets()])
@@ -181,7 +195,7 @@ def upsets() -> str:
     heads = [
         "`modifier_limit`",
         "friends gain",
-        "victims lose or gain a match",
+        "victims, per match and in thousandths of a standard deviation",
         "one loss at rank 20 costs",
         "log loss",
     ]
