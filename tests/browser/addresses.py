@@ -13,7 +13,7 @@ WAITS = "/pulse"  # a stream, which does not end
 
 MORE = (
     "/ladders/{ladder:text}/standings?around={player}",
-    "/ladders/{ladder:text}/standings?search=a",
+    "/search?q=a",
     "/ladders/{ladder:text}/distribution?player={player}",
     "/ladders/{ladder:text}/matches/{match:text}?player={player}",
     "/ladders/{ladder:text}/operate/correct?what=void&match={match}",

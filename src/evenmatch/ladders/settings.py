@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 
 from evenmatch.accounts.access import Caller
 from evenmatch.errors import BadParameterError, ConflictError, DamageError, EvenmatchError, UnknownNameError
-from evenmatch.options import Checked, Option, choice, flag, number, options_of, text, whole
+from evenmatch.options import Checked, Option, check_colour, choice, flag, number, options_of, text, whole
 from evenmatch.standings.division import Division
 from evenmatch.standings.rules import LARGEST_COUNT, RATING, StandingsRules
 
@@ -24,6 +24,7 @@ class Settings(Checked):
     """
 
     title: str = text("", "Title that people see; empty: the name.")
+    colour: str = text("", "Accent colour of the ladder's pages, such as #2a7de1; empty: that of the site.")
     standings: StandingsRules = field(default_factory=StandingsRules)
     team_size: int | None = whole(None, 1, LARGEST_COUNT, "Players in a full team; none: any number.", optional=True)
     other_sizes: str = choice(
@@ -81,6 +82,11 @@ class Settings(Checked):
         super().__post_init__()
         object.__setattr__(self, "rating_decay", float(self.rating_decay))
         object.__setattr__(self, "rating_floor", None if self.rating_floor is None else float(self.rating_floor))
+        if self.colour:
+            try:
+                check_colour(self.colour)
+            except ValueError as error:
+                raise BadParameterError(f"colour: {error}") from None
         names = [division.name for division in self.standings.divisions]
         if self.rating_stop == "none" and "none" not in names:
             object.__setattr__(self, "rating_stop", "")

@@ -31,6 +31,7 @@ class LadderShown:
     snapshot    its standings as the visitor sees them
     visibility  what the visitor may see of its ratings
     counted     which matches the standings count, in words that follow "Matches"; empty: all
+    colour      the accent colour of its pages; empty: that of the site
     """
 
     name: str
@@ -44,6 +45,7 @@ class LadderShown:
     snapshot: Snapshot
     visibility: Visibility
     counted: str
+    colour: str
 
     @classmethod
     def of(cls, view: View) -> LadderShown:
@@ -64,6 +66,7 @@ class LadderShown:
             view.snapshot,
             Visibility(view.snapshot.show),
             COUNTED[view.counting],
+            view.settings.colour,
         )
 
     def division_notes(self, standing: Standing) -> list[str]:
