@@ -6,7 +6,9 @@ import pytest
 
 from evenmatch import rules
 from evenmatch.accounts.access import ANYONE
-from evenmatch.ladders.ladder_queries import LadderQueries
+from evenmatch.errors import UnknownNameError
+from evenmatch.ladders.ladder_queries import ChosenMatches, LadderQueries
+from evenmatch.ledger.event_rows import END_OF_LIST
 from evenmatch.match import Appearance, Match, Team
 from evenmatch.players.career import Tally
 from ledger.sample_matches import after, duel, micros, team_match
@@ -145,3 +147,49 @@ def test_a_career_hides_what_the_ladder_hides(service, elo_reading, show, percen
     assert hidden.peak is None or hidden.peak.rating is None
     assert hidden.peak is None or percentile or hidden.peak.percentile is None
     assert hidden.streak == ("won", 14)
+
+
+@pytest.fixture
+def varied(service, elo_reading):
+    """Matches of ann: against bob and joe, beside joe, in two seasons, and one that is not rated."""
+    service.record_many(
+        "default",
+        [
+            duel(1, "ann", "bob"),
+            duel(2, "bob", "ann"),
+            duel(3, "ann", "joe"),
+            team_match(4, (1, "ann", "joe"), (1, "bob", "zoe")),
+        ],
+    )
+    service.record(duel(5, "ann", "bob"), rated=False)
+    service.open_season("default")
+    service.record_many("default", [duel(100, "ann", "bob"), team_match(101, (2, "ann", "joe"), (1, "bob", "zoe"))])
+    return elo_reading
+
+
+CHOSEN = [
+    (ChosenMatches(opponent="bob"), ["m101", "m100", "m4", "m2", "m1"]),
+    (ChosenMatches(team_mate="joe"), ["m101", "m4"]),
+    (ChosenMatches(team_mate="ann"), []),
+    (ChosenMatches(result="won"), ["m100", "m3", "m1"]),
+    (ChosenMatches(result="drew"), ["m4"]),
+    (ChosenMatches(season=1), ["m4", "m3", "m2", "m1"]),
+    (ChosenMatches(season=2), ["m101", "m100"]),
+    (ChosenMatches(opponent="bob", result="lost", season=2), ["m101"]),
+    (ChosenMatches(), ["m101", "m100", "m5", "m4", "m3", "m2", "m1"]),
+]
+
+
+@pytest.mark.parametrize(("chosen", "expected"), CHOSEN)
+def test_matches_are_chosen_by_opponent_team_mate_result_and_season(varied, chosen, expected):
+    assert [match.match_id for match in varied.played("default", "ann", END_OF_LIST, 50, chosen)[1]] == expected
+    seen, before = [], END_OF_LIST
+    while before is not None:
+        _, matches, before = varied.played("default", "ann", before, 2, chosen)
+        seen += [match.match_id for match in matches]
+    assert seen == expected
+
+
+def test_an_unknown_opponent_is_named(varied):
+    with pytest.raises(UnknownNameError, match="nobodyx"):
+        varied.played("default", "ann", END_OF_LIST, 50, ChosenMatches(opponent="nobodyx"))

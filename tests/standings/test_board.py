@@ -14,7 +14,7 @@ from evenmatch.durations import DAY
 from evenmatch.errors import BadParameterError, InputError
 from evenmatch.ladders.settings import SHOWS
 from evenmatch.standings.activity import NEVER
-from evenmatch.standings.bands import band_of
+from evenmatch.standings.bands import band_of, division_progress
 from evenmatch.standings.board import Board, DivisionThreshold, Standing, snapshot
 from evenmatch.standings.distribution import Population, percentile_falls, percentiles, queue_percentiles
 from evenmatch.standings.division import DIVISIONS, FIFTY, Division, kept_down_to, settle
@@ -484,3 +484,20 @@ def test_pages_and_bins_that_cannot_be_are_refused():
     ]:
         with pytest.raises(BadParameterError, match=said):
             call()
+
+
+def test_progress_is_the_part_of_the_way_between_two_thresholds_of_rating():
+    now = of_ratings(100, 200, 300, 400, 500, 600, divisions=THIRDS)
+    assert [(cut.division.name, cut.rating) for cut in now.cuts()] == [("low", 100), ("mid", 300), ("top", 500)]
+    assert division_progress(now, 350.0, None) == ("mid", "top", 0.25, 150.0)
+    assert division_progress(now, 300.0, 50) == ("mid", "top", 0.0, 200.0)
+    assert division_progress(now, 50.0, None) == ("low", "mid", 0.0, 250.0)  # below everybody
+    assert division_progress(now, 900.0, 100) == ("top", None, 1.0, None)
+
+
+def test_progress_by_percentile_where_ratings_are_hidden():
+    now = of_ratings(100, 200, 300, divisions=THIRDS)
+    assert division_progress(now, None, 12) == ("low", "mid", 11 / 33, 22.0)
+    assert division_progress(now, None, 67) == ("top", None, 1.0, None)
+    assert division_progress(now, None, None) is None
+    assert division_progress(taken([]), 1500.0, None) is None

@@ -133,7 +133,8 @@ def test_a_player_sees_rank_form_record_and_every_change(anyone, league):
     assert "#1 of 4" in told
     assert "L W W W" in told  # the latest first
     assert "3 won, 0 drawn, 1 lost" in told
-    assert f"{change['ann']:.1f}".replace("-", "−") in told
+    assert f"{change['ann']:.2f}".replace("-", "−") in told
+    assert "They won an even match, so their rating rose by 16.00. A loss would have cost 16.00." in told
     assert "joe 1–0–1" in told  # met twice: won, then lost
 
 
@@ -159,6 +160,14 @@ def test_a_match_tells_the_odds_before_and_each_factor_with_a_bar_and_a_sentence
     assert f"{odds:.1f} %" in told
     assert f"{100 - odds:.1f} %" in told
     assert f"1,516 → {1516 + 32 * (1 - odds / 100):,.0f}" in told
+    gain = 32 * (1 - odds / 100)
+    why = f"won an even match, so {{}} rating rose by {gain:.2f}. A loss would have cost {32 - gain:.2f}."
+    assert f"They {why.format('their')}" in told
+    assert f"+{gain:.2f}" in told
+    anyone.get(f"/ladders/{league}/me?want=standing&player=ann")
+    own = words(anyone.page(f"/ladders/{league}/matches/m2"))
+    assert f"You {why.format('your')}" in own
+    assert "They lost an even match" in own
     assert "Nobody quit" in told
     assert page.count('<svg class="bar"') >= 6  # two odds, two changes, factors of both
 
@@ -258,7 +267,7 @@ def test_the_best_and_worst_hours_are_different_ones(anyone, service):
 
 @pytest.mark.parametrize(
     ("change", "shown", "colour"),
-    [(0.004, "±0", ""), (-0.004, "±0", ""), (0.0, "±0", ""), (0.005001, "+0.01", "up"), (-12.0, "−12.0", "down")],
+    [(0.004, "±0", ""), (-0.004, "±0", ""), (0.0, "±0", ""), (0.005001, "+0.01", "up"), (-12.0, "−12.00", "down")],
 )
 def test_a_change_has_the_colour_of_the_sign_that_is_shown(change, shown, colour):
     text = page_request.signed(change)

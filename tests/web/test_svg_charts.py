@@ -17,10 +17,10 @@ DAY = 24 * 60 * MINUTE
 BAD = '<b onload="x">&\u202e"'
 START = int(datetime(2026, 11, 3, tzinfo=UTC).timestamp()) * 1_000_000
 POINTS = [  # four days apart, then two; an unequal draw among them
-    Point(START, 1510.0, 1520.0, "won", "first"),
-    Point(START + 4 * DAY, 1520.0, 1500.0, "lost", "second"),
-    Point(START + 6 * DAY, 1500.0, 1504.0, "drew", "third"),
-    Point(START + 8 * DAY, 1504.0, 1600.0, "won", "fourth"),
+    Point(START, 1510.0, 1520.0, "won", "first".strip),
+    Point(START + 4 * DAY, 1520.0, 1500.0, "lost", "second".strip),
+    Point(START + 6 * DAY, 1500.0, 1504.0, "drew", "third".strip),
+    Point(START + 8 * DAY, 1504.0, 1600.0, "won", "fourth".strip),
 ]
 
 
@@ -53,7 +53,7 @@ def test_a_line_begins_at_the_level_before_the_first_match_and_turns_at_each_mat
 
 
 def test_after_a_reset_the_line_goes_on_from_the_level_that_the_reset_left():
-    later = Point(START + 16 * DAY, 1550.0, 1560.0, "won", "later")
+    later = Point(START + 16 * DAY, 1550.0, 1560.0, "won", "later".strip)
     chart = path_chart("Rating", [*POINTS, later], openings=[("Summer", START + 12 * DAY)])
     assert [(start.at, start.text) for start in chart.starts] == [("75%", "Summer")]
     level = {rating: round(1000 * (1608 - rating) / 116) for rating in (1600, 1550, 1560)}
@@ -80,7 +80,7 @@ def test_divisions_near_the_path_are_marked_and_others_are_not():
     ],
 )
 def test_a_time_axis_covers_its_data_alone_and_has_round_times(minutes, texts):
-    first, last = (Point(at, 1500.0, 1510.0, "won", "") for at in (START, START + minutes * MINUTE))
+    first, last = (Point(at, 1500.0, 1510.0, "won", str) for at in (START, START + minutes * MINUTE))
     chart = path_chart("Rating", [first, last])
     assert [x for x, _ in places(drawn(chart)["won"])] == [0, 2000]
     midnight = "3 Nov"
@@ -119,7 +119,7 @@ def test_a_long_path_keeps_its_peak_its_low_and_the_first_match_of_a_season_and_
     rng = np.random.default_rng(5)
     levels = 1500 + rng.normal(0, 10, 5000).cumsum()
     told = "3 Nov 2026, 14:05, won: 1,510 → 1,520 (+10.0)"
-    points = [Point(START + n * DAY, None, float(level), "won", told) for n, level in enumerate(levels)]
+    points = [Point(START + n * DAY, None, float(level), "won", told.strip) for n, level in enumerate(levels)]
     chart = path_chart("Rating", points, openings=[("Summer", START + 2000 * DAY)])
     dots = places(drawn(chart)["won"])
     assert len(dots) <= DRAWN
@@ -155,7 +155,7 @@ def test_a_histogram_marks_the_visitor_and_their_bin(you, own, at):
 
 def test_names_are_no_markup():
     chart = path_chart(
-        "Rating", [POINTS[0]._replace(told=BAD), *POINTS[1:]], bounds=[(BAD, 1550.0)], openings=[(BAD, START)]
+        "Rating", [POINTS[0]._replace(told=BAD.strip), *POINTS[1:]], bounds=[(BAD, 1550.0)], openings=[(BAD, START)]
     )
     html = html_of(chart)
     assert "<b" not in html

@@ -94,7 +94,7 @@ LONGEST = 256  # characters of a key
 OF_API = "/v1/"
 REFUSED = 400  # answers with this status or a higher one are not stored, since the request changed nothing
 COMPRESSED_FROM = 1000  # bytes of a body; shorter ones fit into a packet
-COMPRESSION = 5  # zlib's level: higher ones take twice as long for 2 % less
+COMPRESSION = 5  # zlib's level: 9 takes three times as long on a long list, for a tenth less
 EXTEND_EVERY = LEASE / SECOND / 3
 
 

@@ -8,7 +8,6 @@ terminates TLS must be a trusted proxy.
 from __future__ import annotations
 
 import asyncio
-import gzip
 import hashlib
 import importlib.util
 import math
@@ -54,6 +53,7 @@ from evenmatch.http.waiting_requests import Waiter
 from evenmatch.lab.display_names import plain, visible
 from evenmatch.ladders.ladder_queries import LadderQueries
 from evenmatch.standings.board import Snapshot, Standing
+from evenmatch.systems.system import RATING_DECIMALS
 from evenmatch.times import iso_time
 from evenmatch.web.forms import CONFIRM, FieldError, Fields, Form, refused
 from evenmatch.web.lab_cache import LabCache
@@ -127,10 +127,9 @@ FOREVER = "public, max-age=31536000, immutable"  # the URL contains a version of
 
 
 class Asset(NamedTuple):
-    """A file to send: its content, the gzip-compressed content, its media type and version."""
+    """A file to send: its content, its media type and version."""
 
     body: bytes
-    packed: bytes
     kind: str
     version: str
 
@@ -147,7 +146,7 @@ def asset(name: str) -> Asset:
 
 
 def _asset(body: bytes, kind: str) -> Asset:
-    return Asset(body, gzip.compress(body, 6, mtime=0), kind, hashlib.blake2b(body, digest_size=6).hexdigest())
+    return Asset(body, kind, hashlib.blake2b(body, digest_size=6).hexdigest())
 
 
 @lru_cache(8)
@@ -172,11 +171,9 @@ async def send_asset(request: Request, logo_path: str) -> Response:
     name = request.path_params["name"]
     if name not in (*OWN, PLOTLY) and not (name == LOGO and logo_path):
         return PlainTextResponse("no such file", 404)
-    # the first call reads and compresses the file
+    # the first call reads the file
     file = await (run_in_threadpool(logo, logo_path) if name == LOGO else run_in_threadpool(asset, name))
-    headers = {"Cache-Control": FOREVER, "Vary": "Accept-Encoding", "X-Content-Type-Options": "nosniff"}
-    if "gzip" in request.headers.get("accept-encoding", ""):
-        return Response(file.packed, headers=headers | {"Content-Encoding": "gzip"}, media_type=file.kind)
+    headers = {"Cache-Control": FOREVER, "X-Content-Type-Options": "nosniff"}
     return Response(file.body, headers=headers, media_type=file.kind)
 
 
@@ -274,12 +271,10 @@ def number(value: float | None, digits: int | None = None) -> str:
     return _formatted(value, f",.{digits}f").replace("-", "−")
 
 
-def signed(value: float | None, digits: int | None = None) -> str:
+def signed(value: float | None, digits: int = RATING_DECIMALS) -> str:
     """A rating change with its sign."""
     if value is None or not math.isfinite(value):
         return "–"
-    if digits is None:
-        digits = 1 if abs(value) >= 10 else 2
     return "±0" if round(value, digits) == 0 else _formatted(value, f"+,.{digits}f").replace("-", "−")
 
 

@@ -7,7 +7,7 @@ size, so they are legible on a phone. The box has a fixed height, so nothing mov
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from datetime import UTC, datetime, timedelta
 from itertools import count, takewhile
 from typing import NamedTuple
@@ -45,14 +45,15 @@ class Point(NamedTuple):
     """A player's level after a match or a fall.
 
     before  the level before it; None if that is not shown
-    kind    won, lost, drew, or fell: without a match;  told  what the reader is told when pointing at it
+    kind    won, lost, drew, or fell: without a match
+    told    returns what the reader is told when pointing at it; called for points that are drawn
     """
 
     at: Time
     before: float | None
     after: float
     kind: str
-    told: str
+    told: Callable[[], str]
 
 
 class Label(NamedTuple):
@@ -142,7 +143,7 @@ def path_chart(
             *((kind, "".join(f"M{x} {y}h0" for x, y, point in dots if point.kind == kind)) for kind in kinds),
         ],
         kinds,
-        "\n".join(f"{x} {y} {point.told}" for x, y, point in dots),
+        "\n".join(f"{x} {y} {point.told()}" for x, y, point in dots),
     )
 
 
@@ -200,7 +201,7 @@ def _path_summary(points: Sequence[Point], drawn: int, *, named: bool) -> str:
     levels = _levels(points)
     extremes = f"; highest {number(max(levels))}, lowest {number(min(levels))}"
     if named:
-        start, stop, extremes = first.told.rpartition(": ")[2], last.told.rpartition(": ")[2], ""
+        start, stop, extremes = first.told().rpartition(": ")[2], last.told().rpartition(": ")[2], ""
     told = f"From {start} {word} {since} to {stop} {word} {until}{extremes}."
     if drawn < len(points):
         told += f" Shows {drawn:,} of {len(points):,} points: every peak and every low."

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
+from functools import partial
 from math import isnan
 from typing import NamedTuple
 
@@ -191,62 +192,49 @@ def _charts(path: RatingPath, view: View, curves: Sequence[str]) -> list[Chart]:
     openings = [(opening.title, opening.at) for opening in path.openings]
     cuts = [(cut.division.name, cut.rating) for cut in view.snapshot.cuts() if cut.rating is not None]
     lowest = [(division.name, float(division.lowest)) for division in divisions]
-    drawn = {
-        "rating": path_chart("Rating after each match", _ratings(path), bounds=cuts, openings=openings),
-        "percentile": path_chart(
-            "Percentile after each match", _percentiles(path), bounds=lowest, openings=openings, span=(0, 102)
-        ),
-        "division": path_chart(
-            "Division after each match",
-            [
-                Point(step.played_at, None, number_of[step.division], step.word, _told(step, step.division))
-                for step in path.steps
-                if step.division in number_of
-            ],
-            bounds=list(number_of.items()),
+    bounds = {"rating": cuts, "percentile": lowest, "division": list(number_of.items())}
+    spans = {"rating": None, "percentile": (0.0, 102.0), "division": (-0.5, len(divisions) - 0.5)}
+    drawn = [
+        path_chart(
+            f"{of.capitalize()} after each match",
+            _points(path, of, number_of),
+            bounds=bounds[of],
             openings=openings,
-            span=(-0.5, len(divisions) - 0.5),
-            named=True,
-        ),
-    }
-    return [chart for of in curves if (chart := drawn[of]) is not None]
-
-
-def _ratings(path: RatingPath) -> list[Point]:
-    points = [
-        Point(step.played_at, step.before, step.after, step.word, _told(step, _moved(step.before, step.after)))
-        for step in path.steps
-        if step.before is not None and step.after is not None
+            span=spans[of],
+            named=of == "division",
+        )
+        for of in curves
     ]
-    return sorted([*points, *_falls(path, "rating")], key=lambda point: point.at)
+    return [chart for chart in drawn if chart is not None]
 
 
-def _percentiles(path: RatingPath) -> list[Point]:
-    points = [
-        Point(step.played_at, None, float(step.percentile), step.word, _told(step, f"percentile {step.percentile}"))
-        for step in path.steps
-        if step.percentile is not None
-    ]
-    return [*points, *_falls(path, "percentile")]
-
-
-def _falls(path: RatingPath, of: str) -> list[Point]:
-    return [
-        Point(fall.fell_at, fall.before, fall.after, "fell", _told(fall, _moved(fall.before, fall.after)))
+def _points(path: RatingPath, of: str, number_of: Mapping[str, float]) -> list[Point]:
+    """The points of the chart of rating, percentile or division, as far as they are known."""
+    points = []
+    for step in path.steps:
+        levels = {"rating": step.after, "percentile": step.percentile, "division": number_of.get(step.division or "")}
+        if (level := levels[of]) is not None:
+            before = step.before if of == "rating" else None
+            points.append(Point(step.played_at, before, float(level), step.word, partial(_told, step, of)))
+    points += [
+        Point(fall.fell_at, fall.before, fall.after, "fell", partial(_told, fall, of))
         for fall in path.falls
         if fall.of == of
     ]
+    return sorted(points, key=lambda point: point.at)
 
 
-def _moved(before: float, after: float) -> str:
-    return f"{number(before)} → {number(after)} ({signed(after - before)})"
-
-
-def _told(event: RatingStep | InactivityFall, level: str) -> str:
+def _told(event: RatingStep | InactivityFall, of: str) -> str:
     """What is told of a point of a chart."""
     at, word = (event.played_at, event.word) if isinstance(event, RatingStep) else (event.fell_at, "not playing")
+    if isinstance(event, RatingStep) and of != "rating":
+        level = f"percentile {event.percentile}" if of == "percentile" else plain(event.division or "")
+    else:
+        before, after = event.before, event.after
+        change = None if before is None or after is None else after - before
+        level = f"{number(before)} → {number(after)} ({signed(change)})"
     moment = datetime.fromtimestamp(at / SECOND, UTC)
-    return f"{day(moment)} {moment:%Y, %H:%M}, {word}: {plain(level)}"
+    return f"{day(moment)} {moment:%Y, %H:%M}, {word}: {level}"
 
 
 def _spans(visit: PageRequest, path: RatingPath, here: Sequence[str]) -> tuple[RatingPath, list[Span]]:

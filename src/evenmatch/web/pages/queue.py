@@ -11,6 +11,7 @@ from starlette.responses import Response
 
 from evenmatch.accounts.access import ANYONE
 from evenmatch.attributes import EQUAL, Attribute
+from evenmatch.durations import SECOND
 from evenmatch.errors import FollowerError, ForbiddenError, InputError, UnknownNameError
 from evenmatch.http.site import Site
 from evenmatch.queues import requests
@@ -119,7 +120,6 @@ MOST_ELSEWHERE = 24  # queues of other ladders listed
 SUGGESTED = 5.0  # percentiles, for players without a stored filter
 ATTRIBUTE = "attribute."  # prefix of the form field of an attribute
 ANNOUNCED = (5, 10, 30, 60, 300)  # remaining seconds of an offer that screen readers announce
-SECOND = 1_000_000  # microseconds
 NEWCOMER = 50.0  # percentile assumed for an unrated player
 
 
