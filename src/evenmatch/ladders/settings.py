@@ -24,7 +24,6 @@ class Settings(Checked):
     """
 
     title: str = text("", "Title that people see; empty: the name.")
-    colour: str = text("", "Accent colour of the ladder's pages, such as #2a7de1; empty: that of the site.")
     standings: StandingsRules = field(default_factory=StandingsRules)
     team_size: int | None = whole(None, 1, LARGEST_COUNT, "Players in a full team; none: any number.", optional=True)
     other_sizes: str = choice(
@@ -76,6 +75,7 @@ class Settings(Checked):
         "lists them for operators, refuse rejects them. Without the extra lookalikes, only names that differ in case, "
         "width or invisible characters look alike.",
     )
+    colour: str = text("", "Accent colour of the ladder's pages, such as #2a7de1; empty: that of the site.")
     archived: bool = flag(False, "The ladder is read-only: nothing can be added.", separate=True)
 
     def __post_init__(self) -> None:

@@ -49,7 +49,7 @@ class Jump(NamedTuple):
 
 def _standings(visit: PageRequest) -> Mapping[str, object]:
     view = visit.reading.view(visit.ladder)
-    shared = {
+    shared: dict[str, object] = {
         "ladder": LadderShown.of(view),
         "view": view,
         "around": None,
@@ -63,18 +63,23 @@ def _standings(visit: PageRequest) -> Mapping[str, object]:
     if visit.asked("around"):
         name, standing, rows = visit.reading.around(visit.ladder, visit.asked("around"), EACH_SIDE)
         why = None if standing is None else why_not(view, standing)
-        listed = shared | {"around": name, "standing": standing, "why_not": why, "jumps": _jumps(visit, view, 0)}
-        return listed | _rows(view, rows)
+        about = {"around": name, "standing": standing, "why_not": why, "jumps": _jumps(visit, view, 0)}
+        return shared | about | _rows(view, rows)
     number, pages = visit.number("page", 1, 1, 10**9), view.snapshot.pages(SIZE)
     rows = visit.site.service.named(view.snapshot.page(number, SIZE))
-    return shared | {
-        "page": number,
-        "pages": pages,
-        "jumps": _jumps(visit, view, number),
-        "before": address("ladders", visit.ladder, "standings", page=min(number - 1, pages)) if number > 1 else None,
-        "after": address("ladders", visit.ladder, "standings", page=number + 1) if number < pages else None,
-        **_rows(view, rows),
-    }
+    return (
+        shared
+        | {
+            "page": number,
+            "pages": pages,
+            "jumps": _jumps(visit, view, number),
+            "before": address("ladders", visit.ladder, "standings", page=min(number - 1, pages))
+            if number > 1
+            else None,
+            "after": address("ladders", visit.ladder, "standings", page=number + 1) if number < pages else None,
+        }
+        | _rows(view, rows)
+    )
 
 
 def _jumps(visit: PageRequest, view: View, number: int) -> list[Jump]:
@@ -93,7 +98,7 @@ def _jumps(visit: PageRequest, view: View, number: int) -> list[Jump]:
     ]
 
 
-def _rows(view: View, rows: Sequence[tuple[str, Standing]]) -> Mapping[str, object]:
+def _rows(view: View, rows: Sequence[tuple[str, Standing]]) -> dict[str, object]:
     """The bands of these players, and by id when each last completed a match."""
     board = view.snapshot.board
     ids = [standing.player for _, standing in rows]
