@@ -1,7 +1,7 @@
 """Write the tables of docs/fairness.md: `python tools/fairness.py [PART ...]`, about half an hour on two cores.
 
-Parts are behaviours, invariants, newcomers, policies and cures; without one, all are written. Finished seasons are kept
-in a file, so an interrupted run continues. The text around the tables is written by hand.
+Parts are behaviours, invariants, newcomers, policies, cures and suspects; without one, all are written. An audit keeps
+finished seasons in a file, so an interrupted run continues. The text around the tables is written by hand.
 """
 
 from __future__ import annotations
@@ -11,14 +11,54 @@ import json
 import subprocess
 import sys
 from collections.abc import Callable, Sequence
+from dataclasses import replace
+from functools import cache
 from pathlib import Path
 from typing import Any
+
+import numpy as np
+
+from evenmatch import rules
+from evenmatch.lab import behaviours as behaviour
+from evenmatch.lab.fairness.suspects import RATE, HonestScores, Table, honest_scores_like, judged, table_of
+from evenmatch.lab.fairness.suspects import suspects as find_suspects
+from evenmatch.lab.seasons.season import SeasonRecord, simulate_season
+from evenmatch.lab.seasons.settings import SeasonSettings
 
 ROOT = Path(__file__).resolve().parents[1]
 PAGE = ROOT / "docs" / "fairness.md"
 KEPT = ROOT / "benchmarks" / "out" / "fairness.seasons.jsonl"
 CURED = "--system trueskill --behaviour rage_quitter --seeds 101:104 --players 120 --matches 900"
 Rows = Sequence[Sequence[str]]
+UNSEEN = range(7001, 7004)  # seeds of the seasons in which suspects are looked for
+MATCHES = {"duel": 6000, "team": 1600, "sixes": 1100, "brawl": 1600}  # about 50 of each of 240 players
+MIXTURE = "booster_crew,win_switcher,sandbagger,smurf,rage_quitter,stat_padder"
+TRADES = "opposing_crew,win_trader,sandbagger,smurf,rage_quitter,stat_padder"
+# behaviours, dose, share of the players, games
+CULPRITS = (
+    ("booster_crew", 1.0, 0.05, ("team", "sixes")),
+    ("opposing_crew", 1.0, 0.05, ("duel", "team", "sixes")),
+    ("win_trader", 1.0, 0.05, ("duel",)),
+    ("win_switcher", 1.0, 0.05, ("team", "sixes")),
+    ("sandbagger", 1.0, 0.05, ("duel", "team", "sixes", "brawl")),
+    ("smurf", 0.5, 0.05, ("duel", "team", "sixes", "brawl")),
+    ("smurf", 1.0, 0.05, ("duel", "team")),
+    ("alt_splitter", 1.0, 0.05, ("duel", "team", "brawl")),
+    ("rage_quitter", 1.0, 0.05, ("duel", "team", "sixes", "brawl")),
+    ("queue_dodger", 1.0, 0.05, ("duel", "team", "brawl")),
+    ("stat_padder", 1.0, 0.05, ("duel", "team", "sixes", "brawl")),
+    *((MIXTURE, 1.0, share, ("team",)) for share in (0.01, 0.05, 0.1)),
+    *((TRADES, 1.0, share, ("duel",)) for share in (0.01, 0.05, 0.1)),
+)
+HONEST: dict[str, dict[str, float | str]] = {
+    "as usual": {},
+    "a quarter of the matches": {"matches": 0.25},
+    "newcomers learn a lot": {"learning": 2.0, "newcomers": 0.4},
+    "players stay away on most days": {"days_off": 0.6},
+    "most players have friends": {"parties": 0.6},
+    "skill drifts fast": {"drift": 0.5},
+    "policy quick": {"policy": "quick"},
+}
 
 
 def evenmatch(*arguments: str) -> dict[str, Any]:
@@ -133,12 +173,70 @@ def cures() -> str:
     return f"`evenmatch audit cures {CURED}`\n\n" + table(["change", "percentiles gained", "log loss", "wait"], rows)
 
 
+def season(
+    game: str, seed: int, names: str = "", dose: float = 1.0, **changes: float | str
+) -> tuple[SeasonRecord, Table]:
+    """A season with culprits of these behaviours, and its table of scores; `matches` of the changes is a factor."""
+    matches = round(MATCHES[game] * float(changes.get("matches", 1.0)))
+    settings = replace(SeasonSettings(game=game, seed=seed, players=240), **{**changes, "matches": matches})  # type: ignore[arg-type]  # as declared
+    chosen = [behaviour.find(name)(dose) for name in names.split(",") if name]
+    record = simulate_season(settings, rules("elo"), chosen)
+    return record, table_of(record.history, record.expected)
+
+
+@cache
+def compared(game: str, matches: float = 1.0) -> HonestScores:
+    """The honest scores that a ladder of this game would be compared with."""
+    return honest_scores_like(season(game, UNSEEN[0], matches=matches)[1], rules("elo"))
+
+
+def detected(names: str, dose: float, share: float, game: str) -> list[str]:
+    """A row of the table: what was found of these culprits, and what chance would find."""
+    listed = hits = culprits = found = accounts = theirs = 0
+    for seed in UNSEEN:
+        record, table = season(game, seed, names, dose, culprits=share)
+        marked = {one.account for one in find_suspects(table, compared(game))}
+        guilty = set(np.flatnonzero((record.crew[: len(table.played)] >= 0) & judged(table)).tolist())
+        listed, hits = listed + len(marked), hits + len(marked & guilty)
+        culprits += len({int(record.person[account]) for account in guilty})
+        found += len({int(record.person[account]) for account in marked & guilty})
+        accounts, theirs = accounts + int(judged(table).sum()), theirs + len(guilty)
+    words = f"{len(names.split(','))} kinds" if "," in names else names.replace("_", " ")
+    words += ", half of the time" if dose < 1.0 else ""
+    precision = f"{hits / listed:.0%}" if listed else "–"
+    return [words, game, f"{share:.0%}", str(listed), precision, f"{theirs / accounts:.0%}", f"{found / culprits:.0%}"]
+
+
+def mistaken(name: str) -> list[str]:
+    """A row of the table: the share of honest accounts that are listed in each game."""
+    row, changes = [name], HONEST[name]
+    for game in MATCHES:
+        tables = [season(game, seed, "", 1.0, **changes)[1] for seed in UNSEEN]
+        honest = compared(game, float(changes.get("matches", 1.0)))
+        listed = sum(len({one.account for one in find_suspects(table, honest)}) for table in tables)
+        accounts = sum(int(judged(table).sum()) for table in tables)
+        row.append(f"{listed / accounts:.2%} ({listed} of {accounts})")
+    return row
+
+
+def suspects() -> str:
+    """Precision and recall of the list of suspects, and its false alarms."""
+    heads = ["behaviour", "game", "culprits", "listed", "precision", "by chance", "recall"]
+    rows = [detected(names, dose, share, game) for names, dose, share, games in CULPRITS for game in games]
+    alarms = [mistaken(name) for name in HONEST]
+    return (
+        f"{table(heads, rows)}\n\nHonest accounts that are listed in seasons without a culprit; at most {RATE:.1%} is "
+        f"promised:\n\n{table(['season', *MATCHES], alarms)}"
+    )
+
+
 PARTS: dict[str, Callable[[], str]] = {
     "behaviours": behaviours,
     "invariants": invariants,
     "newcomers": newcomers,
     "policies": policies,
     "cures": cures,
+    "suspects": suspects,
 }
 
 

@@ -42,7 +42,7 @@ NEWCOMERS = ("duel", "team", "squad", "arena")
 PERIODS = {"matches": "{:,}", "players": "{:,}", "mean": "{:.1f}", "median": "{:.1f}", "at_floor": "{:.1%}"}
 PERIODS |= {"drawn": "{:.1%}", "quit": "{:.1%}", "given": "{:.1%}", "scored": "{:.1%}"}  # of a recorded ladder
 FITS = {"what": "{}", "where": "{}", "recorded": "{:.3g}", "simulated": "{:.3g}", "distance": "{:.3f}"}
-SUSPECTS = {"account": "{}", "looks like": "{}", "false alarms": "{:.2%}", "evidence": "{}"}
+SUSPECTS = {"account": "{}", "looks like": "{}", "evidence": "{}", "how rare": "{}"}
 SEEDS_AT_MOST = 1000
 STEPS = 1000  # of the progress bar
 CHOSEN = {name: option for name, option in options_of(SeasonSettings).items() if name not in {"game", "seed"}}
@@ -410,12 +410,12 @@ def _suspects(ladder: str, history: LadderHistory) -> Answer:
     with working("comparing with honest seasons", STEPS) as progress:
         found = ladder_suspects(history.matches, history.rules, lambda share: progress(int(STEPS * share)))
     names, matches = history.matches.player.to_pylist(), len(history.matches)
-    listed = [one._asdict() | {"account": names[one.account]} for one in found]
+    listed = [one._asdict() | {"account": names[one.account], "rarity": one.rarity} for one in found]
     document = {"ladder": ladder, "matches": matches, "suspects": listed}
     if not found:
         return Answer(document, lines=[f"{ladder}: no account stands out, of {len(names):,} in {matches:,} matches"])
-    rows = [(names[one.account], one.kind, one.false_alarms, one.evidence) for one in found]
-    title = f"{ladder}: accounts to look into; false alarms: the share of honest accounts with as high a score"
+    rows = [(names[one.account], one.kind, one.evidence, f"at most {one.rarity} honest accounts") for one in found]
+    title = f"{ladder}: accounts to look into, which is never a verdict"
     return Answer(document, [Table(title, SUSPECTS, rows)])
 
 

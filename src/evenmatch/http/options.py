@@ -45,7 +45,7 @@ class Options(BaseSettings):
     body_limit: int = Field(
         8 * MEGABYTE,
         ge=1024,
-        description="Largest body of match reports and starting ratings, in bytes; the limit of others is 128 KiB.",
+        description="Largest body of match reports, imports and starting ratings, in bytes; others: 128 KiB.",
     )
     connections: int = Field(
         10_000,

@@ -17,9 +17,10 @@ from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar, copy_context
 from dataclasses import dataclass, field
+from email import message_from_bytes
 from functools import cached_property, lru_cache
 from importlib import resources
-from pathlib import Path
+from pathlib import Path, PurePath
 from types import MappingProxyType
 from typing import Literal, NamedTuple
 from urllib.parse import parse_qsl, quote, unquote, urlencode
@@ -54,6 +55,7 @@ from evenmatch.lab.display_names import plain, visible
 from evenmatch.ladders.ladder_queries import LadderQueries
 from evenmatch.standings.board import Snapshot, Standing
 from evenmatch.systems.system import RATING_DECIMALS
+from evenmatch.systems.wording import ordinal
 from evenmatch.times import iso_time
 from evenmatch.web.forms import CONFIRM, FieldError, Fields, Form, refused
 from evenmatch.web.lab_cache import LabCache
@@ -290,12 +292,6 @@ def count(value: float, noun: str = "", plural: str = "") -> str:
     return f"{_formatted(value, ',.0f')} {noun if value == 1 else plural or noun + 's'}"
 
 
-def ordinal(number: int) -> str:
-    """An ordinal: 1st, 2nd, 3rd, 4th … 11th … 21st."""
-    ending = "th" if number % 100 in (11, 12, 13) else {1: "st", 2: "nd", 3: "rd"}.get(number % 10, "th")
-    return f"{_formatted(number, ',')}{ending}"
-
-
 def percent(share: float | None, digits: int = 0) -> str:
     """A share, 0..1, as percent."""
     return "–" if share is None or not math.isfinite(share) else f"{_formatted(100 * share, f'.{digits}f')} %"
@@ -484,6 +480,30 @@ LONGEST_COOKIE = 3_800  # characters; browsers store 4,096 with the name
 MOST_FIELDS = 2_000  # fields of a form
 
 
+class UploadedFile(NamedTuple):
+    """A file sent with a form: its name on the sender's computer, and its content."""
+
+    name: str
+    content: bytes
+
+
+def _read_multipart(kind: str, body: bytes) -> tuple[list[tuple[str, str]], UploadedFile | None]:
+    """Return the fields of a form sent as multipart/form-data, and its file. kind: the header Content-Type."""
+    sent: list[tuple[str, str]] = []
+    upload: UploadedFile | None = None
+    message = message_from_bytes(b"Content-Type: " + kind.encode("latin-1", "replace") + b"\r\n\r\n" + body)
+    parts = [part for part in message.walk() if not part.is_multipart()]
+    for part in parts:
+        name, content = part.get_param("name", header="content-disposition"), part.get_payload(decode=True)
+        if not isinstance(name, str) or not isinstance(content, bytes):
+            raise UsageError("the form could not be read; send it again")
+        if (file := part.get_filename()) is not None:
+            upload = UploadedFile(PurePath(str(file)).name[:LONGEST_NAME] or "file", content)
+        else:
+            sent.append((name, content.decode("utf-8", errors="surrogateescape")))
+    return sent, upload
+
+
 class Notice(NamedTuple):
     """The result of a form, shown once on the next page."""
 
@@ -519,6 +539,7 @@ class PageRequest:
 
     sent     the fields of the submitted form; None: none, or not read yet
     refused  the submitted form if it was refused, for showing its page again
+    upload   the file sent with the form
     here     the URL of the page
     """
 
@@ -527,6 +548,7 @@ class PageRequest:
     session: Session | None = None
     sent: Fields | None = None
     refused: Form | None = None
+    upload: UploadedFile | None = None
     here: str = ""
 
     def __post_init__(self) -> None:
@@ -618,6 +640,11 @@ class PageRequest:
             raise UsageError(f"{name} is {text[:40]!r}; it must be a whole number from {low:,} to {high:,}")
         return number
 
+    def same_page(self, **changes: object) -> str:
+        """Return the URL of this page with other query parameters."""
+        query = {**self.request.query_params, **changes}
+        return f"{self.here.partition('?')[0]}?{urlencode(query)}"
+
     # access
 
     def allow(self) -> None:
@@ -685,10 +712,14 @@ class PageRequest:
         Raises ForbiddenError for a form from another site or session, UsageError for invalid UTF-8 or too many fields.
         """
         self._check_origin()
-        body = (await self.request.body()).decode("utf-8", errors="surrogateescape")
-        if body.count("&") >= MOST_FIELDS:
+        body, kind = await self.request.body(), self.request.headers.get("content-type", "")
+        if kind.startswith("multipart/form-data"):
+            sent, self.upload = await self.site.work(_read_multipart, kind, body)
+        elif body.count(b"&") >= MOST_FIELDS:
             raise UsageError(f"the form has more than {MOST_FIELDS:,} fields")
-        sent = parse_qsl(body, keep_blank_values=True, errors="surrogateescape")
+        else:
+            text = body.decode("utf-8", errors="surrogateescape")
+            sent = parse_qsl(text, keep_blank_values=True, errors="surrogateescape")
         if any(not is_text(value) for _, value in sent):
             raise UsageError("the form contains bytes that are not valid UTF-8")
         self.sent = tuple(field for field in sent if field[0] != "proof")
