@@ -16,7 +16,7 @@ NO_PAGES = ("/pulse", "/operate/export", "/audit/file")  # a stream, which does 
 
 MORE = (
     "/ladders/{ladder:text}/standings?around={player}",
-    "/ladders/{ladder:text}/standings?search=a",
+    "/search?q=a",
     "/ladders/{ladder:text}/distribution?player={player}",
     "/ladders/{ladder:text}/matches/{match:text}?player={player}",
     "/ladders/{ladder:text}/operate/correct?what=void&match={match}",

@@ -13,13 +13,15 @@ import importlib.util
 import math
 import re
 from collections import Counter
-from collections.abc import AsyncIterator, Callable, Iterator, Mapping
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from contextvars import ContextVar, copy_context
 from dataclasses import dataclass, field
 from email import message_from_bytes
 from functools import cached_property, lru_cache
 from importlib import resources
 from pathlib import Path, PurePath
+from types import MappingProxyType
 from typing import Literal, NamedTuple
 from urllib.parse import parse_qsl, quote, unquote, urlencode
 
@@ -44,6 +46,7 @@ from evenmatch.errors import (
 from evenmatch.http.access import allow, check_own
 from evenmatch.http.hosts import as_meant, is_text
 from evenmatch.http.logs import log
+from evenmatch.http.options import LOGO_TYPES
 from evenmatch.http.problems import within
 from evenmatch.http.request_context import context_of
 from evenmatch.http.site import Site
@@ -60,10 +63,12 @@ from evenmatch.web.regions import HEADER, changed_regions
 from evenmatch.web.view_models import seen_of
 
 SESSION, ME, NOTICE, ONCE = "evenmatch-session", "evenmatch-me", "evenmatch-notice", "evenmatch-once"
+FRIENDS = "evenmatch-friends"
+NUMBERS = "evenmatch-numbers"  # the group and decimal separators of the visitor; evenmatch.js writes it
 PREFIX = "__Host-"
 YEAR = 365 * 86_400
-LASTING = {SESSION: LASTS, ME: YEAR, NOTICE: 60, ONCE: 60}  # seconds
-SAME_SITE: dict[str, Literal["lax", "strict"]] = {SESSION: "lax", ME: "lax", NOTICE: "lax", ONCE: "strict"}
+LASTING = {SESSION: LASTS, ME: YEAR, FRIENDS: YEAR, NOTICE: 60, ONCE: 60}  # seconds
+SAME_SITE: dict[str, Literal["lax", "strict"]] = {ONCE: "strict"}  # the others: lax
 
 
 class Cookies:
@@ -98,7 +103,13 @@ class Cookies:
 
     def _write(self, response: Response, name: str, value: str, lasts: int) -> None:
         response.set_cookie(
-            self._full(name), value, lasts, path="/", httponly=True, samesite=SAME_SITE[name], secure=self._is_secure
+            self._full(name),
+            value,
+            lasts,
+            path="/",
+            httponly=True,
+            samesite=SAME_SITE.get(name, "lax"),
+            secure=self._is_secure,
         )
 
     def _full(self, name: str) -> str:
@@ -113,6 +124,7 @@ OWN = {
     "crests.svg": "image/svg+xml",
 }
 PLOTLY = "plotly.min.js"
+LOGO = "logo"
 FOREVER = "public, max-age=31536000, immutable"  # the URL contains a version of the content
 
 
@@ -132,8 +144,17 @@ def asset(name: str) -> Asset:
     else:
         kind = OWN[name]
         body = resources.files("evenmatch.web").joinpath("static", name).read_bytes()
-    version = hashlib.blake2b(body, digest_size=6).hexdigest()
-    return Asset(body, f"{kind}; charset=utf-8", version)
+    return _asset(body, f"{kind}; charset=utf-8")
+
+
+def _asset(body: bytes, kind: str) -> Asset:
+    return Asset(body, kind, hashlib.blake2b(body, digest_size=6).hexdigest())
+
+
+@lru_cache(8)
+def logo(path: str) -> Asset:
+    """Return the file with the logo of the site; see the setting EVENMATCH_LOGO."""
+    return _asset(Path(path).read_bytes(), LOGO_TYPES[Path(path).suffix.lower()])
 
 
 @lru_cache(1)
@@ -147,12 +168,13 @@ def _suffix(name: str) -> str:
     return "" if name == PLOTLY or name.endswith(".svg") else "_" + name.rpartition(".")[2]
 
 
-async def send_asset(request: Request) -> Response:
-    """Send a file, which browsers may cache for a year."""
+async def send_asset(request: Request, logo_path: str) -> Response:
+    """Send a file, which browsers may cache for a year; logo_path: the file that is named LOGO; empty: none."""
     name = request.path_params["name"]
-    if name not in (*OWN, PLOTLY):
+    if name not in (*OWN, PLOTLY) and not (name == LOGO and logo_path):
         return PlainTextResponse("no such file", 404)
-    file = await run_in_threadpool(asset, name)  # the first call reads the file
+    # the first call reads the file
+    file = await (run_in_threadpool(logo, logo_path) if name == LOGO else run_in_threadpool(asset, name))
     headers = {"Cache-Control": FOREVER, "X-Content-Type-Options": "nosniff"}
     return Response(file.body, headers=headers, media_type=file.kind)
 
@@ -225,6 +247,22 @@ def name(text: str, longest: int = LONGEST) -> Markup:
     return Markup("<bdi{}>{}</bdi>").format(title, shown)
 
 
+SEPARATORS = re.compile("[,.' ’\u00a0\u202f\u066c]?[.,\u066b]")  # between groups of digits, and before decimals
+_separators: ContextVar[Mapping[int, str]] = ContextVar(
+    "separators", default=MappingProxyType({})
+)  # replace those of English
+
+
+def use_separators(text: str) -> None:
+    """Format the numbers of this page with the separators in a NUMBERS cookie, such as `.,`; else as in English."""
+    given = text if SEPARATORS.fullmatch(text) and len(set(text)) == len(text) else ",."
+    _separators.set({ord(","): given[:-1], ord("."): given[-1]})
+
+
+def _formatted(value: float, form: str) -> str:
+    return format(value, form).translate(_separators.get())
+
+
 def number(value: float | None, digits: int | None = None) -> str:
     """A formatted number; without `digits`, 0 to 2 decimals depending on its size."""
     if value is None or not math.isfinite(value):
@@ -232,15 +270,14 @@ def number(value: float | None, digits: int | None = None) -> str:
     if digits is None:
         size = abs(value)
         digits = 0 if size >= 1000 else 1 if size >= 100 else 2
-    return f"{value:,.{digits}f}".replace("-", "−")
+    return _formatted(value, f",.{digits}f").replace("-", "−")
 
 
 def signed(value: float | None, digits: int = RATING_DECIMALS) -> str:
     """A rating change with its sign."""
     if value is None or not math.isfinite(value):
         return "–"
-    text = f"{value:+,.{digits}f}"
-    return "±0" if float(text.replace(",", "")) == 0 else text.replace("-", "−")
+    return "±0" if round(value, digits) == 0 else _formatted(value, f"+,.{digits}f").replace("-", "−")
 
 
 def direction(shown: str) -> str:
@@ -251,13 +288,13 @@ def direction(shown: str) -> str:
 def count(value: float, noun: str = "", plural: str = "") -> str:
     """A count with its noun: 1 match, 2,000 matches."""
     if not noun:
-        return f"{value:,.0f}"
-    return f"{value:,.0f} {noun if value == 1 else plural or noun + 's'}"
+        return _formatted(value, ",.0f")
+    return f"{_formatted(value, ',.0f')} {noun if value == 1 else plural or noun + 's'}"
 
 
 def percent(share: float | None, digits: int = 0) -> str:
     """A share, 0..1, as percent."""
-    return "–" if share is None or not math.isfinite(share) else f"{100 * share:.{digits}f} %"
+    return "–" if share is None or not math.isfinite(share) else f"{_formatted(100 * share, f'.{digits}f')} %"
 
 
 def seconds(value: float | None) -> str:
@@ -410,22 +447,36 @@ class ChangeStream:
         return Changes(seen_of(view), self._site.queue_service.last_change(ladder))
 
 
+class Brand(NamedTuple):
+    """Name and accent colour of the site, and the address of its logo; empty: evenmatch's own."""
+
+    name: str
+    accent: str
+    logo: str
+
+
 @dataclass(frozen=True)
 class SharedState:
-    """What all page requests share: services, open change streams, queries and the lab cache."""
+    """What all page requests share: services, open change streams, queries, the lab cache and the brand."""
 
     site: Site
     change_stream: ChangeStream
     reading: LadderQueries
+    brand: Brand
     lab_cache: LabCache = field(default_factory=LabCache)
 
     @classmethod
     def over(cls, site: Site) -> SharedState:
         """Create the shared state of a site."""
-        return cls(site, ChangeStream(site), LadderQueries(site.service, site.service.shown_view))
+        options = site.options
+        address_of_logo = f"/assets/{logo(options.logo).version}/{LOGO}" if options.logo else ""
+        brand = Brand(options.site_name, options.accent, address_of_logo)
+        return cls(site, ChangeStream(site), LadderQueries(site.service, site.service.shown_view), brand)
 
 
 LONGEST_NAME = 200  # characters of a player name
+BETWEEN = "\x1f"  # the unit separator, between two names in a cookie
+LONGEST_COOKIE = 3_800  # characters; browsers store 4,096 with the name
 MOST_FIELDS = 2_000  # fields of a form
 
 
@@ -471,6 +522,11 @@ def address(*parts: object, **query: object) -> str:
     path = "/" + "/".join(quote(segment, safe="") for segment in segments)
     given = {name: value for name, value in query.items() if value is not None}
     return f"{path}?{urlencode(given)}" if given else path
+
+
+def local(to: str) -> str:
+    """Return the path if it is on this site, else an empty string, which prevents redirects to other sites."""
+    return to if to.startswith("/") and not to.startswith(("//", "/\\")) and "\n" not in to else ""
 
 
 def _decoded(path: str) -> list[str]:
@@ -550,6 +606,11 @@ class PageRequest:
             return self.site.service.player(self.me)
         except UnknownNameError:
             return None
+
+    @cached_property
+    def friends(self) -> list[str]:
+        """The names of players in the visitor's list of friends, which only their browser stores."""
+        return [name for name in self.cookies.text(FRIENDS).split(BETWEEN) if 0 < len(name) <= LONGEST_NAME]
 
     @property
     def is_player(self) -> bool:
@@ -718,17 +779,19 @@ class PageRequest:
         """Render a page in a worker thread; `make` returns its values. kept: the browser may cache it."""
 
         def page() -> str:
+            use_separators(self.cookies.text(NUMBERS))
             values = {
                 "visit": self,
                 "address": address,
                 "assets": addresses(),
+                "brand": self.shared.brand,
                 "now": self.site.service.clock(),
                 "proof_of_session": "" if self.session is None else self.session.masked_proof(),
                 **(make() if callable(make) else make),
             }
             return render(template, values)
 
-        rendered = await self.site.work(page, is_limited=False)
+        rendered = await self.site.work(copy_context().run, page, is_limited=False)
         asked = self.request.headers.get(HEADER)
         if asked is not None and status == 200:
             return _only_changed(rendered, asked)
@@ -769,6 +832,13 @@ class PageRequest:
     def remember(self, answer: Response, name: str) -> None:
         """Store the visitor's player name in a cookie for a year."""
         self.cookies.write_text(answer, ME, name)
+
+    def remember_friends(self, answer: Response, names: Sequence[str]) -> None:
+        """Store the visitor's list of friends in a cookie for a year. Raises UsageError if it is too long for one."""
+        text = BETWEEN.join(name for name in names if BETWEEN not in name)
+        if len(quote(text)) > LONGEST_COOKIE:
+            raise UsageError("the list of friends is too long for a browser; remove a friend first")
+        self.cookies.write_text(answer, FRIENDS, text)
 
     def log_in(self, answer: Response, session: str) -> None:
         """Set the session cookie."""

@@ -11,6 +11,7 @@ from evenmatch.web.page_route import Handler, PageRoute
 from evenmatch.web.pages import (
     cards,
     change_stream,
+    front,
     home,
     matches,
     operate_files,
@@ -26,8 +27,12 @@ from evenmatch.web.pages import (
 LADDER = "/ladders/{ladder:text}"
 
 PLAYERS = (
-    PageRoute("/", home.front),
-    PageRoute("/me/forget", home.forget_me, scope=None, methods=("POST",)),
+    PageRoute("/", front.front),
+    PageRoute("/search", front.search),
+    PageRoute("/me", front.set_me, methods=("POST",)),
+    PageRoute("/me/forget", front.forget_me, scope=None, methods=("POST",)),
+    PageRoute("/friends", front.change_friends, methods=("POST",)),
+    PageRoute("/players/{player:text}", front.ladders_of),
     PageRoute(LADDER, home.overview),
     PageRoute(f"{LADDER}/me", home.me),
     PageRoute(f"{LADDER}/pulse", change_stream.pulse),
