@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import argparse
 import json
+import math
+import shlex
 import subprocess
 import sys
 from collections.abc import Callable, Sequence
@@ -28,7 +30,28 @@ from evenmatch.lab.seasons.settings import SeasonSettings
 ROOT = Path(__file__).resolve().parents[1]
 PAGE = ROOT / "docs" / "fairness.md"
 KEPT = ROOT / "benchmarks" / "out" / "fairness.seasons.jsonl"
-CURED = "--system trueskill --behaviour rage_quitter --seeds 101:104 --players 120 --matches 900"
+SMALL = "--dose 1 --players 120 --matches 900 --seeds 101:105"
+CURED = {
+    "Switching to the winner": f"--system all --behaviour win_switcher --vary 'longest team counts' {SMALL}",
+    "Losing to a friend": f"--system all --behaviour opposing_crew --vary 'no quiet hours' {SMALL}",
+    "Stacking": f"--system all --behaviour stacker --vary 'no parties' {SMALL}",
+    "Leaving when behind": "--system even,scorefactor,trueskill,wenglin --behaviour rage_quitter "
+    f"--vary 'leaving saves no time' {SMALL}",
+    "Trading wins": f"--system planeswalker,trueskill --behaviour win_trader --vary 'no quiet hours' {SMALL}",
+    "Two accounts": "--system battlepoints,elommr,glicko2,scorefactor --behaviour alt_splitter "
+    f"--vary '50 matches to be listed' {SMALL}",
+    "Playing for score under scorefactor": f"--system scorefactor --behaviour stat_padder --vary preset {SMALL}",
+    "Playing for score under prav": f"--system prav --behaviour stat_padder --vary preset,outcome {SMALL}",
+    "Switching under wager": f"--system wager --behaviour win_switcher --vary preset,uneven {SMALL}",
+    "Losing to a friend under wager": f"--system wager --behaviour opposing_crew --vary preset,uneven {SMALL}",
+    "Stacking under wager": f"--system wager --behaviour stacker --vary preset,uneven {SMALL}",
+    "Switching under prav": f"--system prav --behaviour win_switcher --vary preset,outcome {SMALL}",
+    "Stacking under prav": f"--system prav --behaviour stacker --vary preset,outcome {SMALL}",
+}
+UPSETS = (
+    "--system wager --behaviour upset_attacker --vary modifier_limit "
+    "--dose 0.3 --seeds 101:108 --players 100 --matches 4000 --culprits 0.1"
+)
 Rows = Sequence[Sequence[str]]
 UNSEEN = range(7001, 7004)  # seeds of the seasons in which suspects are looked for
 MATCHES = {"duel": 6000, "team": 1600, "sixes": 1100, "brawl": 1600}  # about 50 of each of 240 players
@@ -163,14 +186,60 @@ def policies() -> str:
 
 
 def cures() -> str:
-    """The changes that no other change beats, beside no change."""
-    found = evenmatch("audit", "cures", *CURED.split(), "--keep", str(KEPT))["cures"]
-    rows = [
-        [one["changed"], signed(one["gain"]["mean"]), signed(one["log_loss"], 4), f"{signed(one['wait'], 0)} s"]
-        for one in found
-        if one["is_best"] or one["changed"] == "nothing"
+    """What each change leaves of an exploit, and what it costs; then the limits of wager's modifiers."""
+    heads = ["system", "change", "gained before", "gained after", "closes it", "best", "log loss", "wait", "no match"]
+    blocks = []
+    for title, options in CURED.items():
+        found = evenmatch("audit", "cures", *shlex.split(options), "--keep", str(KEPT))["cures"]
+        before = {one["contestant"].split()[0]: one["gain"] for one in found if one["changed"] == "nothing"}
+        rows = [
+            [
+                system := one["contestant"].split()[0],
+                one["changed"],
+                gained(before[system]),
+                gained(one["gain"]),
+                "yes" if one["closes"] else "–",
+                "yes" if one["is_best"] else "–",
+                signed(one["log_loss"], 4),
+                f"{signed(one['wait'], 0)} s",
+                f"{signed(100 * one['unmatched'], 0)}%",
+            ]
+            for one in sorted(found, key=lambda one: one["contestant"].split()[0])
+            if one["changed"] != "nothing"
+        ]
+        blocks.append(f"**{title}.** `evenmatch audit cures {options}`\n\n" + table(heads, rows))
+    return "\n\n".join([*blocks, upsets()])
+
+
+def gained(gain: dict[str, float]) -> str:
+    """A gain in percentiles with its interval."""
+    return f"{signed(gain['mean'])} ({signed(gain['low'], 0)} to {signed(gain['high'], 0)})"
+
+
+def upsets() -> str:
+    """What taking a top player's rank is worth by the limit of wager's modifiers."""
+    found = evenmatch("audit", "cures", *shlex.split(UPSETS), "--keep", str(KEPT))["cures"]
+    limits = {one["changed"].rpartition("=")[2]: one for one in found}
+    rows = []
+    for name in sorted(limits, key=lambda name: float(name) if name != "nothing" else math.inf):
+        one, limit = limits[name], math.inf if name == "nothing" else float(name)
+        rows.append(
+            [
+                "none" if name == "nothing" else f"{limit:g}",
+                gained(one["gain"]),
+                signed(one["rivals"], 0),
+                f"{min(limit, 19.0):.2f}",
+                signed(one["log_loss"], 4),
+            ]
+        )
+    heads = [
+        "`modifier_limit`",
+        "friends gain",
+        "victims, per match and in thousandths of a standard deviation",
+        "one loss at rank 20 costs",
+        "log loss",
     ]
-    return f"`evenmatch audit cures {CURED}`\n\n" + table(["change", "percentiles gained", "log loss", "wait"], rows)
+    return f"**Taking a rank by an upset.** `evenmatch audit cures {UPSETS}`\n\n" + table(heads, rows)
 
 
 def season(

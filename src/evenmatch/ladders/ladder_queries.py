@@ -387,6 +387,8 @@ class LadderQueries(Transacting):
             if all(part.player != present for side in profile.sides for part, _ in side.parts):
                 raise UnknownNameError(f"player of match {match_id!r}", name, ())
             latest = latest_results(store, head, player, profile)
+            if not self._visibility(head).percentiles:
+                latest = latest._replace(percentile=None)
             return result_moment(profile, present, latest, view.snapshot)
 
     def queue_audit(self, ladder: str, queue: str, since: int, until: int) -> QueueAudit:
