@@ -279,6 +279,24 @@ function tick() {
   if (!document.hidden) document.querySelectorAll("time[data-ago]").forEach(updateAgo);
 }
 
+// The head: the menu closes, and the tab of the page is in view
+
+const menu = document.querySelector(".menu");
+
+function closeMenu({ key, target }) {
+  if (!menu.open || (key ?? "Escape") !== "Escape" || (!key && menu.contains(target))) return;
+  menu.open = false;
+  if (key) menu.querySelector("summary").focus();
+}
+
+addEventListener("click", closeMenu);
+addEventListener("keydown", closeMenu);
+const tab = document.querySelector(".tabs [aria-current]");
+if (tab) { // scrollIntoView would move the point from which Tab goes on
+  const [strip, box] = [tab.closest(".wrap"), tab.getBoundingClientRect()];
+  strip.scrollLeft += box.left + box.width / 2 - innerWidth / 2;
+}
+
 // Times in the visitor's time zone, and the separators of their numbers for the next page
 
 const clock = new Intl.DateTimeFormat(undefined, { dateStyle: "medium", timeStyle: "short" });
