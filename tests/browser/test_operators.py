@@ -77,7 +77,7 @@ def test_a_queue_is_made_from_a_preset_changed_after_a_look_and_deleted(operator
     operator.get_by_label("Time to accept, s", exact=True).fill("45")
     operator.get_by_role("button", name="Show what changes").click()
     (row,) = operator.locator("#preview tbody tr").all()
-    assert row.inner_text().split("\t") == ["Accept within", "20", "45"]
+    assert row.inner_text().split("\t") == ["Time to accept, s", "20", "45"]
     operator.get_by_role("button", name="Apply to the queue").click()
     operator.get_by_role("link", name="Delete evening").click()
     operator.get_by_label("Type the name of the queue").fill("evening")
