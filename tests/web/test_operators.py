@@ -382,7 +382,7 @@ def test_a_ladder_of_a_system_of_its_own_has_pages_and_keeps_its_file(operator, 
     own = str(Path(__file__).parents[2] / "docs" / "how-to" / "league_points.py")
     service.create_ladder("own", own, rules(own))
     service.record_many("own", [duel(1, "ann", "bob", ladder="own"), duel(2, "bob", "ann", ladder="own")])
-    assert "Why did my rating move?" in operator.page("/ladders/own/matches/m2")
+    assert "so their rating" in operator.page("/ladders/own/matches/m2")
     name = service.ladder("own").rules.system.name
     page = operator.page("/ladders/own/operate/rules")
     assert f"<option selected>{name}</option>" in page
