@@ -99,7 +99,7 @@ class Digest(NamedTuple):
     mates, rivals  mean rating change of honest players with a culprit in their own or in another team, minus that in
                 matches without culprits; thousandths of a standard deviation
     log_loss    of the system's predictions in matches of honest players
-    wait        mean seconds in the queue
+    wait        mean seconds in the queue;  unmatched  share of the joins without a match
     """
 
     gainers: list[int]
@@ -109,6 +109,7 @@ class Digest(NamedTuple):
     rivals: float
     log_loss: float
     wait: float
+    unmatched: float
 
 
 def digest(record: SeasonRecord, judged: Flags) -> Digest:
@@ -137,6 +138,7 @@ def digest(record: SeasonRecord, judged: Flags) -> Digest:
         *_costs(record, spread),
         _log_loss(record),
         record.mean_wait,
+        record.unmatched / max(len(record.waits) + record.unmatched, 1),
     )
 
 
