@@ -100,7 +100,7 @@ def wait_for_life(page: Page) -> None:
     while time.monotonic() < deadline:
         page.goto(f"/ladders/{LADDER}/queue")
         head = page.locator("#even th").first
-        offered = re.search(r"\d+", head.inner_text()) if head.count() else None
+        offered = re.search(r"\d+", head.text_content() or "") if head.count() else None
         if offered and int(offered[0]) >= OFFERED and page.locator("#waiting svg").count():
             return
         page.wait_for_timeout(2000)

@@ -11,7 +11,8 @@ ASKED = {  # pages that must be asked something
     "/ladders/{ladder:text}/me": "?player=joe&want=standing",
     "/ladders/{ladder:text}/operate/queue/remove": "?name=ranked",
 }
-NO_PAGES = ("/pulse", "/operate/export", "/audit/file")  # a stream, which does not end, and files to download
+# A stream, which does not end, files to download, pictures, and a table for a frame of another site.
+NO_PAGES = ("/pulse", "/operate/export", "/audit/file", ".{kind}", "/embedded")
 
 
 MORE = (

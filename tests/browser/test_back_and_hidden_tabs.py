@@ -95,7 +95,7 @@ def test_an_offer_in_a_hidden_tab_changes_the_title_plays_a_sound_and_notifies(v
     page.wait_for_function(LIVE)
     mark(page)
     page.evaluate(HIDE)
-    assert page.title().startswith("Ticket")
+    assert page.title().startswith("Play")
     assert page.evaluate("window.heard") == []
     find_a_match(rival, "Elsewhere two")
     wait_for(lambda: re.match(r"\(\d+ s\) Accept your match", page.title()), page.title)
@@ -109,7 +109,7 @@ def test_an_offer_in_a_hidden_tab_changes_the_title_plays_a_sound_and_notifies(v
     rival.get_by_role("button", name="Leave the queue").click()
     for one in (page, rival):
         one.get_by_role("heading", name="You are no longer in the queue").wait_for()
-    assert page.title().startswith("Ticket")
+    assert page.title().startswith("Play")
 
 
 def test_a_hidden_tab_fetches_nothing_else(page, game):
@@ -129,7 +129,7 @@ def test_a_hidden_tab_fetches_nothing_else(page, game):
 def test_a_ticket_without_scripts_moves_too(visitor):
     page = visitor(javascript=False).page()
     find_a_match(page, "Plain one")
-    waiting = page.locator("#ticket dd").first
+    waiting = page.locator("#ticket .num").first
     before = waiting.inner_text()
     wait_for(lambda: waiting.inner_text() not in (before, ""))
     page.get_by_role("button", name="Leave the queue").click()

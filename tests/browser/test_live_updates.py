@@ -93,16 +93,17 @@ def find_a_match(page, name):
     """Queue up as a guest."""
     page.goto(address("ladders", DUELS, "queue"))
     page.get_by_label("Your name").fill(name)
-    for box in page.get_by_role("checkbox").all():
+    for box in page.locator("input[name=queue]").all():
         box.set_checked(box.get_attribute("value") == "quick")
-    page.get_by_role("button", name="Find me a match").click()
-    page.get_by_role("heading", name="Your match").wait_for()
+    page.get_by_role("button", name="Find a match").click()
+    page.wait_for_url("**/tickets/*")
 
 
 def test_two_guests_queue_up_are_matched_play_and_see_why_their_ratings_moved(visitor, game):
     onlooker, one, other = (visitor().page() for _ in range(3))
     onlooker.goto(address("ladders", DUELS, "queue"))
     onlooker.wait_for_function("() => document.documentElement.dataset.stream === 'open'")
+    onlooker.get_by_text("Waits, players waiting and the latest matches").click()
     mark(onlooker)
     names = ("Guest one", "<b>Guest</b> two")
     for page, name in zip((one, other), names, strict=True):
@@ -121,7 +122,9 @@ def test_two_guests_queue_up_are_matched_play_and_see_why_their_ratings_moved(vi
         "teams": [{"score": 11 - 9 * at, "players": [{"player": name}]} for at, name in enumerate(names)],
     }
     request_json(game, "POST", f"{ON}/matches", match)
-    other.get_by_role("link", name="Why did my rating move?").click()
-    mine = other.locator("article.why", has_text="you")
+    other.get_by_role("heading", name="Defeat").wait_for()
+    other.get_by_role("link", name="See match").click()
+    other.get_by_role("heading", name="You lost to Guest one 2–11").wait_for()
+    mine = other.locator("li.mine")
     assert "<b>Guest</b>" in mine.inner_text()
-    assert mine.locator(".move .down").count() == 1
+    assert mine.locator(".end .down").count() == 1

@@ -35,24 +35,24 @@ def _queue(served, known):
 def wait_in_queue(page, name):
     page.goto(address("ladders", BRAWL, "queue"))
     page.get_by_label("Your name").fill(name)
-    page.get_by_role("button", name="Find me a match").click()
-    page.get_by_role("heading", name="Your match").wait_for()
+    page.get_by_role("button", name="Find a match").click()
+    page.wait_for_url("**/tickets/*")
     mark(page)
 
 
 def test_enter_accepts_and_the_focus_goes_where_the_eye_goes(visitor):
     page, rival = (visitor().page() for _ in range(2))
     wait_in_queue(page, "By keys")
-    assert page.evaluate(FOCUSED) == "Waiting for a match"
+    assert page.evaluate(FOCUSED) == "Finding a match…"
     page.evaluate(LISTEN)
     wait_in_queue(rival, "By mouse")
     wait_for(lambda: page.evaluate(FOCUSED) == "Accept", lambda: page.evaluate(FOCUSED))
     assert stayed(page)
     assert re.fullmatch(rf"Match found. You have {WITHIN} seconds to accept.", page.evaluate("window.said.at(-1)"))
     page.keyboard.press("Enter")
-    page.get_by_role("heading", name="You have accepted").wait_for()
-    assert page.evaluate(FOCUSED) == "You have accepted"
-    assert page.locator("#ticket-words").inner_text() == "You have accepted. Waiting for the others to answer."
+    page.get_by_role("heading", name="1 of 2 have accepted").wait_for()
+    assert page.evaluate(FOCUSED) == "1 of 2 have accepted"
+    assert page.locator("#ticket-words").inner_text() == "You accepted. Waiting for the others."
     rival.get_by_role("button", name="Accept").click()
     page.get_by_role("heading", name="You are playing").wait_for()
     assert page.evaluate(FOCUSED) == "You are playing"
@@ -79,8 +79,22 @@ def test_a_heading_takes_no_focus_from_elsewhere_on_the_page_but_an_offer_does(v
     wait_for(lambda: page.evaluate(FOCUSED) == "Accept", lambda: page.evaluate(FOCUSED))
     page.get_by_role("link", name="Rules").focus()
     rival.get_by_role("button", name="Decline").click()
-    page.get_by_role("heading", name="Waiting for a match").wait_for()
+    page.get_by_role("heading", name="Finding a match…").wait_for()
     assert page.evaluate(FOCUSED) == "Rules"
+    page.get_by_role("button", name="Leave the queue").click()
+    page.get_by_role("heading", name="You are no longer in the queue").wait_for()
+
+
+def test_accept_takes_two_tabs_from_the_top_of_the_page(visitor):
+    page, rival = (visitor().page() for _ in range(2))
+    wait_in_queue(page, "By tabs")
+    wait_in_queue(rival, "By chance")
+    page.get_by_role("button", name="Accept").wait_for()
+    page.get_by_role("link", name="Skip to content").focus()  # the first stop of every page
+    page.keyboard.press("Enter")
+    page.keyboard.press("Tab")
+    assert page.evaluate(FOCUSED) == "Accept"
+    rival.get_by_role("button", name="Decline").click()
     page.get_by_role("button", name="Leave the queue").click()
     page.get_by_role("heading", name="You are no longer in the queue").wait_for()
 
@@ -93,10 +107,13 @@ def test_accept_is_large_enough_for_a_thumb_and_on_the_first_screen(visitor, wid
     accept, decline = (page.get_by_role("button", name=name) for name in ("Accept", "Decline"))
     accept.wait_for()
     box, other = accept.bounding_box(), decline.bounding_box()
-    assert box["height"] >= 44
+    assert box["height"] >= 64
     assert other["height"] >= 44
     assert box["width"] >= 200
-    assert box["y"] + box["height"] < 700
+    assert 600 < box["y"] + box["height"] < 700  # at the thumb's reach
+    for name in (f"Thumb {width}", f"Other {width}"):  # all players stand above it
+        line = page.locator("#ticket li", has_text=name).bounding_box()
+        assert line["y"] + line["height"] < box["y"]
     apart = max(other["x"] - (box["x"] + box["width"]), other["y"] - (box["y"] + box["height"]))
     assert apart >= 8
     decline.click()

@@ -76,7 +76,7 @@ def test_with_keys_alone_from_the_front_page_to_why_did_i_lose_points(page, know
     page.keyboard.type(ME)
     press_until(page, "Tab", lambda focus: QUESTIONS[1] in focus["text"])
     page.keyboard.press("Enter")
-    page.get_by_role("heading", name="Why did my rating move?").wait_for()
+    page.get_by_role("heading", name="You lost to").wait_for()
     press_until(page, "Tab", lambda focus: focus["tag"] == "SUMMARY")
     page.keyboard.press("Enter")
 

@@ -112,7 +112,7 @@ def test_new_matches_wait_above_a_list_until_they_are_asked_for(visitor, game):
     page.goto(address("ladders", DUELS, "matches"))
     page.wait_for_function(LIVE)
     page.evaluate(SHIFTS)
-    rows, first = page.locator("#matches tbody tr"), page.locator("#matches tbody tr").first.get_attribute("data-key")
+    rows, first = page.locator("#matches li"), page.locator("#matches li").first.get_attribute("data-key")
     for number, told in ((1, "Show 1 new match"), (2, "Show 2 new matches")):
         report_duel(game, f"waits-{number}", "Duellist 11", "Duellist 12")
         page.get_by_role("button", name=told, exact=True).wait_for()

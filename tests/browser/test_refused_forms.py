@@ -35,7 +35,7 @@ REFUSED = {
         "type duels to confirm",
     ),
     "an archive": (f"{AT}/archive", "Archive it", {"Type the name": "duel"}, "type duels to confirm"),
-    "a queue": (address("ladders", DUELS, "queue"), "Find me a match", {"Your name": "x", "How close": "7"}, "choose"),
+    "a queue": (address("ladders", DUELS, "queue"), "Find a match", {"Your name": "x", "Skill range": "7"}, "choose"),
 }
 
 
@@ -53,6 +53,8 @@ def test_a_refused_form_keeps_what_was_typed_and_says_beside_the_field_what_is_w
     refusing.goto(where)
     tabs = refusing.get_by_role("navigation", name="Ladder").count()
     form = refusing.locator("form", has=refusing.get_by_role("button", name=button, exact=False)).last
+    for closed in form.locator("details:not([open]) > summary").all():
+        closed.click()
     for label, text in typed.items():
         form.get_by_label(label).fill(text)
     for box in form.get_by_role("checkbox").all():

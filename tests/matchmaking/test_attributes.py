@@ -203,7 +203,7 @@ def test_why_tells_which_attribute_keeps_people_apart():
     )
     told = why(1, queue, NOW, policy)
     assert told.sentences[:2] == [
-        "waiting for 1 more between percentile 48 and 52: 0 of the waiting players could be in a match with you now",
+        "searching near your level for 1 more player, 0 found so far",
         "4 other players wait, 0 of them accept platform pc",
     ]
     assert told.within == 0

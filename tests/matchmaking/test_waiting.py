@@ -90,11 +90,8 @@ def test_a_player_who_cannot_be_matched_is_told_why():
 
 def test_sentences_name_what_is_waited_for():
     first, second, third = explain_waiting(solo(1, 1.5), solo(2, 1.0), policy=plain_policy(team_size=2)).sentences
-    assert "3 more" in first
-    assert "0 and 3.5" in first  # shown inside 0..100
-    assert "1 of the waiting players" in first
-    assert "in 15 s" in second
-    assert "0 to 6.5" in second
+    assert first == "searching near your level for 3 more players, 1 found so far"
+    assert second == "in 15 s the search widens"
     assert "about" in third
 
 

@@ -41,7 +41,7 @@ def test_a_merge_that_cannot_be_shows_no_button(operator, league):
 def test_a_player_is_erased_once_the_consequences_were_shown_and_the_name_typed(operator, league, service, site):
     page = operator.page(f"{AT}?what=erase&player=bob&look=1")
     assert "This cannot be undone." in words(page)
-    assert "1 name will be deleted everywhere, also in the reasons of bans: bob ." in words(page)
+    assert "1 name will be deleted from all ladders, also in the reasons of bans: bob ." in words(page)
     refused = operator.submit(AT, on=f"{AT}?what=erase", what="erase", player="bob", confirm="")
     assert field(refused.text, "confirm")[1] == "Type bob to confirm"
     assert "bob" in ratings(service, league)

@@ -34,8 +34,8 @@ def test_a_change_of_a_queue_is_shown_first_and_keeps_what_is_not_named(operator
     site.queue_service.apply(league, [Join(members=(QueuedPlayer(name="ann"),), queues=("main",))])
     page = operator.page(f"{QUEUE}?name=main&preset=&shown_preset=&max_wait=300&steps=[[0, 8]]&look=1")
     told = words(page.partition('id="preview"')[2])
-    assert "Steps [[0.0, 5.0], [60.0, 50.0]] [[0, 8]]" in told
-    assert "Max wait none 300" in told
+    assert "Widening of the skill range [[0.0, 5.0], [60.0, 50.0]] [[0, 8]]" in told
+    assert "Longest wait, s none 300" in told
     assert "1 player waits in this queue." in told
     assert site.queue_service.queue(league, "main").policy.max_wait is None
     operator.submit(QUEUE, on=f"{QUEUE}?name=main", **sent_again(page))

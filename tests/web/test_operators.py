@@ -234,6 +234,10 @@ def test_the_audit_trail_is_filtered_told_in_words_and_sent_as_csv(operator, sit
         assert ("crashed" in told) == ("m2" in found)
         assert ("No entry matches." in told) == (not found)
     assert json.loads(rows[0]["body"]) == {"reason": "crashed"}
+    operator.submit("/operate/keys", on="/operate/keys", name="<b>desk</b>", scope="read", ladder=league)
+    told = operator.page("/operate/audit?action=key.created")
+    assert "name &lt;b&gt;desk&lt;/b&gt;" in told
+    assert "scopes read" in words(told)
     wrong = operator.page("/operate/audit?since=soon")
     assert field(wrong, "since")[1].startswith("Expected a day such as")
 
@@ -378,7 +382,7 @@ def test_a_ladder_of_a_system_of_its_own_has_pages_and_keeps_its_file(operator, 
     own = str(Path(__file__).parents[2] / "docs" / "how-to" / "league_points.py")
     service.create_ladder("own", own, rules(own))
     service.record_many("own", [duel(1, "ann", "bob", ladder="own"), duel(2, "bob", "ann", ladder="own")])
-    assert "Why did my rating move?" in operator.page("/ladders/own/matches/m2")
+    assert "so their rating" in operator.page("/ladders/own/matches/m2")
     name = service.ladder("own").rules.system.name
     page = operator.page("/ladders/own/operate/rules")
     assert f"<option selected>{name}</option>" in page
@@ -487,3 +491,10 @@ def test_a_job_is_cancelled_on_the_pages_of_its_own_ladder_alone(operator, site,
     while site.jobs.find(job.job).state == "running" and time.monotonic() < deadline:
         time.sleep(0.02)
     assert site.jobs.find(job.job).state == "done"
+
+
+def test_under_another_system_ratings_are_listed_without_gains(operator, league):
+    page = words(operator.page(f"/ladders/{league}/operate/rules?system=glicko2&preset=&begin=start&look=1"))
+    assert "a higher number is not a gain" in page
+    assert "Ratings before and after" in page
+    assert "Who gains" not in page

@@ -7,7 +7,7 @@ from urllib.parse import quote
 import pytest
 
 from evenmatch import rules, systems
-from evenmatch.corrections.corrections import Ban
+from evenmatch.corrections.corrections import Ban, Void
 from evenmatch.durations import DAY
 from evenmatch.ladders.descriptions import STATES, state_meanings
 from evenmatch.ladders.inactivity import DailyDecay
@@ -158,19 +158,20 @@ def test_a_match_tells_the_odds_before_and_each_factor_with_a_bar_and_a_sentence
     page = anyone.page(f"/ladders/{league}/matches/m2")  # ann (1516) beat joe (1500)
     told = words(page)
     odds = 100 / (1 + 10 ** (-16 / 400))
-    assert f"{odds:.1f} %" in told
-    assert f"{100 - odds:.1f} %" in told
+    assert f"{odds:.0f} % chance to win, before the match {100 - odds:.0f} %" in told
     assert f"1,516 → {1516 + 32 * (1 - odds / 100):,.0f}" in told
     gain = 32 * (1 - odds / 100)
-    why = f"won an even match, so {{}} rating rose by {gain:.2f}. A loss would have cost {32 - gain:.2f}."
+    why = f"won an even match, so {{}} rating rose by {gain:.2f}."
     assert f"They {why.format('their')}" in told
+    assert f"A loss would have cost {32 - gain:.2f}." in told
     assert f"+{gain:.2f}" in told
     anyone.get(f"/ladders/{league}/me?want=standing&player=ann")
     own = words(anyone.page(f"/ladders/{league}/matches/m2"))
     assert f"You {why.format('your')}" in own
     assert "They lost an even match" in own
-    assert "Nobody quit" in told
-    assert page.count('<svg class="bar"') >= 6  # two odds, two changes, factors of both
+    assert "ann beat joe" in told
+    assert "left" not in told
+    assert page.count('<svg class="bar"') >= 3  # the odds, and factors of both
 
 
 def test_the_three_questions_lead_to_their_answers(anyone, league):
@@ -303,24 +304,56 @@ def test_a_page_says_whether_it_counts_a_season_or_all_of_them(anyone, league, s
 def test_a_match_has_no_card_without_a_player(anyone, league):
     for path in ("matches/m2", "matches/m2?player=ann", "matches/m2?player=joe", "matches/m2?player=zoe"):
         page = anyone.page(f"/ladders/{league}/{path}")
-        cards = re.findall(r'<section class="card" aria-labelledby="(?:team-\d|own)">.*?</section>', page, re.DOTALL)
+        cards = re.findall(r'<section class="card team [^>]*>.*?</section>', page, re.DOTALL)
         assert len(cards) == 2, path
-        assert all('<article class="why">' in card for card in cards), path
+        assert all('<div class="why">' in card for card in cards), path
 
 
 def test_a_match_of_three_uneven_sides_tells_places_quitters_and_everybody_apart(anyone, league, service):
     service.record(team_match(70, (1, "ann", "new"), (2, "joe*"), (2, "bob"), ladder=league))
     page = words(anyone.page(f"/ladders/{league}/matches/m70"))
-    assert "joe quit" in page
-    assert "Nobody quit" not in page
-    assert "Team 1 : place 1 of 3" in page
-    assert "Team 2 : place 2 of 3" in page
-    assert "Team 3 : place 2 of 3" in page
-    assert re.search(r"ann 1,5\d\d → 1,5\d\d \+\d", page)
-    assert re.search(r"bob 1,\d{3} → 1,\d{3} −\d", page)
+    assert "Team 1 won" in page
+    assert "joe left early" in page
+    for team, place in ((1, "1st"), (2, "2nd"), (3, "2nd")):
+        assert f"Team {team} · {place}" in page
+    assert re.search(r"ann (\d+ )?\+\d+\.\d\d 1,5\d\d → 1,5\d\d", page)
+    assert re.search(r"bob (\d+ )?−\d+\.\d\d 1,\d{3} → 1,\d{3}", page)
     told = words(anyone.page(f"/ladders/{league}/players/joe"))
-    assert "Place 2 of 3" in told
-    assert "left early" in told
+    assert re.search(r"Place 2 of 3 .*left early", told)
+
+
+def test_the_list_of_matches_says_who_beat_whom(anyone, league, service):
+    service.record(team_match(70, (1, "ann", "new"), (2, "joe*"), (2, "bob"), ladder=league))
+    service.record(team_match(71, (1, "ann"), (1, "bob"), ladder=league))
+    service.record(team_match(72, (2, "ann", "bob", "joe"), (1, "zoe", "new", "kim", "max"), ladder=league))
+    listed = re.findall(r'<a class="grow match"[^>]*>(.*?)</a>', anyone.page(f"/ladders/{league}/matches"))
+    assert [words(one) for one in listed[:4]] == [
+        "zoe , new and 2 more beat ann , bob and joe",
+        "ann drew with bob",
+        "ann and new won, ahead of joe and bob",
+        "joe beat ann",
+    ]
+
+
+def test_a_match_of_many_players_is_listed_by_place_and_names_the_visitor(anyone, league, service):
+    service.record(team_match(70, (3, "ann"), (1, "joe"), (2, "bob*"), ladder=league))
+    page = anyone.page(f"/ladders/{league}/matches/m70")
+    assert "joe won" in words(page)
+    assert re.findall(r'class="place">(\w+)<.*?players/(\w+)"', page, re.DOTALL) == [
+        ("1st", "joe"),
+        ("2nd", "bob"),
+        ("3rd", "ann"),
+    ]
+    anyone.get(f"/ladders/{league}/me?want=standing&player=ann")
+    assert "You finished 3rd of 3" in words(anyone.page(f"/ladders/{league}/matches/m70"))
+
+
+def test_a_match_that_is_not_rated_says_so_beside_its_teams(anyone, league, service):
+    service.correct(league, Void("m2", "a bug"))
+    page = words(anyone.page(f"/ladders/{league}/matches/m2"))
+    assert "ann beat joe" in page
+    assert "No rating changed: the match was voided: a bug." in page
+    assert "chance to win" not in page
 
 
 UNTOLD = {"mean", "games"}  # from which the rating is made, and which the page tells otherwise

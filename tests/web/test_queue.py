@@ -118,12 +118,13 @@ def test_a_guest_queues_up_is_asked_accepts_and_plays(anyone, site, queue, match
     assert "data-focus" in re.search('<button name="say" value="accept"[^>]*>', offered)[0]
     assert anyone.submit(ticket, say="accept").status_code == 303
     accepted = anyone.page(ticket)
-    assert status_words(accepted) == "You have accepted. Waiting for the others to answer."
-    assert re.findall("<[^>]* data-focus=[^>]*>([^<]*)<", accepted) == ["You have accepted"]
+    assert status_words(accepted) == "You accepted. Waiting for the others."
+    assert re.findall("<[^>]* data-focus=[^>]*>([^<]*)<", accepted) == ["1 of 2 have accepted"]
     assert not {"Accept", "Decline"} & set(re.findall("<button[^>]*>([^<]*)<", accepted))
     site.queue_service.apply(queue, [Accept(other.ticket)])
     told = words(anyone.page(ticket))
     assert "You are playing" in told
+    assert "Your result will appear here." in told
     assert "bob" in told
     assert f'href="{ticket}"' in anyone.page(QUEUE)
 
@@ -145,7 +146,7 @@ def test_friends_queue_as_one_party(anyone, site, league):
 def test_a_guest_waits_for_other_modes_too_and_is_led_to_the_match(anyone, site, queue, matchmaker):
     site.service.create_ladder("arena", "wager", rules("wager"))
     site.queue_service.set_queue("arena", "6v6", {"team_size": 1, "steps": [[0, 100]], "max_odds": "none"})
-    assert re.search(r"Queues of other ladders\W+arena\W+6v6", words(anyone.page(QUEUE)))
+    assert re.search(r"Wait for other modes too\W+arena\W+6v6", words(anyone.page(QUEUE)))
     refused = anyone.submit(
         f"{QUEUE}/join", on=QUEUE, player="ann", queue="main", elsewhere=json.dumps(["arena", "solo"])
     )
@@ -212,7 +213,7 @@ class TestWithoutGuests:
     def test_a_key_for_queues_may(self, site, anyone, queue):
         text = site.keys.create("stall", ["queue"])[1]
         anyone.post("/login", data={"key": text})
-        assert "Find me a match" in words(anyone.page(QUEUE))
+        assert "Find a match" in words(anyone.page(QUEUE))
         assert joined(anyone, "ann").startswith(f"{QUEUE}/tickets/")
 
 
@@ -284,7 +285,7 @@ def player(site, service, league):
 
 def test_a_signed_in_player_keeps_a_filter_and_queues_with_it(player, site, queue):
     page = player.page(QUEUE)
-    assert "You are ann" in words(page)
+    assert '<input type="hidden" name="player" value="ann">' in page
     answer = player.submit(f"{QUEUE}/filter", on=QUEUE, player="ann", within="7.5", filter="strict", queue="main")
     assert answer.status_code == 303, words(answer.text)
     assert site.queue_service.filter_of(queue, "ann") == QueueFilter(within=7.5, loose=False)
@@ -292,7 +293,7 @@ def test_a_signed_in_player_keeps_a_filter_and_queues_with_it(player, site, queu
     assert field(page, "within")[0] == "7.5"
     assert '<option value="strict" selected>' in page
     ticket = joined(player, "ann", within="7.5", filter="strict")
-    assert "You are in the queue" in words(player.page(QUEUE))
+    assert "Back to your match" in words(player.page(QUEUE))
     assert "Waiting" in words(player.page(ticket))
 
 
@@ -332,7 +333,7 @@ def test_a_signed_in_player_accepts_and_leaves_for_no_one_else_of_the_party(play
     page = f"{QUEUE}/tickets/{own.ticket}"
     assert player.submit(page, say="accept").status_code == 303
     assert site.queue_service.status(queue, own.ticket).offer.own == {"ann": True, "joe": False}
-    assert status_words(player.page(page)) == "You have accepted. Waiting for the others to answer."
+    assert status_words(player.page(page)) == "You accepted. Waiting for the others."
     assert 'value="accept"' not in player.page(page)
     assert player.submit(page, say="leave").status_code == 303
     with site.service.reading(queue) as (store, head):

@@ -212,25 +212,22 @@ class Waiting:
         if self.hindrances:
             return list(self.hindrances)
         low, high = self.window
-        between = "" if math.isnan(low) else f" between percentile {max(low, 0):.4g} and {min(high, 100):.4g}"
-        lines = [
-            f"waiting for {self.needed} more{between}: "
-            f"{self.within} of the waiting players could be in a match with you now"
-        ]
+        where = "at every level" if low <= 0 and high >= 100 else "near your level"
+        players = f"{self.needed} more player{'' if self.needed == 1 else 's'}"
+        lines = [f"searching {where} for {players}, {min(self.within, self.needed)} found so far"]
         lines += [
             f"{self.others} other player{' waits' if self.others == 1 else 's wait'}, {count.players} of them "
             f"accept{'s' if count.players == 1 else ''} {_written(name, count.accepts)}"
             for name, count in self.attributes.items()
         ]
         if self.widens_in is not None:
-            to = "" if self.widens_to is None else " to percentile {:.4g} to {:.4g}".format(*_inside(self.widens_to))
-            lines.append(f"in {self.widens_in:.0f} s the search widens{to}")
+            lines.append(f"in {self.widens_in:.0f} s the search widens")
         elif self.strict:
-            lines.append("the filter is strict: it does not widen")
+            lines.append("your filter is strict: the search does not widen")
         if self.estimate is None:
-            lines.append("no player near your level joined recently, so there is no estimate")
+            lines.append("no one near your level joined recently, so there is no estimate")
         elif self.estimate < 1:
-            lines.append("a match is likely right away")
+            lines.append("a match is likely any moment now")
         else:
             lines.append(f"a match is likely in about {rounded_wait(self.estimate)}")
         if self.upper is not None and self.upper >= 1:
@@ -248,10 +245,6 @@ def rounded_wait(seconds: float) -> str:
 
 def _written(name: str, values: tuple[str, ...]) -> str:
     return f"{name} {' or '.join(values)}"
-
-
-def _inside(window: tuple[float, float]) -> tuple[float, float]:
-    return max(window[0], 0), min(window[1], 100)
 
 
 def why(ticket: int, queue: Queue, now: int, policy: Policy) -> Waiting:

@@ -29,7 +29,7 @@ class OfferStatus:
     players     players who received the offer
     accepted    players who have accepted it
     own         whether each player of this ticket has accepted
-    teams       players of each team who received the offer
+    teams       names of the players who received the offer, by team
     ping        the highest ping of any player in the region, in milliseconds
     odds        predicted score of each team, a draw counts half, as `POST …/odds` gives it; null: the ladder's system
                 cannot predict the match, or the ladder does not show its ratings
@@ -49,7 +49,7 @@ class OfferStatus:
     players: int
     accepted: int
     own: Mapping[str, bool]
-    teams: tuple[int, ...]
+    teams: tuple[tuple[str, ...], ...]
     region: str | None
     ping: float
     odds: tuple[float, ...] | None
@@ -210,7 +210,7 @@ def _offer_status(offer: OfferRow, ticket: int) -> OfferStatus:
         players=len(offer.chairs),
         accepted=len(offer.said),
         own={slot["player"]: slot["id"] in offer.said for slot in offer.chairs if slot["ticket"] == ticket},
-        teams=tuple(map(len, body["teams"])),
+        teams=tuple(tuple(slot["player"] for slot in team) for team in body["teams"]),
         region=body["region"],
         ping=body["ping"],
         odds=None if body["odds"] is None else tuple(body["odds"]),

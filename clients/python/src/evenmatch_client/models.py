@@ -116,7 +116,7 @@ class TicketChange(Struct):
 
 
 class Offer(Struct):
-    """An offered match. own: whether each player of the ticket has accepted."""
+    """An offered match. own: whether each player of the ticket has accepted; teams: names of the offered players."""
 
     offer: int
     queue: str
@@ -124,7 +124,7 @@ class Offer(Struct):
     players: int
     accepted: int
     own: dict[str, bool]
-    teams: list[int]
+    teams: list[list[str]]
     match_id: str | None = None
     region: str | None = None
     odds: list[float] | None = None

@@ -34,7 +34,7 @@ def _matches(visit: PageRequest) -> Mapping[str, object]:
 
 
 async def match(visit: PageRequest) -> Response:
-    """Show a match: teams, odds before it, and every factor of each rating change."""
+    """Show a match as a scoreboard: teams, odds before it, and why each rating changed."""
     return await visit.show("match", lambda: _match(visit))
 
 
@@ -43,8 +43,7 @@ def _match(visit: PageRequest) -> Mapping[str, object]:
     system, recorded = visit.reading.explained(visit.ladder, visit.part("match"))
     profile = counted_from_one(recorded)
     largest = largest_of(system, profile)
-    effects = [effect for side in profile.sides for _, effect in side.parts if effect is not None]
-    changes = [abs(effect.change.moved) for effect in effects if effect.change is not None]
+    asked = visit.asked("player") or visit.me
     return {
         "ladder": LadderShown.of(view),
         "match": profile,
@@ -53,6 +52,7 @@ def _match(visit: PageRequest) -> Mapping[str, object]:
             {
                 "side": side,
                 "result": result_of(profile, side),
+                "is_own": any(appearance.player == asked for appearance, _ in side.parts),
                 "factors": factors_of(system, {} if told is None else told[0].factors_of_team, largest),
                 "players": [
                     {
@@ -65,8 +65,7 @@ def _match(visit: PageRequest) -> Mapping[str, object]:
             }
             for side, told in zip(profile.sides, profile.explanations or (None,) * len(profile.sides), strict=True)
         ],
-        "most": max(changes, default=0.0),
-        "asked": visit.asked("player") or visit.me,
+        "asked": asked,
     }
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
+from itertools import chain
 from statistics import quantiles
 from typing import NamedTuple
 
@@ -279,7 +280,7 @@ async def keep_filter(visit: PageRequest) -> Response:
             raise InputError(f"expected a name of 1 to {LONGEST_NAME} letters")
     _check_speaks(visit, [name])
     await visit.site.work(visit.site.queue_service.set_filter, visit.ladder, name, _filter_of(sent))
-    response = visit.go(address("ladders", visit.ladder, "queue"), "Your filter was saved.")
+    response = visit.go(address("ladders", visit.ladder, "queue"), "Your preferences were saved.")
     visit.remember(response, name)
     return response
 
@@ -331,6 +332,9 @@ async def ticket(visit: PageRequest) -> Response:
     status = await _own_status(visit)
     if status.follow is not None:
         return visit.go(address("ladders", status.follow.ladder, "queue", "tickets", status.follow.ticket))
+    match = status.match
+    if match is not None and match.state == "closed" and any(visit.me == one.player for one in chain(*match.teams)):
+        return visit.go(address("ladders", visit.ladder, "matches", match.match_id, "results", visit.me))
     return await visit.show("ticket", lambda: _ticket(visit, status))
 
 
@@ -345,6 +349,8 @@ def _ticket(visit: PageRequest, status: Status) -> Mapping[str, object]:
         "is_asked": offer is not None and _is_asked(visit, offer),
         "left": left,
         "announced": None if offer is None else announced(left, (offer.deadline - offer.made_at) / SECOND),
+        "allowed": None if offer is None else (offer.deadline - offer.made_at) / SECOND,
+        "standings": {} if offer is None else dict(visit.reading.among(visit.ladder, list(chain(*offer.teams)))[0]),
     }
 
 
