@@ -48,7 +48,8 @@ def test_the_search_finds_ladders_by_their_title(anyone, two):
 
 def test_a_search_that_finds_nobody_says_so(anyone, two):
     assert "No player called “ nobodyx ”." in words(anyone.page("/search?q=nobodyx"))
-    assert "No player called" not in words(anyone.page("/search?q="))
+    for nothing in ("/search", "/search?q=", "/search?q=+"):
+        assert "Type the name of a player" in words(anyone.page(nothing))
 
 
 def test_who_says_who_they_are_without_diacritics_is_known_by_their_name(anyone, two):

@@ -41,6 +41,8 @@ from evenmatch.systems.ladder_records import Learned
 from evenmatch.systems.system import FactorValue, System
 from evenmatch.times import Time
 
+CALLED_AT_MOST = 20  # players whose names are compared with a name
+
 Named = list[tuple[str, Standing]]
 State = dict[str, FactorValue | None]
 FINALS_BY: Mapping[str, FinalOrder] = {  # by the setting `show`
@@ -103,6 +105,11 @@ class ChosenMatches(NamedTuple):
 
 
 ALL_MATCHES = ChosenMatches()
+
+
+def contains(text: str, part: str) -> bool:
+    """Whether a text contains another, ignoring case and diacritics."""
+    return fold(part) in fold(text)
 
 
 class LadderQueries(Transacting):
@@ -239,15 +246,16 @@ class LadderQueries(Transacting):
             try:
                 player = players_rows.find(store, head, name)
             except UnknownNameError:
-                meant = self._meant(ladder, name)
+                meant = self.called(name, [ladder])
                 if len(meant) != 1:
                     raise
                 return meant[0]
             return player_rows.names_of(store, [player])[player]
 
-    def _meant(self, ladder: str, name: str) -> list[str]:
-        """The names on a ladder that differ from a name only by case and diacritics."""
-        return [found for found in self.search(name, 20, [ladder]) if fold(found) == fold(name)]
+    def called(self, name: str, among: Collection[str]) -> list[str]:
+        """The players of these ladders with this name; else, with a name that differs by case and diacritics only."""
+        alike = [found for found in self.search(name, CALLED_AT_MOST, among) if fold(found) == fold(name)]
+        return [name] if name in alike else alike
 
     def last_loss(self, ladder: str, name: str) -> str | None:
         """The id of the latest recent match in which a player's rating fell; None: there is none."""
@@ -290,7 +298,10 @@ class LadderQueries(Transacting):
             return player_rows.names_of(store, [player])[player], shown
 
     def search(self, text: str, limit: int, among: Collection[str] | None = None) -> list[str]:
-        """Player names that contain this text; among: only players with a rating on one of these ladders."""
+        """Player names that contain this text, those that begin with it first, then short ones.
+
+        among  only players with a rating on one of these ladders
+        """
         if among is None:
             return self.service.search(text, limit)
         matching: dict[int, None] = {}  # an ordered set
@@ -301,8 +312,8 @@ class LadderQueries(Transacting):
                 continue
             matching |= dict.fromkeys(search_ladder(self.database, view, text, limit))
         with self._reading() as store:
-            names = player_rows.names_of(store, list(matching))
-        return [names[player] for player in matching][:limit]
+            names = set(player_rows.names_of(store, list(matching)).values())
+        return sorted(names, key=lambda name: (not fold(name).startswith(fold(text)), len(name), name))[:limit]
 
     def similar(self, ladder: str, name: str) -> list[str]:
         """Names of a ladder's players that resemble an unknown name, most similar first."""

@@ -9,8 +9,8 @@ from starlette.responses import Response
 
 from evenmatch.durations import DAY
 from evenmatch.errors import UnknownNameError, UsageError
+from evenmatch.ladders.ladder_queries import contains
 from evenmatch.ladders.standings import View
-from evenmatch.ledger.text import fold
 from evenmatch.players.placement import why_nobody
 from evenmatch.players.rating_path import RatingPath
 from evenmatch.standings.bands import DivisionProgress, division_progress
@@ -77,9 +77,13 @@ def _front(visit: PageRequest) -> Mapping[str, object]:
 
 def _views(visit: PageRequest) -> list[View]:
     """The standings of all ladders that the visitor may read."""
+    return [visit.reading.view(name) for name in _readable(visit)]
+
+
+def _readable(visit: PageRequest) -> list[str]:
     caller = visit.caller
     assert caller is not None
-    return [visit.reading.view(name) for name in visit.site.service.names() if caller.may("read", name)]
+    return [name for name in visit.site.service.names() if caller.may("read", name)]
 
 
 def _ladder_card(visit: PageRequest, view: View) -> LadderCard:
@@ -169,16 +173,15 @@ async def search(visit: PageRequest) -> Response:
 
 def _search(visit: PageRequest) -> Mapping[str, object]:
     text = visit.asked("q").strip()[:LONGEST_NAME]
-    views, wanted = _views(visit), fold(text)
-    if not wanted:
+    views = _views(visit)
+    if not text:
         return {"text": text, "ladders": [], "players": [], "similar": []}
     ladders = [LadderShown.of(view) for view in views]
     names = visit.reading.search(text, FOUND, [ladder.name for ladder in ladders])
-    names.sort(key=lambda name: (fold(name) != wanted, not fold(name).startswith(wanted), len(name), name))
     similar = [] if names else [name for ladder in ladders for name in visit.reading.similar(ladder.name, text)]
     return {
         "text": text,
-        "ladders": [ladder for ladder in ladders if wanted in fold(ladder.title) or wanted in fold(ladder.name)],
+        "ladders": [ladder for ladder in ladders if contains(ladder.title, text) or contains(ladder.name, text)],
         "players": _standings_of(visit, views, names),
         "similar": list(dict.fromkeys(similar))[:3],
         "is_cut": len(names) >= FOUND,
@@ -213,7 +216,7 @@ async def change_friends(visit: PageRequest) -> Response:
         response = visit.go(to, f"{name} is no longer in your list of friends.")
         visit.remember_friends(response, others)
         return response
-    found = await visit.site.work(_exactly, visit, name)
+    found = await visit.site.work(_called, visit, name)
     if len(found) != 1:
         return visit.go(address("search", q=name))
     if len(others) >= FRIENDS_AT_MOST:
@@ -223,10 +226,5 @@ async def change_friends(visit: PageRequest) -> Response:
     return response
 
 
-def _exactly(visit: PageRequest, name: str) -> list[str]:
-    """The players on the visitor's ladders who have this name, or this name but for case and diacritics."""
-    caller = visit.caller
-    assert caller is not None
-    among = [ladder for ladder in visit.site.service.names() if caller.may("read", ladder)]
-    alike = [found for found in visit.reading.search(name, FOUND, among) if fold(found) == fold(name)]
-    return [name] if name in alike else alike
+def _called(visit: PageRequest, name: str) -> list[str]:
+    return visit.reading.called(name, _readable(visit))
