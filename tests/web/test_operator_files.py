@@ -96,3 +96,17 @@ def test_without_a_file_the_form_asks_for_one(operator, league):
     refused = operator.submit(AT, do="check")
     assert refused.status_code == 422
     assert "Choose a file" in words(refused.text)
+
+
+def test_a_file_from_another_session_is_refused(operator, league, service):
+    before = service.ladder(league).position
+    refused = operator.post(AT, data={"proof": "forged", "do": "import"}, files={"file": ("matches.csv", GOOD)})
+    assert refused.status_code == 403
+    assert service.ladder(league).position == before
+
+
+def test_a_form_that_is_cut_off_is_refused(operator, league):
+    kind = {"Content-Type": "multipart/form-data; boundary=x"}
+    refused = operator.post(AT, content=b"--x\r\nContent-Disposition: form-data\r\n\r\nno name", headers=kind)
+    assert refused.status_code == 422
+    assert "could not be read" in words(refused.text)

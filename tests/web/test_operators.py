@@ -498,3 +498,19 @@ def test_under_another_system_ratings_are_listed_without_gains(operator, league)
     assert "a higher number is not a gain" in page
     assert "Ratings before and after" in page
     assert "Who gains" not in page
+
+
+def test_a_running_job_shows_how_long_it_will_still_take(operator, site, league, service, clock):
+    reached, go = threading.Event(), threading.Event()
+
+    def work(progress):
+        progress(3)
+        reached.set()
+        return go.wait(60) and {}
+
+    site.jobs.begin("rebuild", league, work)
+    assert reached.wait(20)
+    clock.move(seconds=30)
+    left = 30 / 3 * (service.ladder(league).position - 3)  # ten seconds for each of the other events
+    assert f"about {left:.0f} s left" in words(operator.page(f"/ladders/{league}/operate"))
+    go.set()
