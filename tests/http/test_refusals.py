@@ -252,9 +252,10 @@ NOTHING = {
         *("trusted_proxies", "cors_origins"),  # whom the service believes; what browsers refuse
         *("matchmaker", "jobs_at_once", "stop_within"),  # who works, how fast, and for how long
         "connections",  # uvicorn refuses those beyond it, with 503
+        *("site_name", "accent", "logo"),
     },
     "ladder": {
-        *("title", "team_size", "reset", "factor", "stomp_margin", "side_counts", "switch_window"),
+        *("title", "colour", "team_size", "reset", "factor", "stomp_margin", "side_counts", "switch_window"),
         *("placement", "placement_bound", "placement_most", "active_days", "divisions", "division_margin"),
         *("grace_days", "percentile_decay", "percentile_floor", "rating_floor", "rating_stop"),
     },

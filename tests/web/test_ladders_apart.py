@@ -13,7 +13,7 @@ from two_ladders import HIDDEN, make_two_ladders
 from web_client import Browsing, words
 
 STREAMS = ("/ladders/{ladder:text}/pulse",)
-OWN = {"ladder": "alpha", "season": "1", "match": "m1", "webhook": "999", "key": "em_aaaaaaaaaa"}
+OWN = {"ladder": "alpha", "season": "1", "match": "m1", "webhook": "999", "key": "em_aaaaaaaaaa", "kind": "svg"}
 
 ON = "/ladders/{ladder:text}"
 QUERIES = {  # names that are much like those of the other ladder

@@ -132,6 +132,7 @@ class World:
             "webhook": self.webhook,
             "delivery": 1,
             "job": self.job,
+            "kind": "svg",
         }
         return re.sub(r"\{(\w+)(?::\w+)?\}", lambda part: quote(str(known[part[1]]), safe=""), path)
 
