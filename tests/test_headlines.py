@@ -213,6 +213,17 @@ def test_two_sides_of_a_decided_match_have_one_other_result_and_a_draw_has_two()
         assert [team[0].otherwise for team in told] == said
 
 
+def test_a_master_who_fell_below_2400_keeps_the_smaller_k_in_what_would_have_been():
+    """FIDE's K stays at 10 once a player has reached 2400; newcomers have 40. Half is at stake between equals."""
+    by = rules("elo", "fide")
+    state = by.starting(np.array([2390.0, 2390.0]))
+    state["top"], state["games"] = [1, 0], [40, 0]
+    history = History(columns_of([1, 2], [1, 1]))
+    result = loop.replay(by, history, state, journal=True)
+    told = explain(by, history, changes(by, history, result.expected, result.journal, 0, ["a", "b"]))
+    assert [team[0].otherwise for team in told] == ["A loss would have cost 5.00.", "A win would have brought 20.00."]
+
+
 def test_the_others_of_three_would_have_come_first_and_the_first_last():
     """Elo between equals: K 32 times the result minus a half, by the mean over the two rivals."""
     by = rules("elo")

@@ -173,7 +173,7 @@ def main() -> None:
         page.goto("/login")
         page.get_by_label("Your key").fill(served.key)
         page.get_by_role("button", name="Log in").click()
-        page.get_by_role("button", name="Log out").wait_for()
+        page.wait_for_url(lambda url: "/login" not in url)
         say("waiting until people play")
         wait_for_life(page)
         cookies = context.cookies()

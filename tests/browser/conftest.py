@@ -82,4 +82,4 @@ def log_in(page, key):
     page.goto("/login")
     page.get_by_label("Your key").fill(key)
     page.get_by_role("button", name="Log in").click()
-    page.get_by_role("button", name="Log out").wait_for()
+    page.wait_for_url(lambda url: "/login" not in url)

@@ -59,6 +59,7 @@ def fill(path):
         service.open_season(FILLED, title="The second season, whose title is long enough to wrap")
         clock.move(days=19.9)
         service.import_matches(FILLED, from_matches(list(duels("late", clock.now, days=19))))
+        service.import_matches(FILLED, from_matches(list(traded(clock.now))))
         for number in (5, 9):
             service.correct(FILLED, Void(f"late-{number}-of-the-regular-season", reason=WHY))
         service.correct(FILLED, Ban(NAMES[-1], reason=WHY))
@@ -84,6 +85,13 @@ def duels(what, until, *, days):
         score = (11.0, float(number % 10)) if strong != (number % 4 == 0) else (float(number % 9), 11.0)
         teams = tuple(Team.of(name, score=points) for name, points in zip((one, other), score, strict=True))
         yield Match(f"{what}-{number}-of-the-regular-season", datetime.fromtimestamp(end, UTC), teams, FILLED)
+
+
+def traded(until):
+    """Forty duels within an hour before a time, which two players win by turns and without resistance."""
+    for number in range(40):
+        teams = tuple(Team.of(name, score=11.0 * ((number + at) % 2)) for at, name in enumerate(NAMES[8:10]))
+        yield Match(f"traded-{number}", datetime.fromtimestamp(until / 1e6 - 60 * (40 - number), UTC), teams, FILLED)
 
 
 def fill_queue(service, clock):

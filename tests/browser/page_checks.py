@@ -40,7 +40,19 @@ class Watched:
     own   addresses that may be asked begin like this
     """
 
-    def __init__(self, browser, own, *, width=1200, height=900, scheme="light", javascript=True, cookies=()):
+    def __init__(
+        self,
+        browser,
+        own,
+        *,
+        width=1200,
+        height=900,
+        scheme="light",
+        javascript=True,
+        cookies=(),
+        locale="en-GB",
+        zone="UTC",
+    ):
         self.troubles, self.asked = [], []
         self._own = own
         self.context = browser.new_context(
@@ -49,8 +61,8 @@ class Watched:
             color_scheme=scheme,
             java_script_enabled=javascript,
             reduced_motion="reduce",
-            locale="en-GB",
-            timezone_id="UTC",
+            locale=locale,
+            timezone_id=zone,
         )
         self.context.add_cookies(list(cookies))
         self.context.set_default_timeout(PATIENCE)

@@ -64,7 +64,7 @@ def tab(browser, served, filled):
 
 @pytest.fixture(scope="module")
 def results(tab):
-    """The addresses of the results of a backtest, of tuning, and of a what-if."""
+    """The addresses of the results of a backtest, of tuning, and of a what-if; suspects are found, too."""
 
     def finish(button):
         tab.get_by_role("button", name=button).click()
@@ -81,7 +81,11 @@ def results(tab):
     tab.goto(f"{LAB}/what-if")
     tab.get_by_label("Rating system").select_option("glicko2")
     tab.locator("#parameters summary", has_text="Parameters of glicko2").wait_for()
-    return [*found, finish("Compare the standings")]
+    found.append(finish("Compare the standings"))
+    tab.goto(address("ladders", FILLED, "operate", "suspects"))
+    tab.get_by_role("button", name="Look again").or_(tab.get_by_role("button", name="Look for")).first.click()
+    tab.get_by_role("table", name="Suspicious accounts").wait_for(timeout=LONGEST)
+    return found
 
 
 @pytest.fixture(scope="module")

@@ -20,19 +20,21 @@ def is_cut_off(table):
     return table.evaluate("(one) => one.scrollWidth > one.clientWidth")
 
 
-def test_the_matches_of_a_player_say_why_in_lines_as_wide_as_the_phone(phone):
+def test_the_matches_of_a_player_fit_and_say_why_when_they_are_opened(phone):
     phone.goto(address("ladders", DUELS, "players", "Duellist 01"))
-    region = phone.get_by_role("region", name="Matches of this player")
-    assert not is_cut_off(region)
-    rows = region.locator("tbody tr")
+    rows = phone.locator("#matches details.m")
     assert rows.count() >= 5
     for row in rows.all():
-        assert row.locator("td").last.bounding_box()["width"] > 0.7 * WIDE
+        assert not is_cut_off(row)
         assert row.bounding_box()["height"] < 200
-    change = rows.first.locator("td.num").bounding_box()
-    when = rows.first.locator("td").first.bounding_box()
-    assert change["y"] == pytest.approx(when["y"], abs=12)
-    assert change["x"] > when["x"] + when["width"]
+    first = rows.first
+    change, result = first.locator("summary .end b").bounding_box(), first.locator("summary strong").bounding_box()
+    assert change["y"] == pytest.approx(result["y"], abs=16)
+    assert change["x"] > result["x"] + result["width"]
+    first.locator("summary").click()
+    why = first.locator("div p").first
+    assert "rating" in why.inner_text()
+    assert why.bounding_box()["width"] > 0.7 * WIDE
 
 
 @pytest.mark.parametrize("ladder", [ARENA, DUELS])

@@ -11,11 +11,16 @@ AT = address("ladders", DUELS, "operate")
 REFUSED = {
     "a ladder": (
         "/operate",
-        "Make it",
+        "Create ladder",
         {"Name (used in URLs": "My Cup!", "Title (shown to players)": "My Cup"},
         "such as my-cup",
     ),
-    "a key": ("/operate/keys", "Make it", {"Who or what it is for": "us", "Days until": "soon"}, "expected whole days"),
+    "a key": (
+        "/operate/keys",
+        "Create key",
+        {"Who or what it is for": "us", "Days until": "soon"},
+        "expected whole days",
+    ),
     "a webhook": ("/operate/webhooks", "Add it", {"Address": "ftp://example.com/"}, "http"),
     "a correction": (
         f"{AT}/correct?what=void",
@@ -75,7 +80,7 @@ def test_a_name_that_was_probably_meant_is_a_link(refusing):
     refusing.get_by_role("link", name="Did you mean “Duellist 03”?").click()
     refusing.get_by_role("heading", name="Duellist 03").wait_for()
     refusing.goto(f"{AT}/correct?what=ban")
-    refusing.get_by_label("Player").fill("Duelist 03")
+    refusing.get_by_label("Player", exact=True).fill("Duelist 03")
     refusing.get_by_role("button", name="Show who would move").click()
     refusing.get_by_role("main").get_by_role("link", name="Duellist 03").click()
     assert refusing.get_by_role("textbox", name="Player").input_value() == "Duellist 03"

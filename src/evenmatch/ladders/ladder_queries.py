@@ -20,6 +20,7 @@ from evenmatch.ladders.visibility import Visibility
 from evenmatch.ledger import event_rows, ladder_rows, player_rows, rating_rows
 from evenmatch.ledger.event_rows import END_OF_LIST, ListKey
 from evenmatch.ledger.store import Head, Store
+from evenmatch.ledger.text import fold
 from evenmatch.operations.service import Service
 from evenmatch.operations.transactions import Transacting
 from evenmatch.players import matches as matches_rows
@@ -39,6 +40,8 @@ from evenmatch.standings.placement import UNKNOWN
 from evenmatch.systems.ladder_records import Learned
 from evenmatch.systems.system import FactorValue, System
 from evenmatch.times import Time
+
+CALLED_AT_MOST = 20  # players whose names are compared with a name
 
 Named = list[tuple[str, Standing]]
 State = dict[str, FactorValue | None]
@@ -102,6 +105,11 @@ class ChosenMatches(NamedTuple):
 
 
 ALL_MATCHES = ChosenMatches()
+
+
+def contains(text: str, part: str) -> bool:
+    """Whether a text contains another, ignoring case and diacritics."""
+    return fold(part) in fold(text)
 
 
 class LadderQueries(Transacting):
@@ -230,22 +238,36 @@ class LadderQueries(Transacting):
                 players_rows.find_in_use(store, head, name)
 
     def known_as(self, ladder: str, name: str) -> str:
-        """The current name of a player of a ladder. Raises UnknownNameError."""
+        """The current name of a player of a ladder; case and diacritics may be left out if one player is meant.
+
+        Raises UnknownNameError.
+        """
         with self._read(ladder) as (store, head):
-            player = players_rows.find(store, head, name)
+            try:
+                player = players_rows.find(store, head, name)
+            except UnknownNameError:
+                meant = self.called(name, [ladder])
+                if len(meant) != 1:
+                    raise
+                return meant[0]
             return player_rows.names_of(store, [player])[player]
+
+    def called(self, name: str, among: Collection[str]) -> list[str]:
+        """The players of these ladders with this name; else, with a name that differs by case and diacritics only."""
+        alike = [found for found in self.search(name, CALLED_AT_MOST, among) if fold(found) == fold(name)]
+        return [name] if name in alike else alike
 
     def last_loss(self, ladder: str, name: str) -> str | None:
         """The id of the latest recent match in which a player's rating fell; None: there is none."""
         with self._read(ladder) as (store, head):
             return last_loss(store, head, players_rows.find(store, head, name))
 
-    def path(self, ladder: str, name: str, most: int = LONGEST) -> tuple[str, RatingPath]:
+    def path(self, ladder: str, name: str, most: int = LONGEST, latest: int = LONGEST) -> tuple[str, RatingPath]:
         """A player's current name, and their rating over time; see rating_path."""
         whole = self._whole_view(ladder)
         with self._read(ladder) as (store, head):
             player, seen = players_rows.find(store, head, name), self._visibility(head)
-            path = rating_path(store, head, player, most, by=STEPS_BY[seen.show])
+            path = rating_path(store, head, player, most, latest=latest, by=STEPS_BY[seen.show])
             fall = percentile_fall(whole, player)
             path = path if fall is None else path._replace(falls=[*path.falls, fall])
             shown = seen.path(path, placed=player not in self._unplaced(store, head, [player]))
@@ -276,7 +298,10 @@ class LadderQueries(Transacting):
             return player_rows.names_of(store, [player])[player], shown
 
     def search(self, text: str, limit: int, among: Collection[str] | None = None) -> list[str]:
-        """Player names that contain this text; among: only players with a rating on one of these ladders."""
+        """Player names that contain this text, those that begin with it first, then short ones.
+
+        among  only players with a rating on one of these ladders
+        """
         if among is None:
             return self.service.search(text, limit)
         matching: dict[int, None] = {}  # an ordered set
@@ -287,8 +312,8 @@ class LadderQueries(Transacting):
                 continue
             matching |= dict.fromkeys(search_ladder(self.database, view, text, limit))
         with self._reading() as store:
-            names = player_rows.names_of(store, list(matching))
-        return [names[player] for player in matching][:limit]
+            names = set(player_rows.names_of(store, list(matching)).values())
+        return sorted(names, key=lambda name: (not fold(name).startswith(fold(text)), len(name), name))[:limit]
 
     def similar(self, ladder: str, name: str) -> list[str]:
         """Names of a ladder's players that resemble an unknown name, most similar first."""
@@ -373,6 +398,8 @@ class LadderQueries(Transacting):
             if all(part.player != present for side in profile.sides for part, _ in side.parts):
                 raise UnknownNameError(f"player of match {match_id!r}", name, ())
             latest = latest_results(store, head, player, profile)
+            if not self._visibility(head).percentiles:
+                latest = latest._replace(percentile=None)
             return result_moment(profile, present, latest, view.snapshot)
 
     def queue_audit(self, ladder: str, queue: str, since: int, until: int) -> QueueAudit:

@@ -34,6 +34,7 @@ class LadderShown:
     snapshot    its standings as the visitor sees them
     visibility  what the visitor may see of its ratings
     counted     which matches the standings count, in words that follow "Matches"; empty: all
+    colour      the accent colour of its pages; empty: that of the site
     """
 
     name: str
@@ -47,6 +48,7 @@ class LadderShown:
     snapshot: Snapshot
     visibility: Visibility
     counted: str
+    colour: str
 
     @classmethod
     def of(cls, view: View) -> LadderShown:
@@ -67,6 +69,7 @@ class LadderShown:
             view.snapshot,
             Visibility(view.snapshot.show),
             COUNTED[view.counting],
+            view.settings.colour,
         )
 
     def division_notes(self, standing: Standing) -> list[str]:

@@ -99,7 +99,7 @@ class Digest(NamedTuple):
     mates, rivals  mean rating change of honest players with a culprit in their own or in another team, minus that in
                 matches without culprits; thousandths of a standard deviation
     log_loss    of the system's predictions in matches of honest players
-    wait        mean seconds in the queue
+    wait        mean seconds in the queue;  unmatched  share of the joins without a match
     """
 
     gainers: list[int]
@@ -109,6 +109,7 @@ class Digest(NamedTuple):
     rivals: float
     log_loss: float
     wait: float
+    unmatched: float
 
 
 def digest(record: SeasonRecord, judged: Flags) -> Digest:
@@ -137,6 +138,7 @@ def digest(record: SeasonRecord, judged: Flags) -> Digest:
         *_costs(record, spread),
         _log_loss(record),
         record.mean_wait,
+        record.unmatched / max(len(record.waits) + record.unmatched, 1),
     )
 
 
@@ -306,7 +308,8 @@ class Cell:
     mates, rivals  rating change of honest team-mates and rivals in a match with a culprit, minus that in other matches
                    of the season; thousandths of a standard deviation
     doses          mean gain in percentiles by dose, on the seeds of the search; empty if the dose was given
-    log_loss, wait  of the predictions, and mean seconds in the queue, both in the honest seasons
+    log_loss, wait, unmatched  of the honest seasons: of the predictions, mean seconds in the queue of those who found
+                   a match, and share of the joins without one
     """
 
     contestant: Contestant
@@ -320,6 +323,7 @@ class Cell:
     doses: Mapping[float, float]
     log_loss: float
     wait: float
+    unmatched: float
 
     @property
     def sentence(self) -> str:
@@ -458,9 +462,9 @@ def _cell(
     gains = _gains(plan, place, dose, plan.measured, found)
     percentile, per_hour, mates, rivals = (interval(values, LEVEL / (plan.compared or 1)) for values in gains)
     honest = [found[place.task(plan, 0.0, seed)] for seed in plan.measured]
-    log_loss, wait = (float(np.mean([getattr(one, name) for one in honest])) for name in ("log_loss", "wait"))
+    costs = [float(np.mean([getattr(one, name) for one in honest])) for name in ("log_loss", "wait", "unmatched")]
     doses = searched if plan.search else {}
-    return Cell(*place, dose, percentile, per_hour, mates, rivals, doses, log_loss, wait)
+    return Cell(*place, dose, percentile, per_hour, mates, rivals, doses, *costs)
 
 
 def interval(values: Floats, level: float) -> Measure:
