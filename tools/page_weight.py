@@ -16,12 +16,12 @@ import sys
 import urllib.request
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 from urllib.parse import quote
 
-from playwright.sync_api import Browser, CDPSession, Page, ViewportSize
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser, CDPSession, Page, ViewportSize
 
-from chromium import chromium
 
 # Lighthouse's mobile profile as request-level throttling: throttling.mobileSlow4G in its core/config/constants.js
 SLOW_4G = {
@@ -160,6 +160,8 @@ def main() -> None:
     print(before + between.join(heads) + after)
     if asked.markdown:
         print("| --- |" + " ---: |" * (len(heads) - 1))
+    from chromium import chromium  # noqa: PLC0415 - which needs a package that `make demo` does not install
+
     with chromium() as browser:
         for name, address in pages_of(asked.site, asked.ladder).items():
             if asked.page is not None and name not in asked.page:

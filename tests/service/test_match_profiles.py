@@ -130,4 +130,4 @@ def test_a_rating_that_began_elsewhere_is_no_match(service, ladder, reading):
     profile = reading.profile(ladder, "ann")
     assert (profile.standing.rating, profile.standing.matches, profile.last_played) == (1800.0, 0, None)
     assert reading.played(ladder, "ann", END_OF_LIST, 10) == ("ann", [], None)
-    assert reading.path(ladder, "ann", 10) == ("ann", ([], [], 0, []))
+    assert reading.path(ladder, "ann", 10) == ("ann", ([], [], []))

@@ -54,8 +54,8 @@ def test_a_player_who_was_not_in_the_match_has_no_result(anyone, league):
 def test_the_result_is_json_too(anyone, league):
     found = anyone.get(f"/v1/ladders/{league}/matches/m2/results/ann").json()
     assert (found["outcome"], found["place"], found["teams"]) == ("victory", 1, 2)
-    assert found["before"]["rating"] == pytest.approx(1516.0)
-    assert found["change"] == pytest.approx(found["after"]["rating"] - 1516.0, abs=0.005)
+    assert found["standing_before"]["rating"] == pytest.approx(1516.0)
+    assert found["change"] == pytest.approx(found["standing_after"]["rating"] - 1516.0, abs=0.005)
     assert found["streak"] == {"word": "won", "length": 2}
     assert found["headline"].startswith("You won")
 
@@ -65,10 +65,10 @@ def test_a_result_hides_what_the_ladder_hides(anyone, league, service, show):
     service.change_settings(league, {"show": show})
     found = anyone.get(f"/v1/ladders/{league}/matches/m2/results/ann").json()
     assert (found["change"], found["expected"], found["headline"], found["otherwise"]) == (None,) * 4
-    assert {found[when]["rating"] for when in ("before", "after")} == {None}
+    assert {found[f"standing_{when}"]["rating"] for when in ("before", "after")} == {None}
     if show == "division":
-        assert {found[when]["percentile"] for when in ("before", "after")} == {None}
-        assert {found[when]["way"] for when in ("before", "after")} == {None}
+        assert {found[f"standing_{when}"]["percentile"] for when in ("before", "after")} == {None}
+        assert {found[f"standing_{when}"]["way"] for when in ("before", "after")} == {None}
     page = words(anyone.page(f"/ladders/{league}/matches/m2/results/ann"))
     assert "1,516" not in page
     assert "Victory" in page

@@ -123,8 +123,8 @@ class World:
         known = {
             "ladder": "league",
             "player": "ann",
-            "match_id": self.live if "/live" in path else "m5",
-            "match": "m5",
+            "match_id": self.live if "/live" in path else "m6" if "/results" in path else "m5",
+            "match": "m6" if "/results" in path else "m5",
             "season": "1",
             "queue": "main",
             "ticket": self.ticket,

@@ -40,7 +40,7 @@ class ResultMoment(NamedTuple):
     place      of the player's team; 1 is best, and equal places are a draw
     own_score, best_rival_score  of the teams; null: not recorded
     reason     why the match is not rated; null: it is rated
-    before, after  null: the match is not rated
+    standing_before, standing_after  null: the match is not rated
     change     of the rating; null: not rated, or hidden
     expected   the team's expected score before the match, 0..1; null: not rated, or hidden
     streak     the player's latest results up to this match; null: the match is not rated
@@ -58,8 +58,8 @@ class ResultMoment(NamedTuple):
     best_rival_score: float | None
     quit: bool
     reason: str | None
-    before: StandingThen | None
-    after: StandingThen | None
+    standing_before: StandingThen | None
+    standing_after: StandingThen | None
     change: float | None
     expected: float | None
     streak: Streak | None
@@ -122,8 +122,8 @@ def result_moment(match: MatchProfile, player: str, latest: LatestResults, snaps
         best_rival_score=max((rival.score for rival in rivals if rival.score is not None), default=None),
         quit=appearance.quit,
         reason=match.reason,
-        before=before,
-        after=after,
+        standing_before=before,
+        standing_after=after,
         change=None if change is None else change.moved,
         expected=None if change is None else change.expected,
         streak=latest.streak,

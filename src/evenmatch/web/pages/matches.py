@@ -95,8 +95,8 @@ def _result(visit: PageRequest) -> Mapping[str, object]:
 
 def _stretch(moment: ResultMoment) -> Stretch | None:
     """Return the way from the standing before the match to the one after it, on the bar of the division after it."""
-    before = None if moment.before is None else moment.before.way
-    after = None if moment.after is None else moment.after.way
+    before = None if moment.standing_before is None else moment.standing_before.way
+    after = None if moment.standing_after is None else moment.standing_after.way
     if before is None or after is None:
         return None
     rose = before.share < after.share if before.division == after.division else (moment.change or 0.0) > 0
