@@ -210,7 +210,7 @@ WORLD_CALLS |= {"read_text", "write_text", "write_bytes", "unlink", "mkdir"}
 # Of systems/: what a rating system may import.
 SHARED = {
     *("finish_order", "growing_deviation", "ladder_records", "maths", "mean_and_deviation"),
-    *("message_passing", "moves", "system"),
+    *("message_passing", "moves", "system", "wording"),
 }
 CORE = {"__init__", "compiled", "fingerprint", "forecasts", "loop", *SHARED}  # all that are no rating systems
 

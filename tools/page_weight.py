@@ -140,6 +140,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description="Measure what pages of a running site cost a slow phone.")
     parser.add_argument("site", help="such as http://127.0.0.1:8080")
     parser.add_argument("--ladder", default="arena")
+    parser.add_argument("--page", action="append", help="of the table; may be repeated (default: all)")
     parser.add_argument("--visits", type=int, default=3, help="of each page (default: 3)")
     parser.add_argument("--live", type=float, default=0.0, help="also count the bytes of pages open that long")
     parser.add_argument("--markdown", action="store_true", help="print a table for the documentation")
@@ -161,6 +162,8 @@ def main() -> None:
         print("| --- |" + " ---: |" * (len(heads) - 1))
     with chromium() as browser:
         for name, address in pages_of(asked.site, asked.ladder).items():
+            if asked.page is not None and name not in asked.page:
+                continue
             one, plain = (visits(browser, address, asked.visits, scripts=scripts) for scripts in (True, False))
             row = [name, f"{one.size / 1000:.1f}", str(one.requests), f"{one.first_paint / 1000:.2f}"]
             row += [f"{one.largest_paint / 1000:.2f}", f"{one.shift:.3f}"]

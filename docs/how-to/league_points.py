@@ -12,6 +12,7 @@ from evenmatch.systems.system import (
     Floats,
     Integers,
     Parameters,
+    Reason,
     Records,
     System,
     as_shown,
@@ -78,9 +79,9 @@ def update(
                 factors[slot].points = points
 
 
-def tell(change: Change, parameters: LeagueParameters) -> str:
-    """A change in words."""
-    return f"earned {change.factors['points']:g} points"
+def because(change: Change, parameters: LeagueParameters) -> Reason | None:
+    """The reason for a change that the result does not explain: points are never lost."""
+    return None if change.moved else Reason("{result}, which brings no points, so {effect}.")
 
 
 def newcomer(parameters: LeagueParameters) -> tuple[object, ...]:
@@ -103,5 +104,5 @@ SYSTEM = System(
     factors=FACTORS,
     pair=pair,
     update=update,
-    tell=tell,
+    because=because,
 )

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from itertools import pairwise
@@ -19,6 +20,13 @@ from evenmatch.errors import BadParameterError, UnknownNameError
 
 Range = tuple[float, float]
 Value = float | str | bool | tuple[float, ...] | None
+
+
+def check_colour(colour: str) -> str:
+    """Return a colour of the form #rrggbb. Raises ValueError for another text."""
+    if re.fullmatch("#[0-9a-fA-F]{6}", colour) is None:
+        raise ValueError(f"expected # and six hexadecimal digits, such as #2a7de1, got {colour[:40]!r}")
+    return colour
 
 
 @dataclass(frozen=True, kw_only=True)

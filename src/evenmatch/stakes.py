@@ -139,6 +139,39 @@ def stakes(
     return Stakes(tuple(listed), assumptions, tuple(_sentences(by, len(sizes), assumptions)))
 
 
+def turned_around(by: Rules, match: History, state: Records) -> dict[tuple[int, str], Floats]:
+    """Every player's rating after a match in which one team finished otherwise, float64 (S,), by team and result.
+
+    match  a single match;  state  the records of its players at time 0, in the order of its slots
+    The results are "win" and "loss" if there are two teams, which then also swap their scores. Otherwise they are
+    "first", or "last" for a team that did finish first, and that team's score is unknown.
+    """
+    place, score = match.columns.place, match.columns.team_score
+    two, level = len(place) == 2, place.min() == place.max()
+    wanted = [(team, True) for team in range(len(place)) if place[team] > place.min() or (two and level)]
+    wanted += [(team, False) for team in range(len(place)) if place[team] == place.min()]
+    tiled = match.take(np.zeros(len(wanted), np.int64)).columns
+    places, scores = np.tile(place + 1, (len(wanted), 1)), np.tile(score[::-1], (len(wanted), 1))
+    for row, (team, ahead) in enumerate(wanted):
+        places[row, team] = 1 if ahead else place.max() + 2
+        if not two or level:
+            scores[row] = np.where(np.arange(len(place)) == team, np.nan, score)
+    columns = tiled._replace(
+        time=np.zeros_like(tiled.time),
+        place=places.ravel(),
+        team_score=scores.ravel(),
+        player=np.arange(len(tiled.player), dtype=np.int32),
+        keep=np.ones_like(tiled.keep),
+        pool=np.zeros_like(tiled.pool),
+        ladder=np.ones_like(tiled.ladder),
+    )
+    result = loop.replay(by, History(columns), np.tile(state, len(wanted)), journal=True)
+    assert result.journal is not None
+    names = ("win", "loss") if two else ("first", "last")
+    keys = [(team, names[0] if ahead else names[1]) for team, ahead in wanted]
+    return dict(zip(keys, result.journal.after.reshape(len(wanted), -1), strict=True))
+
+
 def _places(count: int, team: int, strength: Floats, *, first: bool) -> Integers:
     """Places in which this team comes first or last and the others follow the order of their expected scores."""
     others = sorted((other for other in range(count) if other != team), key=lambda other: -strength[other])

@@ -7,23 +7,30 @@ from browser.sample_ladders import DUELS, HOSTILE
 from evenmatch.web.pages import PAGES
 
 PART = re.compile(r"\{(\w+)(?::\w+)?\}")
-ASKED = {"/ladders/{ladder:text}/me": "?player=joe&want=standing"}  # pages that must be asked something
-WAITS = "/pulse"  # a stream, which does not end
+ASKED = {  # pages that must be asked something
+    "/ladders/{ladder:text}/me": "?player=joe&want=standing",
+    "/ladders/{ladder:text}/operate/queue/remove": "?name=ranked",
+}
+NO_PAGES = ("/pulse", "/operate/export", "/audit/file")  # a stream, which does not end, and files to download
 
 
 MORE = (
     "/ladders/{ladder:text}/standings?around={player}",
-    "/ladders/{ladder:text}/standings?search=a",
+    "/search?q=a",
     "/ladders/{ladder:text}/distribution?player={player}",
     "/ladders/{ladder:text}/matches/{match:text}?player={player}",
     "/ladders/{ladder:text}/operate/correct?what=void&match={match}",
+    "/ladders/{ladder:text}/operate/queue?name=ranked&preset=quick&look=1",
+    "/ladders/{ladder:text}/operate/divisions?look=1&name0=All&lowest0=1",
+    "/ladders/{ladder:text}/operate/bans?look=1&names={player}",
+    "/operate/players?what=erase&look=1&player={player}",
     "/ladders/{ladder:text}/operate/correct?what=ban&player={player}",
 )  # what pages show when they are asked something
 
 
 def page_paths():
     """The path, with its parts named, of every page that can be opened."""
-    return [one.path for one in PAGES if "GET" in one.methods and not one.path.endswith(WAITS)]
+    return [one.path for one in PAGES if "GET" in one.methods and not one.path.endswith(NO_PAGES)]
 
 
 def sent():

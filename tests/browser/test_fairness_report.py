@@ -21,7 +21,7 @@ def report(tmp_path_factory):
         for column, contestant in enumerate(contestants):
             gain = (row * 7 + column * 5) % 61 - 30.0
             measure, cost = Measure(gain, gain - 6, gain + 6), Measure(-3.0, -5.0, -1.0)
-            made = Cell(contestant, name, "team", 1.0, measure, measure, cost, cost, {1.0: gain}, 0.6, 30.0)
+            made = Cell(contestant, name, "team", 1.0, measure, measure, cost, cost, {1.0: gain}, 0.6, 30.0, 0.1)
             cells += [made] if (row + column) % 9 else []
     path = tmp_path_factory.mktemp("report") / "fairness.html"
     write_audit_report(Audit(plan, tuple(cells)), path, command="evenmatch audit --system all --report fairness.html")

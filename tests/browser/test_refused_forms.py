@@ -11,11 +11,16 @@ AT = address("ladders", DUELS, "operate")
 REFUSED = {
     "a ladder": (
         "/operate",
-        "Make it",
+        "Create ladder",
         {"Name (used in URLs": "My Cup!", "Title (shown to players)": "My Cup"},
         "such as my-cup",
     ),
-    "a key": ("/operate/keys", "Make it", {"Who or what it is for": "us", "Days until": "soon"}, "expected whole days"),
+    "a key": (
+        "/operate/keys",
+        "Create key",
+        {"Who or what it is for": "us", "Days until": "soon"},
+        "expected whole days",
+    ),
     "a webhook": ("/operate/webhooks", "Add it", {"Address": "ftp://example.com/"}, "http"),
     "a correction": (
         f"{AT}/correct?what=void",

@@ -95,7 +95,11 @@ def test_documents_of_all_parts_parse(quick):
     policies = strictly(quick("policies", *one).out)["policies"]
     assert [policy["policy"] for policy in policies] == list(presets())
     changes = {cure["changed"] for cure in strictly(quick("cures", *one, "--dose", 1).out)["cures"]}
-    assert changes >= {"nothing", "policy quick", "preset plain"}
+    assert changes >= {"nothing", "policy quick", "no parties", "preset plain"}
+    varied = quick("cures", "--system", "elo,even", *one[2:], "--vary", "wins_gain,no parties", "--dose", 1)
+    found = [(cure["contestant"], cure["changed"]) for cure in strictly(varied.out)["cures"]]
+    both = [(system, changed) for system in ("elo", "even") for changed in ("nothing", "no parties")]
+    assert sorted(found) == sorted([*both, ("even", "wins_gain=True")])
 
 
 def test_tables_name_what_they_show(quick):
@@ -139,7 +143,10 @@ def test_tables_name_what_they_show(quick):
         ("invariants --keep x.jsonl", "--keep x.jsonl: this audit keeps no seasons"),
         ("health --ladder arena --keep x.jsonl", "--keep x.jsonl: this audit keeps no seasons"),
         ("cures --ladder arena", "--ladder arena: expected `audit --ladder` or `audit health --ladder`, got cures"),
-        ("cures --system elo", "expected one --system and one --behaviour"),
+        ("cures --system elo", "expected one --behaviour"),
+        ("cures --system wager --behaviour win_trader --game brawl", "nothing to audit"),
+        ("cures --system elo --behaviour smurf --vary kk", "'kk' (did you mean 'k'?)"),
+        ("cures --system elo --behaviour smurf --vary ,", "--vary ',': expected one or more names"),
         ("fits", "expected --data FOLDER"),
     ],
 )

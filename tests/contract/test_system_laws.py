@@ -1,5 +1,6 @@
 """The laws that every rating system obeys: those of the package, found by name, and a user's own file."""
 
+import re
 import subprocess
 import sys
 from decimal import ROUND_HALF_UP, Decimal
@@ -15,6 +16,7 @@ from evenmatch import rules, systems
 from evenmatch.errors import BadParameterError, InputError, UnknownNameError
 from evenmatch.history import Columns, History
 from evenmatch.options import Choice, Flag, Number, Numbers, options_of
+from evenmatch.players.headlines import explain
 from evenmatch.rating import changes
 from evenmatch.systems import forecasts, loop
 from evenmatch.systems.system import Change, Rules, build, timeless
@@ -533,14 +535,14 @@ def test_every_change_is_explained_in_words_and_factors(name, preset):
     result = replayed(by, history, by.newcomers(people), journal=True)
     names = [f"p{number}" for number in range(people)]
     for match in range(len(history)):
-        for team in changes(by, history, result.expected, result.journal, match, names):
-            for change in team:
+        teams = changes(by, history, result.expected, result.journal, match, names)
+        for team, told in zip(teams, explain(by, history.take(slice(match, match + 1)), teams), strict=True):
+            for change, explanation in zip(team, told, strict=True):
                 assert isinstance(change, Change)
                 assert list(change.factors) == [factor.name for factor in by.system.factors]
-                sentence = by.system.tell(change, by.parameters)
-                assert sentence
-                assert "\n" not in sentence
-                assert "nan" not in sentence.lower()
+                assert explanation.headline.startswith("You ")
+                assert explanation.of_another.startswith("They ")
+                assert not re.search(r"[{}\n]|nan|inf\b", explanation.headline + (explanation.otherwise or ""))
 
 
 @every_system

@@ -219,7 +219,9 @@ def test_the_matches_of_a_player_say_what_each_did_to_them(league):
     ]
     assert found.items[0].before is found.items[1].before is found.items[1].factors is None
     assert set(found.items[2].factors) == {one.name for one in rules("elo").system.factors}
-    assert "K" in found.items[2].sentence or "32" in found.items[2].sentence
+    assert found.items[2].headline == "You won an even match, so your rating rose by 15.26."
+    assert found.items[2].otherwise == "A loss would have cost 16.74."  # 32 − 15.26
+    assert found.items[0].headline is found.items[0].otherwise is None
 
 
 def test_a_path_leads_from_the_first_rated_match_to_the_last(league):
@@ -277,8 +279,10 @@ def test_a_match_is_told_with_its_odds_changes_and_reasons(league):
         "Team 0: place 1, expected 52.3% before the match.",
         "Team 1: place 2, expected 47.7% before the match.",
     ]
-    assert ann.sentences[0] == "1516.00 → 1531.26  +15.26"
-    assert len(ann.sentences) == 2
+    assert ann.headline == "You won an even match, so your rating rose by 15.26."
+    assert cat.headline == "You lost an even match, so your rating fell by 15.26."
+    assert (ann.otherwise, cat.otherwise) == ("A loss would have cost 16.74.", "A win would have brought 16.74.")
+    assert (found.teams[0].factors, set(ann.factors)) == ({}, {one.name for one in rules("elo").system.factors})
 
 
 @pytest.mark.parametrize(
@@ -293,7 +297,7 @@ def test_a_match_that_changed_nothing_says_why(league, match_id, state, reason):
     found = matches.MatchOut.model_validate(league.get(f"/v1/ladders/duel/matches/{match_id}"))
     assert (found.state, found.reason) == (state, reason)
     assert found.sentences[-1] == f"It changed no rating: {reason}."
-    assert all(one.change is None and one.sentences == [] for team in found.teams for one in team.players)
+    assert all(one.change is None and one.headline is None for team in found.teams for one in team.players)
 
 
 def test_a_correction_is_no_match(league):

@@ -19,9 +19,9 @@ PLACES = [(name, game) for name in behaviours.names() for game in behaviours.fin
 
 
 @cache
-def run(name, game, dose=1.0, seed=1, players=160, matches=1200, system="elo"):
+def run(name, game, dose=1.0, seed=1, players=160, matches=1200, system="elo", **rule):
     """A season in which one player in eight behaves so, and the behaviour."""
-    settings = SeasonSettings(game=game, players=players, matches=matches, seed=seed, culprits=0.125)
+    settings = SeasonSettings(game=game, players=players, matches=matches, seed=seed, culprits=0.125, **rule)
     behaviour = behaviours.find(name)(dose)
     return Season(settings, rules(system), [behaviour]).run(), behaviour
 
@@ -324,7 +324,10 @@ def test_upset_attackers_lose_to_everybody_but_the_best_player(game):
     assert skilled.mean() > 0.3
     wins = slots.further & slots.won
     assert wins.sum() >= 2
-    assert behaviour.judged(record)[: record.settings.players].sum() == behaviour.judged(record).sum() == 10
+    friends = np.flatnonzero(behaviour.judged(record))
+    assert len(friends) == 5  # of ten: the others attack
+    assert (friends < record.settings.players).all()
+    assert not np.isin(record.person[slots.account[slots.further]], friends).any()
     # Those whom they beat were at the top when it happened.
     in_match = np.zeros((len(record.history), 2))
     shown = np.where(slots.further, -np.inf, record.before)
@@ -351,3 +354,53 @@ def test_a_players_own_behaviour_of_ten_lines_is_used():
     assert bad.quit[bad.mine].mean() > good.quit[good.mine].mean() + 0.05
     assert bad.won[bad.mine & bad.quit].mean() > 0.8
     assert same(run(OWN_FILE, "team", dose=0.0)[0], run("honest", "team")[0])
+
+
+def test_where_the_longest_team_counts_nobody_is_listed_in_the_team_they_switched_to():
+    usual, ruled = Slots(run("win_switcher", "team")[0]), Slots(run("win_switcher", "team", longest_team=True)[0])
+    assert (usual.sizes != 4).sum() > 100
+    assert (ruled.sizes == 4).all()
+    stayed = ruled.mine & ~ruled.quit
+    assert (ruled.seconds[stayed] > 0.99).all()
+    assert ruled.won[stayed].mean() < 0.6 < usual.won[usual.mine & ~usual.quit].mean()
+
+
+def test_where_leaving_saves_no_time_those_who_leave_are_reported_to_the_end():
+    usual, ruled = Slots(run("rage_quitter", "team")[0]), Slots(run("rage_quitter", "team", full_time=True)[0])
+    assert usual.seconds[usual.quit].mean() < 0.9
+    assert ruled.quit.sum() > 100
+    assert (ruled.seconds == 1.0).all()
+
+
+def test_without_parties_stackers_are_apart_from_their_friends():
+    """Each of three friends is in the stacker's team in all matches of a party, and in few of chance."""
+    shares = []
+    for rule in ({}, {"solo_queue": True}):
+        record, behaviour = run("stacker", "team", **rule)
+        slots = Slots(record)
+        friend = np.append(behaviour.friend_of, np.full(record.settings.players, -1))[slots.account]
+        mine = np.flatnonzero(slots.mine)
+        beside = [(friend[slots.team == slots.team[at]] == slots.account[at]).any() for at in mine]
+        shares.append(np.mean(beside))
+    assert shares[0] > 0.9
+    assert shares[1] < 0.5
+
+
+def test_without_quiet_hours_win_traders_seldom_meet():
+    met = []
+    for rule in ({}, {"busy_hours": True}):
+        record, behaviour = run("win_trader", "duel", **rule)
+        account = Slots(record).account.reshape(-1, 2)
+        met.append((behaviour.partner[account[:, 0]] == account[:, 1]).sum())
+    assert met[0] > 100
+    assert met[1] < met[0] / 5, met
+
+
+def test_a_second_account_counts_once_it_is_listed():
+    few, many = (run("alt_splitter", "team", placement=matches) for matches in (10, 35))
+    assert same(few[0], many[0])
+    listed, later = (behaviour.judged(record) for record, behaviour in (few, many))
+    further = np.arange(len(listed)) >= 160
+    assert (later & further).sum() < (listed & further).sum()
+    assert (many[0].state.played[later & further] >= 35).all()
+    assert (listed & ~further).sum() == (later & ~further).sum() == 20

@@ -8,18 +8,24 @@ import pytest
 from evenmatch import systems
 from evenmatch.lab.backtests.workers import Threads
 from evenmatch.lab.fairness.audit import AuditPlan, Contestant, Kept, audit
-from evenmatch.lab.fairness.cures import candidates, cures, undominated
+from evenmatch.lab.fairness.cures import RULES, candidates, cures, undominated
 from evenmatch.lab.seasons.settings import SeasonSettings
 from evenmatch.options import Choice, Flag, Number, options_of
 from evenmatch.policy import presets
 from lab.own_behaviours import write_behaviour
 
 
+def changes_of(original, vary=()):
+    """What each candidate changes, without the rules of the ladder."""
+    plans = candidates(AuditPlan(contestants=(original,), behaviours=("smurf",)), vary)
+    return {plan.contestants[0]: text for text, plan in plans.items() if text not in RULES}
+
+
 @pytest.mark.parametrize("name", systems.names())
 def test_candidates_are_valid_rules_that_differ(name):
     system = systems.find(name)
     original = Contestant(name)
-    found = candidates(original)
+    found = changes_of(original)
     values = [changed.rules.values() for changed in found]
     assert all(a != b for at, a in enumerate(values) for b in values[:at])
     assert next(iter(found.items())) == (original, "nothing")
@@ -36,19 +42,16 @@ def test_candidates_are_valid_rules_that_differ(name):
 
 def test_a_candidate_changes_what_was_given_and_keeps_the_rest():
     original = Contestant("wager", "article", (("stake", 0.1), ("modifier_limit", 3.0)))
-    found = candidates(original)
+    found = changes_of(original)
     changed = [one for one, text in found.items() if text.startswith("stake=")]
     assert changed
     assert all(one.preset == "article" for one in changed)
     assert all(dict(one.values).keys() == {"modifier_limit", "stake"} for one in changed)
     assert all(len(one.values) == 2 for one in changed)
     limits = {
-        dict(one.values)["modifier_limit"]
-        for one in candidates(Contestant("wager"))
-        if one.values[:1] and one.values[0][0] == "modifier_limit"
+        dict(one.values)["modifier_limit"] for one in changes_of(Contestant("wager"), ["modifier_limit"]) if one.values
     }
-    assert min(limits) == 1.0
-    assert len(limits) >= 5
+    assert limits == {1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0}
 
 
 def slow_front(costs):
@@ -84,15 +87,63 @@ def test_cures_measure_each_change_and_each_policy_against_the_original(tmp_path
         (own,) = audit(plan, workers).cells
     assert [cure.gain.mean for cure in found] == sorted(cure.gain.mean for cure in found)
     by_change = {cure.changed: cure for cure in found}
-    assert len(by_change) == len(found) == len(candidates(Contestant("trophies"))) + len(presets()) - 1
+    rules = RULES.keys() - {"policy balanced"}
+    assert len(by_change) == len(found) == len(candidates(plan))
+    assert rules <= by_change.keys()
     assert {f"policy {policy}" for policy in presets() if policy != "balanced"} <= by_change.keys()
     same = by_change["nothing"]
-    assert (same.log_loss, same.wait, same.policy) == (0.0, 0.0, "balanced")
+    assert (same.log_loss, same.wait, same.unmatched) == (0.0, 0.0, 0.0)
     assert same.gain.mean == own.percentile.mean
     assert same.gain.low < own.percentile.low  # corrected for more comparisons
     quick = by_change["policy quick"]
-    assert (quick.policy, quick.contestant) == ("quick", Contestant("trophies"))
+    assert quick.contestant == Contestant("trophies")
+    assert quick.wait != 0.0
     assert any(cure.is_best for cure in found)
     assert shares == sorted(shares)
     assert shares[-1] == 1.0
     assert all(cure.to_data()["changed"] == cure.changed for cure in found)
+
+
+def test_a_change_closes_what_gained_and_gains_no_more(tmp_path):
+    """Own players are three deviations stronger than they are, unless nobody may queue in a quiet hour."""
+    name = tmp_path / "quiet.py"
+    name.write_text(QUIET)
+    settings = SeasonSettings(players=40, matches=120, weeks=1.0, culprits=0.2)
+    plan = AuditPlan(
+        contestants=(Contestant("elo"),),
+        behaviours=(str(name),),
+        settings=settings,
+        search=(),
+        measured=(1, 2, 3, 4),
+    )
+    with Threads(1) as workers:
+        found = cures(plan, workers, Kept(None), lambda done, total: None, ["no quiet hours", "no parties"])
+    by_change = {cure.changed: cure for cure in found}
+    assert by_change.keys() == {"nothing", "no quiet hours", "no parties"}
+    assert by_change["nothing"].gain.is_gain
+    assert [cure.changed for cure in found if cure.closes] == ["no quiet hours"]
+    assert by_change["no quiet hours"].gain.mean == 0.0
+    assert by_change["no quiet hours"].is_best
+
+
+QUIET = '''
+from evenmatch.lab.behaviours import Behaviour
+
+class Quiet(Behaviour):
+    """Plays far better than it can, at an hour that is announced. Cost: none."""
+    name = "quiet"
+    title = "Quiet one"
+    does = "plays better at quiet hours"
+    games = ("duel",)
+    doses = (1.0,)
+
+    def queue(self, season, plan, own):
+        if self.dose:
+            plan.hour[:] = 1
+        self.hour = plan.hour
+
+    def prepare(self, season, play, mine):
+        play.skill[mine & (self.hour[play.account] == 1)] += 3.0
+
+BEHAVIOUR = Quiet
+'''

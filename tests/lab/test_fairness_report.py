@@ -41,7 +41,7 @@ class Page(html.parser.HTMLParser):
 
 def cell(contestant, behaviour, mean, low, high):
     changed, nothing = Measure(mean, low, high), Measure(0.0, -1.0, 1.0)
-    return Cell(contestant, behaviour, "duel", 1.0, changed, changed, nothing, nothing, {1.0: mean}, 0.6, 30.0)
+    return Cell(contestant, behaviour, "duel", 1.0, changed, changed, nothing, nothing, {1.0: mean}, 0.6, 30.0, 0.1)
 
 
 def made_up(behaviours, contestants, measure=(3.0, 1.0, 5.0)):

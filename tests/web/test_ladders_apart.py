@@ -17,7 +17,8 @@ OWN = {"ladder": "alpha", "season": "1", "match": "m1", "webhook": "999", "key":
 
 ON = "/ladders/{ladder:text}"
 QUERIES = {  # names that are much like those of the other ladder
-    f"{ON}/standings": ("?search=quilt", "?around=quilt-1"),
+    f"{ON}/standings": ("?around=quilt-1",),
+    "/search": ("?q=quilt",),
     f"{ON}/me": ("?player=quilt-1",),
     f"{ON}/matches": ("?player=quilt-1",),
     f"{ON}/operate/correct": ("?what=ban&player=quilt-1", "?what=void&match=z-match-1"),

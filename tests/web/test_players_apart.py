@@ -17,7 +17,6 @@ TWINS = [  # a page, and the address of the API that has the same
     ("/me?want=standing&player={player}", "/standings/around/{player}"),
     ("/standings", "/standings"),
     ("/standings?around={player}", "/standings/around/{player}"),
-    ("/standings?search={player}", "/standings/among?player={player}"),
     ("/seasons", "/seasons"),
     ("/seasons/1", "/standings?season=1"),
     ("/rules", "/rules"),

@@ -108,15 +108,18 @@ def rows(shown):
 
 
 def test_the_two_win_traders_are_listed_with_their_evidence(found):
-    listed = {words(account): [words(cell) for cell in cells] for account, *cells in rows(found)}
+    listed = {words(account): cells for account, *cells in rows(found) if words(cells[0]).startswith("win trader")}
     assert set(listed) == {
         words(f"<bdi>{name}</bdi>")
         for name in ('&lt;b&gt;"x"&lt;/b&gt;&amp;�', "O'Brien &amp; &lt;i&gt;sons&lt;/i&gt;")
     }
-    for kind, evidence, rarity in listed.values():
+    assert {words(account) for account, *_ in rows(found)} == set(listed)
+    for kind, evidence, rarity in (map(words, cells) for cells in listed.values()):
         assert kind == "win trader meets the same opponent, and they let each other win"
-        assert re.fullmatch(r"Met .* (\d+) times in \d+ matches\.", evidence)
-        assert re.fullmatch(r"at most 1 in [23],\d00 honest accounts", rarity)
+        assert re.fullmatch(
+            r"Met .* \d+ times in \d+ matches: the winner changed \d+ times, and \d+ defeats were crushing\.", evidence
+        )
+        assert re.fullmatch(r"at most 1 in ([89]\d0|1,[0-2]00) honest accounts", rarity)
 
 
 def test_the_list_is_no_verdict_and_says_how_the_rate_was_measured(found):
@@ -148,8 +151,8 @@ def test_the_list_is_in_the_result_of_the_job(found, operator, site):
     job = site.jobs.latest("traded", "suspects").job
     told = operator.get(f"/v1/jobs/{job}", headers={"Authorization": f"Bearer {site.keys.create('api', ['admin'])[1]}"})
     listed = told.json()["result"]["suspects"]
-    assert {one["player"] for one in listed} == {HOSTILE, PARTNER}
-    assert all(one["kind"] == "win trader" and 0 < one["false_alarms"] < 1 / 2500 for one in listed)
+    assert {one["player"] for one in listed if one["kind"] == "win trader"} == {HOSTILE, PARTNER}
+    assert all(0 < one["false_alarms"] <= 1 / 500 for one in listed)
 
 
 @pytest.mark.parametrize("scopes", [["read"], ["ratings", "report", "queue"], None])

@@ -153,16 +153,36 @@ def has_audit_entry(store: Store, actor: str, request: str, since: int) -> bool:
     return bool(store.all(sql, since, actor, request))
 
 
-def read_audit_page(store: Store, ladder: str | None, before: int | None, limit: int) -> list[Entry]:
-    """Return the latest entries, newest first.
+class AuditFilter(NamedTuple):
+    """Which entries of the audit trail to read; None: any.
 
-    ladder  only entries of this ladder; None: all entries;  before  only entries with a smaller number; None: all
+    actors        any of these;  since, until  times, `until` excluded
     """
-    conditions = {"ladder = ?": ladder, "entry < ?": before}
-    filters = {sql: value for sql, value in conditions.items() if value is not None}
+
+    ladder: str | None = None
+    actors: Sequence[str] | None = None
+    action: str | None = None
+    target: str | None = None
+    since: int | None = None
+    until: int | None = None
+
+
+def read_audit_page(store: Store, wanted: AuditFilter, before: int | None, limit: int) -> list[Entry]:
+    """Return the latest entries, newest first. before: only entries with a smaller number; None: all."""
+    conditions = {
+        "entry < ?": before,
+        "ladder = ?": wanted.ladder,
+        "action = ?": wanted.action,
+        "target = ?": wanted.target,
+        "at >= ?": wanted.since,
+        "at < ?": wanted.until,
+    }
+    filters: dict[str, list[object]] = {sql: [value] for sql, value in conditions.items() if value is not None}
+    if wanted.actors is not None:
+        filters[f"actor IN ({', '.join('?' * len(wanted.actors))})"] = list(wanted.actors)
     where = f" WHERE {' AND '.join(filters)}" if filters else ""
     sql = f"SELECT entry, {', '.join(_AUDIT_ENTRIES_COLUMNS)} FROM audit{where} ORDER BY entry DESC LIMIT ?"
-    rows = store.all(sql, *filters.values(), limit)
+    rows = store.all(sql, *chain.from_iterable(filters.values()), limit)
     return [Entry(*row)._replace(body=json.loads(row[6])) for row in rows]
 
 

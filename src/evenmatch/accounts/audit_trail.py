@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from evenmatch.accounts import account_sql
 from evenmatch.accounts.access import Caller
-from evenmatch.accounts.account_sql import Entry
+from evenmatch.accounts.account_sql import AuditFilter, Entry
 from evenmatch.ledger.database import Database
 from evenmatch.ledger.store import Store
 from evenmatch.ledger.text import check_text
@@ -47,11 +47,19 @@ class Audit:
     def __init__(self, database: Database) -> None:
         self._database = database
 
-    def page(self, ladder: str | None = None, before: int | None = None, limit: int = 50) -> list[Entry]:
+    def page(
+        self,
+        ladder: str | None = None,
+        before: int | None = None,
+        limit: int = 50,
+        wanted: AuditFilter = AuditFilter(),  # noqa: B008 - immutable
+    ) -> list[Entry]:
         """The latest entries, the newest first.
 
         ladder  only entries of this ladder; None: all entries
         before  only entries with a smaller number: the last number of a page gives the next page
+        wanted  further conditions
         """
+        wanted = wanted if ladder is None else wanted._replace(ladder=ladder)
         with self._database.read() as store:
-            return account_sql.read_audit_page(store, ladder, before, limit)
+            return account_sql.read_audit_page(store, wanted, before, limit)

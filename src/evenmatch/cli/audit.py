@@ -32,8 +32,8 @@ if TYPE_CHECKING:
 # The columns of the tables, each with the format of its cells; all but plain ones are aligned to the right.
 GAINS = {"system": "{}", "behaviour": "{}", "game": "{}", "dose": "{:g}", "percentiles": "{:+.1f}", "interval": "{:>}"}
 GAINS |= {"per hour": "{:+.3f}", "team-mates": "{:+.0f}", "rivals": "{:+.0f}"}
-CHANGES = {"changed": "{}", "percentiles": "{:+.1f}", "interval": "{:>}", "log loss": "{:+.4f}", "wait": "{:+.0f} s"}
-CHANGES |= {"": "{}"}
+CHANGES = {"system": "{}", "changed": "{}", "percentiles": "{:+.1f}", "interval": "{:>}", "rivals": "{:+.0f}"}
+CHANGES |= {"log loss": "{:+.4f}", "wait": "{:+.0f} s", "no match": "{:+.0%}", "closes it": "{}", "": "{}"}
 POLICIES = {"policy": "{}", "still there": "{:.1%}", "interval": "{:>}", "weakest fifth": "{:.1%}"}
 POLICIES |= {"strongest": "{:.1%}", "matches a week": "{:.1f}", "wait": "{:.0f} s", "no match": "{:.1%}"}
 HEALTH = {"system": "{}", "rank correlation": "{:.3f}", "mean per 1,000": "{:+.3g}", "median per 1,000": "{:+.3g}"}
@@ -42,20 +42,24 @@ NEWCOMERS = ("duel", "team", "squad", "arena")
 PERIODS = {"matches": "{:,}", "players": "{:,}", "mean": "{:.1f}", "median": "{:.1f}", "at_floor": "{:.1%}"}
 PERIODS |= {"drawn": "{:.1%}", "quit": "{:.1%}", "given": "{:.1%}", "scored": "{:.1%}"}  # of a recorded ladder
 FITS = {"what": "{}", "where": "{}", "recorded": "{:.3g}", "simulated": "{:.3g}", "distance": "{:.3f}"}
-SUSPECTS = {"account": "{}", "looks like": "{}", "false alarms": "{:.2%}", "evidence": "{}"}
+SUSPECTS = {"account": "{}", "looks like": "{}", "evidence": "{}", "how rare": "{}"}
 SEEDS_AT_MOST = 1000
 STEPS = 1000  # of the progress bar
 CHOSEN = {name: option for name, option in options_of(SeasonSettings).items() if name not in {"game", "seed"}}
 
 
 class Run(NamedTuple):
-    """What a part of an audit works with. report: the file that the audit of behaviours writes."""
+    """What a part of an audit works with.
+
+    report  the file that the audit of behaviours writes;  vary  the changes that `cures` tries, as in the option
+    """
 
     plan: AuditPlan
     workers: Workers
     kept: Kept
     progress: Progress
     report: Path | None
+    vary: str
 
 
 class Table(NamedTuple):
@@ -109,6 +113,7 @@ def command(
     keep: Annotated[
         Path | None, option("--keep FILE", "File of finished seasons. Default: beside the report, or none.")
     ] = None,
+    vary: Annotated[str, option("--vary NAMES", "Cures to try: parameters, preset, rules. Default: all of them.")] = "",
     data: Annotated[Path | None, option("--data FOLDER", "Folder of recorded matches, for `fits`.")] = None,
     ladder: Annotated[
         str | None,
@@ -127,7 +132,7 @@ def command(
 
     `audit invariants` searches for the smallest match in which a system breaks a promise, such as "staying is never
     worse than quitting". `audit health` measures how soon ratings find the truth and whether they inflate. `audit
-    cures` tries other parameters of one system, and other matchmaking policies, against one behaviour. `audit policies`
+    cures` tries other parameters of a system, and other rules of the ladder, against one behaviour. `audit policies`
     compares matchmaking policies by the share of players they keep for a month. `audit fits` fits the simulated games
     to recorded matches again.
 
@@ -138,7 +143,7 @@ def command(
     evenmatch audit --system all --report fairness.html
     evenmatch audit --system wager,elo --behaviour rage_quitter,booster_crew
     evenmatch audit invariants --system wager --preset article
-    evenmatch audit cures --system wager --behaviour upset_attacker
+    evenmatch audit cures --system wager --behaviour stacker --vary stake,rules
     evenmatch audit policies --system elo
     evenmatch audit --ladder arena --db game.db
     evenmatch audit health --ladder arena --db game.db
@@ -159,7 +164,7 @@ def command(
 
     try:
         with _workers(cluster, plan) as workers, working("seasons", STEPS) as progress:
-            run = Run(plan, workers, Kept(keep), lambda done, total: progress(STEPS * done // total), report)
+            run = Run(plan, workers, Kept(keep), lambda done, total: progress(STEPS * done // total), report, vary)
             answer = PARTS[part](run)
     except KeyboardInterrupt:
         note("interrupted; " + (f"{keep} keeps the finished seasons" if keep else "with --keep, seasons are kept"))
@@ -291,21 +296,26 @@ def _of_behaviours(run: Run) -> Answer:
 
 
 def _of_cures(run: Run) -> Answer:
-    from evenmatch.lab.fairness.audit import game_of
-    from evenmatch.lab.fairness.cures import cures
+    from evenmatch.lab.fairness.cures import RULES, cures
 
-    if len(run.plan.contestants) != 1 or len(run.plan.behaviours) != 1:
-        raise UsageError("audit cures: expected one --system and one --behaviour")
-    (contestant,), (behaviour,) = run.plan.contestants, run.plan.behaviours
-    if game_of(run.plan, contestant, behaviour) is None:
-        raise UsageError(f"{contestant} rates none of the games of {behaviour}; expected another behaviour or --game")
-    found = cures(run.plan, run.workers, run.kept, run.progress)
+    plan = run.plan
+    if len(plan.behaviours) != 1:
+        raise UsageError("audit cures: expected one --behaviour")
+    parameters = [name for contestant in plan.contestants for name in options_of(contestant.rules.system.parameters)]
+    varied, known = _names(run.vary, "--vary") if run.vary else [], ("preset", "rules", *RULES, *parameters)
+    if unknown := [name for name in varied if name not in known]:
+        raise UnknownNameError("cure", unknown[0], known)
+    found = cures(plan, run.workers, run.kept, run.progress, varied)
     rows = [
-        (cure.changed, cure.gain.mean, cure.gain.between(), cure.log_loss, cure.wait, "best" if cure.is_best else "")
+        (
+            *(cure.contestant, cure.changed, cure.gain.mean, cure.gain.between()),
+            *(cure.rivals, cure.log_loss, cure.wait, cure.unmatched),
+            *("yes" if cure.closes else "", "best" if cure.is_best else ""),
+        )
         for cure in found
     ]
-    title = f"{behaviour} under {contestant}: percentiles gained, and what each change costs against {contestant}"
-    return Answer({"cures": found}, [Table(title, CHANGES, rows)])
+    title = f"{plan.behaviours[0]}: percentiles gained, and what each change costs"
+    return Answer({"cures": [cure.to_data() for cure in found]}, [Table(title, CHANGES, rows)])
 
 
 def _of_policies(run: Run) -> Answer:
@@ -410,12 +420,12 @@ def _suspects(ladder: str, history: LadderHistory) -> Answer:
     with working("comparing with honest seasons", STEPS) as progress:
         found = ladder_suspects(history.matches, history.rules, lambda share: progress(int(STEPS * share)))
     names, matches = history.matches.player.to_pylist(), len(history.matches)
-    listed = [one._asdict() | {"account": names[one.account]} for one in found]
+    listed = [one._asdict() | {"account": names[one.account], "rarity": one.rarity} for one in found]
     document = {"ladder": ladder, "matches": matches, "suspects": listed}
     if not found:
         return Answer(document, lines=[f"{ladder}: no account stands out, of {len(names):,} in {matches:,} matches"])
-    rows = [(names[one.account], one.kind, one.false_alarms, one.evidence) for one in found]
-    title = f"{ladder}: accounts to look into; false alarms: the share of honest accounts with as high a score"
+    rows = [(names[one.account], one.kind, one.evidence, f"at most {one.rarity} honest accounts") for one in found]
+    title = f"{ladder}: accounts to look into, which is never a verdict"
     return Answer(document, [Table(title, SUSPECTS, rows)])
 
 

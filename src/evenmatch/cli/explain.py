@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -13,8 +14,10 @@ from evenmatch.errors import UnknownNameError, UsageError
 
 if TYPE_CHECKING:
     from evenmatch.operations.service import Service
+    from evenmatch.players.explanations import Finish
+    from evenmatch.players.headlines import Explanation
     from evenmatch.rating import Ratings
-    from evenmatch.systems.system import Rules
+    from evenmatch.systems.system import Change, FactorValue, Rules
 
 Story = dict[str, Any]  # the document that --json prints
 
@@ -61,25 +64,17 @@ def command(
 def _of_ladder(service: Service, ladder: str, match: str) -> Story:
     """Describe a match as the ladder rates it now."""
     from evenmatch.ladders.ladder_queries import LadderQueries
-    from evenmatch.players.explanations import known
     from evenmatch.times import iso_time
 
     rules = service.ladder(ladder).rules
     _, details = LadderQueries(service).match(ladder, match)
     teams = []
-    for team, side in enumerate(details.sides):
-        players: list[dict[str, object]] = []
-        for place, (appearance, line) in enumerate(side.parts):
-            document: dict[str, object] = {"player": appearance.player, "seconds": appearance.seconds}
-            document |= {"quit": appearance.quit, "before": None, "after": None}
-            if line is not None:
-                assert line.change is not None  # the command line sees everything
-                factors = {name: known(value) for name, value in line.change.factors.items()}
-                document |= {"before": line.change.before, "after": line.change.after}
-                document |= {"factors": factors, "reason": details.reasons[team][place]}
-            players.append(document)
-        label, finish, score, expected = side.finish
-        teams.append({"team": label, "place": finish, "team_score": score, "expected": expected, "players": players})
+    for side, told in zip(details.sides, details.explanations or ((),) * len(details.sides), strict=True):
+        players = [
+            {"player": one.player, "seconds": one.seconds, "quit": one.quit, **_why(line and line.change, explanation)}
+            for (one, line), explanation in zip(side.parts, told or (None,) * len(side.parts), strict=True)
+        ]
+        teams.append(_team(side.finish, told, players))
     return {
         "match_id": details.match_id,
         "ladder": ladder,
@@ -113,34 +108,22 @@ def story_of(ratings: Ratings) -> Story:
     c = table.history.columns
     import pyarrow as pa
 
-    from evenmatch.players.explanations import known, known_number
+    from evenmatch.players.explanations import Finish, known_number
+    from evenmatch.players.headlines import explain
     from evenmatch.tables.files import iso_8601
     from evenmatch.tables.table import MICROSECONDS
 
     teams = []
-    for team, changes in enumerate(ratings.changes(0)):
-        seconds = c.seconds[c.slot_start[team] : c.slot_start[team + 1]].tolist()
-        quits = c.quit[c.slot_start[team] : c.slot_start[team + 1]].tolist()
-        teams.append(
-            {
-                "team": table.team[team].as_py(),
-                "place": int(c.place[team]),
-                "team_score": known_number(float(c.team_score[team])),
-                "expected": float(ratings.expected[team]),
-                "players": [
-                    {
-                        "player": change.player,
-                        "before": change.before,
-                        "after": change.after,
-                        "seconds": known_number(time),
-                        "quit": quit_early,
-                        "factors": {name: known(value) for name, value in change.factors.items()},
-                        "reason": by.system.tell(change, by.parameters),
-                    }
-                    for change, time, quit_early in zip(changes, seconds, quits, strict=True)
-                ],
-            }
-        )
+    changes = ratings.changes(0)
+    for team, told in enumerate(explain(by, table.history, changes)):
+        slots = slice(*c.slot_start[team : team + 2].tolist())
+        times, quits = c.seconds[slots].tolist(), c.quit[slots].tolist()
+        score, expected = known_number(float(c.team_score[team])), float(ratings.expected[team])
+        players = [
+            {"player": change.player, "seconds": known_number(seconds), "quit": left, **_why(change, explanation)}
+            for change, seconds, left, explanation in zip(changes[team], times, quits, told, strict=True)
+        ]
+        teams.append(_team(Finish(table.team[team].as_py(), int(c.place[team]), score, expected), told, players))
     played = pa.chunked_array([pa.array(c.time).cast(MICROSECONDS)])
     return {
         "match_id": table.match_id[0].as_py(),
@@ -151,6 +134,33 @@ def story_of(ratings: Ratings) -> Story:
         "parameters": by.values(),
         "teams": teams,
     }
+
+
+def _team(finish: Finish, told: Sequence[Explanation], players: list[Story]) -> Story:
+    """A team as JSON data."""
+    label, place, score, expected = finish
+    shared = _known(told[0].factors_of_team) if told else None
+    return {
+        **{"team": label, "place": place, "team_score": score, "expected": expected},
+        **{"factors": shared, "players": players},
+    }
+
+
+def _why(change: Change | None, explanation: Explanation | None) -> Story:
+    """A player's change and its explanation as JSON data; the headline is about the player, not to them."""
+    if change is None or explanation is None:
+        return {"before": None, "after": None}
+    return {
+        **{"before": change.before, "after": change.after},
+        **{"headline": explanation.of_another, "otherwise": explanation.otherwise},
+        "factors": _known(explanation.factors_of_player),
+    }
+
+
+def _known(factors: Mapping[str, FactorValue]) -> Story:
+    from evenmatch.players.explanations import known
+
+    return {name: known(value) for name, value in factors.items()}
 
 
 def as_text(story: Story) -> str:
@@ -170,6 +180,8 @@ def as_text(story: Story) -> str:
         lines.append(f"It changed no rating: {printable(str(story['reason']))}.")
     for finish, team in zip(teams, story["teams"], strict=True):
         lines.append(f"\n{standing_of(finish)}")
+        if team["factors"]:
+            lines.append(f"  The same for the whole team: {_factors(team['factors'])}")
         width = max(len(player["player"]) for player in team["players"])
         for player in team["players"]:
             name = f"  {printable(player['player']):<{width}}"
@@ -177,5 +189,13 @@ def as_text(story: Story) -> str:
                 lines.append(f"{name}{'  (quit)' if player['quit'] else ''}".rstrip())
                 continue
             moved = movement(player["before"], player["after"], quit_early=player["quit"])
-            lines.append(f"{name}  {moved}\n  {'':<{width}}  {player['reason']}")
+            told = [" ".join(filter(None, (player["headline"], player["otherwise"]))), _factors(player["factors"])]
+            lines += [f"{name}  {moved}", *(f"  {'':<{width}}  {line}" for line in told if line)]
     return "\n".join(lines)
+
+
+def _factors(factors: Story) -> str:
+    """Factors in one line."""
+    from evenmatch.players.explanations import factor_text
+
+    return ", ".join(f"{name.replace('_', ' ')} {factor_text(value)}" for name, value in factors.items())

@@ -253,7 +253,9 @@ def _as_json(headers: list[tuple[bytes, bytes]]) -> list[tuple[bytes, bytes]]:
     return [(name, b"application/json" if name == b"content-type" else value) for name, value in headers]
 
 
-LARGE = re.compile(r"/v1/ladders/[^/]+/(matches|matches/batch|start-ratings)")  # bodies up to the setting `body_limit`
+LARGE = re.compile(  # bodies up to the setting `body_limit`
+    r"/v1/ladders/[^/]+/(matches|matches/batch|start-ratings)|/ladders/[^/]+/operate/files"
+)
 SMALL_BODY = 128 * 1024  # largest body of all other requests, in bytes
 
 
@@ -261,7 +263,7 @@ class LimitedBody:
     """ASGI `receive` that limits the size of the body.
 
     declared  the value of Content-Length; empty: it was not sent
-    limit     largest body of match reports and starting ratings, in bytes
+    limit     largest body of match reports, imports and starting ratings, in bytes
     """
 
     def __init__(self, scope: Scope, receive: Receive, declared: bytes, limit: int) -> None:
@@ -352,7 +354,8 @@ class RequestLifecycle:
         scope["evenmatch.asked"] = context
         # Names may contain an encoded slash, so routing splits the raw path and decodes each segment.
         scope["path"] = scope["raw_path"].decode("latin-1") if scope.get("raw_path") else scope["path"]
-        scope["headers"] = _as_json(scope["headers"])
+        if scope["path"].startswith("/v1/"):  # a page may receive a file, which has a content type of its own
+            scope["headers"] = _as_json(scope["headers"])
         body = LimitedBody(scope, receive, headers.get(b"content-length", b""), self._site.options.body_limit)
         self._metrics.running.inc()
         try:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Literal
 
 from pydantic import Field, ValidationError, field_validator
@@ -10,8 +11,11 @@ from pydantic_settings import BaseSettings, SettingsConfigDict, SettingsError
 
 from evenmatch.errors import UsageError
 from evenmatch.http.hosts import AllowedHosts, check_proxy
+from evenmatch.options import check_colour
 
 MEGABYTE = 2**20
+LOGO_TYPES = {".svg": "image/svg+xml", ".png": "image/png", ".webp": "image/webp"}  # by the ending of the file
+LARGEST_LOGO = 100_000  # bytes; every page loads it
 
 
 class Options(BaseSettings):
@@ -41,7 +45,7 @@ class Options(BaseSettings):
     body_limit: int = Field(
         8 * MEGABYTE,
         ge=1024,
-        description="Largest body of match reports and starting ratings, in bytes; the limit of others is 128 KiB.",
+        description="Largest body of match reports, imports and starting ratings, in bytes; others: 128 KiB.",
     )
     connections: int = Field(
         10_000,
@@ -74,6 +78,15 @@ class Options(BaseSettings):
         (), description='Origins whose pages may read responses (CORS), as a JSON list: ["https://game.example"].'
     )
     pages: bool = Field(True, description="Serve the web site as well as the API.")
+    site_name: str = Field("evenmatch", min_length=1, max_length=40, description="Name of the web site.")
+    accent: str = Field(
+        "",
+        description="Accent colour of the web site, such as #2a7de1; empty: evenmatch's. Links and buttons take its "
+        "hue, in a lightness that is readable on every page.",
+    )
+    logo: str = Field(
+        "", description="File with the logo of the web site: SVG, PNG or WebP, at most 100 kB; empty: evenmatch's."
+    )
     guests: bool = Field(
         False, description="Let visitors of the web site join queues under any name, without a key: for demonstrations."
     )
@@ -101,6 +114,22 @@ class Options(BaseSettings):
         for entry in entries:
             check_proxy(entry)
         return entries
+
+    @field_validator("accent")
+    @classmethod
+    def _check_accent(cls, colour: str) -> str:
+        return check_colour(colour) if colour else colour
+
+    @field_validator("logo")
+    @classmethod
+    def _check_logo(cls, path: str) -> str:
+        if path and Path(path).suffix.lower() not in LOGO_TYPES:
+            raise ValueError(f"expected a file that ends in {', '.join(LOGO_TYPES)}")
+        if path and not Path(path).is_file():
+            raise ValueError("there is no such file")
+        if path and Path(path).stat().st_size > LARGEST_LOGO:
+            raise ValueError(f"the file is larger than {LARGEST_LOGO:,} bytes")
+        return path
 
     @field_validator("hosts")
     @classmethod

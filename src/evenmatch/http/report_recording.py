@@ -26,10 +26,10 @@ from evenmatch.http.problems import problem_of
 from evenmatch.http.request_bodies import refused
 from evenmatch.http.site import Site
 from evenmatch.match import Appearance, Match, Team, places_by_score
-from evenmatch.players.explanations import RATING_DECIMALS, shown_numbers
+from evenmatch.players.explanations import shown_numbers
 from evenmatch.recording.receipts import MatchReceipt, RatedBlock
 from evenmatch.recording.report_batch import ReportBatch
-from evenmatch.systems.system import Factor, FactorValue, System
+from evenmatch.systems.system import RATING_DECIMALS, Factor, FactorValue, System
 from evenmatch.times import EPOCH, is_plausible
 
 Refused = Mapping[int, tuple[str, EvenmatchError]]  # invalid matches by their index in the batch: id and error

@@ -19,7 +19,8 @@ from evenmatch.ledger import event_rows, rating_rows
 from evenmatch.ledger.events import digest_of_change
 from evenmatch.ledger.store import Head, Store
 from evenmatch.operations.service import Service
-from evenmatch.players.explanations import RATING_DECIMALS, ShownRatingChange
+from evenmatch.players.explanations import ShownRatingChange
+from evenmatch.systems.system import RATING_DECIMALS
 from evenmatch.times import iso_time
 
 MOVES_LISTED = 200

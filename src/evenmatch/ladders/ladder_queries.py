@@ -20,6 +20,7 @@ from evenmatch.ladders.visibility import Visibility
 from evenmatch.ledger import event_rows, ladder_rows, player_rows, rating_rows
 from evenmatch.ledger.event_rows import END_OF_LIST, ListKey
 from evenmatch.ledger.store import Head, Store
+from evenmatch.ledger.text import fold
 from evenmatch.operations.service import Service
 from evenmatch.operations.transactions import Transacting
 from evenmatch.players import matches as matches_rows
@@ -230,22 +231,35 @@ class LadderQueries(Transacting):
                 players_rows.find_in_use(store, head, name)
 
     def known_as(self, ladder: str, name: str) -> str:
-        """The current name of a player of a ladder. Raises UnknownNameError."""
+        """The current name of a player of a ladder; case and diacritics may be left out if one player is meant.
+
+        Raises UnknownNameError.
+        """
         with self._read(ladder) as (store, head):
-            player = players_rows.find(store, head, name)
+            try:
+                player = players_rows.find(store, head, name)
+            except UnknownNameError:
+                meant = self._meant(ladder, name)
+                if len(meant) != 1:
+                    raise
+                return meant[0]
             return player_rows.names_of(store, [player])[player]
+
+    def _meant(self, ladder: str, name: str) -> list[str]:
+        """The names on a ladder that differ from a name only by case and diacritics."""
+        return [found for found in self.search(name, 20, [ladder]) if fold(found) == fold(name)]
 
     def last_loss(self, ladder: str, name: str) -> str | None:
         """The id of the latest recent match in which a player's rating fell; None: there is none."""
         with self._read(ladder) as (store, head):
             return last_loss(store, head, players_rows.find(store, head, name))
 
-    def path(self, ladder: str, name: str, most: int = LONGEST) -> tuple[str, RatingPath]:
+    def path(self, ladder: str, name: str, most: int = LONGEST, latest: int = LONGEST) -> tuple[str, RatingPath]:
         """A player's current name, and their rating over time; see rating_path."""
         whole = self._whole_view(ladder)
         with self._read(ladder) as (store, head):
             player, seen = players_rows.find(store, head, name), self._visibility(head)
-            path = rating_path(store, head, player, most, by=STEPS_BY[seen.show])
+            path = rating_path(store, head, player, most, latest=latest, by=STEPS_BY[seen.show])
             fall = percentile_fall(whole, player)
             path = path if fall is None else path._replace(falls=[*path.falls, fall])
             shown = seen.path(path, placed=player not in self._unplaced(store, head, [player]))
@@ -373,6 +387,8 @@ class LadderQueries(Transacting):
             if all(part.player != present for side in profile.sides for part, _ in side.parts):
                 raise UnknownNameError(f"player of match {match_id!r}", name, ())
             latest = latest_results(store, head, player, profile)
+            if not self._visibility(head).percentiles:
+                latest = latest._replace(percentile=None)
             return result_moment(profile, present, latest, view.snapshot)
 
     def queue_audit(self, ladder: str, queue: str, since: int, until: int) -> QueueAudit:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 
 from evenmatch.accounts.access import Caller
 from evenmatch.errors import BadParameterError, ConflictError, DamageError, EvenmatchError, UnknownNameError
-from evenmatch.options import Checked, Option, choice, flag, number, options_of, text, whole
+from evenmatch.options import Checked, Option, check_colour, choice, flag, number, options_of, text, whole
 from evenmatch.standings.division import Division
 from evenmatch.standings.rules import LARGEST_COUNT, RATING, StandingsRules
 
@@ -75,12 +75,18 @@ class Settings(Checked):
         "lists them for operators, refuse rejects them. Without the extra lookalikes, only names that differ in case, "
         "width or invisible characters look alike.",
     )
+    colour: str = text("", "Accent colour of the ladder's pages, such as #2a7de1; empty: that of the site.")
     archived: bool = flag(False, "The ladder is read-only: nothing can be added.", separate=True)
 
     def __post_init__(self) -> None:
         super().__post_init__()
         object.__setattr__(self, "rating_decay", float(self.rating_decay))
         object.__setattr__(self, "rating_floor", None if self.rating_floor is None else float(self.rating_floor))
+        if self.colour:
+            try:
+                check_colour(self.colour)
+            except ValueError as error:
+                raise BadParameterError(f"colour: {error}") from None
         names = [division.name for division in self.standings.divisions]
         if self.rating_stop == "none" and "none" not in names:
             object.__setattr__(self, "rating_stop", "")

@@ -76,7 +76,7 @@ class Visibility:
         sides = tuple(
             TeamProfile(side.finish._replace(expected=None), tuple(map(self._part, side.parts))) for side in match.sides
         )
-        return replace(match, sides=sides, reasons=())
+        return replace(match, sides=sides, explanations=())
 
     def _part(self, part: Part) -> Part:
         appearance, effect = part

@@ -156,9 +156,16 @@ class Service(Transacting):
     ) -> imports.ImportResult:
         """Add past matches from a table; see recording.imports.import_matches."""
         target = (self.database, ladder, matches, self.clock, self.match_limits)
-        imported = imports.import_matches(*target, rated=rated, skip_bad=skip_bad, progress=progress)
+        imported = imports.import_matches(*target, rated=rated, skip_bad=skip_bad, progress=progress, note=self.note)
         self.divide(ladder)
         return imported
+
+    def check_import(
+        self, ladder: str, matches: MatchTable, *, rated: bool = True, skip_bad: bool = False
+    ) -> MatchTable:
+        """Return the matches that `import_matches` would add; see recording.imports.check."""
+        target = (self.database, ladder, matches, self.clock, self.match_limits)
+        return imports.check(*target, rated=rated, skip_bad=skip_bad)
 
     def late_matches(self, ladder: str, matches: MatchTable) -> imports.LateMatches:
         """Find the matches that would count as the newest of a ladder although they ended earlier."""
@@ -350,10 +357,14 @@ class Service(Transacting):
                 self.note(store)
             return renamed
 
-    def merge(self, name: str, into: str, *, rebuild: bool = True) -> list[str]:
-        """Merge one player into another, rebuild their ladders unless the caller does, and return their names."""
+    def foresee_merge(self, name: str, into: str) -> None:
+        """Raise what `merge` would raise."""
         with self._reading() as store:
             players.foresee_merge(store, name, into)
+
+    def merge(self, name: str, into: str, *, rebuild: bool = True) -> list[str]:
+        """Merge one player into another, rebuild their ladders unless the caller does, and return their names."""
+        self.foresee_merge(name, into)
         with self._writing() as store:
             touched = players.merge(store, name, into, self.clock())
             self.note(store)

@@ -9,9 +9,8 @@ from typing import NamedTuple
 import numpy as np
 
 from evenmatch.history import Floats
-from evenmatch.systems.system import FactorValue
+from evenmatch.systems.system import RATING_DECIMALS, FactorValue
 
-RATING_DECIMALS = 2  # for all shown ratings; the journal of `evenmatch export` has full precision
 SIGNIFICANT = 6  # digits of probabilities and factors
 SMALLEST, LARGEST = 1e-16, 1e22  # outside these sizes powers of ten are not exact, so numbers are rounded as text
 AS_EXPECTED, AGAINST_THE_ODDS = 0.55, 0.45  # limits of the winner's expected score; between them: an even match
@@ -51,8 +50,8 @@ def standing_of(team: Finish) -> str:
 
 def movement(before: float, after: float, *, quit_early: bool) -> str:
     """A rating before and after, and its change, as text."""
-    left = " (quit)" if quit_early else ""
-    return f"{before:.2f} → {after:.2f}  {after - before:+.2f}{left}"
+    left, shown = " (quit)" if quit_early else "", ShownRatingChange.of(before, after)
+    return f"{shown.before:.2f} → {shown.after:.2f}  {shown.change:+.2f}{left}"
 
 
 class ShownRatingChange(NamedTuple):
@@ -74,6 +73,15 @@ def shown(value: FactorValue) -> FactorValue | None:
     if not isinstance(value, float):
         return value
     return shown_number(value) if math.isfinite(value) else None
+
+
+def factor_text(value: FactorValue | None) -> str:
+    """A factor in words; a dash for one that was not used."""
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, str):
+        return value.replace("_", " ")
+    return "–" if value is None or not math.isfinite(value) else f"{value:.4g}".replace("-", "−")
 
 
 def shown_number(value: float) -> float:

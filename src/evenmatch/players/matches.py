@@ -22,7 +22,8 @@ from evenmatch.ledger.events import MatchVoided, PlayerBanned
 from evenmatch.ledger.plan import Plan, plan_of
 from evenmatch.ledger.store import Head, Row, Store
 from evenmatch.match import Appearance
-from evenmatch.players.explanations import Finish, known_number, movement, outcome, standing_of
+from evenmatch.players.explanations import Finish, known_number, outcome, standing_of
+from evenmatch.players.headlines import Explanation, explain
 from evenmatch.recording.receipts import MatchReceipt, PlayerReceipt, RatedBlock, receipts
 from evenmatch.systems.system import Change
 from evenmatch.times import Time, iso_time
@@ -61,7 +62,7 @@ class MatchProfile:
     state     unrated: it was reported as unrated or with two names of one player, or the system cannot rate it;
               void: it was voided, or a player was banned; waits: the next rebuild will rate it
     reason    why the match is not rated
-    reasons   an explanation of every player's change, team by team; empty if it is not rated, or they are not shown
+    explanations  of every player's change, team by team; empty if it is not rated, or they are not shown
     late      where a match that was recorded late counts; null: it was recorded in time
     """
 
@@ -72,7 +73,7 @@ class MatchProfile:
     state: State
     reason: str | None
     sides: tuple[TeamProfile, ...]
-    reasons: tuple[tuple[str, ...], ...] = ()
+    explanations: tuple[tuple[Explanation, ...], ...] = ()
     late: str | None = None
 
     def sentences(self) -> list[str]:
@@ -80,15 +81,6 @@ class MatchProfile:
         summary = [outcome([side.finish for side in self.sides])]
         summary += [f"{standing_of(side.finish)}." for side in self.sides]
         return summary if self.reason is None else [*summary, f"It changed no rating: {self.reason}."]
-
-
-def sentences_of(part: Part, reason: str) -> list[str]:
-    """A player's rating change and its reason as text; empty if the match is not rated."""
-    appearance, line = part
-    if line is None or line.change is None:
-        return []
-    change = line.change
-    return [movement(change.before, change.after, quit_early=appearance.quit), reason]
 
 
 @dataclass(frozen=True)
@@ -233,6 +225,7 @@ def _profiles(
     ids = [row[0] for row in rows]
     block_receipts = receipts(head.name, ids, RatedBlock(verdicts.plan.last_rules.system, now, shown, names, divisions))
     slot_names = [names[player] for player in now.ids.tolist()]
+    whole = History(now.columns._replace(player=np.zeros(len(now.ids), np.int32)))
     for match, (receipt, (state, reason)) in enumerate(zip(block_receipts, states, strict=True)):
         sides = _sides(now.columns, match, slot_names, rows[match][3], receipt)
         yield MatchProfile(
@@ -243,7 +236,7 @@ def _profiles(
             state,
             reason,
             sides,
-            _why(verdicts.plan, int(block.counts_at[match]), receipt),
+            _explanations(verdicts.plan, int(block.counts_at[match]), whole, match, receipt),
         )
 
 
@@ -273,12 +266,14 @@ def _appearance(c: Columns, slot: int, name: str) -> Appearance:
     return Appearance(name, score, seconds, bool(c.quit[slot]), performance, bool(c.keep[slot]))
 
 
-def _why(plan: Plan, counts_at: int, receipt: MatchReceipt) -> tuple[tuple[str, ...], ...]:
-    """The system's explanation of every change, by the rules that applied to the match."""
+def _explanations(
+    plan: Plan, counts_at: int, whole: History, match: int, receipt: MatchReceipt
+) -> tuple[tuple[Explanation, ...], ...]:
+    """The explanations of a block's match by the rules that applied to it; empty if it was not rated."""
     if not receipt.teams:
         return ()
-    rules = plan.rules_at(counts_at)
-    return tuple(tuple(rules.system.tell(line.change, rules.parameters) for line in team) for team in receipt.teams)
+    changes = [[line.change for line in team] for team in receipt.teams]
+    return explain(plan.rules_at(counts_at), whole.take(slice(match, match + 1)), changes)
 
 
 def _reasons(given: Mapping[int, str | None]) -> dict[int, str]:

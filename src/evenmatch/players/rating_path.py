@@ -57,13 +57,25 @@ class RatingPath(NamedTuple):
         openings = [opening for opening in self.openings if opening.at >= begin]
         return RatingPath(steps, openings, [fall for fall in self.falls if fall.fell_at >= begin])
 
+    def moved_since(self, time: Time) -> float | None:
+        """The change of the rating by matches and inactivity after a time; None: no match since, or not shown."""
+        moves = [
+            step.after - step.before
+            for step in self.steps
+            if step.played_at > time and step.before is not None and step.after is not None
+        ]
+        falls = [fall.after - fall.before for fall in self.falls if fall.of == "rating" and fall.fell_at > time]
+        return sum(moves + falls) if moves else None
 
-def rating_path(store: Store, head: Head, player: int, most: int, *, by: StepLevel = "after") -> RatingPath:
-    """The rating of a player after each of their latest rated matches, in about `most` steps at most.
+
+def rating_path(
+    store: Store, head: Head, player: int, most: int, *, latest: int = LONGEST, by: StepLevel = "after"
+) -> RatingPath:
+    """The rating of a player after each of their `latest` rated matches, in about `most` steps at most.
 
     by  the value whose peaks and lows are kept
     """
-    listed = list_of_player(store, head, event_rows.read_plan(store, head, head.planned), player, limit=LONGEST)
+    listed = list_of_player(store, head, event_rows.read_plan(store, head, head.planned), player, limit=latest)
     rated = rated_matches(store, head, player, [key.position for key in listed])
     matches = sorted(rated, key=lambda match: (match.order, match.played_at))
     divisions = Settings.read(head.settings).standings.divisions

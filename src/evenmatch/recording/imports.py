@@ -109,10 +109,12 @@ def import_matches(
     rated: bool = True,
     skip_bad: bool = False,
     progress: Progress | None = None,
+    note: Callable[[Store], None] | None = None,
 ) -> ImportResult:
     """Add matches, in order of time, to the end of a ladder.
 
     rated  False: record them without changing ratings
+    note   called in the first transaction that adds a match
     For limits, skip_bad and the errors raised before anything is added, see `check`. BadRowsError or ConflictError is
     raised later if another process meanwhile uses a match's id with other content, or archives the ladder.
     """
@@ -150,6 +152,8 @@ def import_matches(
             if new:
                 plan = event_rows.read_plan(store, head, head.planned)
                 append(store, head, plan, batch.take(new), clock())
+                if note is not None and not added:
+                    note(store)
                 added += len(new)
                 warned += [odd[done + index] for index in new if done + index in odd]
                 _checkpoint(store, ladder)

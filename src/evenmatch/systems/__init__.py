@@ -30,6 +30,7 @@ _NO_SYSTEMS = {
     "mean_and_deviation",
     "message_passing",
     "system",
+    "wording",
 }
 
 __all__ = ["GROUP", "find", "is_file", "load_file", "names"]

@@ -18,17 +18,20 @@ from evenmatch.systems.system import (
     Floats,
     Integers,
     Parameters,
+    Reason,
     Records,
     System,
     as_shown,
     below_floor,
     flag,
+    floor_reason,
     kernel,
     move_shown,
     number,
     numbers,
-    score_text,
+    own_odds_reason,
     whole,
+    wording,
 )
 
 
@@ -184,14 +187,21 @@ def update(
                 note.floor = value < params.floor
 
 
-def _tell(change: Change, parameters: BattlepointsParameters) -> str:
+def _because(change: Change, p: BattlepointsParameters) -> Reason | None:
     f = change.factors
-    text = f"{score_text(change, change.result - float(f['surprise']))}, with K {f['k']:g}"
-    if f["lopsided"] != 1:
-        text += f" × {float(f['gain']) / float(f['surprise'] or 1):.3g} for the lopsided result"
     if f["floor"]:
-        text += f", and nobody falls below {parameters.floor:g}"
-    return text + (", rounded down to whole points" if parameters.truncate else "")
+        return floor_reason(change, f"{p.floor:g}")
+    surprise, lopsided = float(f["surprise"]), Reason(wording.LOPSIDED)
+    if change.is_against_result:
+        if (change.result - change.expected) * surprise < 0:
+            return own_odds_reason(change)
+        return lopsided if float(f["gain"]) * surprise < 0 else Reason(wording.WHOLE_POINTS)
+    return lopsided if float(f["lopsided"]) > 1 else None
+
+
+def _recall(change: Change, p: BattlepointsParameters) -> tuple[object, ...]:
+    provisional = p.provisional_games > 0 and change.factors["k"] == p.provisional_k
+    return (change.before, 0 if provisional else p.provisional_games)
 
 
 def _newcomer(p: BattlepointsParameters) -> tuple[object, ...]:
@@ -221,5 +231,6 @@ SYSTEM = System(
     pair=pair,
     update=update,
     scratch_columns=1,
-    tell=_tell,
+    because=_because,
+    recall=_recall,
 )

@@ -20,6 +20,7 @@ from evenmatch.systems.system import (
     Floats,
     Integers,
     Parameters,
+    Reason,
     Records,
     System,
     as_shown,
@@ -27,7 +28,7 @@ from evenmatch.systems.system import (
     kernel,
     number,
     rarely,
-    score_text,
+    wording,
 )
 
 RULES = ("fixed", "fide", "uscf")
@@ -196,10 +197,18 @@ def update(
                 note.formula = after if skilled else 0.0
 
 
-def _tell(change: Change, parameters: EloParameters) -> str:
-    if change.factors["special"]:
-        return f"{score_text(change)}, by the USCF's formula for the first {SPECIAL + 1} games"
-    return f"{score_text(change)}, with K {float(change.factors['k']):.4g}"
+def _because(change: Change, parameters: EloParameters) -> Reason | None:
+    return Reason(wording.FIRST_GAMES, {"games": SPECIAL + 1}) if change.factors["special"] else None
+
+
+def _recall(change: Change, parameters: EloParameters) -> tuple[object, ...] | None:
+    """With a number of games and a top rating that lead to the same K."""
+    k = float(change.factors["k"])
+    if parameters.rule == "fide":
+        return (change.before, 0 if k == 40.0 else LEARNING, 0.0, 1 if k == 10.0 else 0)
+    if parameters.rule == "uscf":
+        return None if change.factors["special"] else (change.before, math.ceil(800.0 / k - 1.0 - TINY), 0.0, 0)
+    return (change.before, 0, 0.0, 0)
 
 
 def _newcomer(p: EloParameters) -> tuple[object, ...]:
@@ -220,5 +229,6 @@ SYSTEM = System(
     pair=pair,
     update=update,
     scratch_columns=1,
-    tell=_tell,
+    because=_because,
+    recall=_recall,
 )

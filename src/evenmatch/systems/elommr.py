@@ -17,7 +17,6 @@ from evenmatch.systems.finish_order import rank_teams
 from evenmatch.systems.growing_deviation import COMPARED_AS, average, grow, idle_time
 from evenmatch.systems.maths import DAY, logistic, newton, score_of
 from evenmatch.systems.system import (
-    Change,
     Columns,
     Factor,
     Floats,
@@ -26,14 +25,12 @@ from evenmatch.systems.system import (
     Records,
     System,
     choice,
-    deviation_text,
     fields,
     flag,
     in_time,
     kernel,
     number,
     rarely,
-    score_text,
     starting_rating,
     whole,
 )
@@ -310,11 +307,6 @@ def update(
                 note.deviation_after = record.deviation
 
 
-def _tell(change: Change, parameters: ElommrParameters) -> str:
-    performance = float(change.factors["performance"])
-    return f"{score_text(change)}, as a player rated {performance:.0f} would have; {deviation_text(change, 1)}"
-
-
 def _start_at(rating: float, p: ElommrParameters) -> tuple[object, ...]:
     rating = starting_rating(rating, p.start - REACH, p.start + REACH)
     return (rating, p.deviation, rating, p.deviation**-2, 0, 0, EMPTY_MEMORY, EMPTY_MEMORY)
@@ -347,5 +339,4 @@ SYSTEM = System(
     pair=pair,
     update=update,
     scratch_columns=6,
-    tell=_tell,
 )

@@ -39,17 +39,17 @@ from evenmatch.systems.system import (
     Floats,
     Integers,
     Parameters,
+    Reason,
     Records,
     System,
-    deviation_text,
     fields,
     flag,
     in_time,
     kernel,
     number,
-    score_text,
     starting_rating,
     whole,
+    wording,
 )
 
 LOWEST, HIGHEST = -1e6, 1e6
@@ -139,7 +139,10 @@ FACTORS = (
     Factor("by_scores", "points for the player's own score, compared with the others'"),
     Factor("by_entry", "points by the usual strength of newcomers to this ladder, in the first match"),
     Factor("by_pause", "points by the time without a match, after which two experts rely less on what they knew"),
-    Factor("by_weights", "points because the ladder's trust in its experts has changed since the last match"),
+    Factor(
+        "by_weights",
+        "points because other matches have shown since which experts to trust",
+    ),
     Factor("from_steady", "points of the change from the steady expert; with `single`, from the only one"),
     Factor("from_quick", "points of the change from the quick expert"),
     Factor("from_wide", "points of the change from the expert that gives newcomers much room"),
@@ -153,32 +156,24 @@ FACTORS = (
 )
 
 
-def _tell(change: Change, parameters: EvenParameters) -> str:
-    parts = (
-        ("by_margin", "for the margin"),
-        ("by_scores", "for the player's score"),
-        ("by_entry", "for the usual strength of newcomers"),
-        ("by_pause", "for the time away"),
-        ("by_weights", "because the experts' weights changed"),
-    )
-    sentence = f"{score_text(change)}: {float(change.factors['by_result']):+.1f} for the result"
-    for factor, words in parts:
-        if abs(float(change.factors[factor])) >= 0.05:
-            sentence += f", {float(change.factors[factor]):+.1f} {words}"
-    for factor, words in (("side", "side"), ("line_up", "number of players")):
-        if abs(float(change.factors[factor])) >= 0.5:
-            sentence += f"; the team's {words} was worth {float(change.factors[factor]):+.0f} points"
-    said = [
-        f"{name} {points:+.1f}"
-        for name in ("steady", "quick", "wide", "results", "scores")
-        if abs(points := float(change.factors[f"from_{name}"])) >= 0.05
-    ]
-    if len(said) > 1:
-        sentence += f"; by expert: {', '.join(said)}"
-    sentence += f"; {deviation_text(change, 0)}"
-    if float(change.factors["shared_error"]) >= 0.5:
-        sentence += f", {float(change.factors['shared_error']):.0f} of that fall because team-mates' errors are shared"
-    return sentence
+BECAUSE = {  # sentences for the factors that can turn a change against the result, by the sign of the change
+    "by_margin": (wording.BY_LESS, wording.BY_LESS),
+    "by_scores": (wording.SCORED_LESS, wording.SCORED_MORE),
+    "by_entry": (wording.NEWCOMERS_WEAKER, wording.NEWCOMERS_STRONGER),
+    "by_pause": (wording.AWAY, wording.AWAY),
+    "by_weights": (wording.RELEARNED, wording.RELEARNED),
+}
+
+
+def _because(change: Change, p: EvenParameters) -> Reason | None:
+    """The strongest of the factors that moved the rating against the result."""
+    if not change.is_against_result:
+        return None
+    sign = 1 if change.moved > 0 else -1
+    strongest = max(BECAUSE, key=lambda factor: sign * float(change.factors[factor]))
+    if strongest == "by_margin" and change.result == 0.5:
+        return Reason(wording.MARGIN)
+    return Reason(BECAUSE[strongest][sign > 0])
 
 
 def _newcomer(p: EvenParameters) -> tuple[object, ...]:
@@ -233,7 +228,7 @@ SYSTEM = System(
     scratch_columns=COLUMNS,
     from_start=("start", "single", "performance", "pooled"),
     predicts=True,
-    tell=_tell,
+    because=_because,
     ladder=LADDER,
     new_ladder=lambda p: new_ladder(len(_experts(p))),
     learned=_learned,

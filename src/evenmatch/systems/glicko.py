@@ -32,17 +32,17 @@ from evenmatch.systems.system import (
     Floats,
     Integers,
     Parameters,
+    Reason,
     Records,
     System,
     as_shown,
     choice,
-    deviation_text,
     fields,
     in_time,
     kernel,
     number,
+    own_odds_reason,
     rarely,
-    score_text,
 )
 
 UNIT = 400.0 / LOG_10  # points in one unit of log-odds
@@ -92,7 +92,7 @@ STATE = np.dtype([("rating", "f8"), ("deviation", "f8"), ("games", "i8"), ("last
 FACTORS = (
     Factor("deviation_before", "deviation before the match, grown since the player's last one"),
     Factor("deviation_after", "deviation after it"),
-    Factor("surprise", "sum over the rivals of result minus expected score, weighted by g of the rival's deviation"),
+    Factor("surprise", "sum over the rivals of result minus expected score; uncertain rivals count less"),
     Factor("gain", "points per unit of surprise"),
 )
 
@@ -164,9 +164,12 @@ def rate_period(
     return rating + variance / UNIT * surprise, math.sqrt(variance)
 
 
-def _tell(change: Change, parameters: GlickoParameters) -> str:
-    gain = float(change.factors["gain"])
-    return f"{score_text(change)}, at {gain:.4g} points per unit of surprise; {deviation_text(change, 1)}"
+def _because(change: Change, p: GlickoParameters) -> Reason | None:
+    return own_odds_reason(change) if change.is_against_result and p.compared_as == "player" else None
+
+
+def _recall(change: Change, p: GlickoParameters) -> tuple[object, ...]:
+    return (change.before, change.factors["deviation_before"], 0, 0)
 
 
 def _newcomer(p: GlickoParameters) -> tuple[object, ...]:
@@ -189,5 +192,6 @@ SYSTEM = System(
     pair=pair,
     update=update,
     scratch_columns=2,
-    tell=_tell,
+    because=_because,
+    recall=_recall,
 )

@@ -33,17 +33,17 @@ from evenmatch.systems.system import (
     Floats,
     Integers,
     Parameters,
+    Reason,
     Records,
     System,
     as_shown,
     choice,
-    deviation_text,
     fields,
     in_time,
     kernel,
     number,
+    own_odds_reason,
     rarely,
-    score_text,
 )
 
 UNIT = 173.7178  # points in one unit of log-odds, 400 / ln 10, as the paper rounds it
@@ -102,8 +102,9 @@ STATE = np.dtype(
 FACTORS = (
     Factor("deviation_before", "deviation before the match, grown since the player's last one"),
     Factor("deviation_after", "deviation after it"),
+    Factor("volatility_before", "volatility before the match: how much the player's strength seems to change"),
     Factor("volatility_after", "volatility after it"),
-    Factor("surprise", "sum over the rivals of result minus expected score, weighted by g of the rival's deviation"),
+    Factor("surprise", "sum over the rivals of result minus expected score; uncertain rivals count less"),
     Factor("gain", "points per unit of surprise"),
 )
 
@@ -178,7 +179,7 @@ def update(
             variance = grown / (UNIT * UNIT)
             rating = compared_rating(record.rating, team - first, scratch, params.by_team)
             information, surprise = glicko_surprise(h, first, end, team, rating, scratch, UNIT, params.advantage)
-            volatility = record.volatility
+            earlier = volatility = record.volatility
             if information > LEAST_INFORMATION:
                 v = 1.0 / information
                 volatility = new_volatility(volatility, variance, v, v * surprise, params.tau)
@@ -192,6 +193,7 @@ def update(
                 note = factors[slot]
                 note.deviation_before = math.sqrt(grown)
                 note.deviation_after = record.deviation
+                note.volatility_before = earlier
                 note.volatility_after = volatility
                 note.surprise = surprise
                 note.gain = UNIT * after
@@ -219,10 +221,12 @@ def rate_period(
     return rating + UNIT * after * surprise, UNIT * math.sqrt(after), volatility
 
 
-def _tell(change: Change, parameters: Glicko2Parameters) -> str:
-    f = change.factors
-    text = f"{score_text(change)}, at {float(f['gain']):.4g} points per unit of surprise; {deviation_text(change, 1)}"
-    return f"{text}, volatility {float(f['volatility_after']):.4f}"
+def _because(change: Change, p: Glicko2Parameters) -> Reason | None:
+    return own_odds_reason(change) if change.is_against_result and p.compared_as == "player" else None
+
+
+def _recall(change: Change, p: Glicko2Parameters) -> tuple[object, ...]:
+    return (change.before, change.factors["deviation_before"], change.factors["volatility_before"], 0, 0)
 
 
 def _newcomer(p: Glicko2Parameters) -> tuple[object, ...]:
@@ -247,5 +251,6 @@ SYSTEM = System(
     pair=pair,
     update=update,
     scratch_columns=2,
-    tell=_tell,
+    because=_because,
+    recall=_recall,
 )

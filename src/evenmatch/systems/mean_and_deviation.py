@@ -8,7 +8,7 @@ import numpy as np
 
 from evenmatch.history import Floats, Integers
 from evenmatch.systems.compiled import kernel
-from evenmatch.systems.system import Change, Records, deviation_text, starting_rating
+from evenmatch.systems.system import Change, Reason, Records, starting_rating, wording
 
 STATE = np.dtype([("rating", "f8"), ("mean", "f8"), ("deviation", "f8")], align=True)
 
@@ -71,12 +71,19 @@ def move(state: Records, rating: Floats, p: SkillParameters) -> Records:
     return moved
 
 
-def skill_text(change: Change, display: float) -> str:
-    """The end of a sentence about a change: deviations, the part of the match that counted, and the shown rating."""
-    text, weight = deviation_text(change, 3), float(change.factors["weight"])
-    if weight != 1:
-        text += f", for {weight:.0%} of the match"
-    return text + (f"; the shown rating is the mean minus {display:g} deviations" if display else "")
+def because(change: Change, p: SkillParameters) -> Reason | None:
+    """`System.because`: a rating that lies below the mean also moves if only the deviation changes."""
+    if change.factors["weight"] == 0:
+        return Reason(wording.NO_TIME)
+    if not change.is_against_result or p.display == 0:
+        return None
+    return Reason(wording.LESS_CERTAIN if change.moved < 0 else wording.MORE_CERTAIN)
+
+
+def recall(change: Change, p: SkillParameters) -> tuple[object, ...]:
+    """`System.recall`: the mean follows from the shown rating and the deviation."""
+    deviation = float(change.factors["deviation_before"])
+    return (change.before, change.before + p.display * deviation, deviation)
 
 
 def _first_shown(p: SkillParameters) -> float:

@@ -19,12 +19,14 @@ from evenmatch.systems.system import (
     Floats,
     Integers,
     Parameters,
+    Reason,
     Records,
     System,
     as_shown,
     kernel,
     move_shown,
     number,
+    wording,
 )
 
 
@@ -100,11 +102,12 @@ def update(
                 note.multiplier = params.multiplier
 
 
-def _tell(change: Change, parameters: PlaneswalkerParameters) -> str:
+def _because(change: Change, p: PlaneswalkerParameters) -> Reason:
     f = change.factors
-    text = f"earned {float(f['participation']):g} points for taking part, 3 for each of {float(f['wins']):g} wins"
-    text += f" and 1 for each of {float(f['draws']):g} draws"
-    return text + (f", times {float(f['multiplier']):g}" if f["multiplier"] != 1 else "")
+    brought = float(f["participation"]) * p.multiplier
+    earned = (3.0 * float(f["wins"]) + float(f["draws"])) * p.multiplier
+    sentence = wording.EARNED if earned else wording.TOOK_PART
+    return Reason(sentence, {"earned": f"{earned:g}", "participation": f"{brought:g}"})
 
 
 def _newcomer(p: PlaneswalkerParameters) -> tuple[object, ...]:
@@ -125,5 +128,6 @@ SYSTEM = System(
     factors=FACTORS,
     pair=pair,
     update=update,
-    tell=_tell,
+    because=_because,
+    recall=lambda change, p: (change.before,),
 )

@@ -21,6 +21,7 @@ from evenmatch.systems.system import (
     Floats,
     Integers,
     Parameters,
+    Reason,
     Records,
     System,
     choice,
@@ -29,8 +30,8 @@ from evenmatch.systems.system import (
     match_of,
     number,
     starting_rating,
-    verdict,
     whole,
+    wording,
 )
 
 LONGEST = 10  # games in a window at most; more would enlarge every record and slow every match
@@ -100,14 +101,14 @@ STATE = np.dtype(
     align=True,
 )
 FACTORS = (
-    Factor("outcome", "S: what the match counted as, from 0 to 1, including the player's performance"),
-    Factor("window", "games in the window"),
-    Factor("window_outcome", "mean S of the window"),
-    Factor("window_expected", "mean Y of the window: the same games, predicted with the current R and V"),
-    Factor("gain", "change of R per unit of surprise, including √V"),
-    Factor("mean_before", "R before"),
-    Factor("volatility_before", "V before"),
-    Factor("volatility_after", "V after"),
+    Factor("outcome", "what the match counted as, from 0 for a loss to 1 for a win, with the player's performance"),
+    Factor("window", "how many of the last games are evaluated together"),
+    Factor("window_outcome", "what these games counted as, on average"),
+    Factor("window_expected", "what was expected of them, on average, with the player's present strength"),
+    Factor("gain", "how far the strength moves if these games are a whole win better than expected"),
+    Factor("mean_before", "strength before the match, in the system's own unit; 0: a newcomer's by default"),
+    Factor("volatility_before", "how much the results vary, before the match"),
+    Factor("volatility_after", "how much the results vary, after it"),
 )
 MEAN, VARIANCE = range(2)  # columns of scratch, a row per team
 NO_GAMES = (0.0,) * LONGEST
@@ -271,15 +272,16 @@ def _columns(state: Records, p: PravParameters) -> dict[str, NDArray[np.generic]
     }
 
 
-def _tell(change: Change, parameters: PravParameters) -> str:
-    f = {name: float(value) for name, value in change.factors.items()}
-    games = "in the only game" if f["window"] == 1 else f"over the last {f['window']:.0f} games"
-    text = f"{verdict(f['window_outcome'], f['window_expected'])} {games}: {f['window_outcome']:.3f} on average, where "
-    text += f"R {f['mean_before']:.3f} and V {f['volatility_before']:.3f} predict {f['window_expected']:.3f}; "
-    text += f"this match counted {f['outcome']:.3f}; each unit of surprise moves R by {f['gain']:.3f}"
-    if f["volatility_after"] != f["volatility_before"]:
-        text += f"; V is now {f['volatility_after']:.3f}"
-    return text
+def _because(change: Change, p: PravParameters) -> Reason | None:
+    if not change.is_against_result:
+        return None
+    f, rose = change.factors, change.moved > 0
+    if (float(f["window_outcome"]) > float(f["window_expected"])) != rose:
+        return Reason(wording.MORE_CERTAIN if rose else wording.LESS_CERTAIN)
+    if f["window"] == 1:
+        return Reason(wording.PERFORMANCE)
+    sentence = wording.LAST_GAMES_ABOVE if rose else wording.LAST_GAMES_BELOW
+    return Reason(sentence, {"games": f"{float(f['window']):.0f}"})
 
 
 SYSTEM = System(
@@ -304,6 +306,6 @@ SYSTEM = System(
     update=update,
     scratch_columns=2,
     refuse=_refuse,
-    tell=_tell,
+    because=_because,
     strength=lambda records, p: p.shift + p.scale * records["mean"],
 )

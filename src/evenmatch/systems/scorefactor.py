@@ -20,12 +20,14 @@ from evenmatch.systems.system import (
     Floats,
     Integers,
     Parameters,
+    Reason,
     Records,
     System,
     as_shown,
     below_floor,
     fields,
     flag,
+    floor_reason,
     in_time,
     kernel,
     missing,
@@ -33,7 +35,7 @@ from evenmatch.systems.system import (
     move_shown,
     number,
     rarely,
-    verdict,
+    wording,
 )
 
 LEARNING = 32  # games until K has reached its final value
@@ -234,22 +236,20 @@ def _refuse(h: Columns, parameters: ScorefactorParameters) -> Iterator[tuple[int
         yield from missing(h, "score", ~duel, "scorefactor")
 
 
-def _tell(change: Change, parameters: ScorefactorParameters) -> str:
-    f = change.factors
+def _because(change: Change, p: ScorefactorParameters) -> Reason | None:
+    f, floor = change.factors, f"{p.floor:g}"
+    share, due, gain = (float(f[name]) for name in ("share", "expected_share", "gain"))
     if f["k"] == 0:
-        return "was left out, because of too little time in the match or because there was nobody to compare with"
-    share, expected, gain = float(f["share"]), float(f["expected_share"]), float(f["gain"])
-    text = f"{verdict(share, expected)}: a share of {share:.3f} against the others where {expected:.3f} was expected"
-    text += f", with K {float(f['k']):.4g}"
-    if parameters.summed:
-        text += f", adding up to {gain:+.3f}"
-    elif abs(gain - (share - expected)) > TINY:
-        text += f", counted as {gain:+.3f} because favourites are spared"
-    if f["rot"]:
-        text += f", after losing {f['rot']:g} points to inactivity"
-    if f["floor"]:
-        text += f", and nobody falls below {parameters.floor:g}"
-    return text
+        return Reason(wording.LEFT_OUT)
+    if change.is_against_result and change.moved * gain < 0:
+        return Reason(wording.ROTTED, {"lost": f"{float(f['rot']):g}"})
+    if share == change.result and abs(due - change.expected) < TINY:  # a duel, which goes by the result
+        return floor_reason(change, floor) if f["floor"] else None
+    decimals = 0 if round(100 * share) != round(100 * due) else 1
+    scores = {"share": f"{100 * share:.{decimals}f}", "due": f"{100 * due:.{decimals}f}", "floor": floor}
+    if f["floor"] and change.moved == 0:
+        return Reason(wording.SCORED_AT_FLOOR, scores)
+    return Reason(wording.SCORED if gain * (share - due) > 0 or share == due else wording.SPARED, scores)
 
 
 def _newcomer(p: ScorefactorParameters) -> tuple[object, ...]:
@@ -275,5 +275,5 @@ SYSTEM = System(
     update=update,
     scratch_columns=6,
     refuse=_refuse,
-    tell=_tell,
+    because=_because,
 )

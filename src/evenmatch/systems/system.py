@@ -59,8 +59,10 @@ from numpy.typing import NDArray
 from evenmatch.errors import BadParameterError, InputError, UnknownNameError, UsageError
 from evenmatch.history import Columns, Floats, Integers
 from evenmatch.options import Value, choice, flag, number, numbers, options_of, read_values, whole
+from evenmatch.systems import wording
 from evenmatch.systems.compiled import kernel, rarely
 from evenmatch.systems.ladder_records import NO_LADDER, Learned, Records
+from evenmatch.systems.wording import Reason
 
 __all__ = (
     "Change",
@@ -69,26 +71,27 @@ __all__ = (
     "Floats",
     "Integers",
     "Parameters",
+    "Reason",
     "Records",
     "Rules",
     "System",
     "as_shown",
     "below_floor",
     "choice",
-    "deviation_text",
     "fields",
     "flag",
+    "floor_reason",
     "in_time",
     "kernel",
     "move_shown",
     "number",
     "numbers",
+    "own_odds_reason",
     "rarely",
-    "score_text",
     "starting_rating",
     "timeless",
-    "verdict",
     "whole",
+    "wording",
 )
 
 
@@ -154,7 +157,8 @@ def team_count(h: Columns, accepted: int, system: str) -> Iterator[tuple[int, st
 FactorValue = float | bool | str
 
 FARTHEST = 1e12  # points from 0, where float64 still resolves a thousandth of a point
-EVEN_GAP = 0.05  # scores this close to the expected one are described as expected
+EVEN_GAP = 0.05  # results this close to the expected score count as expected
+RATING_DECIMALS = 2  # of all shown ratings; the journal of `evenmatch export` has full precision
 
 
 class Factor(NamedTuple):
@@ -186,6 +190,21 @@ class Change(NamedTuple):
     expected: float
     result: float
     factors: Mapping[str, FactorValue]
+
+    @property
+    def moved(self) -> float:
+        """The change as shown: the difference of the rounded ratings, so that the three numbers add up."""
+        return round(round(self.after, RATING_DECIMALS) - round(self.before, RATING_DECIMALS), RATING_DECIMALS)
+
+    @property
+    def is_against_result(self) -> bool:
+        """True if the rating fell after a better result than expected, or rose after a worse one.
+
+        After a win or a loss, the slightest such change counts; otherwise, results close to the expected one do not.
+        """
+        surprise = self.result - self.expected
+        clear = abs(surprise) > EVEN_GAP or self.result in (0.0, 1.0)
+        return clear and self.moved * (surprise or self.result - 0.5) < 0
 
 
 def timeless(state: Records, now: int, parameters: Parameters) -> Records:
@@ -223,7 +242,9 @@ class System:
     state           dtype of a player's record; its field `rating` is the shown rating
     newcomer        a newcomer's record, as a tuple in the order of `state`
     start_at        (rating, parameters): the record of a player who starts with this shown rating, in the same order
-    tell            a change as a sentence without the player's name: plain words first, then the arithmetic
+    because         (change, parameters): the reason for a change that the result and the odds do not explain, or None
+    recall          (change, parameters): a record with which a player, at time 0, would be rated as before the match,
+                    or None where the factors of the change do not tell
     needs           what a history must have, for readers; `teams` and `refuse` enforce it
     teams           how many teams a match must have; None: two or more
     as_of           (state, now, parameters): the records at a time without a match; by default, unchanged
@@ -253,9 +274,10 @@ class System:
     factors: tuple[Factor, ...]
     pair: Callable[..., tuple[float, float]]
     update: Callable[..., None]
-    tell: Callable[..., str]
     needs: str = "any matches"
     teams: int | None = None
+    because: Callable[..., Reason | None] = lambda change, _: None
+    recall: Callable[..., tuple[object, ...] | None] = lambda change, _: None
     presets: Mapping[str, Mapping[str, Value]] = field(default_factory=dict)
     as_of: Callable[..., Records] = timeless
     move: Callable[..., Records] = _move_freely
@@ -423,25 +445,14 @@ def below_floor(start: float, floor: float) -> str:
     return "" if start >= floor else f"start={start:g} is below floor={floor:g}; expected at least the floor"
 
 
-# Parts of sentences that several systems share, for `tell`.
+def floor_reason(change: Change, floor: str) -> Reason:
+    """For `System.because`: the reason for a change that the floor stopped. floor: as text."""
+    return Reason(wording.FLOOR_REACHED if change.moved else wording.AT_FLOOR, {"floor": floor})
 
 
-def verdict(result: float, expected: float) -> str:
-    """In plain words, how a result compares with what was expected."""
-    gap = result - expected
-    return f"did {'about as well as' if abs(gap) < EVEN_GAP else 'better than' if gap > 0 else 'worse than'} expected"
-
-
-def score_text(change: Change, expected: float | None = None) -> str:
-    """How the result compares with the expected score, which is the team's by default, in words and numbers."""
-    due = change.expected if expected is None else expected
-    return f"{verdict(change.result, due)}: scored {change.result:.2f} instead of {due:.3f}"
-
-
-def deviation_text(change: Change, decimals: int) -> str:
-    """The deviation before and after a match, from the factors deviation_before and deviation_after."""
-    before, after = (float(change.factors[f"deviation_{when}"]) for when in ("before", "after"))
-    return f"deviation {before:.{decimals}f} → {after:.{decimals}f}"
+def own_odds_reason(change: Change) -> Reason:
+    """For `System.because`: the reason where the player's own rating, not the team's, decided what was expected."""
+    return Reason(wording.OWN_BELOW if change.moved > 0 else wording.OWN_ABOVE)
 
 
 def system_as_data(system: System) -> dict[str, object]:

@@ -20,14 +20,17 @@ from evenmatch.systems.system import (
     Floats,
     Integers,
     Parameters,
+    Reason,
     Records,
     System,
     as_shown,
     below_floor,
     choice,
+    floor_reason,
     kernel,
     move_shown,
     number,
+    wording,
 )
 
 MOST_TROPHIES = 59.0  # trophies that one match can move
@@ -124,14 +127,10 @@ def update(
             note.floor = value < params.floor
 
 
-def _tell(change: Change, parameters: TrophiesParameters) -> str:
-    f = change.factors
-    if f["stake"] == 0:
-        return "moved no trophies, because the match was a draw or the stake was less than half a trophy"
-    verb = ("met" if parameters.attack == "mutual" else "attacked") if f["attacked"] else "was attacked by"
-    text = f"{verb} a team with {abs(float(f['lead'])):.0f} {'fewer' if float(f['lead']) >= 0 else 'more'} trophies"
-    text += f" and {'won' if float(f['stake']) > 0 else 'lost'} {abs(float(f['stake'])):g}"
-    return text + (f", and nobody falls below {parameters.floor:g}" if f["floor"] else "")
+def _because(change: Change, p: TrophiesParameters) -> Reason | None:
+    if change.factors["floor"]:
+        return floor_reason(change, f"{p.floor:g}")
+    return Reason(wording.DRAW_MOVES_NOTHING) if change.result == 0.5 else None
 
 
 def _newcomer(p: TrophiesParameters) -> tuple[object, ...]:
@@ -154,5 +153,6 @@ SYSTEM = System(
     factors=FACTORS,
     pair=pair,
     update=update,
-    tell=_tell,
+    because=_because,
+    recall=lambda change, p: (change.before,),
 )

@@ -14,10 +14,18 @@ from typing import NamedTuple
 import numpy as np
 
 from evenmatch.systems.maths import draw_v_w, play_share, quick_cdf, v_win, w_win
-from evenmatch.systems.mean_and_deviation import STATE, mean_strength, move, newcomer, skill_text, start_at, sums
+from evenmatch.systems.mean_and_deviation import (
+    STATE,
+    because,
+    mean_strength,
+    move,
+    newcomer,
+    recall,
+    start_at,
+    sums,
+)
 from evenmatch.systems.message_passing import ANSWER_PI, ANSWER_TAU, COLUMNS, MEAN, PLAYERS, VARIANCE, pass_messages
 from evenmatch.systems.system import (
-    Change,
     Columns,
     Factor,
     Floats,
@@ -30,7 +38,6 @@ from evenmatch.systems.system import (
     kernel,
     number,
     rarely,
-    score_text,
     whole,
 )
 
@@ -175,11 +182,6 @@ def update(
         settle(h, m, state, params, factors, scratch)
 
 
-def _tell(change: Change, parameters: TrueskillParameters) -> str:
-    mean_change = float(change.factors["mean_change"])
-    return f"{score_text(change)}: mean {mean_change:+.3f}, {skill_text(change, parameters.display)}"
-
-
 SYSTEM = System(
     name="trueskill",
     title="mean and deviation, learned from the order of finish; teams, draws, free-for-alls, partial play",
@@ -205,6 +207,7 @@ SYSTEM = System(
     pair=pair,
     update=update,
     scratch_columns=COLUMNS,
-    tell=_tell,
+    because=because,
+    recall=recall,
     strength=mean_strength,
 )

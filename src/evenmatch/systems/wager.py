@@ -20,31 +20,33 @@ from evenmatch.systems.system import (
     Floats,
     Integers,
     Parameters,
+    Reason,
     Records,
     System,
     below_floor,
     choice,
+    floor_reason,
     kernel,
     mixed,
     move_shown,
     number,
     rarely,
     starting_rating,
+    wording,
 )
 
 LARGEST = 9e13  # cents; above it float64 no longer resolves half cents
 EVEN = 1000  # thousandths: the factor of a mean rank without advantage
 NEAR = 2e-15  # relative to the numbers added: how far float64 may be from the exact value, with some room
 
-RULES = {
-    "win": "won",
-    "loss": "lost",
-    "draw": "drew with a weaker or an equal team, so the rank does not change",
-    "draw with a stronger team": "drew with a stronger team, which counts as a win",
-    "the other team left": "won the plain stake, because everybody on the other team quit",
-    "quit": "quit, which counts as a loss whatever the result",
-}
+RULES = ("win", "loss", "draw", "draw with a stronger team", "the other team left", "quit")
 WIN, LOSS, DRAW, DRAW_GAIN, OTHERS_LEFT, QUIT = range(len(RULES))
+SENTENCES = {
+    "draw": wording.DRAW_WITH_WEAKER,
+    "draw with a stronger team": wording.DRAW_WITH_STRONGER,
+    "the other team left": wording.OTHERS_LEFT,
+    "quit": wording.LEFT,
+}
 
 
 @dataclass(frozen=True)
@@ -128,10 +130,16 @@ STATE = np.dtype([("rating", "f8")], align=True)
 FACTORS = (
     Factor("stake", "points wagered: a twentieth of the rank before; 0 if the rank does not change after a draw"),
     Factor(
-        "rank_modifier", "OA/YA for a win, YA/OA for a loss: the other team's mean rank against your own", neutral=1.0
+        "rank_modifier",
+        "the other team's mean rank divided by the own team's for a win, the other way round for a loss",
+        neutral=1.0,
     ),
-    Factor("quitter_modifier", "OT/YT for a win, YT/OT for a loss: the players' time in the game", neutral=1.0),
-    Factor("rule", "which rule decided", labels=tuple(RULES)),
+    Factor(
+        "quitter_modifier",
+        "the other team's time in the game divided by the own team's for a win, the other way round for a loss",
+        neutral=1.0,
+    ),
+    Factor("rule", "which rule decided", labels=RULES),
     Factor("floor", "whether the floor stopped the fall", flag=True),
 )
 
@@ -312,23 +320,12 @@ def update(
         rate_team(h, team, own, rival, lead, state, params, factors)
 
 
-def _tell(change: Change, parameters: WagerParameters) -> str:
+def _because(change: Change, p: WagerParameters) -> Reason | None:
     f = change.factors
-    rule, by_rank, by_time = str(f["rule"]), float(f["rank_modifier"]), float(f["quitter_modifier"])
-    if rule == "draw":
-        return RULES[rule]
-    lost = rule in ("loss", "quit")
-    other = "" if by_rank == 1 else f"a {'stronger' if (by_rank > 1) != lost else 'weaker'} team"
-    text = RULES[rule]
-    if other and rule in ("win", "loss"):
-        text += f" {'to' if lost else 'against'} {other}"
-    text += f": staked {100 * parameters.stake:g} % of {change.before:.2f}, which is {f['stake']:.4f}"
-    if other:
-        text += f", × {by_rank:.4f} for facing {other}"
-    if by_time != 1:
-        whose = "their own" if (by_time > 1) != lost else "the other"
-        text += f", × {by_time:.4f} because {whose} team played for less time"
-    return text + (f"; nobody falls below {parameters.floor:.2f}" if f["floor"] else "")
+    if f["floor"]:
+        return floor_reason(change, f"{p.floor:.2f}")
+    sentence = SENTENCES.get(str(f["rule"]))
+    return None if sentence is None else Reason(sentence)
 
 
 def _start_at(rating: float, p: WagerParameters) -> tuple[object, ...]:
@@ -353,5 +350,6 @@ SYSTEM = System(
     pair=pair,
     update=update,
     refuse=lambda h, p: mixed(h, "seconds", "wager"),
-    tell=_tell,
+    because=_because,
+    recall=lambda change, p: (change.before,),
 )

@@ -12,9 +12,17 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from evenmatch.systems.maths import draw_v_w, logistic, play_share, quick_cdf, score_of, v_win, w_win
-from evenmatch.systems.mean_and_deviation import STATE, mean_strength, move, newcomer, skill_text, start_at, sums
+from evenmatch.systems.mean_and_deviation import (
+    STATE,
+    because,
+    mean_strength,
+    move,
+    newcomer,
+    recall,
+    start_at,
+    sums,
+)
 from evenmatch.systems.system import (
-    Change,
     Columns,
     Factor,
     Floats,
@@ -27,7 +35,6 @@ from evenmatch.systems.system import (
     flag,
     kernel,
     number,
-    score_text,
 )
 
 VARIANTS = ("plackett_luce", "bradley_terry_full", "thurstone_mosteller_full")
@@ -206,12 +213,6 @@ def update(
                 note.deviation_after = record.deviation
 
 
-def _tell(change: Change, parameters: WenglinParameters) -> str:
-    f = change.factors
-    moved = f"{float(f['share']):.0%} of the team's change of {float(f['team_change']):+.3f}"
-    return f"{score_text(change)}: {moved}, {skill_text(change, parameters.display)}"
-
-
 SYSTEM = System(
     name="wenglin",
     title="mean and deviation by closed formulas: Plackett–Luce, Bradley–Terry or Thurstone–Mosteller",
@@ -232,6 +233,7 @@ SYSTEM = System(
     pair=pair,
     update=update,
     scratch_columns=7,
-    tell=_tell,
+    because=because,
+    recall=recall,
     strength=mean_strength,
 )

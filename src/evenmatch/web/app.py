@@ -28,6 +28,7 @@ from evenmatch.http.logs import log
 from evenmatch.http.problems import kind_of
 from evenmatch.http.request_context import BodyRefusedError, context_of, logged_path
 from evenmatch.http.site import Site
+from evenmatch.lab.display_names import plain
 from evenmatch.ladders.visibility import Visibility
 from evenmatch.web.forms import FieldError, refused
 from evenmatch.web.page_request import SESSION, Cookies, PageRequest, SharedState, address, send_asset
@@ -55,7 +56,11 @@ FORMS = {page.path: page for page in PAGES if "GET" in page.methods}
 def pages(site: Site) -> ASGIApp:
     """Return the web site as an ASGI application."""
     shared = SharedState.over(site)
-    routes = [Route("/assets/{version}/{name}", send_asset), *(_route(shared, page) for page in PAGES)]
+
+    async def assets(request: Request) -> Response:
+        return await send_asset(request, site.options.logo)
+
+    routes = [Route("/assets/{version}/{name}", assets), *(_route(shared, page) for page in PAGES)]
     return _SecurityHeaders(Router(routes, redirect_slashes=False, default=_NotFound(shared, routes)))
 
 
@@ -167,6 +172,8 @@ async def error_page(visit: PageRequest, error: EvenmatchError, page: PageRoute 
         meant = ("Log in again", address("login", to=after_login)) if visit.session is None else None
     title = "That is not allowed" if kind.status == 403 else kind.title
     message = str(error)
+    if isinstance(error, UnknownNameError) and error.kind.startswith("player"):
+        title, message = f"No player called {plain(error.name, 60)}", "Check the spelling, or search above."
     if kind.status >= 500 and not isinstance(error, BusyError):
         log.error("page", request=visit.request_id, error=message)
         message = f"{kind.title}. Nothing was changed; try again."

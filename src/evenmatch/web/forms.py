@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -11,8 +12,8 @@ from typing import NamedTuple
 from evenmatch import systems
 from evenmatch.errors import EvenmatchError, UnknownNameError, UsageError
 from evenmatch.ladders.descriptions import check_installed
-from evenmatch.ladders.settings import SETTINGS, Settings
-from evenmatch.options import Choice, options_of, shown
+from evenmatch.ladders.settings import SETTINGS
+from evenmatch.options import Flag, Option, options_of, shown
 from evenmatch.rating import rules
 from evenmatch.systems.system import Rules
 
@@ -37,6 +38,13 @@ def about(field: str) -> Iterator[None]:
         raise
     except EvenmatchError as error:
         raise FieldError(field, error) from error
+
+
+def check_confirmed(form: Mapping[str, str], name: str) -> None:
+    """Raise FieldError if this name was not typed as confirmation. White space may differ."""
+    with about(CONFIRM):
+        if form.get(CONFIRM, "").split() != name.split():
+            raise UsageError(f"type {name} to confirm")
 
 
 @dataclass(frozen=True)
@@ -84,6 +92,8 @@ def refused(action: str, sent: Fields, error: EvenmatchError) -> Form:
 
 
 FIELD = "p."  # prefix of a parameter's form field
+FLAGS = ("true", "false")
+JSON = "a list or table as JSON, such as [[0, 5], [60, 10]]"
 
 
 class Field(NamedTuple):
@@ -159,40 +169,49 @@ def chosen_rules(sent: Mapping[str, str], present: Rules) -> Rules:
     return Rules.of(base.system, base.preset, **(base.values() | changed)) if changed else base
 
 
-OFFERED = {name: option for name, option in SETTINGS.items() if not option.separate and option.accepts}
-
-
-class SettingField(NamedTuple):
-    """A field of the form. choices: empty if the value is typed."""
+class OptionField(NamedTuple):
+    """A field for an option: name, label, value as typed (empty: none), meaning, accepted values, choices if few."""
 
     name: str
-    label: str
+    called: str
     value: str
+    meaning: str
+    accepts: str
     choices: tuple[str, ...]
 
 
-def settings_fields(present: Settings) -> list[SettingField]:
-    """Return the fields, filled with the current settings; an empty field means none."""
-    values = present.plain()
-    return [
-        SettingField(
-            *(name, option.meaning.rstrip("."), "" if values[name] is None else shown(values[name])),
-            option.choices if isinstance(option, Choice) else (),
+OFFERED = {name: option for name, option in SETTINGS.items() if not option.separate and option.accepts}
+
+
+def option_fields(options: Mapping[str, Option], values: Mapping[str, object]) -> dict[str, OptionField]:
+    """Return the fields for these options, filled with values by name. Lists and tables are typed as JSON."""
+    return {
+        name: OptionField(
+            *(name, name.replace("_", " "), typed_value(option, values[name]), option.meaning.rstrip(".")),
+            *(option.accepts, FLAGS if isinstance(option, Flag) else getattr(option, "choices", ())),
         )
-        for name, option in OFFERED.items()
-    ]
+        for name, option in options.items()
+    }
 
 
-def settings_of(form: Mapping[str, str]) -> dict[str, object]:
-    """Return the settings in a submitted form. Raises FieldError for a value that is not allowed."""
-    changes: dict[str, object] = {}
-    for name, option in OFFERED.items():
+def typed_value(option: Option, value: object) -> str:
+    """Return the value as it is typed in the field of an option."""
+    if value is None:
+        return ""
+    return shown(value) if option.accepts else json.dumps(value, ensure_ascii=False)
+
+
+def options_typed(form: Mapping[str, str], options: Mapping[str, Option]) -> dict[str, object]:
+    """Return the values of these options in a submitted form. Raises FieldError for a value that is not allowed."""
+    typed: dict[str, object] = {}
+    for name, option in options.items():
         if name not in form:
             continue
-        typed = form[name].strip()
+        text = form[name].strip()
         with about(name):
             try:
-                changes[name] = option.read(None if option.optional and not typed else typed)
+                empty = option.optional and not text
+                typed[name] = json.loads(text) if not option.accepts else option.read(None if empty else text)
             except (ValueError, TypeError, OverflowError):
-                raise UsageError(f"expected {option.accepts}, got {typed[:20]!r}") from None
-    return changes
+                raise UsageError(f"expected {option.accepts or JSON}, got {text[:20]!r}") from None
+    return typed

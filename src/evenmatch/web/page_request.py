@@ -13,12 +13,15 @@ import importlib.util
 import math
 import re
 from collections import Counter
-from collections.abc import AsyncIterator, Callable, Iterator, Mapping
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from contextvars import ContextVar, copy_context
 from dataclasses import dataclass, field
+from email import message_from_bytes
 from functools import cached_property, lru_cache
 from importlib import resources
-from pathlib import Path
+from pathlib import Path, PurePath
+from types import MappingProxyType
 from typing import Literal, NamedTuple
 from urllib.parse import parse_qsl, quote, unquote, urlencode
 
@@ -43,6 +46,7 @@ from evenmatch.errors import (
 from evenmatch.http.access import allow, check_own
 from evenmatch.http.hosts import as_meant, is_text
 from evenmatch.http.logs import log
+from evenmatch.http.options import LOGO_TYPES
 from evenmatch.http.problems import within
 from evenmatch.http.request_context import context_of
 from evenmatch.http.site import Site
@@ -50,6 +54,8 @@ from evenmatch.http.waiting_requests import Waiter
 from evenmatch.lab.display_names import plain, visible
 from evenmatch.ladders.ladder_queries import LadderQueries
 from evenmatch.standings.board import Snapshot, Standing
+from evenmatch.systems.system import RATING_DECIMALS
+from evenmatch.systems.wording import ordinal
 from evenmatch.times import iso_time
 from evenmatch.web.forms import CONFIRM, FieldError, Fields, Form, refused
 from evenmatch.web.lab_cache import LabCache
@@ -57,10 +63,12 @@ from evenmatch.web.regions import HEADER, changed_regions
 from evenmatch.web.view_models import seen_of
 
 SESSION, ME, NOTICE, ONCE = "evenmatch-session", "evenmatch-me", "evenmatch-notice", "evenmatch-once"
+FRIENDS = "evenmatch-friends"
+NUMBERS = "evenmatch-numbers"  # the group and decimal separators of the visitor; evenmatch.js writes it
 PREFIX = "__Host-"
 YEAR = 365 * 86_400
-LASTING = {SESSION: LASTS, ME: YEAR, NOTICE: 60, ONCE: 60}  # seconds
-SAME_SITE: dict[str, Literal["lax", "strict"]] = {SESSION: "lax", ME: "lax", NOTICE: "lax", ONCE: "strict"}
+LASTING = {SESSION: LASTS, ME: YEAR, FRIENDS: YEAR, NOTICE: 60, ONCE: 60}  # seconds
+SAME_SITE: dict[str, Literal["lax", "strict"]] = {ONCE: "strict"}  # the others: lax
 
 
 class Cookies:
@@ -95,7 +103,13 @@ class Cookies:
 
     def _write(self, response: Response, name: str, value: str, lasts: int) -> None:
         response.set_cookie(
-            self._full(name), value, lasts, path="/", httponly=True, samesite=SAME_SITE[name], secure=self._is_secure
+            self._full(name),
+            value,
+            lasts,
+            path="/",
+            httponly=True,
+            samesite=SAME_SITE.get(name, "lax"),
+            secure=self._is_secure,
         )
 
     def _full(self, name: str) -> str:
@@ -110,6 +124,7 @@ OWN = {
     "crests.svg": "image/svg+xml",
 }
 PLOTLY = "plotly.min.js"
+LOGO = "logo"
 FOREVER = "public, max-age=31536000, immutable"  # the URL contains a version of the content
 
 
@@ -129,8 +144,17 @@ def asset(name: str) -> Asset:
     else:
         kind = OWN[name]
         body = resources.files("evenmatch.web").joinpath("static", name).read_bytes()
-    version = hashlib.blake2b(body, digest_size=6).hexdigest()
-    return Asset(body, f"{kind}; charset=utf-8", version)
+    return _asset(body, f"{kind}; charset=utf-8")
+
+
+def _asset(body: bytes, kind: str) -> Asset:
+    return Asset(body, kind, hashlib.blake2b(body, digest_size=6).hexdigest())
+
+
+@lru_cache(8)
+def logo(path: str) -> Asset:
+    """Return the file with the logo of the site; see the setting EVENMATCH_LOGO."""
+    return _asset(Path(path).read_bytes(), LOGO_TYPES[Path(path).suffix.lower()])
 
 
 @lru_cache(1)
@@ -144,12 +168,13 @@ def _suffix(name: str) -> str:
     return "" if name == PLOTLY or name.endswith(".svg") else "_" + name.rpartition(".")[2]
 
 
-async def send_asset(request: Request) -> Response:
-    """Send a file, which browsers may cache for a year."""
+async def send_asset(request: Request, logo_path: str) -> Response:
+    """Send a file, which browsers may cache for a year; logo_path: the file that is named LOGO; empty: none."""
     name = request.path_params["name"]
-    if name not in (*OWN, PLOTLY):
+    if name not in (*OWN, PLOTLY) and not (name == LOGO and logo_path):
         return PlainTextResponse("no such file", 404)
-    file = await run_in_threadpool(asset, name)  # the first call reads the file
+    # the first call reads the file
+    file = await (run_in_threadpool(logo, logo_path) if name == LOGO else run_in_threadpool(asset, name))
     headers = {"Cache-Control": FOREVER, "X-Content-Type-Options": "nosniff"}
     return Response(file.body, headers=headers, media_type=file.kind)
 
@@ -222,6 +247,22 @@ def name(text: str, longest: int = LONGEST) -> Markup:
     return Markup("<bdi{}>{}</bdi>").format(title, shown)
 
 
+SEPARATORS = re.compile("[,.' ’\u00a0\u202f\u066c]?[.,\u066b]")  # between groups of digits, and before decimals
+_separators: ContextVar[Mapping[int, str]] = ContextVar(
+    "separators", default=MappingProxyType({})
+)  # replace those of English
+
+
+def use_separators(text: str) -> None:
+    """Format the numbers of this page with the separators in a NUMBERS cookie, such as `.,`; else as in English."""
+    given = text if SEPARATORS.fullmatch(text) and len(set(text)) == len(text) else ",."
+    _separators.set({ord(","): given[:-1], ord("."): given[-1]})
+
+
+def _formatted(value: float, form: str) -> str:
+    return format(value, form).translate(_separators.get())
+
+
 def number(value: float | None, digits: int | None = None) -> str:
     """A formatted number; without `digits`, 0 to 2 decimals depending on its size."""
     if value is None or not math.isfinite(value):
@@ -229,17 +270,14 @@ def number(value: float | None, digits: int | None = None) -> str:
     if digits is None:
         size = abs(value)
         digits = 0 if size >= 1000 else 1 if size >= 100 else 2
-    return f"{value:,.{digits}f}".replace("-", "−")
+    return _formatted(value, f",.{digits}f").replace("-", "−")
 
 
-def signed(value: float | None, digits: int | None = None) -> str:
+def signed(value: float | None, digits: int = RATING_DECIMALS) -> str:
     """A rating change with its sign."""
     if value is None or not math.isfinite(value):
         return "–"
-    if digits is None:
-        digits = 1 if abs(value) >= 10 else 2
-    text = f"{value:+,.{digits}f}"
-    return "±0" if float(text.replace(",", "")) == 0 else text.replace("-", "−")
+    return "±0" if round(value, digits) == 0 else _formatted(value, f"+,.{digits}f").replace("-", "−")
 
 
 def direction(shown: str) -> str:
@@ -250,19 +288,13 @@ def direction(shown: str) -> str:
 def count(value: float, noun: str = "", plural: str = "") -> str:
     """A count with its noun: 1 match, 2,000 matches."""
     if not noun:
-        return f"{value:,.0f}"
-    return f"{value:,.0f} {noun if value == 1 else plural or noun + 's'}"
-
-
-def ordinal(number: int) -> str:
-    """An ordinal: 1st, 2nd, 3rd, 4th … 11th … 21st."""
-    ending = "th" if number % 100 in (11, 12, 13) else {1: "st", 2: "nd", 3: "rd"}.get(number % 10, "th")
-    return f"{number:,}{ending}"
+        return _formatted(value, ",.0f")
+    return f"{_formatted(value, ',.0f')} {noun if value == 1 else plural or noun + 's'}"
 
 
 def percent(share: float | None, digits: int = 0) -> str:
     """A share, 0..1, as percent."""
-    return "–" if share is None or not math.isfinite(share) else f"{100 * share:.{digits}f} %"
+    return "–" if share is None or not math.isfinite(share) else f"{_formatted(100 * share, f'.{digits}f')} %"
 
 
 def seconds(value: float | None) -> str:
@@ -415,23 +447,61 @@ class ChangeStream:
         return Changes(seen_of(view), self._site.queue_service.last_change(ladder))
 
 
+class Brand(NamedTuple):
+    """Name and accent colour of the site, and the address of its logo; empty: evenmatch's own."""
+
+    name: str
+    accent: str
+    logo: str
+
+
 @dataclass(frozen=True)
 class SharedState:
-    """What all page requests share: services, open change streams, queries and the lab cache."""
+    """What all page requests share: services, open change streams, queries, the lab cache and the brand."""
 
     site: Site
     change_stream: ChangeStream
     reading: LadderQueries
+    brand: Brand
     lab_cache: LabCache = field(default_factory=LabCache)
 
     @classmethod
     def over(cls, site: Site) -> SharedState:
         """Create the shared state of a site."""
-        return cls(site, ChangeStream(site), LadderQueries(site.service, site.service.shown_view))
+        options = site.options
+        address_of_logo = f"/assets/{logo(options.logo).version}/{LOGO}" if options.logo else ""
+        brand = Brand(options.site_name, options.accent, address_of_logo)
+        return cls(site, ChangeStream(site), LadderQueries(site.service, site.service.shown_view), brand)
 
 
 LONGEST_NAME = 200  # characters of a player name
+BETWEEN = "\x1f"  # the unit separator, between two names in a cookie
+LONGEST_COOKIE = 3_800  # characters; browsers store 4,096 with the name
 MOST_FIELDS = 2_000  # fields of a form
+
+
+class UploadedFile(NamedTuple):
+    """A file sent with a form: its name on the sender's computer, and its content."""
+
+    name: str
+    content: bytes
+
+
+def _read_multipart(kind: str, body: bytes) -> tuple[list[tuple[str, str]], UploadedFile | None]:
+    """Return the fields of a form sent as multipart/form-data, and its file. kind: the header Content-Type."""
+    sent: list[tuple[str, str]] = []
+    upload: UploadedFile | None = None
+    message = message_from_bytes(b"Content-Type: " + kind.encode("latin-1", "replace") + b"\r\n\r\n" + body)
+    parts = [part for part in message.walk() if not part.is_multipart()]
+    for part in parts:
+        name, content = part.get_param("name", header="content-disposition"), part.get_payload(decode=True)
+        if not isinstance(name, str) or not isinstance(content, bytes):
+            raise UsageError("the form could not be read; send it again")
+        if (file := part.get_filename()) is not None:
+            upload = UploadedFile(PurePath(str(file)).name[:LONGEST_NAME] or "file", content)
+        else:
+            sent.append((name, content.decode("utf-8", errors="surrogateescape")))
+    return sent, upload
 
 
 class Notice(NamedTuple):
@@ -454,6 +524,11 @@ def address(*parts: object, **query: object) -> str:
     return f"{path}?{urlencode(given)}" if given else path
 
 
+def local(to: str) -> str:
+    """Return the path if it is on this site, else an empty string, which prevents redirects to other sites."""
+    return to if to.startswith("/") and not to.startswith(("//", "/\\")) and "\n" not in to else ""
+
+
 def _decoded(path: str) -> list[str]:
     return [unquote(part) for part in path.split("/")]
 
@@ -464,6 +539,7 @@ class PageRequest:
 
     sent     the fields of the submitted form; None: none, or not read yet
     refused  the submitted form if it was refused, for showing its page again
+    upload   the file sent with the form
     here     the URL of the page
     """
 
@@ -472,6 +548,7 @@ class PageRequest:
     session: Session | None = None
     sent: Fields | None = None
     refused: Form | None = None
+    upload: UploadedFile | None = None
     here: str = ""
 
     def __post_init__(self) -> None:
@@ -530,6 +607,11 @@ class PageRequest:
         except UnknownNameError:
             return None
 
+    @cached_property
+    def friends(self) -> list[str]:
+        """The names of players in the visitor's list of friends, which only their browser stores."""
+        return [name for name in self.cookies.text(FRIENDS).split(BETWEEN) if 0 < len(name) <= LONGEST_NAME]
+
     @property
     def is_player(self) -> bool:
         """Whether the visitor is logged in with a player's token."""
@@ -557,6 +639,11 @@ class PageRequest:
         if number is None or not low <= number <= high:
             raise UsageError(f"{name} is {text[:40]!r}; it must be a whole number from {low:,} to {high:,}")
         return number
+
+    def same_page(self, **changes: object) -> str:
+        """Return the URL of this page with other query parameters."""
+        query = {**self.request.query_params, **changes}
+        return f"{self.here.partition('?')[0]}?{urlencode(query)}"
 
     # access
 
@@ -625,10 +712,14 @@ class PageRequest:
         Raises ForbiddenError for a form from another site or session, UsageError for invalid UTF-8 or too many fields.
         """
         self._check_origin()
-        body = (await self.request.body()).decode("utf-8", errors="surrogateescape")
-        if body.count("&") >= MOST_FIELDS:
+        body, kind = await self.request.body(), self.request.headers.get("content-type", "")
+        if kind.startswith("multipart/form-data"):
+            sent, self.upload = await self.site.work(_read_multipart, kind, body)
+        elif body.count(b"&") >= MOST_FIELDS:
             raise UsageError(f"the form has more than {MOST_FIELDS:,} fields")
-        sent = parse_qsl(body, keep_blank_values=True, errors="surrogateescape")
+        else:
+            text = body.decode("utf-8", errors="surrogateescape")
+            sent = parse_qsl(text, keep_blank_values=True, errors="surrogateescape")
         if any(not is_text(value) for _, value in sent):
             raise UsageError("the form contains bytes that are not valid UTF-8")
         self.sent = tuple(field for field in sent if field[0] != "proof")
@@ -688,17 +779,19 @@ class PageRequest:
         """Render a page in a worker thread; `make` returns its values. kept: the browser may cache it."""
 
         def page() -> str:
+            use_separators(self.cookies.text(NUMBERS))
             values = {
                 "visit": self,
                 "address": address,
                 "assets": addresses(),
+                "brand": self.shared.brand,
                 "now": self.site.service.clock(),
                 "proof_of_session": "" if self.session is None else self.session.masked_proof(),
                 **(make() if callable(make) else make),
             }
             return render(template, values)
 
-        rendered = await self.site.work(page, is_limited=False)
+        rendered = await self.site.work(copy_context().run, page, is_limited=False)
         asked = self.request.headers.get(HEADER)
         if asked is not None and status == 200:
             return _only_changed(rendered, asked)
@@ -739,6 +832,13 @@ class PageRequest:
     def remember(self, answer: Response, name: str) -> None:
         """Store the visitor's player name in a cookie for a year."""
         self.cookies.write_text(answer, ME, name)
+
+    def remember_friends(self, answer: Response, names: Sequence[str]) -> None:
+        """Store the visitor's list of friends in a cookie for a year. Raises UsageError if it is too long for one."""
+        text = BETWEEN.join(name for name in names if BETWEEN not in name)
+        if len(quote(text)) > LONGEST_COOKIE:
+            raise UsageError("the list of friends is too long for a browser; remove a friend first")
+        self.cookies.write_text(answer, FRIENDS, text)
 
     def log_in(self, answer: Response, session: str) -> None:
         """Set the session cookie."""

@@ -324,3 +324,12 @@ def _month_ticks(scale: Scale) -> Iterator[tuple[Time, str]]:
 def day(moment: datetime) -> str:
     """Return a day such as 3 Nov."""
     return f"{moment.day} {moment:%b}"
+
+
+def sparkline(levels: Sequence[float]) -> str:
+    """The corners of a line over these levels for a `polyline` in a box of 100 × 24; empty for fewer than two."""
+    if len(levels) < 2:
+        return ""
+    low, high = min(levels), max(levels)
+    places = [22 - 20 * (level - low) / (high - low) if high > low else 12 for level in levels]
+    return " ".join(f"{100 * n / (len(levels) - 1):.1f},{place:.1f}" for n, place in enumerate(places))

@@ -5,11 +5,14 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from itertools import chain
 from typing import NamedTuple
 
 from evenmatch.ladders.standings import View
 from evenmatch.ladders.visibility import Visibility
-from evenmatch.players.matches import MatchProfile, Part, TeamProfile
+from evenmatch.players.explanations import factor_text
+from evenmatch.players.headlines import Explanation
+from evenmatch.players.matches import MatchProfile, TeamProfile
 from evenmatch.players.placement import placement_rule
 from evenmatch.standings.bands import division_notes
 from evenmatch.standings.board import Snapshot, Standing
@@ -31,6 +34,7 @@ class LadderShown:
     snapshot    its standings as the visitor sees them
     visibility  what the visitor may see of its ratings
     counted     which matches the standings count, in words that follow "Matches"; empty: all
+    colour      the accent colour of its pages; empty: that of the site
     """
 
     name: str
@@ -44,6 +48,7 @@ class LadderShown:
     snapshot: Snapshot
     visibility: Visibility
     counted: str
+    colour: str
 
     @classmethod
     def of(cls, view: View) -> LadderShown:
@@ -64,6 +69,7 @@ class LadderShown:
             view.snapshot,
             Visibility(view.snapshot.show),
             COUNTED[view.counting],
+            view.settings.colour,
         )
 
     def division_notes(self, standing: Standing) -> list[str]:
@@ -97,7 +103,7 @@ class PlayedMatch(NamedTuple):
     percentile: int | None
     division: str | None
     quit: bool
-    reason: str | None
+    explanation: Explanation | None
     result: MatchResult
 
 
@@ -118,7 +124,7 @@ def played(match: MatchProfile, name: str) -> PlayedMatch:
         None if line is None else line.percentile,
         None if line is None else line.division,
         appearance.quit,
-        match.reasons[team][position] if match.reasons else match.reason,
+        match.explanations[team][position] if match.explanations else None,
         result_of(match, side),
     )
 
@@ -161,20 +167,13 @@ class FactorShown(NamedTuple):
     share: float | None
 
 
-def factors_of(system: System, part: Part, largest: Mapping[str, float]) -> list[FactorShown]:
-    """Return the factors of a player's change, in the system's order; `largest`: from `largest_of` for the match."""
-    values = _factors_of(part)
+def factors_of(system: System, values: Mapping[str, FactorValue], largest: Mapping[str, float]) -> list[FactorShown]:
+    """Return these factors in the system's order; `largest`: from `largest_of` for the match."""
     return [
         _factor(factor, values[factor.name], largest.get(factor.name, 0.0))
         for factor in system.factors
         if factor.name in values
     ]
-
-
-def _factors_of(part: Part) -> Mapping[str, FactorValue]:
-    """The factors of a player's change by name; empty if there is none, or it is not shown."""
-    _, effect = part
-    return {} if effect is None or effect.change is None else effect.change.factors
 
 
 def largest_of(system: System, match: MatchProfile) -> dict[str, float]:
@@ -184,21 +183,16 @@ def largest_of(system: System, match: MatchProfile) -> dict[str, float]:
     """
     largest = {factor.name: HALF if factor.neutral else 0.0 for factor in system.factors}
     neutral = {factor.name: factor.neutral for factor in system.factors}
-    for side in match.sides:
-        for part in side.parts:
-            for name, value in _factors_of(part).items():
-                if isinstance(value, float) and math.isfinite(value):
-                    largest[name] = max(largest[name], abs(value - neutral[name]))
+    for explanation in chain.from_iterable(match.explanations):
+        for name, value in (*explanation.factors_of_team.items(), *explanation.factors_of_player.items()):
+            if isinstance(value, float) and math.isfinite(value):
+                largest[name] = max(largest[name], abs(value - neutral[name]))
     return largest
 
 
 def _factor(factor: Factor, value: FactorValue, largest: float) -> FactorShown:
-    label = factor.name.replace("_", " ")
-    if isinstance(value, bool):
-        return FactorShown(label, factor.meaning, "yes" if value else "no", None)
-    if isinstance(value, str):
-        return FactorShown(label, factor.meaning, value.replace("_", " "), None)
-    if not math.isfinite(value):  # not used in this change
-        return FactorShown(label, factor.meaning, "–", None)
-    text = f"{'× ' if factor.neutral else ''}{value:.4g}".replace("-", "−")
-    return FactorShown(label, factor.meaning, text, (value - factor.neutral) / largest if largest else 0.0)
+    label, text = factor.name.replace("_", " "), factor_text(value)
+    if isinstance(value, bool | str) or not math.isfinite(value):
+        return FactorShown(label, factor.meaning, text, None)
+    share = (value - factor.neutral) / largest if largest else 0.0
+    return FactorShown(label, factor.meaning, f"× {text}" if factor.neutral else text, share)

@@ -87,6 +87,9 @@ class AppearanceOut(ResponseModel):
     """A player of a recorded match, as reported, and the rating change if the match is rated.
 
     percentile, division  as shown when the match was recorded
+    headline   a sentence to the player: the result, what was expected, and how the rating changed
+    otherwise  what another result would have done to the rating; null: not known, or the player left
+    factors    those that are not the same for the whole team
     """
 
     player: str
@@ -100,8 +103,9 @@ class AppearanceOut(ResponseModel):
     change: float | None = None
     percentile: int | None = None
     division: str | None = None
+    headline: str | None = None
+    otherwise: str | None = None
     factors: dict[str, float | bool | str | None] | None = None
-    sentences: list[str] = Field(default_factory=list, description="The rating change and its reasons, in sentences.")
 
 
 class TeamOut(ResponseModel):
@@ -111,10 +115,11 @@ class TeamOut(ResponseModel):
     place: int = Field(description="1 is best; equal places are a draw.")
     score: float | None
     expected: float | None = Field(default=None, description="The team's expected score before the match, 0 to 1.")
+    factors: dict[str, float | bool | str | None] = Field(description="Those that are the same for all its players.")
     players: list[AppearanceOut]
 
 
-@fields_of(MatchProfile, "sides", "reasons")
+@fields_of(MatchProfile, "sides", "explanations")
 class MatchOut(ResponseModel):
     """A recorded match as it counts now, with its rating changes and their reasons."""
 

@@ -46,7 +46,8 @@ class PlayerMatch(ResponseModel):
     percentile: int | None = Field(default=None, description="As shown when the match was recorded.")
     division: str | None = Field(default=None, description="As shown when the match was recorded.")
     factors: dict[str, float | bool | str | None] | None
-    sentence: str | None = Field(description="Why the rating changed, in one sentence.")
+    headline: str | None = Field(description="The result, what was expected, and the change, in a sentence.")
+    otherwise: str | None = Field(description="What another result would have done to the rating.")
 
 
 class PlayerMatches(ResponseModel):

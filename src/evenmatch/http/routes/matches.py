@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import partial
 from typing import Annotated
 
@@ -32,7 +33,8 @@ from evenmatch.http.responses import encoded, read, written
 from evenmatch.http.site import site_of
 from evenmatch.options import options_of
 from evenmatch.players.explanations import ShownRatingChange, shown, shown_number
-from evenmatch.players.matches import MatchProfile, Part, TeamProfile, sentences_of
+from evenmatch.players.headlines import Explanation
+from evenmatch.players.matches import MatchProfile, Part, TeamProfile
 from evenmatch.players.odds import LineupMember, LineUpOdds, StakesQuery
 from evenmatch.stake_assumptions import StakeAssumptions
 from evenmatch.stakes import OutcomeNumbers, PlayerStakes, Stakes
@@ -158,30 +160,33 @@ def _match(ladder: str, system: str, match: MatchProfile) -> MatchOut:
         ladder=ladder,
         system=system,
         teams=[
-            _team(side, match.reasons[index] if match.reasons else ("",) * len(side.parts))
-            for index, side in enumerate(match.sides)
+            _team(side, told or (None,) * len(side.parts))
+            for side, told in zip(match.sides, match.explanations or ((),) * len(match.sides), strict=True)
         ],
         sentences=match.sentences(),
     )
 
 
-def _team(side: TeamProfile, reasons: tuple[str, ...]) -> TeamOut:
+def _team(side: TeamProfile, explanations: Sequence[Explanation | None]) -> TeamOut:
     label, place, score, expected = side.finish
-    players = [_player(part, reason) for part, reason in zip(side.parts, reasons, strict=True)]
+    players = [_player(part, explanation) for part, explanation in zip(side.parts, explanations, strict=True)]
     odds = None if expected is None else shown_number(expected)
-    return TeamOut(label=label, place=place, score=score, expected=odds, players=players)
+    factors = {} if explanations[0] is None else explanations[0].factors_of_team
+    shared = {name: shown(value) for name, value in factors.items()}
+    return TeamOut(label=label, place=place, score=score, expected=odds, factors=shared, players=players)
 
 
-def _player(part: Part, reason: str) -> AppearanceOut:
+def _player(part: Part, explanation: Explanation | None) -> AppearanceOut:
     appearance, line = part
     if line is None:
         return AppearanceOut.from_record(appearance)
     moved: dict[str, object] = {"percentile": line.percentile, "division": line.division}
-    if (change := line.change) is not None:
+    if line.change is not None and explanation is not None:
         moved |= {
-            **ShownRatingChange.of(change.before, change.after)._asdict(),
-            "factors": {name: shown(value) for name, value in change.factors.items()},
-            "sentences": sentences_of(part, reason),
+            **ShownRatingChange.of(line.change.before, line.change.after)._asdict(),
+            "headline": explanation.headline,
+            "otherwise": explanation.otherwise,
+            "factors": {name: shown(value) for name, value in explanation.factors_of_player.items()},
         }
     return AppearanceOut.from_record(appearance, **moved)
 

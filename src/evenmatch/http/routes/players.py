@@ -132,6 +132,7 @@ def _match(match: MatchProfile, name: str) -> PlayerMatch:
     appearance, line = match.sides[team].parts[slot]
     change = None if line is None else line.change
     moved = None if change is None else ShownRatingChange.of(change.before, change.after)
+    explanation = match.explanations[team][slot] if match.explanations else None
     return PlayerMatch.from_record(
         match,
         team=team,
@@ -145,7 +146,8 @@ def _match(match: MatchProfile, name: str) -> PlayerMatch:
         percentile=None if line is None else line.percentile,
         division=None if line is None else line.division,
         factors=None if change is None else {name: shown(value) for name, value in change.factors.items()},
-        sentence=match.reasons[team][slot] if match.reasons else None,
+        headline=None if explanation is None else explanation.headline,
+        otherwise=None if explanation is None else explanation.otherwise,
     )
 
 

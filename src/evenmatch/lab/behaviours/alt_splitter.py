@@ -9,8 +9,6 @@ from evenmatch.lab.behaviours import Behaviour
 from evenmatch.lab.seasons.games import Whole
 from evenmatch.lab.seasons.season import Plan, Season, SeasonRecord
 
-PLACED = 10  # matches after which an account is listed
-
 
 class AltSplitter(Behaviour):
     """Plays a share `dose` / 2 of the rounds on a second account, and is judged by the better of the two.
@@ -26,7 +24,7 @@ class AltSplitter(Behaviour):
 
     def judged(self, record: SeasonRecord) -> Flags:
         """Each player's first account, and every further account that has been placed; the best counts."""
-        placed: Flags = (record.crew == self.index) & (record.state.played >= PLACED)
+        placed: Flags = (record.crew == self.index) & (record.state.played >= record.settings.placement)
         return super().judged(record) | placed
 
     def begin(self, season: Season, own: Whole) -> None:

@@ -7,24 +7,25 @@ import numpy as np
 from evenmatch.history import Flags
 from evenmatch.lab.behaviours import Behaviour
 from evenmatch.lab.seasons.games import Play, Whole
-from evenmatch.lab.seasons.season import Plan, Season
+from evenmatch.lab.seasons.season import Plan, Season, SeasonRecord
 
 WORSE = 3.0  # standard deviations of skill held back against everybody else
 KNOWN = 10  # matches of a player before anybody attacks the rank
 
 
 class UpsetAttacker(Behaviour):
-    """Strong players who wait for the best other player at a quiet hour, each in a share `dose` of the rounds.
+    """Strong players who, each in a share `dose` of the rounds, wait for the best other player at a quiet hour.
 
     A quiet hour has just as many players as a match needs: the target, the best attackers on fresh accounts, up to a
     team of them, and passers-by, all with open filters. At busy hours the matchmaker keeps newcomers away from the top.
     The account loses to everybody else on purpose, so that it stays a newcomer's, and is replaced once it has gained.
-    Attackers are judged by their own accounts, which rise if the top falls. Cost: rounds not played on these.
+    Half of them attack, for friends who play honestly, are never the target, and are the ones judged: they rise if the
+    top falls. Cost: the attackers' rounds on their own accounts.
     """
 
     name = "upset_attacker"
     title = "Upset attacker"
-    does = "beats top players with a fresh account, to take their rank away"
+    does = "beats top players with a fresh account, to take their rank away for a friend"
     games = ("duel", "team")
     doses = (0.1, 0.3, 1.0)
 
@@ -32,12 +33,18 @@ class UpsetAttacker(Behaviour):
         """Return the stronger half of the culprits."""
         return season.strongest(culprits)
 
+    def judged(self, record: SeasonRecord) -> Flags:
+        """The friends of the attackers."""
+        return super().judged(record) & np.isin(record.person, self.friends)
+
     def begin(self, season: Season, own: Whole) -> None:
-        """Open the fresh accounts."""
+        """Open the fresh accounts of every other player by skill; the others are the friends."""
         self.target = -1
         self.fresh = np.full(season.settings.players, -1)
+        by_skill = own[np.argsort(-season.talent[own])]
+        self.friends = by_skill[::2]
         if self.dose:
-            self.fresh[own] = [season.open_account(person) for person in own.tolist()]
+            self.fresh[by_skill[1::2]] = [season.open_account(person) for person in by_skill[1::2].tolist()]
 
     def queue(self, season: Season, plan: Plan, own: Whole) -> None:
         """Meet the best present player at a quiet hour."""

@@ -306,7 +306,8 @@ class Cell:
     mates, rivals  rating change of honest team-mates and rivals in a match with a culprit, minus that in other matches
                    of the season; thousandths of a standard deviation
     doses          mean gain in percentiles by dose, on the seeds of the search; empty if the dose was given
-    log_loss, wait  of the predictions, and mean seconds in the queue, both in the honest seasons
+    log_loss, wait, unmatched  of the honest seasons: of the predictions, mean seconds in the queue of those who found
+                   a match, and share of the joins without one
     """
 
     contestant: Contestant
@@ -320,6 +321,7 @@ class Cell:
     doses: Mapping[float, float]
     log_loss: float
     wait: float
+    unmatched: float
 
     @property
     def sentence(self) -> str:
@@ -458,9 +460,9 @@ def _cell(
     gains = _gains(plan, place, dose, plan.measured, found)
     percentile, per_hour, mates, rivals = (interval(values, LEVEL / (plan.compared or 1)) for values in gains)
     honest = [found[place.task(plan, 0.0, seed)] for seed in plan.measured]
-    log_loss, wait = (float(np.mean([getattr(one, name) for one in honest])) for name in ("log_loss", "wait"))
+    costs = [float(np.mean([getattr(one, name) for one in honest])) for name in ("log_loss", "wait", "unmatched")]
     doses = searched if plan.search else {}
-    return Cell(*place, dose, percentile, per_hour, mates, rivals, doses, log_loss, wait)
+    return Cell(*place, dose, percentile, per_hour, mates, rivals, doses, *costs)
 
 
 def interval(values: Floats, level: float) -> Measure:

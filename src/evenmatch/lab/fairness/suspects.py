@@ -1,22 +1,22 @@
-"""Suspects: accounts of a ladder whose play looks like boosting, win trading, sandbagging or smurfing.
+"""Suspects: accounts of a ladder whose play looks like boosting, smurfing or other unfair conduct.
 
-Each kind of conduct has a score, computed from the recorded matches and the odds that the rating system gave before
-them. How often an honest account reaches a score is measured on simulated honest seasons of the same shape, so that a
-suspect comes with a false-alarm rate. A suspect is somebody to look at, and never a verdict.
+Each kind of conduct has a score: -log10 of the probability that the recorded matches show so much of it by chance.
+Simulated honest seasons of the same shape tell how often an honest account reaches a score, so a suspect comes with a
+false-alarm rate. A suspect is somebody to look at, and never a verdict.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from math import ceil, erfc, log10
+from math import ceil, erfc, log, log10
 from typing import NamedTuple
 
 import numpy as np
 
-from evenmatch.durations import DAY
+from evenmatch.durations import DAY, SECOND
 from evenmatch.errors import InputError
-from evenmatch.history import Flags, Floats, History, team_results
+from evenmatch.history import Flags, Floats, History, ranges, team_results
 from evenmatch.lab.seasons.games import GAMES, Whole
 from evenmatch.lab.seasons.season import simulate_season
 from evenmatch.lab.seasons.settings import SeasonSettings
@@ -26,15 +26,23 @@ from evenmatch.systems.system import Rules
 from evenmatch.tables import MatchTable
 
 FEWEST = 8  # matches of an account that is judged
-SETTLED = 0.15  # share of the matches after which an account counts as new to a settled ladder
-CONCENTRATED = 0.4  # share of an account's early leaves that one player's matches have
-NEARNESS = 4.0  # how much oftener than by chance equals meet
+PRIOR = 5.0  # matches that the usual share of early leaves counts for where little is known
 LATE_SHARE = 0.5  # of a match: who played less of it joined late
 WIDE = 0.9  # share of all defeats by a smaller margin than a crushing one
-EARLY = 25  # first matches, in which a smurf shows
+CERTAIN = 0.98  # the highest probability with which an account plays at a given moment of a day
 HONEST_SEASONS, MOST_SEASONS = 8, 100  # simulated for comparison
-COMPARED = 3000  # honest accounts in them; fewer than 2,500 cannot show that a score is rare enough to be listed
+COMPARED = 3000  # honest accounts in them; fewer than 1,500 cannot show that a score is rare enough to be listed
 FEWEST_PLAYERS, MOST_PLAYERS = 100, 600  # of these
+SPARSEST = 0.15  # share of the players who are present at a time in these seasons
+TAIL = 50  # one in so many honest scores is in the tail
+HABITS: Sequence[Mapping[str, float]] = (  # of the players, one after the other: no ladder shows them
+    {},
+    {"learning": 2.0},
+    {"days_off": 0.7},
+    {"parties": 0.8},
+    {"eagerness": 1.5},
+)
+MOST_EACH = 100  # matches per account that are judged and simulated, on average
 RATE = 0.002  # share of honest accounts that are listed by mistake, over all kinds
 
 
@@ -42,7 +50,6 @@ class Table(NamedTuple):
     """What the scores need of a ladder with S slots of A accounts.
 
     expected, result  float64 (S,)  the team's expected score, and its score 0..1
-    number            int64 (S,)    how many matches the account had played before
     start             int64 (A+1,)  first row of each account in `order`, which lists its slots in time order
     names             of the accounts
     """
@@ -50,7 +57,6 @@ class Table(NamedTuple):
     history: History
     expected: Floats
     result: Floats
-    number: Whole
     order: Whole
     start: Whole
     names: Sequence[str]
@@ -65,17 +71,23 @@ class Table(NamedTuple):
         """Matches of each account."""
         return np.diff(self.start)
 
+    def total(self, of_slots: Flags | Floats) -> Floats:
+        """The sum over the slots of each account."""
+        return np.bincount(self.account, of_slots, len(self.played)).astype(np.float64)
+
+    def rows(self, account: int) -> Whole:
+        """The slots of an account in time order."""
+        return self.order[self.start[account] : self.start[account + 1]]
+
 
 def table_of(history: History, expected: Floats, names: Sequence[str] | None = None) -> Table:
     """Arrange a rated history by account. expected: float64 (T,), as `Ratings.expected`; names: None for numbers."""
     c = history.columns
     results = team_results(c.team_start, c.place)
-    order = np.argsort(c.player, kind="stable")
     start = np.concatenate(([0], np.cumsum(np.bincount(c.player, minlength=history.players))))
-    number = np.empty(len(order), np.int64)
-    number[order] = np.arange(len(order)) - np.repeat(start[:-1], np.diff(start))
     shown = [str(account) for account in range(history.players)] if names is None else names
-    return Table(history, expected[history.slot_team], results[history.slot_team], number, order, start, shown)
+    team = history.slot_team
+    return Table(history, expected[team], results[team], np.argsort(c.player, kind="stable"), start, shown)
 
 
 class Evidence(NamedTuple):
@@ -85,62 +97,89 @@ class Evidence(NamedTuple):
     sentence: Callable[[int], str]
 
 
-def smurfing(table: Table) -> Evidence:
-    """How much better the first matches of an account that joined later went than its odds, in standard deviations.
+def alternating(table: Table) -> Evidence:
+    """How unlikely it is that two accounts never play at once on the days of both.
 
-    Results count, and where it is recorded the performance among the players of the match.
+    One person cannot play on two accounts at the same time, and both accounts rest on that person's days off.
     """
-    accounts = len(table.played)
-    first = np.full(accounts, len(table.history))
-    np.minimum.at(first, table.account, table.history.slot_match.astype(np.int64))
-    early = (table.number < EARLY) & (first >= SETTLED * len(table.history))[table.account]
-    count = np.bincount(table.account[early], minlength=accounts)
-    won = np.bincount(table.account[early], table.result[early], accounts)
-    due = np.bincount(table.account[early], table.expected[early], accounts)
-    variance = np.bincount(table.account[early], (table.expected * (1.0 - table.expected))[early], accounts)
-    score = (won - due) / np.sqrt(np.maximum(variance, 1.0))
-    if table.history.largest > 2 and not np.isnan(shown := table.history.columns.performance).all():
-        performance = np.bincount(table.account[early], np.nan_to_num(shown[early]), accounts)
-        score = (score + performance / np.sqrt(np.maximum(count, 1)) / float(np.nanstd(shown))) / 2.0**0.5
+    start, at, own = _moments(table.history)
+    possible, days = judged(table), []
+    for shift in range(0, DAY, DAY // 4):  # nobody knows when a player's day begins
+        day = np.unique((at + shift) // DAY, return_inverse=True)[1]
+        times = np.zeros((len(possible), int(day[-1]) + 1))
+        np.add.at(times, (own[:, 0], day[own[:, 1]]), 1.0)
+        days.append((times, -np.log10(1.0 - np.minimum(times / np.bincount(day), CERTAIN))))
+    begin = own[:, 0].searchsorted(np.arange(len(possible) + 1))
+    present = own[np.argsort(own[:, 1], kind="stable"), 0]
+    score, partner = np.zeros(len(possible)), np.full((len(possible), 2), -1)
+    for account in np.flatnonzero(possible).tolist():
+        unlikely = np.min([apart @ times[account] for times, apart in days], 0) - log10(possible.sum())
+        unlikely[~possible] = 0.0
+        unlikely[present[ranges(start, own[begin[account] : begin[account + 1], 1])]] = 0.0
+        other = int(unlikely.argmax())
+        pair = np.array([account, other])
+        pair = pair[score[pair] < unlikely[other]]
+        score[pair], partner[pair, 0] = unlikely[other], account + other - pair
+        partner[pair, 1] = (days[0][0][[account, other]] > 0.0).all(0).sum()
 
     def sentence(account: int) -> str:
-        return f"scored {won[account]:g} in its first {count[account]} matches, where {due[account]:.1f} were expected"
+        other, count = partner[account].tolist()
+        return f"played on {count} days on which {table.names[other]!r} played, and never at the same time"
 
     return Evidence(score, sentence)
+
+
+def _moments(h: History) -> tuple[Whole, Whole, Whole]:
+    """Cut time into moments as long as a usual match: (start, at, own).
+
+    own    int64 (N, 2)  account and moment of each appearance, in order of both
+    start  int64         first appearance of each moment, if appearances are in order of the moments
+    at     int64         when each moment begins, microseconds
+    """
+    length = int(np.nanmedian(np.append(h.columns.duration, 60.0)) * SECOND)
+    at, moment = np.unique(h.columns.time // length, return_inverse=True)
+    own = np.unique(np.stack((h.columns.player.astype(np.int64), moment[h.slot_match]), 1), axis=0)
+    return np.concatenate(([0], np.cumsum(np.bincount(own[:, 1], minlength=len(at))))), at * length, own
 
 
 def sandbagging(table: Table) -> Evidence:
-    """How unlikely an account's streaks and crushing defeats are by chance: -log10 of both probabilities, summed.
+    """How unlikely an account's streaks, crushing defeats and bad performances are: the sum of three logarithms.
 
-    Whoever loses on purpose does not care by how much. Streaks are those of wins and of losses.
+    A player who loses on purpose does not care by how much. Streaks are those of wins and of losses.
     """
-    score, streaks = np.zeros(len(table.played)), np.zeros((len(table.played), 2))
     crushed, lost = _defeats(table)
     usual = float(crushed.sum() / max(lost.sum(), 1))
-    crushes, losses = (np.bincount(table.account, who, len(table.played)) for who in (crushed, lost))
-    result = table.result[table.order]
-    for account in np.flatnonzero(table.played >= FEWEST).tolist():
-        rows = result[table.start[account] : table.start[account + 1]]
-        won = rows[rows != 0.5] > 0.5
-        wins, count = int(won.sum()), len(won)
-        # Weak players are crushed, too, but seldom win.
-        score[account] = _poisson_tail(min(int(crushes[account]), wins), usual * losses[account])
-        if not 1 < wins < count - 1:
-            continue
-        runs = 1 + int((won[1:] != won[:-1]).sum())
-        mean = 1.0 + 2.0 * wins * (count - wins) / count  # Wald and Wolfowitz 1940
-        variance = (mean - 1.0) * (mean - 2.0) / (count - 1)
-        score[account] -= log10(max(0.5 * erfc((mean - runs) / max(2.0 * variance, 0.5) ** 0.5), 1e-300))
-        streaks[account] = count / runs, count / mean
+    crushes, losses = table.total(crushed), table.total(lost)
+    # Weak players are crushed, too, but seldom win.
+    score = _unlikely(np.minimum(crushes, table.total(table.result > 0.5)), losses, usual) + _unevenness(table)
+    order = table.order[table.result[table.order] != 0.5]
+    account, won = table.account[order], table.result[order] > 0.5
+    wins, count = (np.bincount(account, what, len(score)) for what in (won, np.ones(len(won))))
+    runs = 1.0 + np.bincount(account[1:], (won[1:] != won[:-1]) & (account[1:] == account[:-1]), len(score))
+    mean = 1.0 + 2.0 * wins * (count - wins) / np.maximum(count, 1.0)  # Wald and Wolfowitz 1940
+    variance = (mean - 1.0) * (mean - 2.0) / np.maximum(count - 1.0, 1.0)
+    is_mixed = np.minimum(wins, count - wins) > 1
+    score += np.where(is_mixed, _rare((mean - runs) / np.sqrt(np.maximum(variance, 0.25))), 0.0)
 
-    def sentence(account: int) -> str:
-        length, expected = streaks[account]
+    def sentence(one: int) -> str:
         return (
-            f"{crushes[account]:.0f} of its {losses[account]:.0f} defeats were crushing, where {usual:.0%} are usual; "
-            f"wins and loses in streaks of {length:.1f} matches, where {expected:.1f} are usual for its results"
+            f"{crushes[one]:.0f} of its {losses[one]:.0f} defeats were crushing, where {usual:.0%} are usual; wins and "
+            f"loses in streaks of {count[one] / runs[one]:.1f} matches, where {count[one] / mean[one]:.1f} are usual "
+            "for its results"
         )
 
     return Evidence(score, sentence)
+
+
+def _unevenness(table: Table) -> Floats:
+    """How unlikely it is that an account's recorded performance falls so far below its own mean, so often."""
+    shown, count = table.history.columns.performance, np.maximum(table.played, 1)
+    if np.isnan(shown).any() or not judged(table).any():
+        return np.zeros(len(count))
+    # Only below: a player who meets somebody throwing the match stands out above.
+    spread = table.total(np.minimum(shown - (table.total(shown) / count)[table.account], 0.0) ** 2) / count
+    usual = max(float(np.median(spread[judged(table)])), 1e-9)
+    return _rare((spread / usual - 1.0) * np.sqrt(count / 5.0))  # 5: of the square of half a normal number
 
 
 def _defeats(table: Table) -> tuple[Flags, Flags]:
@@ -155,33 +194,52 @@ def _defeats(table: Table) -> tuple[Flags, Flags]:
 
 
 def win_trading(table: Table) -> Evidence:
-    """How unlikely it is that an account met its commonest opponent so often by chance: -log10 of the probability."""
-    h, played = table.history, table.played
-    both, counts = np.unique(np.sort(_opponents(h), 1), axis=0, return_counts=True)
-    meetings = np.bincount(both.ravel(), np.repeat(counts, 2), len(played))
-    # Matchmakers pair equals: an account has as many likely opponents as it met different ones.
-    usual = meetings / np.maximum(np.bincount(both.ravel(), minlength=len(played)), 8)
-    score, partner = _unlikeliest(len(played), both, counts, usual[both].max(1))
+    """How unlikely the results of two duellists against each other are.
+
+    Traders win in turn, and the loser does not care by how much.
+    """
+    h = table.history
+    first = h.match_slots[np.flatnonzero((np.diff(h.match_slots) == 2) & (np.diff(h.columns.team_start) == 2))]
+    pair = np.sort(np.stack((table.account[first], table.account[first + 1]), 1), 1)
+    both, which, counts = np.unique(pair, axis=0, return_inverse=True, return_counts=True)
+    defeats = _defeats(table)[0]
+    crushed, winner = defeats[first] | defeats[first + 1], table.account[first + (table.result[first] < 0.5)]
+    order = np.argsort(which, kind="stable")
+    again = which[order[1:]] == which[order[:-1]]
+    turned = again & (winner[order[1:]] != winner[order[:-1]])
+    turns, crushes = np.bincount(which[order[1:]], turned, len(both)), np.bincount(which, crushed, len(both))
+    unlikely = _unlikely(turns, counts - 1, 0.5) + _unlikely(crushes, counts, crushed.sum() / max(len(first), 1))
+    score, partner = _unlikeliest(table, both, np.arange(len(both)), unlikely)
 
     def sentence(account: int) -> str:
-        other, count = partner[account].tolist()
-        return f"met {table.names[other]!r} {count} times in {played[account]} matches"
+        other, at = partner[account].tolist()
+        return (
+            f"met {table.names[other]!r} {counts[at]} times in {table.played[account]} matches: the winner changed "
+            f"{turns[at]:.0f} times, and {crushes[at]:.0f} defeats were crushing"
+        )
 
     return Evidence(score, sentence)
 
 
 def boosting(table: Table) -> Evidence:
-    """How unlikely it is that an account quit so often in one player's matches by chance: -log10 of the probability.
+    """How unlikely it is that an account quits so often in one player's matches, and so seldom in others.
 
-    Both are suspects: who leaves, and the player whose matches are left.
+    Both are suspects: the account that leaves, and the player whose matches it leaves.
     """
-    h, played = table.history, table.played
-    both, counts = np.unique(_left_behind(h), axis=0, return_counts=True)
-    quits = np.bincount(h.columns.player[h.columns.quit], minlength=len(played))[both[:, 0]]
-    kept = counts >= np.maximum(2, CONCENTRATED * quits)  # who always quits does it with everybody
-    # A matchmaker pairs equals: an account meets the others more often than their share of all matches.
-    share = np.minimum(NEARNESS * played[both[:, 1]] / max(len(h), 1), 0.5)
-    score, partner = _unlikeliest(len(played), both[kept], counts[kept], (share * quits)[kept])
+    h, has_quit = table.history, table.history.columns.quit
+    quits, usual = table.total(has_quit), _usual_share(table, table.total(has_quit))
+    found = []
+    for account in np.flatnonzero(quits > 1).tolist():
+        match = h.slot_match[table.rows(account)]
+        others, size = table.account[ranges(h.match_slots, match)], np.diff(h.match_slots)[match]
+        met = np.bincount(others, minlength=len(quits)).astype(np.float64)
+        left = np.bincount(others, np.repeat(has_quit[table.rows(account)], size), len(quits))
+        left[account] = 0.0
+        elsewhere = (quits[account] - left + PRIOR * usual) / (table.played[account] - met + PRIOR)
+        unlikely = _unlikely(left, met, np.maximum(elsewhere, usual))
+        found += [(account, other, left[other], unlikely[other]) for other in np.flatnonzero(left > 1.0).tolist()]
+    pairs = np.array(found, np.float64).reshape(-1, 4)
+    score, partner = _unlikeliest(table, pairs[:, :2].astype(np.int64), pairs[:, 2].astype(np.int64), pairs[:, 3])
 
     def sentence(account: int) -> str:
         other, count = partner[account].tolist()
@@ -190,79 +248,108 @@ def boosting(table: Table) -> Evidence:
     return Evidence(score, sentence)
 
 
-def switching(table: Table) -> Evidence:
-    """How unlikely it is that an account joined the winning team late so often: -log10 of the probability."""
-    h, played = table.history, table.played
-    c = h.columns
-    length = c.duration[h.slot_match]
-    late = ~c.quit & (c.seconds < LATE_SHARE * length) & (table.result > 0.5)
-    count = np.bincount(table.account, late, len(played))
-    usual = float(late.mean()) if len(late) else 0.0
-    usual = max(usual / 4.0, float(np.median(count / np.maximum(played, 1))), 1e-3)  # others may switch, too
-    score = np.array([_poisson_tail(int(n), usual * k) for n, k in zip(count.tolist(), played.tolist(), strict=True)])
+def quitting(table: Table) -> Evidence:
+    """How unlikely it is that an account leaves so many matches early."""
+    quits = table.total(table.history.columns.quit)
+    usual = _usual_share(table, quits)
 
     def sentence(account: int) -> str:
-        return f"played only the end of {count[account]:.0f} of {played[account]} matches, for the team that won"
+        return f"left {quits[account]:.0f} of {table.played[account]} matches early, where {usual:.1%} are usual"
 
-    return Evidence(score, sentence)
-
-
-def _left_behind(h: History) -> Whole:
-    """Pairs of an account that quit and another account in the same match, int64 (N, 2)."""
-    listed = []
-    slots = h.match_slots
-    for quitter in np.flatnonzero(h.columns.quit).tolist():
-        match = h.slot_match[quitter]
-        others = h.columns.player[slots[match] : slots[match + 1]].astype(np.int64)
-        others = others[others != h.columns.player[quitter]]
-        listed.append(np.stack((np.full(len(others), h.columns.player[quitter], np.int64), others), 1))
-    return np.concatenate(listed) if listed else np.empty((0, 2), np.int64)
+    return Evidence(_unlikely(quits, table.played, usual), sentence)
 
 
-def _unlikeliest(accounts: int, pairs: Whole, counts: Whole, usual: Floats) -> tuple[Floats, Whole]:
-    """For each account -log10 of the probability of its least likely pair, and the other of that pair with the count.
+def switching(table: Table) -> Evidence:
+    """How unlikely it is that an account joins the winning team late so often."""
+    c = table.history.columns
+    is_late = ~c.quit & (c.seconds < LATE_SHARE * c.duration[table.history.slot_match])
+    count = table.total(is_late & (table.result > 0.5))
 
-    pairs  int64 (N, 2);  counts  int64 (N,)  events of each pair;  usual  float64 (N,)  events that chance brings
+    def sentence(account: int) -> str:
+        return f"played only the end of {count[account]:.0f} of {table.played[account]} matches, for the team that won"
+
+    return Evidence(_unlikely(count, table.played, _usual_share(table, count)), sentence)
+
+
+def dodging(table: Table) -> Evidence:
+    """How unlikely it is that an account is so seldom the underdog in matches with close odds."""
+    away = np.abs(table.expected - 0.5)
+    close = away <= np.quantile(away, WIDE)  # the best players are seldom underdogs in the others
+    under, count = table.total(close & (table.expected < 0.5)), table.total(close)
+
+    def sentence(account: int) -> str:
+        return f"was the underdog in {under[account]:.0f} of {count[account]:.0f} matches with close odds"
+
+    return Evidence(_unlikely(count - under, count, 1.0 - float(under.sum()) / max(float(count.sum()), 1.0)), sentence)
+
+
+def padding(table: Table) -> Evidence:
+    """How unlikely it is that an account performs so well for its results; players differ, which is part of it."""
+    shown, count, result = table.history.columns.performance, np.maximum(table.played, 1), table.result - 0.5
+    rest = np.nan_to_num(shown - result * (shown @ result) / max(float(result @ result), 1e-9))
+    mean, luck = table.total(rest) / count, float(rest.var()) / count
+    known: Floats = mean[judged(table)] if judged(table).any() else mean
+    usual = float(np.median(known))
+    among = (1.4826 * float(np.median(np.abs(known - usual)))) ** 2 - float(np.median(luck))
+    score = _rare((mean - usual) / np.sqrt(luck + max(among, 0.0) + 1e-12))
+
+    def sentence(account: int) -> str:
+        return f"its performance is {mean[account]:+.2f} beyond its results on average, where {usual:+.2f} is usual"
+
+    return Evidence(np.where(mean > usual, score, 0.0), sentence)
+
+
+def _usual_share(table: Table, count: Floats) -> float:
+    """The share of matches with an event, without the tenth of the accounts that has the most; at least 0.001."""
+    share = count / np.maximum(table.played, 1)
+    usual = share <= np.quantile(share[judged(table)], 0.9) if judged(table).any() else share < 0.0
+    return max(float(count[usual].sum() / max(table.played[usual].sum(), 1)), 1e-3)
+
+
+def _unlikeliest(table: Table, pairs: Whole, told: Whole, unlikely: Floats) -> tuple[Floats, Whole]:
+    """For each account the score of its least likely pair, and the other of that pair with what is told of it.
+
+    pairs  int64 (N, 2);  told  int64 (N,)  a number of each pair;  unlikely  float64 (N,)  its score
     """
-    score, partner = np.zeros(accounts), np.full((accounts, 2), -1)
-    for (first, second), count, mean in zip(pairs.tolist(), counts.tolist(), usual.tolist(), strict=True):
-        unlikely = _poisson_tail(count, mean)
-        for account, other in ((first, second), (second, first)):
-            if unlikely > score[account]:
-                score[account], partner[account] = unlikely, (other, count)
+    score, partner = np.zeros(len(table.played)), np.full((len(table.played), 2), -1)
+    for at in np.argsort(unlikely, kind="stable").tolist():
+        score[pairs[at]] = unlikely[at]
+        partner[pairs[at], 0], partner[pairs[at], 1] = pairs[at, ::-1], told[at]
     return score, partner
 
 
-def _opponents(h: History) -> Whole:
-    """Pairs of accounts that played against each other in duels, int64 (N, 2); larger matches say too little."""
-    slots = h.match_slots
-    duels = np.flatnonzero((np.diff(slots) == 2) & (np.diff(h.columns.team_start) == 2))
-    return np.stack((h.columns.player[slots[duels]], h.columns.player[slots[duels] + 1]), 1).astype(np.int64)
+def _unlikely(count: Floats | Whole, trials: Floats | Whole, usual: Floats | float) -> Floats:
+    """-log10 of the probability of at least `count` events in these trials, each of which has the probability `usual`.
+
+    By Chernoff's bound; 0 for no more events than usual.
+    """
+    share, p = count / np.maximum(trials, 1), np.clip(usual, 1e-9, 1.0 - 1e-9)
+    rest = np.clip(1.0 - share, 1e-9, 1.0)
+    each = share * np.log10(np.maximum(share, 1e-9) / p) + rest * np.log10(rest / (1.0 - p))
+    return np.where(share > p, trials * each, 0.0)
 
 
-def _poisson_tail(count: int, mean: float) -> float:
-    """-log10 of the probability of at least `count` events where `mean` are expected."""
-    if count == 0 or mean <= 0.0:
-        return 0.0
-    k = np.arange(count, count + 200)
-    log = k * np.log(mean) - mean - np.cumsum(np.log(np.arange(1, count + 200)))[count - 1 : count + 199]
-    top = float(log.max())
-    return max(0.0, -(top + float(np.log(np.exp(log - top).sum()))) / float(np.log(10.0)))
+def _rare(deviations: Floats) -> Floats:
+    """-log10 of the probability that a normal number is so many standard deviations above its mean."""
+    return np.array([-log10(max(0.5 * erfc(z / 2.0**0.5), 1e-300)) for z in deviations.tolist()])
 
 
 KINDS: Mapping[str, Callable[[Table], Evidence]] = {
-    "smurf": smurfing,
+    "smurf": alternating,
     "sandbagger": sandbagging,
     "win trader": win_trading,
     "booster": boosting,
     "win switcher": switching,
+    "quitter": quitting,
+    "queue dodger": dodging,
+    "stat padder": padding,
 }
 
 
 class Suspect(NamedTuple):
     """An account to look at.
 
-    false_alarms  share of honest accounts of simulated seasons with at least this score
+    false_alarms  share of honest accounts of simulated seasons that stand out as much, at most
     """
 
     account: int
@@ -273,33 +360,43 @@ class Suspect(NamedTuple):
 
     @property
     def rarity(self) -> str:
-        """The false-alarm rate as "1 in 2,400", where the second number is rounded down to two digits."""
+        """The false-alarm rate as "1 in 1,200", where the second number is rounded down to two digits."""
         accounts = int(1.0 / self.false_alarms + 1e-6)
         unit = 10 ** max(len(str(accounts)) - 2, 0)
         return f"1 in {accounts // unit * unit:,}"
 
 
 class HonestScores(NamedTuple):
-    """Scores of honest accounts by kind, ascending: what suspects are compared with."""
+    """Scores of honest accounts by kind, and the largest surprise of each account, all ascending."""
 
     by_kind: Mapping[str, Floats]
+    surprises: Floats
 
     def false_alarms(self, kind: str, score: Floats) -> Floats:
-        """The share of honest accounts with at least this score; never 0, as no number of them proves that."""
-        known = self.by_kind[kind]
-        above = len(known) - known.searchsorted(score, "left")
-        share: Floats = (above.astype(np.float64) + 1.0) / (len(known) + 1.0)
+        """The share of honest accounts that surprise as much by any kind: the upper end of its 95% interval."""
+        above = len(self.surprises) - self.surprises.searchsorted(_surprise(self.by_kind[kind], score), "left") + 1.0
+        share: Floats = np.minimum((above + 2.0 * np.sqrt(above)) / len(self.surprises), 1.0)
         return share
 
 
 def honest_scores(tables: Sequence[Table]) -> HonestScores:
     """Scores of all accounts of honest seasons."""
-    return HonestScores(
-        {
-            kind: np.sort(np.concatenate([judge(table).score[judged(table)] for table in tables]))
-            for kind, judge in KINDS.items()
-        }
-    )
+    scores = {kind: np.concatenate([judge(t).score[judged(t)] for t in tables]) for kind, judge in KINDS.items()}
+    by_kind = {kind: np.sort(score) for kind, score in scores.items()}
+    return HonestScores(by_kind, np.sort(np.max([_surprise(by_kind[kind], scores[kind]) for kind in KINDS], 0)))
+
+
+def _surprise(known: Floats, score: Floats) -> Floats:
+    """-log10 of the share of honest accounts with at least this score, so that kinds can be compared; 0 up to a limit.
+
+    known  scores of honest accounts, ascending
+    Beyond the limit the tail is exponential, and never lighter than that of -log10 of a probability.
+    """
+    limit = known[-1 - len(known) // TAIL]
+    beyond = known[known > limit] - limit
+    excess = max(float(beyond.sum()) / max(len(beyond), 1), 1.0 / log(10.0))
+    rare = log10((len(known) + 1.0) / (len(beyond) + 1.0)) + (score - limit) / excess / log(10.0)
+    return np.where(score > limit, rare, 0.0)
 
 
 def judged(table: Table) -> Flags:
@@ -313,10 +410,10 @@ def suspects(table: Table, honest: HonestScores, rate: float = RATE) -> list[Sus
     for kind, judge in KINDS.items():
         evidence = judge(table)
         alarms = honest.false_alarms(kind, evidence.score)
-        for account in np.flatnonzero(judged(table) & (alarms <= rate / len(KINDS))).tolist():
+        for account in np.flatnonzero(judged(table) & (alarms <= rate)).tolist():
             score = float(evidence.score[account])
             found.append(Suspect(account, kind, score, float(alarms[account]), evidence.sentence(account)))
-    return sorted(found, key=lambda suspect: suspect.false_alarms)
+    return sorted(found, key=lambda suspect: (suspect.false_alarms, -suspect.score))
 
 
 def ladder_suspects(
@@ -324,6 +421,7 @@ def ladder_suspects(
 ) -> list[Suspect]:
     """Suspects of a recorded ladder, compared with honest seasons of its size and its form of match.
 
+    The whole ladder is rated, and its latest matches are judged.
     progress  called with the share that is done
     Raises InputError if the rules cannot rate the matches or there are none.
     """
@@ -332,25 +430,38 @@ def ladder_suspects(
         raise InputError("there are no matches to look at; expected one or more")
     history = matches.history
     rated = loop.replay(rules, history, rules.newcomers(history.players))
-    table = table_of(history, rated.expected, matches.player.to_pylist())
-    settings, share = like(history), float(judged(table).mean())
-    if not share:
-        return []
+    first = first_judged(history)
+    expected = rated.expected[history.columns.team_start[first] :]
+    table = table_of(history.take(slice(first, None)), expected, matches.player.to_pylist())
+    return suspects(table, honest_scores_like(table, rules, progress)) if judged(table).any() else []
+
+
+def honest_scores_like(table: Table, rules: Rules, progress: Callable[[float], None] | None = None) -> HonestScores:
+    """Scores in simulated honest seasons that resemble a recorded one, under several habits of the players."""
+    settings, tables = like(table.history), []
+    share = float(judged(table)[table.played > 0].mean())
     seasons = min(max(HONEST_SEASONS, ceil(COMPARED / (share * settings.players))), MOST_SEASONS)
-    tables = []
     for index in range(seasons):
 
         def report(share: float, before: int = index) -> None:
             if progress is not None:
                 progress((before + share) / seasons)
 
-        record = simulate_season(replace(settings, seed=index + 1), rules, progress=report)
+        habits = replace(settings, seed=index + 1, **HABITS[index % len(HABITS)])  # type: ignore[arg-type]  # as declared
+        record = simulate_season(habits, rules, progress=report)
         tables.append(table_of(record.history, record.expected))
-    return suspects(table, honest_scores(tables))
+    return honest_scores(tables)
+
+
+def first_judged(history: History) -> int:
+    """Index of the first of the latest matches, in which accounts have at most MOST_EACH matches on average."""
+    player = history.columns.player
+    slots = MOST_EACH * int((np.bincount(player) > 0).sum())
+    return int(history.match_slots.searchsorted(len(player) - slots))
 
 
 def like(history: History) -> SeasonSettings:
-    """Settings of seasons that resemble a recorded ladder: form of match, players, matches of each, and weeks."""
+    """Settings of seasons that resemble a recorded ladder: form of match, players, matches, weeks, share present."""
     teams, size = (
         int(np.median(np.diff(starts))) for starts in (history.columns.team_start, history.columns.slot_start)
     )
@@ -358,9 +469,12 @@ def like(history: History) -> SeasonSettings:
     game = min(fitting, key=lambda game: abs(game.team_size - size))
     active = int((np.bincount(history.columns.player) > 0).sum())
     players = min(max(active, FEWEST_PLAYERS), MOST_PLAYERS)
-    each = len(history.columns.player) / active
+    each = min(len(history.columns.player) / active, MOST_EACH)
     time = history.columns.time
     weeks = float(np.clip((time[-1] - time[0]) / (7 * DAY), 1.0, 520.0))
-    return SeasonSettings(
-        game=game.name, players=players, matches=max(1, round(players * each / game.players)), weeks=weeks
-    )
+    matches = max(1, round(players * each / game.players))
+    start, _, own = _moments(history)
+    usual = SeasonSettings()
+    present = len(own) / (len(start) - 1) / active / (1.0 - usual.newcomers / 2)
+    present = float(np.clip(present, max(SPARSEST, 2.0 * game.players / players), 1.0))
+    return replace(usual, game=game.name, players=players, matches=matches, weeks=weeks, present=present)

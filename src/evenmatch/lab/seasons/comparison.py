@@ -8,13 +8,14 @@ from typing import NamedTuple
 import numpy as np
 
 from evenmatch.history import Floats, History, team_results
-from evenmatch.lab.seasons.games import find_game
+from evenmatch.lab.seasons.games import Whole, find_game
 from evenmatch.lab.seasons.season import SeasonRecord
 from evenmatch.lab.seasons.skill_gaps import heats, normal_quantile
 from evenmatch.rating import rules_of
 from evenmatch.systems import loop
 from evenmatch.tables import MatchTable
 
+FEWEST = 100  # matches that are compared
 _GAPS = np.array([0.0, 0.25, 0.5, 0.75, 1.0, 1.5, np.inf])  # bins of the predicted gap, in probits
 
 
@@ -40,23 +41,23 @@ class _Side:
         self.drawn = np.minimum.reduceat(self.result, c.team_start[:-1]) == 0.5
         self.favourite = (self.gap >= 0.0) & (match >= len(history) // 2)
         self.level = np.digitize(np.abs(self.gap[c.team_start[:-1]]), _GAPS) - 1
+        self.decided = np.bincount(self.level[~self.drawn], minlength=len(_GAPS))
         length = np.where(np.isnan(c.duration), 1.0, c.duration)[history.slot_match]
         self.left_after = (c.seconds / length)[c.quit]
 
     def shares(self, low: float, high: float) -> tuple[float, float]:
-        """Result of favourites with a gap in this range, and share of draws; NaN for fewer than 100."""
+        """Result of favourites with a gap in this range, and share of draws; NaN for fewer than FEWEST."""
         chosen = self.favourite & (self.gap >= low) & (self.gap < high)
-        if chosen.sum() < 100:
+        if chosen.sum() < FEWEST:
             return np.nan, np.nan
         results = self.result[chosen]
         return float(results.mean()), float((results == 0.5).mean()) if self.two else np.nan
 
-    def scores(self, other: _Side) -> dict[str, tuple[Floats, Floats]]:
-        """Margins and scores of decided matches with their weights, which give the gaps the frequencies of `other`."""
+    def scores(self, frequencies: Whole) -> dict[str, tuple[Floats, Floats]]:
+        """Margins and scores of decided matches with their weights, which give the gaps these frequencies."""
         best, least = np.fmax(*self.c.team_score.reshape(-1, 2).T), np.fmin(*self.c.team_score.reshape(-1, 2).T)
         kept = ~self.drawn & ~np.isnan(best - least)
-        shares = [np.bincount(side.level, minlength=len(_GAPS)) / len(side.level) for side in (other, self)]
-        weight = (shares[0] / np.maximum(shares[1], 1e-3))[self.level][kept]
+        weight = (frequencies / np.maximum(self.decided, 1))[self.level][kept]
         listed = {"margin": best - least, "winner's score": best, "loser's score": least}
         return {topic: (values[kept], weight) for topic, values in listed.items()}
 
@@ -78,8 +79,10 @@ def compare(matches: MatchTable, record: SeasonRecord) -> tuple[Row, ...]:
             if not np.isnan(share + simulated):
                 rows.append(Row(topic, f"gap {low:g} to {high:g}", share, simulated, abs(share - simulated)))
     if real.two and not np.isnan(real.c.team_score).all():
-        scores = made.scores(real)
-        for topic, values in real.scores(real).items():
+        # A gap that a season has a few matches of would give each of them the weight of many.
+        common = np.where(np.minimum(real.decided, made.decided) < FEWEST, 0, real.decided)
+        scores = made.scores(common)
+        for topic, values in real.scores(common).items() if common.any() else ():
             rows += _quantile_rows(topic, values, scores[topic])
     if game.team_size > 1 and scored(history):
         rows += _quantile_rows("player's score", *(_alike(side.c.score[~side.c.quit]) for side in (real, made)))

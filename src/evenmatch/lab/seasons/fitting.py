@@ -14,7 +14,7 @@ from evenmatch.lab.seasons.comparison import Row, compare, scored
 from evenmatch.lab.seasons.games import GAMES, STAGES, Game
 from evenmatch.lab.seasons.season import simulate_season
 from evenmatch.lab.seasons.settings import SeasonSettings
-from evenmatch.lab.seasons.skill_gaps import EXPERIENCE, SEED, Contests, Race, contests_of, heats, measured, race_of
+from evenmatch.lab.seasons.skill_gaps import SEED, Skills, heats, learn
 from evenmatch.rating import rules_of
 from evenmatch.tables import MatchTable, read
 
@@ -37,45 +37,39 @@ class Fit:
 def fit(matches: MatchTable, game: Game) -> Game:
     """The game with every number that these matches tell; the others stay as they are.
 
-    Steepness and absence are scaled from the recorded size of a team to that of the game: with its square root,
-    because the luck of a team's players averages out.
+    Steepness and absence grow with the square root of a team's size, because the luck of its players averages out.
     """
     history = heats(matches.history, game.teams)
-    c = history.columns
-    ratings, earlier = measured(history)
-    contests = contests_of(history, ratings, earlier)
-    size = float(np.diff(c.slot_start).mean())
-    race = race_of(ratings, earlier, contests, size)
-    growth = (game.team_size / size) ** 0.5
-    numbers = {"steepness": race.steepness * growth, "home": race.home, "draw_width": race.width}
-    if contests.missing.any():
-        numbers["absence"] = race.absence * growth
+    c, skills, growth = history.columns, learn(history), game.team_size**0.5
+    numbers = {"steepness": skills.steepness * growth, "home": skills.home, "draw_width": skills.width}
+    if skills.absence:
+        numbers["absence"] = skills.absence * growth
     if np.diff(c.team_start).max() == 2 and not np.isnan(c.team_score).all():
-        numbers |= _margins(history, race, contests)
+        numbers |= _margins(history, skills)
     if game.teams > 2:  # points are whole numbers, so their size decides how often two teams draw
-        numbers["score_mean"] = 0.5 / (game.score_noise * max(race.width, 1e-4))
+        numbers["score_mean"] = 0.5 / (game.score_noise * max(skills.width, 1e-4))
     elif game.team_size > 1:
-        numbers |= _scores(history, ratings.mean(0) / race.unit, race.slope * race.unit / race.steepness)
+        numbers |= _scores(history, skills)
     if not np.isnan(c.duration).all():
         low, median, high = np.nanquantile(np.log(c.duration), (0.16, 0.5, 0.84))
         numbers |= {"duration": np.exp(median), "duration_spread": (high - low) / 2.0}
-    numbers |= _quits(history, game, ratings, earlier, race)
+    numbers |= _quits(history, game, skills)
     found: dict[str, Any] = {name: float(f"{value:.3g}") + 0.0 for name, value in numbers.items()}
     target, timed = found.pop("target", game.target), found.pop("timed", game.timed)
     return replace(game, **found, target=None if target is None else int(target), timed=bool(timed))
 
 
-def _margins(history: History, race: Race, contests: Contests) -> dict[str, float]:
-    """How team scores follow from the gap at the end of a match."""
+def _margins(history: History, skills: Skills) -> dict[str, float]:
+    """How team scores follow from the gap at the end of a match that nobody left."""
     score, rng = history.columns.team_score, np.random.default_rng(SEED)
     best, other = np.fmax(*score.reshape(-1, 2).T), np.fmin(*score.reshape(-1, 2).T)
     drawn = history.columns.place[::2] == history.columns.place[1::2]
     target, reached = _target(best[~drawn & ~np.isnan(best)])
-    gap = race.slope * contests.gaps.mean(0) + race.home
-    gap = np.abs(gap + (1.0 + race.error**2) ** 0.5 * rng.standard_normal((20, len(gap))))
-    beyond = np.quantile(gap[gap > race.width] - race.width, QUANTILES)
-    decided = (best - other)[contests.first // 2]
-    margins = np.quantile(decided[(contests.outcome != 0.5) & (decided > 0)], QUANTILES)
+    whole = np.bincount(history.slot_match, history.columns.quit) == 0
+    gap = np.abs(skills.performance[:, ::2] - skills.performance[:, 1::2])[:, whole]
+    beyond = np.quantile(gap[:, ~drawn[whole]] - skills.width, QUANTILES)
+    decided = (best - other)[whole & ~drawn]
+    margins = np.quantile(decided[decided > 0], QUANTILES)
     costs = []
     for power in np.arange(0.5, 3.01, 0.05):
         scale = 1.0
@@ -85,9 +79,8 @@ def _margins(history: History, race: Race, contests: Contests) -> dict[str, floa
         costs.append((float(np.abs(simulated - margins).mean()), float(scale), float(power)))
     _, scale, power = min(costs)
     level = mean = float(np.nanmean(np.maximum(other, 0.0)))
-    margin = np.clip(
-        np.rint(scale * np.maximum(gap.ravel() - race.width, 0.0) ** power), gap.ravel() > race.width, target
-    )
+    beyond = np.maximum(gap.ravel() - skills.width, 0.0)
+    margin = np.clip(np.rint(scale * beyond**power), beyond > 0.0, target)
     for _ in range(20 if reached < TIMED else 0):  # whoever reaches the target ends the match early
         level += mean - float(np.clip(rng.poisson(level, len(margin)), 0.0, target - margin).mean())
     numbers = {"margin_scale": scale, "margin_power": power, "level": level}
@@ -102,26 +95,28 @@ def _target(best: Floats) -> tuple[float, float]:
     return (float(values[ends[0]]), float(counts[ends[0] :].sum() / counts.sum())) if len(ends) else (np.inf, 0.0)
 
 
-def _scores(history: History, rating: Floats, reliable: float) -> dict[str, float]:
-    """How a player's own score follows from skill, compared with the others of the match.
-
-    rating  float64 (S,)  in standard deviations of skill;  reliable  skill that is expected for a rating of 1
-    """
+def _scores(history: History, skills: Skills) -> dict[str, float]:
+    """How a player's own score follows from skill, compared with the others of the match."""
     c = history.columns
     if not scored(history):
         return {}
     seen = (c.score > 0.0) & ~c.quit
-    match, columns = history.slot_match[seen], np.stack((np.log(c.score[seen]), rating[seen]))
+    match = history.slot_match[seen]
     count = np.bincount(match, minlength=len(history))
-    around = np.stack([x - (np.bincount(match, x, len(history)) / np.maximum(count, 1))[match] for x in columns])
-    spread = around @ around.T / (len(match) - (count > 0).sum())
-    slope = float(spread[0, 1] / spread[1, 1] / reliable)
-    skill = reliable**2 * spread[1, 1] + 1.0 - reliable  # variance among the players of a match
-    noise = float(np.sqrt(max(spread[0, 0] - slope**2 * skill, 1e-6)))
-    return {"score_mean": float(np.exp(columns[0].mean())), "score_slope": slope, "score_noise": noise}
+
+    def around(values: Floats) -> Floats:
+        """Each value minus the mean of its match."""
+        return np.asarray(values - (np.bincount(match, values, len(history)) / np.maximum(count, 1))[match])
+
+    freedom = len(match) - (count > 0).sum()
+    log, expected = np.log(c.score[seen]), around(skills.skill.mean(0)[seen])
+    slope = float(around(log) @ expected / (expected @ expected))
+    skill = float(np.mean([(around(draw[seen]) ** 2).sum() for draw in skills.skill]))
+    noise = float(np.sqrt(max((around(log) ** 2).sum() - slope**2 * skill, 1e-6) / freedom))
+    return {"score_mean": float(np.exp(log.mean())), "score_slope": slope, "score_noise": noise}
 
 
-def _quits(history: History, game: Game, ratings: Floats, earlier: Floats, race: Race) -> dict[str, float]:
+def _quits(history: History, game: Game, skills: Skills) -> dict[str, float]:
     """How often players leave, and how many of them when behind; slots missing from smaller teams count as quits."""
     c, sizes = history.columns, np.diff(history.columns.slot_start)
     if not c.quit.any():
@@ -130,15 +125,14 @@ def _quits(history: History, game: Game, ratings: Floats, earlier: Floats, race:
         return {"quit": float(missing)} if game.team_size > 1 and missing > 0.0 else {}
     rng, teams = np.random.default_rng(SEED), len(sizes)
     match = np.repeat(np.arange(len(history)), np.diff(c.team_start))
-    strength = race.slope * np.bincount(history.slot_team, ratings.mean(0), teams) / sizes
-    error, behind, draws = race.error / 2.0**0.5, np.zeros(teams), 10
-    for stage in np.repeat(np.arange(1, STAGES) / STAGES, draws):
-        gain = (strength + error * rng.standard_normal(teams)) * stage
-        gain += (0.5 * stage) ** 0.5 * rng.standard_normal(teams)
-        behind += gain < np.maximum.reduceat(gain, c.team_start[:-1])[match]
-    behind /= (STAGES - 1) * draws
-    known = earlier.min(0) >= EXPERIENCE
-    slope, ahead = np.polyfit(behind[history.slot_team[known]], c.quit[known].astype(np.float64), 1)
+    behind = np.zeros(teams)
+    for draw in skills.skill:
+        strength = skills.steepness * np.bincount(history.slot_team, draw, teams) / sizes**0.5
+        for stage in np.arange(1, STAGES) / STAGES:
+            gain = strength * stage + (0.5 * stage) ** 0.5 * rng.standard_normal(teams)
+            behind += gain < np.maximum.reduceat(gain, c.team_start[:-1])[match]
+    behind /= (STAGES - 1) * len(skills.skill)
+    slope, ahead = np.polyfit(behind[history.slot_team], c.quit.astype(np.float64), 1)
     if_behind, if_ahead, equal = max(ahead + slope, 0.0), max(ahead, 0.0), (game.teams - 1) / game.teams
     share = if_behind * equal + if_ahead * (1.0 - equal)
     after = (c.seconds / c.duration[history.slot_match])[c.quit]
@@ -199,7 +193,7 @@ def fits(folder: Path, progress: Callable[[str], None] | None = None) -> dict[st
     for name, game in ((name, GAMES[name]) for name in RECORDINGS):
         if progress is not None:
             progress(name)
-        present = min(0.5, 5.0 * game.players / 400)  # few at a time: matches of all gaps
+        present = min(0.5, 2.0 * game.players / 400)  # few at a time: matches of all gaps
         settings = SeasonSettings(game=name, players=400, matches=4000, present=present, policy="quick", seed=SEED)
         record = simulate_season(settings, rules_of("even"))
         found[name] = Fit(fitted(folder, game), compare(recorded(folder, RECORDINGS[name][-1]), record))

@@ -114,6 +114,7 @@ class Play:
         slots, self.matches = len(self.account), int(self.match[-1]) + 1 if len(self.match) else 0
         self.done = 0.0
         self.performance = np.zeros(self.matches * self.game.teams)
+        self.first = self.team
         self.here: Flags = np.ones(slots, np.bool_)
         self.left: Floats = np.ones(slots)
         self.joined: Floats = np.zeros(slots)
@@ -149,6 +150,11 @@ class Play:
             moved &= staying[self.team] > 0
             self.team = np.where(moved, self.team ^ 1, self.team)
             self.joined[moved] = self.done
+
+    def put_back(self) -> None:
+        """Count players who switched in the second half of the match in their first team, with all their time."""
+        late = self.joined > 0.5
+        self.team, self.joined = np.where(late, self.first, self.team), np.where(late, 0.0, self.joined)
 
     def advance(self, stage: int) -> None:
         """Play one of the stages, numbered from 0."""

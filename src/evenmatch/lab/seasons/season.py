@@ -298,6 +298,10 @@ class Season:
         plan = Plan(joins, party, *usual)
         for index, behaviour in enumerate(self.behaviours):
             behaviour.queue(self, plan, np.flatnonzero((self.crew == index) & self.active))
+        if settings.solo_queue:
+            plan.party[:] = np.arange(self.accounts)
+        if settings.busy_hours:
+            plan.hour[:] = 0
         plan.joins[:] &= self.active
         first = np.full(len(self.talent), self.accounts)  # one account of each person at a time: the highest
         first[self.person[plan.joins]] = np.flatnonzero(plan.joins)
@@ -384,7 +388,12 @@ class Season:
             play.leave(now & (who < np.where(play.lead < 0, behind, ahead)))
 
     def _rate(self, play: Play, truth: Floats) -> Columns:
+        if self.settings.longest_team:
+            play.put_back()
         columns = play.columns(self.now, self._stream(RESULT, self.round), np.arange(self.accounts))
+        if self.settings.full_time:
+            slots = np.diff(columns.slot_start[columns.team_start])
+            columns = columns._replace(seconds=np.repeat(columns.duration, slots))
         history = History(columns)
         before = self.rating[columns.player]
         result = loop.replay(self.rules, history, self.state, self.ladders, in_place=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from evenmatch.options import Checked, choice, number, text, whole
+from evenmatch.options import Checked, choice, flag, number, text, whole
 from evenmatch.policy import presets
 
 
@@ -30,3 +30,8 @@ class SeasonSettings(Checked):
         0.0, 0, 100, "How often annoyed players leave the game for good; 1: as published effects suggest, 0: never."
     )
     culprits: float = number(0.05, 0, 1, "Share of the players whose conduct a behaviour decides.")
+    solo_queue: bool = flag(False, "Parties cannot queue: everybody queues alone.")
+    busy_hours: bool = flag(False, "The queue is open only at hours when everybody plays.")
+    longest_team: bool = flag(False, "Players count in the team in which they spent most of the match.")
+    full_time: bool = flag(False, "Players who leave are reported as if they had stayed to the end.")
+    placement: int = whole(10, 1, 10_000, "Matches before a player's second account is listed.")

@@ -1,65 +1,20 @@
-"""The entry pages: the list of ladders, a ladder's overview, the players' three questions, login and logout."""
+"""A ladder's overview, the players' three questions, login and logout."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import NamedTuple
+from collections.abc import Mapping
 
 from starlette.responses import Response
 
 from evenmatch.errors import AccessError, EvenmatchError, UnknownNameError, UsageError
 from evenmatch.players.placement import why_nobody
-from evenmatch.standings.board import Standing
-from evenmatch.web.page_request import LONGEST_NAME, ME, SESSION, PageRequest, address
+from evenmatch.web.page_request import LONGEST_NAME, SESSION, PageRequest, address, local
+from evenmatch.web.pages.front import waiting_in
 from evenmatch.web.view_models import LadderShown
 
 TOP = 10
 LATEST = 8
 WANTS = ("standing", "why", "wait")
-
-
-async def front(visit: PageRequest) -> Response:
-    """Show all ladders that the visitor may read."""
-    return await visit.show("front", lambda: _front(visit))
-
-
-def _front(visit: PageRequest) -> Mapping[str, object]:
-    caller = visit.caller
-    assert caller is not None
-    cards = [_card(visit, name) for name in visit.site.service.names() if caller.may("read", name)]
-    return {"cards": sorted(cards, key=lambda card: card.ladder.archived)}
-
-
-class LadderCard(NamedTuple):
-    """A ladder in the list; `best`: the first three players with their standings."""
-
-    ladder: LadderShown
-    players: int
-    listed: int
-    matches: int
-    best: Sequence[tuple[str, Standing]]
-    why_nobody: str | None
-    waiting: int | None
-
-
-def _card(visit: PageRequest, name: str) -> LadderCard:
-    view = visit.reading.view(name)
-    best = visit.site.service.named(view.snapshot.page(1, 3)) if len(view.snapshot) else []
-    return LadderCard(
-        LadderShown.of(view),
-        len(view.snapshot.board),
-        len(view.snapshot),
-        visit.reading.described(name).matches,
-        best,
-        why_nobody(view),
-        waiting_in(visit, name),
-    )
-
-
-def waiting_in(visit: PageRequest, ladder: str) -> int | None:
-    """Return the number of players in the queues of a ladder; None if it has no queue."""
-    counts = visit.site.queue_service.counts(ladder)
-    return sum(count.players for count in counts.values()) if counts else None
 
 
 async def overview(visit: PageRequest) -> Response:
@@ -97,7 +52,7 @@ async def me(visit: PageRequest) -> Response:
             response = visit.go(address("ladders", ladder, "queue"))
             visit.remember(response, name)
             return response
-        return visit.go(address("ladders", ladder, "standings", search=name))
+        return visit.go(address("search", q=name))
     response = visit.go(await visit.site.work(_page_for, visit, want, player))
     visit.remember(response, player)
     return response
@@ -126,28 +81,15 @@ def _page_for(visit: PageRequest, want: str, name: str) -> str:
     )
 
 
-async def forget_me(visit: PageRequest) -> Response:
-    """Delete the cookie with the visitor's player name."""
-    await visit.form()
-    response = visit.go("/", "This site has forgotten your name.")
-    visit.cookies.delete(response, ME)
-    return response
-
-
-def _local(to: str) -> str:
-    """Return the path if it is on this site, else an empty string, which prevents redirects to other sites."""
-    return to if to.startswith("/") and not to.startswith(("//", "/\\")) and "\n" not in to else ""
-
-
 async def login_form(visit: PageRequest) -> Response:
     """Show the login form."""
-    return await visit.show("login", {"to": _local(visit.asked("to")), "wrong": None})
+    return await visit.show("login", {"to": local(visit.asked("to")), "wrong": None})
 
 
 async def login(visit: PageRequest) -> Response:
     """Log in with a key; an invalid key shows the form again, with status 403."""
     form = dict(await visit.fields(proved=False))  # no proof, since the new session replaces the current one
-    to = _local(form.get("to", ""))
+    to = local(form.get("to", ""))
     try:
         session = await visit.site.work(visit.site.sessions.begin, form.get("key", ""))
     except AccessError as error:

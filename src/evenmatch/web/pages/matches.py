@@ -8,7 +8,6 @@ from typing import NamedTuple
 from starlette.responses import Response
 
 from evenmatch.http.cursors import FIRST_PAGE, list_key, write_cursor
-from evenmatch.players.matches import sentences_of
 from evenmatch.players.result_moment import ResultMoment
 from evenmatch.web.page_request import PageRequest, address
 from evenmatch.web.view_models import LadderShown, counted_from_one, factors_of, largest_of, result_of
@@ -45,7 +44,7 @@ def _match(visit: PageRequest) -> Mapping[str, object]:
     profile = counted_from_one(recorded)
     largest = largest_of(system, profile)
     effects = [effect for side in profile.sides for _, effect in side.parts if effect is not None]
-    changes = [abs(effect.change.after - effect.change.before) for effect in effects if effect.change is not None]
+    changes = [abs(effect.change.moved) for effect in effects if effect.change is not None]
     return {
         "ladder": LadderShown.of(view),
         "match": profile,
@@ -54,16 +53,17 @@ def _match(visit: PageRequest) -> Mapping[str, object]:
             {
                 "side": side,
                 "result": result_of(profile, side),
+                "factors": factors_of(system, {} if told is None else told[0].factors_of_team, largest),
                 "players": [
                     {
                         "part": part,
-                        "sentences": sentences_of(part, profile.reasons[team][position] if profile.reasons else ""),
-                        "factors": factors_of(system, part, largest),
+                        "explanation": one,
+                        "factors": [] if one is None else factors_of(system, one.factors_of_player, largest),
                     }
-                    for position, part in enumerate(side.parts)
+                    for part, one in zip(side.parts, told or (None,) * len(side.parts), strict=True)
                 ],
             }
-            for team, side in enumerate(profile.sides)
+            for side, told in zip(profile.sides, profile.explanations or (None,) * len(profile.sides), strict=True)
         ],
         "most": max(changes, default=0.0),
         "asked": visit.asked("player") or visit.me,

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import secrets
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
-from typing import cast
+from typing import NamedTuple, cast
 
 from starlette.responses import Response
 
 from evenmatch.accounts.audit_entries import Correcting, correcting
 from evenmatch.corrections.corrections import Ban, Reinstate, Unvoid, Void
-from evenmatch.corrections.effect import Effect
+from evenmatch.corrections.effect import Effect, RatingMove
 from evenmatch.errors import ConflictError, UsageError
 from evenmatch.http.routes.corrections import ended, outcome
 from evenmatch.jobs.jobs import Job
@@ -21,14 +22,24 @@ from evenmatch.ladders.inactivity import DailyDecay
 from evenmatch.ladders.ladders import ChangeRules, Ladder
 from evenmatch.ladders.settings import reset_factor
 from evenmatch.players.name_rule import odd_names
+from evenmatch.standings.division import Division, checked, division_at
 from evenmatch.standings.rules import RATING
 from evenmatch.systems.system import Rules
 from evenmatch.times import implausible, likeness
-from evenmatch.web.forms import CONFIRM, about, base_rules, chosen_rules, rules_form, settings_fields, settings_of
+from evenmatch.web.forms import (
+    OFFERED,
+    about,
+    base_rules,
+    check_confirmed,
+    chosen_rules,
+    option_fields,
+    options_typed,
+    rules_form,
+)
 from evenmatch.web.page_request import PageRequest, address
 from evenmatch.web.view_models import LadderShown
 
-MOVES = 30  # most rating changes that a preview lists
+MOVES = 20  # most rating changes in each list of a page of a preview
 FOLLOWED = "job"  # the query parameter with the job of a preview
 PREVIEWED = "previewed"  # the form field with the position of the preview that is confirmed
 
@@ -49,11 +60,38 @@ async def previewed(visit: PageRequest, request: Correcting) -> Effect | Job:
     return done if isinstance(done, Job) else effect_of(done)
 
 
-def preview_values(foreseen: Effect | Job | None) -> dict[str, object]:
+class MovesPage(NamedTuple):
+    """A page of a preview's rating changes, largest first: those who gain, who lose, and who enter or leave.
+
+    before, after  the URLs of the pages around it
+    """
+
+    gains: Sequence[RatingMove]
+    losses: Sequence[RatingMove]
+    others: Sequence[RatingMove]
+    before: str | None
+    after: str | None
+
+
+def moves_page(visit: PageRequest, moves: Sequence[RatingMove]) -> MovesPage:
+    """Return the page of rating changes that the query asks for."""
+    number = visit.number("page", 1, 1, 2**31)
+    known = [(move, move.before, move.after) for move in moves]
+    changes = [(move, a - b) for move, b, a in known if b is not None and a is not None]
+    gains, losses = [move for move, by in changes if by > 0], [move for move, by in changes if by <= 0]
+    lists = (gains, losses, [move for move, b, a in known if b is None or a is None])
+    gains, losses, others = (listed[(number - 1) * MOVES : number * MOVES] for listed in lists)
+    before = visit.same_page(page=number - 1) if number > 1 else None
+    is_last = number * MOVES >= max(map(len, lists))
+    return MovesPage(gains, losses, others, before, None if is_last else visit.same_page(page=number + 1))
+
+
+def preview_values(visit: PageRequest, foreseen: Effect | Job | None) -> dict[str, object]:
     """Return the template values of a preview, or of the job to follow."""
     if isinstance(foreseen, Job):
-        return {"seen": None, "moves": (), "following": foreseen}
-    return {"seen": foreseen, "moves": () if foreseen is None else foreseen.moves[:MOVES], "following": None}
+        return {"seen": None, "moves": None, "following": foreseen}
+    moves = None if foreseen is None else moves_page(visit, foreseen.moves)
+    return {"seen": foreseen, "moves": moves, "following": None}
 
 
 def outdated(form: Mapping[str, str], position: int) -> str:
@@ -64,11 +102,6 @@ def outdated(form: Mapping[str, str], position: int) -> str:
         return ""
     since = "1 event was" if later == 1 else f"{later:,} events were"
     return f" The preview was out of date: {since} recorded after it."
-
-
-def following_address(visit: PageRequest, job: Job) -> str:
-    """Return the URL of this page with the job to follow, so that reloading it does not start another."""
-    return f"{visit.here}{'&' if '?' in visit.here else '?'}{FOLLOWED}={job.job}"
 
 
 LONGEST_ID = 200  # characters of an event id
@@ -94,8 +127,8 @@ async def correction(visit: PageRequest) -> Response:
                 await visit.site.work(_check_known, visit, request)
                 foreseen = None if request is None else await previewed(visit, request)
     if isinstance(foreseen, Job) and not visit.asked(FOLLOWED):
-        return visit.go(following_address(visit, foreseen))
-    values = {"what": what, **preview_values(foreseen), "id": new_id()}
+        return visit.go(visit.same_page(**{FOLLOWED: foreseen.job}))  # so that reloading does not start another
+    values = {"what": what, **preview_values(visit, foreseen), "id": new_id()}
     return await visit.show("correct", lambda: ladder_and_form(visit) | values)
 
 
@@ -155,14 +188,15 @@ def _correction_of(typed: Mapping[str, str]) -> Correcting | None:
             return Unvoid(match_id, reason) if match_id else None
         case "ban":
             with about("since"):
-                since = _since(typed.get("since", ""))
+                since = day_typed(typed.get("since", ""))
             return Ban(player, typed.get("rule") or "void", since, reason) if player else None
         case "reinstate":
             return Reinstate(player, reason) if player else None
     raise UsageError(f"what is {what[:20]!r}; expected {', '.join(WHATS)}")
 
 
-def _since(text: str) -> int | None:
+def day_typed(text: str) -> int | None:
+    """Return the start of a typed day, in microseconds; None: the field is empty. Raises UsageError."""
     if not text.strip():
         return None
     try:
@@ -209,7 +243,7 @@ def _ladder(visit: PageRequest) -> Mapping[str, object]:
         "suspects": site.jobs.latest(name, "suspects"),
         "queues": site.queue_service.queues(name),
         "form": visit.form_at("ladders", name, "operate", "settings"),
-        "settings": settings_fields(view.settings),
+        "settings": option_fields(OFFERED, view.settings.plain()),
     }
 
 
@@ -236,13 +270,13 @@ async def rules(visit: PageRequest) -> Response:
             request = ChangeRules(_system_reference(present, chosen), chosen, start, skip_bad)
             foreseen = await previewed(visit, request)
     if isinstance(foreseen, Job) and not visit.asked(FOLLOWED):
-        return visit.go(following_address(visit, foreseen))
+        return visit.go(visit.same_page(**{FOLLOWED: foreseen.job}))
     values = {
         "rules": rules_form(chosen, sent),
         "start": start,
         "skip_bad": skip_bad,
         "is_same": is_same,
-        **preview_values(foreseen),
+        **preview_values(visit, foreseen),
         "id": new_id(),
     }
     return await visit.show("operate_rules", lambda: ladder_and_form(visit) | values)
@@ -274,7 +308,7 @@ async def change_rules(visit: PageRequest) -> Response:
 async def settings(visit: PageRequest) -> Response:
     """Change the settings of a ladder, such as title and placement; ratings stay the same."""
     form = await visit.form()
-    changes = settings_of(form)
+    changes = options_typed(form, OFFERED)
 
     def change() -> str:
         before = visit.site.service.ladder(visit.ladder).settings
@@ -285,6 +319,82 @@ async def settings(visit: PageRequest) -> Response:
         return "The settings were changed."
 
     return visit.go(address("ladders", visit.ladder, "operate"), await visit.site.change(visit.ladder, change))
+
+
+class Landing(NamedTuple):
+    """A division in a preview: its percentiles (0: it is removed), and how many listed players it has now and then."""
+
+    name: str
+    lowest: int
+    highest: int
+    now: int | None
+    then: int
+
+
+BLANK = 3  # empty rows for more divisions
+
+
+async def divisions(visit: PageRequest) -> Response:
+    """Show the form for divisions, and how many players would land in each."""
+    return await visit.show("operate_divisions", lambda: _divisions(visit))
+
+
+def _divisions(visit: PageRequest) -> Mapping[str, object]:
+    view = visit.reading.view(visit.ladder)
+    present, sent = view.settings.standings.divisions, visit.typed
+    rows = _division_rows(sent) or [(one.name, str(one.lowest)) for one in present]
+    values = {"landing": (), "moved": 0, "is_same": True}
+    with visit.previewing():
+        if sent.get("look"):
+            wanted = _divisions_of(sent)
+            view.settings.changed({"divisions": wanted})
+            standings = view.snapshot.page(1, max(len(view.snapshot), 1))
+            moves = [(one.division, division_at(one.percentile or 1, wanted).name) for one in standings]
+            values = {
+                "landing": _landing(present, wanted, moves),
+                "moved": sum(now != then for now, then in moves),
+                "is_same": wanted == present,
+            }
+    typed = [*rows, *[("", "")] * BLANK]
+    return {"ladder": LadderShown.of(view), "typed": typed, "form": visit.form_here(), **values}
+
+
+def _landing(
+    present: Sequence[Division], wanted: Sequence[Division], moves: Sequence[tuple[str | None, str]]
+) -> list[Landing]:
+    now, then = Counter(before for before, _ in moves), Counter(after for _, after in moves)
+    known, ends = {one.name for one in present}, [*(one.lowest - 1 for one in wanted[1:]), 100]
+    kept = [
+        Landing(one.name, one.lowest, end, now[one.name] if one.name in known else None, then[one.name])
+        for one, end in zip(wanted, ends, strict=True)
+    ]
+    gone = known - {one.name for one in wanted}
+    return [*(Landing(one.name, 0, 0, now[one.name], 0) for one in present if one.name in gone), *kept]
+
+
+def _division_rows(form: Mapping[str, str]) -> list[tuple[str, str]]:
+    """The rows of the form that have a name, as typed."""
+    numbers = sorted(int(key[4:]) for key in form if key.startswith("name") and key[4:].isdecimal())
+    rows = [(form[f"name{number}"].strip(), form.get(f"lowest{number}", "").strip()) for number in numbers[:100]]
+    return [(name, lowest) for name, lowest in rows if name]
+
+
+def _divisions_of(form: Mapping[str, str]) -> tuple[Division, ...]:
+    """The divisions of a form, lowest first. Raises UsageError or InputError."""
+    rows = _division_rows(form)
+    for name, lowest in rows:
+        if not lowest.isdecimal() or not 1 <= int(lowest[:4]) <= 100:
+            raise UsageError(f"division {name[:40]!r} begins at {lowest[:20]!r}; expected a percentile from 1 to 100")
+    return checked(sorted((Division(name, int(lowest)) for name, lowest in rows), key=lambda one: one.lowest))
+
+
+async def set_divisions(visit: PageRequest) -> Response:
+    """Change the divisions of a ladder; ratings stay the same."""
+    form = await visit.form()
+    changes: dict[str, object] = {"divisions": [list(one) for one in _divisions_of(form)]}
+    service = visit.site.service.noting(visit.audit_entry("settings.changed", visit.ladder, body=changes))
+    await visit.site.change(visit.ladder, service.change_settings, visit.ladder, changes)
+    return visit.go(address("ladders", visit.ladder, "operate"), "The divisions were changed.")
 
 
 async def season_to_open(visit: PageRequest) -> Response:
@@ -303,7 +413,7 @@ def _season_to_open(visit: PageRequest) -> Mapping[str, object]:
         "present": visit.site.service.seasons(visit.ladder)[-1],
         "leaders": visit.site.service.named(view.snapshot.page(1, LEADERS)),
         "seen": preview,
-        "moves": preview.moves[:MOVES],
+        "moves": moves_page(visit, preview.moves),
         "settings": settings,
         "empties": reset_factor(settings.reset, settings.factor) != 1,
         "id": new_id(),
@@ -313,7 +423,7 @@ def _season_to_open(visit: PageRequest) -> Mapping[str, object]:
 async def season(visit: PageRequest) -> Response:
     """End the season, store its standings, and open the next one."""
     form = await visit.form()
-    _confirm(form, visit.ladder)
+    check_confirmed(form, visit.ladder)
     title = form.get("title", "").strip() or None
     entry = visit.audit_entry("season.opened", visit.ladder, body={"title": title})
     done = await outcome(visit.site, SeasonTask(visit.ladder, title, None, None, event_id_of(form), entry))
@@ -331,9 +441,9 @@ async def decay_to_apply(visit: PageRequest) -> Response:
         view = visit.reading.view(visit.ladder)
         shown = {"ladder": LadderShown.of(view), "settings": view.settings, "form": visit.form_here(), "days": days}
         if view.settings.standings.inactivity != RATING:
-            return {**shown, "seen": None, "moves": ()}
+            return {**shown, "seen": None}
         preview = DailyDecay(visit.site.service).preview(visit.ladder, days)
-        return {**shown, "seen": preview, "moves": preview.moves[:MOVES]}
+        return {**shown, "seen": preview, "moves": moves_page(visit, preview.moves)}
 
     return await visit.show("operate_decay", make)
 
@@ -348,13 +458,6 @@ async def decay(visit: PageRequest) -> Response:
     return visit.go(
         address("ladders", visit.ladder, "operate"), notice if players else "Inactivity lowers no rating now."
     )
-
-
-def _confirm(form: Mapping[str, str], name: str) -> None:
-    """Raise FieldError if the name was not typed as confirmation."""
-    with about(CONFIRM):
-        if form.get(CONFIRM, "").split() != name.split():  # ignores differences in white space
-            raise UsageError(f"type {name} to confirm")
 
 
 async def ladder_to_archive(visit: PageRequest) -> Response:
@@ -380,7 +483,7 @@ async def archive(visit: PageRequest) -> Response:
     form = await visit.form()
     archived = form.get("do", "archive") == "archive"
     if archived:
-        _confirm(form, visit.ladder)
+        check_confirmed(form, visit.ladder)
     changes: dict[str, object] = {"archived": archived}
     service = visit.site.service.noting(visit.audit_entry("settings.changed", visit.ladder, body=changes))
     await visit.site.change(visit.ladder, service.change_settings, visit.ladder, changes)

@@ -2,29 +2,38 @@
 
 from __future__ import annotations
 
+import csv
+import io
+import json
 import re
 from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
 
+from markupsafe import Markup
 from starlette.responses import Response
 
 from evenmatch.accounts.access import SCOPES
+from evenmatch.accounts.account_sql import AuditFilter, Entry
 from evenmatch.accounts.keys import Key
 from evenmatch.errors import AccessError, ConflictError, ForbiddenError, UnknownNameError, UsageError
 from evenmatch.ladders.descriptions import check_installed
-from evenmatch.ladders.settings import Settings
+from evenmatch.ladders.settings import SETTINGS, Settings
 from evenmatch.rating import rules
 from evenmatch.systems import names as system_names
-from evenmatch.web.forms import CONFIRM, about
+from evenmatch.times import iso_time
+from evenmatch.web.forms import about, check_confirmed, options_typed
 from evenmatch.web.page_request import PageRequest, address
+from evenmatch.web.pages.operate_ladder import day_typed
 from evenmatch.web.view_models import LadderShown
 from evenmatch.webhooks.subscriptions import EVENTS, Webhook
 
 KEYS, WEBHOOKS = "/operate/keys", "/operate/webhooks"
 LADDER_NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,63}")
 SIZE = 50  # entries per page
+CSV_AT_ONCE = 1000  # entries read together
 JOBS = 20  # latest jobs listed
 FOREVER = 3650  # days
+FIRST_QUEUE, GAME_SCOPES = "main", ("report", "queue", "read")  # made together with a ladder
 
 
 def _ladders(visit: PageRequest) -> list[str]:
@@ -67,26 +76,63 @@ def _count_failing(visit: PageRequest) -> int:
 
 
 async def create_ladder(visit: PageRequest) -> Response:
-    """Create a ladder."""
+    """Create a ladder and, if asked for, a queue and a key of the game; the key is shown once."""
     form = await visit.form()
-    visit.check("admin")
+    caller = visit.check("admin")
     name, system = form.get("name", "").strip(), form.get("system", "")
     with about("name"):
         _check_ladder_name(name)
     with about("system"):
         check_installed(system)
+    changes = {"title": form.get("title", "").strip(), **options_typed(form, {"team_size": SETTINGS["team_size"]})}
 
-    def make() -> None:
-        settings = Settings().changed({"title": form.get("title", "").strip()})
+    def make() -> str | None:
+        settings = Settings().changed(changes)
         by = rules(system)
         body = {"system": system, "preset": None, "parameters": by.values()}
         entry = visit.audit_entry("ladder.created", name, body=body)
         with about("name"):
             visit.site.service.noting(entry).create_ladder(name, system, by, settings)
+        if form.get("queue"):
+            entry = visit.audit_entry("queue.set", name, FIRST_QUEUE)
+            visit.site.queue_service.noting(entry).set_queue(name, FIRST_QUEUE, {})
+        if not form.get("key"):
+            return None
+        return visit.site.keys.create(f"game of {name}", GAME_SCOPES, [name], by=caller, request=visit.request_id)[1]
 
-    await visit.site.work(make)
+    key = await visit.site.work(make)
     visit.site.kernels.follow()
-    return visit.go(address("ladders", name, "operate"), f"Ladder {name} was created.")
+    to = address("ladders", name, "operate", *(() if key is None else ("start",)))
+    response = visit.go(to, f"Ladder {name} was created.")
+    if key is not None:
+        visit.show_once(response, key, to)
+    return response
+
+
+async def start(visit: PageRequest) -> Response:
+    """Show the lines that connect a game; with the key that was just created."""
+    response = await visit.show("operate_start", lambda: _start(visit), kept=visit.once is None)
+    visit.taken(response)
+    return response
+
+
+def _start(visit: PageRequest) -> Mapping[str, object]:
+    view = visit.reading.view(visit.ladder)
+    size = view.settings.team_size or 1
+    teams = [
+        {"place": place, "players": [{"player": f"test-{name}{number or ''}"} for number in range(size)]}
+        for place, name in enumerate(("ann", "bob"), 1)
+    ]
+    queues = visit.site.queue_service.queues(visit.ladder)
+    return {
+        "ladder": LadderShown.of(view),
+        "key": visit.once or "YOUR-KEY",
+        "has_key": visit.once is not None,
+        "url": str(visit.request.base_url).rstrip("/") + address("v1", "ladders", visit.ladder),
+        "played_at": iso_time(visit.site.service.clock() // 1_000_000 * 1_000_000),
+        "teams": Markup(json.dumps(teams)),
+        "queue": json.dumps(queues[0].name) if queues else None,
+    }
 
 
 def _check_ladder_name(name: str) -> None:
@@ -187,9 +233,7 @@ async def revoke_key(visit: PageRequest) -> Response:
     key = await visit.site.work(_key, visit)
     if key.key == _own_key(visit):
         raise ConflictError("you are logged in with this key; log in with another one to revoke it")
-    with about(CONFIRM):
-        if form.get(CONFIRM, "").split() != key.name.split():
-            raise UsageError(f"type {key.name} to confirm")
+    check_confirmed(form, key.name)
     await visit.site.work(lambda: visit.site.keys.revoke(key.key, by=caller, request=visit.request_id))
     return visit.go(KEYS, f"The key {key.name} is revoked.")
 
@@ -203,21 +247,75 @@ async def audit(visit: PageRequest) -> Response:
 
 
 def _audit(visit: PageRequest) -> Mapping[str, object]:
+    own, ladder = _ladders(visit), _audited(visit)
+    names, form = _key_names(visit), visit.form_here()
+    entries: list[Entry] = []
+    before = visit.number("before", 0, 0, 2**62) or None
+    with visit.previewing():
+        entries = visit.site.audit.page(ladder, before, SIZE + 1, _audit_filter(visit, names))
+    after = entries[SIZE - 1].entry if len(entries) > SIZE else None
+    return {
+        "entries": entries[:SIZE],
+        "names": names,
+        "wanted": ladder,
+        "mine": own,
+        "all": visit.may("admin"),
+        "form": visit.refused or form,
+        "file": address("operate", "audit", "file") + f"?{visit.request.url.query}",
+        "after": None if after is None else visit.same_page(before=after),
+        "before": visit.same_page(before="") if before is not None else None,
+    }
+
+
+def _audited(visit: PageRequest) -> str | None:
+    """The ladder whose entries are asked for; None: all. Raises ForbiddenError if the visitor may not see them."""
     own, ladder = _ladders(visit), visit.asked("ladder") or None
     if ladder is None and not visit.may("admin"):
         ladder = own[0]
     visit.check("admin", ladder)
-    before = visit.number("before", 0, 0, 2**62) or None
-    entries = visit.site.audit.page(ladder, before, SIZE + 1)
-    after = entries[SIZE - 1].entry if len(entries) > SIZE else None
-    return {
-        "entries": entries[:SIZE],
-        "wanted": ladder,
-        "mine": own,
-        "all": visit.may("admin"),
-        "after": None if after is None else address("operate", "audit", ladder=ladder, before=after),
-        "before": address("operate", "audit", ladder=ladder) if before is not None else None,
-    }
+    return ladder
+
+
+def _key_names(visit: PageRequest) -> dict[str, str]:
+    """The names of the keys by actor, for operators of the whole site."""
+    return {f"key {key.key}": key.name for key in visit.site.keys.list()} if visit.may("admin") else {}
+
+
+def _audit_filter(visit: PageRequest, names: Mapping[str, str]) -> AuditFilter:
+    """The filter that the query describes. The actor may be the name of a key, its id, or as entries show it."""
+    actor, until = visit.asked("actor").strip(), None
+    with about("since"):
+        since = day_typed(visit.asked("since"))
+    with about("until"):
+        until = day_typed(visit.asked("until"))
+    known = [one for one, name in names.items() if actor in (name, one.removeprefix("key "))]
+    return AuditFilter(
+        actors=[*known, actor] if actor else None,
+        action=visit.asked("action") or None,
+        target=visit.asked("target").strip() or None,
+        since=since,
+        until=None if until is None else until + 86_400_000_000,  # the whole day
+    )
+
+
+async def audit_file(visit: PageRequest) -> Response:
+    """Send the entries that match the filter as CSV."""
+    text = await visit.site.work(_audit_csv, visit)
+    headers = {"Content-Disposition": 'attachment; filename="audit-trail.csv"', "Cache-Control": "no-store"}
+    return Response(text, media_type="text/csv", headers=headers)
+
+
+def _audit_csv(visit: PageRequest) -> str:
+    ladder, names, out = _audited(visit), _key_names(visit), io.StringIO()
+    wanted, writer = _audit_filter(visit, names), csv.writer(out)
+    writer.writerow(("entry", "at", "actor", "name", *Entry._fields[3:]))
+    before: int | None = None
+    while page := visit.site.audit.page(ladder, before, CSV_AT_ONCE, wanted):
+        for one in page:
+            told = (one.action, one.ladder, one.target, json.dumps(one.body, ensure_ascii=False), one.request)
+            writer.writerow((one.entry, iso_time(one.at), one.actor, names.get(one.actor), *told))
+        before = page[-1].entry
+    return out.getvalue()
 
 
 # webhooks

@@ -1,4 +1,4 @@
-"""Pages of standings: in full, around a player, by name; the distribution of ratings; past seasons; the rules."""
+"""Pages of standings: in full, around a player; the distribution of ratings; past seasons; the rules."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from starlette.responses import Response
 from evenmatch.errors import UnknownNameError
 from evenmatch.ladders.standings import View
 from evenmatch.players.placement import why_nobody, why_not
-from evenmatch.players.players import SUBSTRING_SEARCH_AT_MOST
+from evenmatch.standings.activity import NEVER
 from evenmatch.standings.bands import band_of
 from evenmatch.standings.board import Standing
 from evenmatch.web.page_request import PageRequest, address
@@ -21,7 +21,7 @@ from evenmatch.web.svg_charts import histogram
 from evenmatch.web.view_models import LadderShown
 
 SIZE = 50  # players per page
-FOUND = 50  # players found by name
+JUMPS = 10  # links to pages
 EACH_SIDE = 12  # players above and below the one in the middle
 BINS = 40  # of the histogram of ratings
 
@@ -34,49 +34,79 @@ class Band(NamedTuple):
 
 
 async def standings(visit: PageRequest) -> Response:
-    """Show a page of the standings, the players around one player, or players found by name."""
+    """Show a page of the standings, or the players around one player."""
     return await visit.show("standings", lambda: _standings(visit))
+
+
+class Jump(NamedTuple):
+    """A link to a page of the standings, with its first and last rank."""
+
+    page: int
+    first: int
+    last: int
+    address: str
 
 
 def _standings(visit: PageRequest) -> Mapping[str, object]:
     view = visit.reading.view(visit.ladder)
-    shared = {
+    shared: dict[str, object] = {
         "ladder": LadderShown.of(view),
         "view": view,
-        "search": visit.asked("search").strip()[:200],
-        "begins": len(view.snapshot.board) > SUBSTRING_SEARCH_AT_MOST,
         "around": None,
         "mine": visit.my_standing(view.snapshot),
-        "page": 1,
+        "page": 0,
         "before": None,
         "after": None,
         "why_nobody": why_nobody(view),
         "cuts": {cut.division.name: cut for cut in view.snapshot.cuts()},
     }
-    if shared["search"]:
-        text = str(shared["search"])
-        bands = _banded(view, _search(visit, text))
-        return shared | {"bands": bands, "similar": [] if bands else visit.reading.similar(visit.ladder, text)}
     if visit.asked("around"):
         name, standing, rows = visit.reading.around(visit.ladder, visit.asked("around"), EACH_SIDE)
         why = None if standing is None else why_not(view, standing)
-        return shared | {"bands": _banded(view, rows), "around": name, "standing": standing, "why_not": why}
+        about = {"around": name, "standing": standing, "why_not": why, "jumps": _jumps(visit, view, 0)}
+        return shared | about | _rows(view, rows)
     number, pages = visit.number("page", 1, 1, 10**9), view.snapshot.pages(SIZE)
     rows = visit.site.service.named(view.snapshot.page(number, SIZE))
-    return shared | {
+    return (
+        shared
+        | {
+            "page": number,
+            "pages": pages,
+            "jumps": _jumps(visit, view, number),
+            "before": address("ladders", visit.ladder, "standings", page=min(number - 1, pages))
+            if number > 1
+            else None,
+            "after": address("ladders", visit.ladder, "standings", page=number + 1) if number < pages else None,
+        }
+        | _rows(view, rows)
+    )
+
+
+def _jumps(visit: PageRequest, view: View, number: int) -> list[Jump]:
+    """Links to JUMPS pages spread over the standings, and to this page and the ones beside it."""
+    listed, pages = len(view.snapshot), view.snapshot.pages(SIZE)
+    spread = {1 + step * (pages - 1) // (JUMPS - 1) for step in range(JUMPS)} | {number - 1, number, number + 1}
+    return [
+        Jump(
+            page,
+            (page - 1) * SIZE + 1,
+            min(page * SIZE, listed),
+            address("ladders", visit.ladder, "standings", page=page),
+        )
+        for page in sorted(spread)
+        if 1 <= page <= pages
+    ]
+
+
+def _rows(view: View, rows: Sequence[tuple[str, Standing]]) -> dict[str, object]:
+    """The bands of these players, and by id when each last completed a match."""
+    board = view.snapshot.board
+    ids = [standing.player for _, standing in rows]
+    last = board.last_completed[board.find(ids)].tolist()
+    return {
         "bands": _banded(view, rows),
-        "page": number,
-        "pages": pages,
-        "before": address("ladders", visit.ladder, "standings", page=min(number - 1, pages)) if number > 1 else None,
-        "after": address("ladders", visit.ladder, "standings", page=number + 1) if number < pages else None,
+        "last_completed": {player: None if at == NEVER else at for player, at in zip(ids, last, strict=True)},
     }
-
-
-def _search(visit: PageRequest, text: str) -> list[tuple[str, Standing]]:
-    """Players of the ladder whose names match a text, best first."""
-    names = visit.reading.search(text, FOUND, [visit.ladder])
-    rows, _ = visit.reading.among(visit.ladder, names)
-    return rows
 
 
 def _banded(view: View, rows: Sequence[tuple[str, Standing]]) -> list[Band]:

@@ -10,6 +10,7 @@
 // <… data-alert data-alert-words>  a new value plays a sound and, if permitted, shows a notification
 // <… data-focus="key">             takes the focus when the page opens and when a reload brings another key
 // <button data-notify>             requests the permission for notifications
+// <time>                           shows the time in the visitor's time zone and format
 // <time data-ago>                  shows the time that has passed since then
 // <figure data-points>             a chart: the place of each point in units of its plot, and what is told of it
 // <form data-redraw="id">          submits itself when a value changes, and shows the response in this region
@@ -185,7 +186,7 @@ async function fetchPage(url, ids) {
     return;
   }
   if (answer.status === 204) return; // nothing has changed
-  const page = new DOMParser().parseFromString(await answer.text(), "text/html");
+  const page = parsed(await answer.text());
   while (pressed) await new Promise((done) => { setTimeout(done, 50); }); // do not replace an element while it is clicked
   for (const id of ids) {
     const [old, fresh] = [document.getElementById(id), page.getElementById(id)];
@@ -278,6 +279,31 @@ function tick() {
   if (!document.hidden) document.querySelectorAll("time[data-ago]").forEach(updateAgo);
 }
 
+// Times in the visitor's time zone, and the separators of their numbers for the next page
+
+const clock = new Intl.DateTimeFormat(undefined, { dateStyle: "medium", timeStyle: "short" });
+
+function localise(page) {
+  for (const time of page.querySelectorAll("time[datetime]")) {
+    const words = clock.format(new Date(time.dateTime));
+    if (time.dataset.ago === undefined) time.textContent = words;
+    else time.title = words;
+  }
+}
+
+function parsed(text) {
+  const page = new DOMParser().parseFromString(text, "text/html");
+  localise(page);
+  return page;
+}
+
+function sendSeparators() {
+  const parts = new Intl.NumberFormat().formatToParts(1234567.8);
+  const used = ["group", "decimal"].map((type) => parts.find((part) => part.type === type)?.value ?? "").join("");
+  const secure = location.protocol === "https:";
+  document.cookie = `${secure ? "__Host-" : ""}evenmatch-numbers=${encodeURIComponent(used)}; path=/; max-age=31536000; samesite=lax${secure ? "; secure" : ""}`;
+}
+
 // Relative times
 
 const [MINUTE, HOUR, DAY] = [60, 3600, 86_400];
@@ -340,7 +366,7 @@ const mayNotify = () => "Notification" in window && Notification.permission === 
 
 function notify(words) {
   try {
-    const note = new Notification("evenmatch", { body: words, tag: "evenmatch-offer", requireInteraction: true });
+    const note = new Notification(document.querySelector(".brand").textContent, { body: words, tag: "evenmatch-offer", requireInteraction: true });
     note.onclick = () => { focus(); note.close(); };
     document.addEventListener("visibilitychange", () => note.close(), { once: true });
   } catch {
@@ -377,7 +403,7 @@ function watchForm(form) {
     const url = `${form.action.split("?")[0]}?${new URLSearchParams(new FormData(form))}`;
     try {
       const response = await fetchRegions(url, [region.id]);
-      const page = new DOMParser().parseFromString(await response.text(), "text/html");
+      const page = parsed(await response.text());
       if (request !== requests) return; // a newer request was sent
       const fresh = page.getElementById(region.id);
       if (fresh) swap(region, fresh);
@@ -416,7 +442,7 @@ function watchChoices(region) {
     try {
       const url = `${document.body.dataset.here.split("?")[0]}?${new URLSearchParams(chosen)}`;
       const response = await fetchRegions(url, [region.id]);
-      const page = new DOMParser().parseFromString(await response.text(), "text/html");
+      const page = parsed(await response.text());
       const fresh = page.getElementById(region.id);
       if (request !== requests || !fresh) return;
       region.replaceChildren(...fresh.childNodes);
@@ -430,6 +456,8 @@ function watchChoices(region) {
 }
 
 document.documentElement.classList.add("live");
+localise(document);
+sendSeparators();
 document.querySelectorAll("form[data-redraw]").forEach(watchForm);
 new Set([...document.querySelectorAll("[data-choose]")].map((select) => select.dataset.choose)).forEach((id) => {
   watchChoices(document.getElementById(id));

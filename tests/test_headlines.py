@@ -1,0 +1,271 @@
+"""The sentence about a rating change: it agrees with what the player saw, and reads as it was written by hand."""
+
+import json
+import re
+from dataclasses import replace
+from functools import cache
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from evenmatch import rate, rules, systems
+from evenmatch.history import Columns, History
+from evenmatch.players.headlines import explain
+from evenmatch.rating import changes
+from evenmatch.systems import loop
+from evenmatch.systems.system import Change
+from evenmatch.web.page_request import signed
+from random_matches import DUELLISTS, PEOPLE, random_table
+
+OWN_FILE = str(Path(__file__).parents[1] / "docs" / "how-to" / "league_points.py")
+VARIANTS = [(name, preset) for name in systems.names() for preset in (None, *systems.find(name).presets)]
+NOW = 10**16  # microseconds, after the season
+nan = np.nan
+
+
+def columns_of(places, sizes, *, quits=(), time=NOW, score=None, team_score=None, seconds=nan, keep=True):
+    """One match of teams of these sizes; quits: indices of players."""
+    teams, players = len(sizes), sum(sizes)
+    team = np.repeat(np.arange(teams), sizes)
+    return Columns(
+        time=np.full(1, time),
+        team_start=np.array([0, teams]),
+        place=np.array(places),
+        team_score=np.full(teams, nan) if team_score is None else np.array(team_score, float),
+        slot_start=np.concatenate(([0], np.cumsum(sizes))),
+        player=np.arange(players),
+        score=np.array(places, float)[team] if score is None else np.array(score, float),
+        seconds=np.full(players, seconds),
+        performance=np.full(players, nan),
+        quit=np.isin(np.arange(players), list(quits)),
+        duration=np.full(1, seconds),
+        keep=np.full(players, keep),
+    )
+
+
+# Properties, with players who have played a season of uneven teams, draws, three sides and quitters before.
+
+
+@cache
+def after_a_season(name, preset):
+    """The rules, the records of thirty players after a season, and what was learned about their ladder."""
+    by = rules(name, preset)
+    ratings = rate(random_table("prav", 7, matches=150), by, skip_bad=True)  # its team scores are complete
+    order = [ratings.matches.player_names.index(player) for player in PEOPLE]
+    return by, ratings.state[order], ratings.ladders
+
+
+@st.composite
+def line_ups(draw, *, teams=None):
+    """Places, sizes, players, quitters and scores of a match."""
+    count = draw(st.sampled_from([2, 2, 2, 3, 4, 6])) if teams is None else teams
+    sizes = draw(st.lists(st.integers(1, 4), min_size=count, max_size=count))
+    places = draw(st.lists(st.integers(1, count), min_size=count, max_size=count))
+    total = sum(sizes)
+    people = draw(st.permutations(range(len(PEOPLE))))[:total]
+    quits = draw(st.sets(st.integers(0, total - 1), max_size=2))
+    scores = draw(st.lists(st.integers(0, 20), min_size=total, max_size=total))
+    own = draw(st.lists(st.integers(0, 9), min_size=count, max_size=count))
+    return places, sizes, people, quits, scores, own
+
+
+def rated(name, preset, line_up):
+    """The rules, the changes of the match, and their explanations."""
+    places, sizes, people, quits, scores, own = line_up
+    by, state, ladders = after_a_season(name, preset)
+    history = History(columns_of(places, sizes, quits=quits, score=scores, team_score=own, seconds=600.0))
+    result = loop.replay(by, history, state[np.array(people)], ladders, journal=True)
+    changed = changes(by, history, result.expected, result.journal, 0, [PEOPLE[player] for player in people])
+    return by, changed, explain(by, history, changed)
+
+
+def check_sentence(sentence, change, places, team, *, left):
+    """The words agree with the places, the odds and the change that the page shows."""
+    assert re.fullmatch(r"You [^{}]+\.", sentence)
+    assert "nan" not in sentence
+    assert "  " not in sentence
+    assert len(sentence) <= 230
+    moved = round(round(change.after, 2) - round(change.before, 2), 2)
+    verbs = re.findall(r"(?:your rating|it) (rose|fell) by ([\d,.]+?)(?:\.$| and is now)", sentence)
+    if moved == 0:
+        assert verbs == []
+        assert "did not change" in sentence
+    else:
+        assert verbs == [("rose" if moved > 0 else "fell", f"{abs(moved):,.2f}")]
+        assert signed(change.moved) == {"rose": "+", "fell": "−"}[verbs[0][0]] + verbs[0][1]
+    ahead, level = sum(one < places[team] for one in places), places.count(places[team])
+    if left:
+        assert sentence.startswith("You left early")
+    elif len(places) == 2:
+        assert re.findall(r"\w+", sentence)[1] == ("lost" if ahead else "drew" if level == 2 else "won")
+    else:
+        told = re.match(r"You (finished|shared places) (\d+)(?:st|nd|rd|th)?(?: to (\d+))? of (\d+)\b", sentence)
+        assert told, sentence
+        assert (int(told[2]), int(told[4])) == (1 + ahead, len(places))
+        assert told[3] == (None if level == 1 else str(ahead + level))
+    check_expectation(sentence, change)
+    if (
+        not left
+        and moved
+        and re.search(r"^You[^,;]*(\([^)]*\))?(, where [^,]+ was expected)?, so (your rating|it) ", sentence)
+    ):
+        if sentence[4:].startswith("won") and "by less than expected" not in sentence:
+            assert moved > 0, sentence
+        if sentence[4:].startswith("lost") and "by less than expected" not in sentence:
+            assert moved < 0, sentence
+
+
+def check_expectation(sentence, change):
+    """Favourite and underdog, games of ten, and the expected place agree with the expected score."""
+    if "as the favourite" in sentence:
+        assert change.expected > 0.5
+    elif "the favourite (" in sentence:
+        assert change.expected < 0.5
+    if games := re.search(r"you win (\d+) of (10+) such games", sentence):
+        told, out_of = int(games[1]), int(games[2])
+        assert 0 < told < out_of
+        assert abs(told / out_of - change.expected) <= 0.5 / out_of + 1e-9 or told in (1, out_of - 1)
+    if due := re.search(
+        r"(finished|shared places) (\d+).*, where (\d+)\w\w was expected, so your rating (\w+)", sentence
+    ):
+        better = int(due[2]) < int(due[3])
+        assert (change.result > change.expected) == better
+        assert due[4] in (("rose", "did") if better else ("fell", "did"))
+
+
+@pytest.mark.parametrize(("name", "preset"), VARIANTS)
+@settings(max_examples=25, suppress_health_check=list(HealthCheck))
+@given(data=st.data())
+def test_the_sentence_agrees_with_the_result_the_odds_and_the_shown_change(name, preset, data):
+    line_up = data.draw(line_ups(teams=2 if name in DUELLISTS else None))
+    places, _, _, quits, *_ = line_up
+    _, changed, told = rated(name, preset, line_up)
+    slot = 0
+    for team, (team_changes, explanations) in enumerate(zip(changed, told, strict=True)):
+        for change, explanation in zip(team_changes, explanations, strict=True):
+            check_sentence(explanation.headline, change, places, team, left=slot in quits)
+            others = explanation.of_another
+            assert not re.search(r"\b[Yy]ou", others)
+            assert (
+                re.sub(r"\bthey\b", "you", others.replace("They", "You").replace("their", "your"))
+                == explanation.headline
+            )
+            assert explanation.otherwise is None or slot not in quits
+            assert {**explanation.factors_of_team, **explanation.factors_of_player} == change.factors
+            if len(team_changes) == 1:
+                assert explanation.factors_of_team == {}
+            slot += 1
+        for name_of_factor, value in explanations[0].factors_of_team.items():
+            assert all(change.factors[name_of_factor] == value for change in team_changes)
+
+
+ABOUT_OTHERS = {"You": "They", "you": "they", "your": "their"}
+PRONOUNS = re.compile(r"\b(You|you|your)\b")
+RECALLED = [(name, preset) for name, preset in VARIANTS if name not in ("even", "elommr", "prav", "scorefactor")]
+
+
+@pytest.mark.parametrize(("name", "preset"), RECALLED)
+@settings(max_examples=15, suppress_health_check=list(HealthCheck))
+@given(line_up=line_ups(teams=2))
+def test_what_another_result_would_have_done_is_what_it_does(name, preset, line_up):
+    places, sizes, people, quits, scores, own = line_up
+    by, changed, told = rated(name, preset, line_up)
+    if by.system.recall(changed[0][0], by.parameters) is None:
+        return
+    level = places[0] == places[1]
+    for team, wins in ((0, True), (0, False), (1, True), (1, False)):
+        if not level and wins == (places[team] < places[1 - team]):
+            continue
+        turned = [2, 2]
+        turned[team] = 1 if wins else 3
+        unlike = [nan, nan] if level else own[::-1]
+        _, really, _ = rated(name, preset, (turned, sizes, people, quits, scores, unlike))
+        for index, (explanation, change) in enumerate(zip(told[team], really[team], strict=True)):
+            slot = index + (sizes[0] if team else 0)
+            if slot in quits or not explanation.otherwise:
+                continue
+            moved = change.moved
+            word = "win" if wins else "loss"
+            verb = "brought" if moved > 0 else "cost"
+            said = f"{word} would have changed nothing" if moved == 0 else f"{word} would have {verb} {abs(moved):,.2f}"
+            assert said in explanation.otherwise
+
+
+def test_two_sides_of_a_decided_match_have_one_other_result_and_a_draw_has_two():
+    by = rules("elo")
+    state = by.starting(np.array([1500.0, 1900.0]))
+    for places, said in (
+        ([2, 1], ["A win would have brought 29.09.", "A loss would have cost 29.09."]),
+        (
+            [1, 1],
+            [
+                "A win would have brought 29.09. A loss would have cost 2.91.",
+                "A win would have brought 2.91. A loss would have cost 29.09.",
+            ],
+        ),
+    ):
+        history = History(columns_of(places, [1, 1]))
+        result = loop.replay(by, history, state, journal=True)
+        told = explain(by, history, changes(by, history, result.expected, result.journal, 0, ["a", "b"]))
+        assert [team[0].otherwise for team in told] == said
+
+
+def test_a_master_who_fell_below_2400_keeps_the_smaller_k_in_what_would_have_been():
+    """FIDE's K stays at 10 once a player has reached 2400; newcomers have 40. Half is at stake between equals."""
+    by = rules("elo", "fide")
+    state = by.starting(np.array([2390.0, 2390.0]))
+    state["top"], state["games"] = [1, 0], [40, 0]
+    history = History(columns_of([1, 2], [1, 1]))
+    result = loop.replay(by, history, state, journal=True)
+    told = explain(by, history, changes(by, history, result.expected, result.journal, 0, ["a", "b"]))
+    assert [team[0].otherwise for team in told] == ["A loss would have cost 5.00.", "A win would have brought 20.00."]
+
+
+def test_the_others_of_three_would_have_come_first_and_the_first_last():
+    """Elo between equals: K 32 times the result minus a half, by the mean over the two rivals."""
+    by = rules("elo")
+    history = History(columns_of([1, 2, 3], [1, 1, 1]))
+    result = loop.replay(by, history, by.newcomers(3), journal=True)
+    told = explain(by, history, changes(by, history, result.expected, result.journal, 0, ["a", "b", "c"]))
+    assert [team[0].otherwise for team in told] == [
+        "Last place would have cost 16.00.",
+        "First place would have brought 16.00.",
+        "First place would have brought 16.00.",
+    ]
+
+
+def test_a_system_of_your_own_is_explained_and_may_add_a_reason():
+    by = rules(OWN_FILE)
+    history = History(columns_of([1, 2], [1, 1]))
+    result = loop.replay(by, history, by.newcomers(2), journal=True)
+    told = explain(by, history, changes(by, history, result.expected, result.journal, 0, ["a", "b"]))
+    assert [team[0].headline for team in told] == [
+        "You won an even match, so your rating rose by 3.00.",
+        "You lost, which brings no points, so your rating did not change.",
+    ]
+
+
+# Sentences written by hand, see headlines.json. The player is in the first team.
+GOLDEN = json.loads((Path(__file__).parent / "headlines.json").read_text())
+
+
+@pytest.mark.parametrize("case", GOLDEN, ids=lambda case: f"{case['system']}: {case['sentence']}")
+def test_a_sentence_reads_as_it_was_written_by_hand(case):
+    by, places, options = rules(case["system"]), case["places"], case.get("options", {})
+    by = replace(by, system=replace(by.system, recall=lambda change, parameters: None))
+    quits = [0] if options.get("quit") else []
+    match = History(columns_of(places, [1] * len(places), quits=quits, keep=options.get("keep", True)))
+    own, rivals = places[0], len(places) - 1
+    result = (sum(one > own for one in places) + 0.5 * (places.count(own) - 1)) / rivals
+    blank = {one.name: one.labels[0] if one.labels else False if one.flag else one.neutral for one in by.system.factors}
+    factors = blank | {key: value for key, value in options.items() if key in blank}
+    change = Change("ann", 0, float(case["before"]), float(case["after"]), case["expected"], result, factors)
+    teams = [[change], *([change._replace(team=team)] for team in range(1, len(places)))]
+    assert explain(by, match, teams)[0][0].headline == case["sentence"]
+
+
+def test_every_system_has_golden_sentences():
+    assert {case["system"] for case in GOLDEN} == set(systems.names())

@@ -1,0 +1,74 @@
+"""Queues on the operators' pages: created, changed after a preview, and deleted, by the real service."""
+
+import re
+from html import unescape
+
+from evenmatch.queues.requests import Join, QueuedPlayer
+from web_client import field, words
+
+QUEUE = "/ladders/league/operate/queue"
+
+
+def sent_again(page):
+    """The values of the form that confirms a preview."""
+    form = page.partition('id="preview"')[2]
+    return {name: unescape(value) for name, value in re.findall(r'type="hidden" name="(\w+)" value="([^"]*)"', form)}
+
+
+def test_the_first_queue_is_created_on_the_pages(operator, league, site):
+    assert "None yet." in words(operator.page(f"/ladders/{league}/operate"))
+    assert "evenmatch queue set" not in operator.page(f"/ladders/{league}/queue")
+    page = operator.page(f"{QUEUE}?name=main&preset=quick&shown_preset=quick&team_size=1&accept_within=12&look=1")
+    assert site.queue_service.queues(league) == []
+    assert operator.submit(QUEUE, on=f"{QUEUE}?name=main", **sent_again(page)).status_code == 303
+    (queue,) = site.queue_service.queues(league)
+    assert (queue.name, queue.policy.team_size, queue.rules.accept_within) == ("main", 1, 12.0)
+    assert queue.policy.max_odds == 0.7  # of the preset quick
+    assert "Queue main was created." in words(operator.page(f"/ladders/{league}/operate/queues"))
+    entry = site.audit.page(league)[0]
+    assert (entry.action, entry.target, entry.body["rules"]) == ("queue.set", "main", {"accept_within": 12.0})
+
+
+def test_a_change_of_a_queue_is_shown_first_and_keeps_what_is_not_named(operator, league, site):
+    site.queue_service.set_queue(league, "main", {"team_size": 1, "steps": [[0, 5], [60, 50]]})
+    site.queue_service.apply(league, [Join(members=(QueuedPlayer(name="ann"),), queues=("main",))])
+    page = operator.page(f"{QUEUE}?name=main&preset=&shown_preset=&max_wait=300&steps=[[0, 8]]&look=1")
+    told = words(page.partition('id="preview"')[2])
+    assert "Steps [[0.0, 5.0], [60.0, 50.0]] [[0, 8]]" in told
+    assert "Max wait none 300" in told
+    assert "1 player waits in this queue." in told
+    assert site.queue_service.queue(league, "main").policy.max_wait is None
+    operator.submit(QUEUE, on=f"{QUEUE}?name=main", **sent_again(page))
+    policy = site.queue_service.queue(league, "main").policy
+    assert (policy.team_size, policy.max_wait, policy.steps) == (1, 300.0, ((0.0, 8.0),))
+    assert site.queue_service.counts(league)["main"].players == 1
+
+
+def test_a_preset_keeps_what_describes_the_game(operator, league, site):
+    site.queue_service.set_queue(league, "main", {"team_size": 3, "maps": ["docks", "mill"], "vetoes": 1})
+    page = operator.page(f"{QUEUE}?name=main&preset=fair")
+    assert field(page, "team_size")[0] == "3"
+    assert field(page, "max_odds")[0] == "0.55"  # of the preset fair
+    assert field(page, "maps")[0] == '["docks", "mill"]'
+
+
+def test_a_value_that_is_not_allowed_is_refused_beside_its_field(operator, league, site):
+    page = operator.page(f"{QUEUE}?name=main&preset=&shown_preset=&teams=many&look=1")
+    assert field(page, "teams") == ("many", "Expected a whole number from 2 to 256, got 'many'")
+    assert 'id="preview"' not in page
+    refused = operator.submit(QUEUE, on=f"{QUEUE}?name=main", name="main", steps="[[5, 5]]")
+    assert refused.status_code == 422
+    assert "Steps do not begin at 0 seconds" in words(refused.text)
+    assert site.queue_service.queues(league) == []
+
+
+def test_a_queue_is_deleted_once_its_name_was_typed(operator, league, site):
+    site.queue_service.set_queue(league, "main", {"team_size": 1})
+    site.queue_service.apply(league, [Join(members=(QueuedPlayer(name="ann"),), queues=("main",))])
+    at = f"{QUEUE}/remove"
+    assert "1 player waits in it now. Their search ends." in words(operator.page(f"{at}?name=main"))
+    assert operator.submit(at, on=f"{at}?name=main", name="main", confirm="mai").status_code == 422
+    assert len(site.queue_service.queues(league)) == 1
+    operator.submit(at, on=f"{at}?name=main", name="main", confirm="main")
+    assert site.queue_service.queues(league) == []
+    assert site.audit.page(league)[0].action == "queue.removed"
