@@ -15,7 +15,7 @@ from evenmatch.accounts.access import OPERATOR
 from evenmatch.http.app import application
 from evenmatch.http.options import Options
 from evenmatch.http.server import site_over
-from evenmatch.lab.backtests.verdict import verdict
+from evenmatch.lab.backtests.verdict import advise, verdict
 from evenmatch.lab.ladder.learning import shown_number
 from evenmatch.lab.sample import season
 from evenmatch.operations.service import Service
@@ -171,6 +171,8 @@ def test_a_backtest_of_the_ladders_own_history(designer):
     for row in found.scores.to_pylist():
         assert f"{row['log_loss']:.4f}" in shown
     assert "this ladder's" in unescape(shown)
+    assert advise(found, "elo").words in words(shown)
+    assert "See what would change" in words(shown)  # the present k = 2 learns next to nothing
     assert len(inside(shown, "reliability")["data"]) == 3
     assert inside(shown, "periods")["data"]
 
@@ -184,8 +186,10 @@ def test_tuning_tells_what_it_changed_and_leads_to_a_what_if(designer, site):
     tuned = re.findall(r'name="(p\.\w+)" value="([^"]*)"', shown)
     k = dict(tuned)["p.k"]
     assert float(k) > 2
-    query = dict(tuned) | {"system": "elo", "shown_system": "elo", "preset": "", "shown_preset": ""}
-    assert f'value="{k}"' in page_text(designer, f"{LADDER}/what-if", params=query)
+    form = dict(tuned) | {"system": "elo", "shown_system": "elo", "preset": "", "shown_preset": ""}
+    assert f'value="{k}"' in page_text(designer, f"{LADDER}/what-if", params=form)
+    then = finished_page(designer, f"{LADDER}/what-if", form)
+    assert f"k 2 → {k}" in " ".join(words(then).split())
 
 
 def test_a_what_if_names_those_who_move_harmlessly(designer):
@@ -197,7 +201,19 @@ def test_a_what_if_names_those_who_move_harmlessly(designer):
     assert "&lt;script&gt;alert" in shown
     names = [name for one in inside(shown, "ranks")["data"][1:] for name in one["customdata"]]
     assert any(name.startswith("&lt;script&gt;") for name in names)
-    assert "Apply these rules to the ladder" not in shown  # who may read may not do that
+    assert "Change the rules" not in shown  # who may read may not do that
+    assert len(re.findall("<caption>Who (?:gains|loses) most</caption>", shown)) == 2
+
+
+def test_a_named_player_is_looked_up_in_a_what_if(designer, site):
+    job = next(one for one in site.jobs.page("6v6", None, 10) if one.kind == "what-if")
+    row = job.result["everybody"][17]
+    name = row[0]
+    shown = page_text(designer, f"{LADDER}/results", params={"job": job.job, "player": f" {name.upper()} "})
+    table = re.search(r"<caption>The player you looked up</caption>.*?</table>", shown, re.DOTALL)[0]
+    assert [int(rank) for rank in re.findall(r'data-label="Rank(?: then)?">(\d+)<', table)] == row[1:3]
+    told = words(page_text(designer, f"{LADDER}/results", params={"job": job.job, "player": "<b>nobody"}))
+    assert "No player called <b>nobody." in told
 
 
 def test_the_proof_of_a_session_is_in_no_form_that_is_sent_in_an_address(designer):
@@ -434,6 +450,7 @@ def test_the_predictions_of_a_queue_are_audited(site, anyone):
             queue_sql.insert_formed_match(store, store.head("6v6").ladder, match)
     shown = words_of(anyone, f"{LADDER}/audit?period=all")
     assert "300 matches were formed: 300 played as predicted" in shown
+    assert site.reading(OPERATOR).queue_audit("6v6", "main", 0, 2**62).verdict in shown
     for heading in ("By spread in percentiles", "By longest wait in seconds", "By parties", "By percentile"):
         assert heading in shown
     assert "Slope" in shown

@@ -70,7 +70,7 @@ def _lab(name: str, module: str = "lab") -> Handler:
         response: Response = await getattr(lab, name)(visit)
         return response
 
-    handler.__name__ = name
+    handler.__module__, handler.__name__ = f"evenmatch.web.pages.{module}", name
     return handler
 
 

@@ -12,6 +12,7 @@ from evenmatch import systems
 from evenmatch.accounts.audit_trail import AuditEntry
 from evenmatch.errors import AccessError, InputError, UnknownNameError, UsageError
 from evenmatch.jobs.jobs import Job, Work
+from evenmatch.lab import stored_results
 from evenmatch.lab.ladder.health import floor_of
 from evenmatch.lab.ladder.learning import shown_number
 from evenmatch.ladders.descriptions import check_installed
@@ -92,7 +93,7 @@ async def results(visit: PageRequest) -> Response:
 
 
 def _results(visit: PageRequest) -> Mapping[str, object]:
-    shared = {"ladder": LadderShown.of(visit.reading.view(visit.ladder)), "kinds": KINDS}
+    shared: dict[str, object] = {"ladder": LadderShown.of(visit.reading.view(visit.ladder)), "kinds": KINDS}
     if not visit.asked("job"):
         return shared | {"job": None, "jobs": jobs_of(visit)}
     job = visit.site.jobs.find(visit.asked("job"), visit.ladder)
@@ -102,7 +103,21 @@ def _results(visit: PageRequest) -> Mapping[str, object]:
     if job.result is not None:
         figures = lab_jobs.figures_of(job.kind, job.result)
     words = visit.shared.lab_cache.words.get((job.ladder, job.kind), "")
+    shared |= {"looked": None, "missing": None}
+    if job.kind == "what-if" and job.result is not None and visit.asked("player"):
+        shared |= _looked_up(visit, job.result)
     return shared | {"job": job, "found": job.result, "figures": figures, "words": words if job.result is None else ""}
+
+
+def _looked_up(visit: PageRequest, found: Mapping[str, object]) -> dict[str, object]:
+    """The named player's place in a what-if, or why there is none."""
+    text = visit.asked("player").strip()
+    try:
+        name = visit.reading.known_as(visit.ladder, text)
+    except UnknownNameError:
+        return {"looked": None, "missing": f"No player called {text}."}
+    looked = stored_results.look_up(found, name)
+    return {"looked": looked, "missing": None if looked else f"{name} is not in both standings."}
 
 
 def jobs_of(visit: PageRequest) -> list[Job]:
@@ -188,10 +203,12 @@ def _check(system: str, own: str) -> None:
 
 def _shared(visit: PageRequest) -> dict[str, object]:
     present = visit.reading.described(visit.ladder).rules
+    titles = {name: systems.find(name).title for name in systems.names()} | {present.system.name: present.system.title}
     return {
         "ladder": LadderShown.of(visit.reading.view(visit.ladder)),
         "present": present,
-        "systems": list(dict.fromkeys([*systems.names(), present.system.name])),
+        "systems": list(titles),
+        "titles": titles,
         "bounds": {"seconds": (TUNING_LEAST, TUNING_MOST), "warm_up": WARM_UP},
         "form": visit.form_here(),
     }
