@@ -7,6 +7,7 @@ import re
 import sys
 import textwrap
 from collections.abc import Callable
+from importlib import import_module
 from pathlib import Path
 
 import typer
@@ -175,7 +176,6 @@ def settings() -> str:
 def web_pages() -> str:
     """Every page of the web site, and who may see it."""
     from evenmatch.web.pages import PAGES as SITE  # noqa: PLC0415 - as above
-    from evenmatch.web.pages import lab  # noqa: PLC0415 - as above
 
     parts = [
         "# Pages of the web site\n",
@@ -186,9 +186,8 @@ def web_pages() -> str:
     ]
     for page in SITE:
         path = page.path.replace(":text", "")
-        handler = (
-            getattr(lab, page.handler.__name__) if page.whole else page.handler
-        )  # the lab is imported on first use
+        # the lab is imported on first use
+        handler = getattr(import_module(page.handler.__module__), page.handler.__name__)
         told = (inspect.getdoc(handler) or "").partition("\n")[0]
         parts.append(f"| `{page.methods[0]} {path}` | {page.scope or '–'} | {told} |")
     return "\n".join(parts) + "\n"

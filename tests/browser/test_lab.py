@@ -46,3 +46,6 @@ def test_the_standings_under_other_rules_are_shown(operator, check_found):
     check_found()
     assert operator.get_by_role("heading", name="battlepoints now, elo then").count() == 1
     assert operator.locator("#result tbody tr").count() > 5
+    operator.get_by_label("Look up a player").fill("duellist 03")
+    operator.get_by_role("button", name="Look up").click()
+    assert "Duellist 03" in operator.get_by_role("region", name="The player you looked up").inner_text()

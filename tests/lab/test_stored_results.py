@@ -13,6 +13,7 @@ from evenmatch.lab.stored_results import (
     keep_backtest,
     keep_tuning,
     keep_what_if,
+    look_up,
     tuning_figures,
     what_if_figures,
 )
@@ -76,7 +77,16 @@ def test_a_what_if_keeps_movers_and_points(league):
     kept = through_json(keep_what_if(found))
     assert kept["changed"] == [{"name": "k", "before": "32", "after": "60"}]
     assert (kept["now"]["system"], kept["then"]["parameters"]["k"]) == ("elo", "60")
-    assert kept["movers"][0]["player"] == found.movers(1)[0].player
+    gains, losses = ([mover for mover in found.movers() if sign * mover.up > 0] for sign in (1, -1))
+    assert (kept["gaining"], kept["losing"]) == (len(gains), len(losses))
+    assert [one["player"] for one in kept["gains"]] == [one.player for one in gains[:25]]
+    assert [one["player"] for one in kept["losses"]] == [one.player for one in losses[:25]]
+    assert all(one["rank_then"] < one["rank_now"] for one in kept["gains"])
+    last = found.best(1000)[-1]
+    assert look_up(kept, last.player) == last._replace(
+        rating_now=pytest.approx(last.rating_now), rating_then=pytest.approx(last.rating_then)
+    )
+    assert look_up(kept, "nobody") is None
     assert kept["listed"] == found.both.sum() == len(kept["ranks"])
     assert kept["difference"]["value"] == pytest.approx(found.difference.value)
     assert sum(len(one["x"]) for one in data(what_if_figures(kept)["ranks"])[1:]) == kept["listed"]

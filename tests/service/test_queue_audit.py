@@ -82,6 +82,7 @@ def test_what_a_queue_predicted_is_compared_with_what_was_reported(service, ladd
     assert audited(service, ladder, since=1, until=3).formed == 2
     assert math.isnan(found.overall.slope.low)  # too few matches for an interval
     assert found.warning is None
+    assert found.verdict == "Too few matches to tell."
 
 
 def test_matches_that_say_nothing_about_the_odds_are_counted_apart(service, ladder):
@@ -124,6 +125,14 @@ def test_odds_that_are_not_calibrated_are_warned_of(service, ladder, sharpness, 
     assert slope.low < sharpness < slope.high
     assert slope.high - slope.low < 0.6 * sharpness + 0.3
     assert warning is None if found.warning is None else warning in found.warning
+    assert (
+        found.verdict
+        == {
+            0.5: "Favourites win less often than predicted.",
+            1.0: "The predictions are right.",
+            2.0: "Favourites win more often than predicted.",
+        }[sharpness]
+    )
     for point in found.reliability:
         if point.matches > 50:
             told = point.predicted / (1 - point.predicted)

@@ -15,7 +15,7 @@ from evenmatch.accounts.access import OPERATOR
 from evenmatch.http.app import application
 from evenmatch.http.options import Options
 from evenmatch.http.server import site_over
-from evenmatch.lab.backtests.verdict import verdict
+from evenmatch.lab.backtests.verdict import advise, verdict
 from evenmatch.lab.ladder.learning import shown_number
 from evenmatch.lab.sample import season
 from evenmatch.operations.service import Service
@@ -24,6 +24,7 @@ from evenmatch.queues.matchmaker import Matchmaker
 from evenmatch.queues.queue_sql import FormedMatch
 from evenmatch.queues.requests import Join, QueuedPlayer
 from evenmatch.web.app import pages
+from ledger.sample_matches import ManualClock, after, duel
 from service.sample_queues import forecast
 
 SECOND = 1_000_000
@@ -170,6 +171,8 @@ def test_a_backtest_of_the_ladders_own_history(designer):
     for row in found.scores.to_pylist():
         assert f"{row['log_loss']:.4f}" in shown
     assert "this ladder's" in unescape(shown)
+    assert advise(found, "elo").words in words(shown)
+    assert "See what would change" in words(shown)  # the present k = 2 learns next to nothing
     assert len(inside(shown, "reliability")["data"]) == 3
     assert inside(shown, "periods")["data"]
 
@@ -183,8 +186,10 @@ def test_tuning_tells_what_it_changed_and_leads_to_a_what_if(designer, site):
     tuned = re.findall(r'name="(p\.\w+)" value="([^"]*)"', shown)
     k = dict(tuned)["p.k"]
     assert float(k) > 2
-    query = dict(tuned) | {"system": "elo", "shown_system": "elo", "preset": "", "shown_preset": ""}
-    assert f'value="{k}"' in page_text(designer, f"{LADDER}/what-if", params=query)
+    form = dict(tuned) | {"system": "elo", "shown_system": "elo", "preset": "", "shown_preset": ""}
+    assert f'value="{k}"' in page_text(designer, f"{LADDER}/what-if", params=form)
+    then = finished_page(designer, f"{LADDER}/what-if", form)
+    assert f"k 2 → {k}" in " ".join(words(then).split())
 
 
 def test_a_what_if_names_those_who_move_harmlessly(designer):
@@ -196,7 +201,19 @@ def test_a_what_if_names_those_who_move_harmlessly(designer):
     assert "&lt;script&gt;alert" in shown
     names = [name for one in inside(shown, "ranks")["data"][1:] for name in one["customdata"]]
     assert any(name.startswith("&lt;script&gt;") for name in names)
-    assert "Apply these rules to the ladder" not in shown  # who may read may not do that
+    assert "Change the rules" not in shown  # who may read may not do that
+    assert len(re.findall("<caption>Who (?:gains|loses) most</caption>", shown)) == 2
+
+
+def test_a_named_player_is_looked_up_in_a_what_if(designer, site):
+    job = next(one for one in site.jobs.page("6v6", None, 10) if one.kind == "what-if")
+    row = job.result["everybody"][17]
+    name = row[0]
+    shown = page_text(designer, f"{LADDER}/results", params={"job": job.job, "player": f" {name.upper()} "})
+    table = re.search(r"<caption>The player you looked up</caption>.*?</table>", shown, re.DOTALL)[0]
+    assert [int(rank) for rank in re.findall(r'data-label="Rank(?: then)?">(\d+)<', table)] == row[1:3]
+    told = words(page_text(designer, f"{LADDER}/results", params={"job": job.job, "player": "<b>nobody"}))
+    assert "No player called <b>nobody." in told
 
 
 def test_the_proof_of_a_session_is_in_no_form_that_is_sent_in_an_address(designer):
@@ -279,25 +296,127 @@ def test_a_failed_job_says_why(designer):
 
 def figures(shown):
     """The figures of each policy, as the table has them."""
-    rows = re.findall(r'<tr[^>]*><th scope="row">(\w+)</th>(.*?)</tr>', shown, re.DOTALL)
+    rows = re.findall(r'<tr[^>]*><th scope="row">([\w ]+)</th>(.*?)</tr>', shown, re.DOTALL)
     return {name: re.findall(r"<td[^>]*>([^<]*)</td>", cells) for name, cells in rows}
 
 
-def test_sliders_move_waits_and_spreads(anyone):
-    calm = page_text(anyone, f"{LADDER}/queue")
-    wide = page_text(anyone, f"{LADDER}/queue", params={f"w{at}": "60" for at in range(6)})
-    before, after = figures(calm), figures(wide)
-    assert list(before) == ["yours", "balanced", "quick", "fair"]
-    assert before["yours"] == before["balanced"]  # the sliders begin at the balanced policy
-    assert after["balanced"] == before["balanced"]
-    assert float(after["yours"][2]) > float(before["yours"][2])  # who takes anybody has wider matches
-    names = [one["name"] for one in inside(wide, "evenness")["data"]]
-    assert names == ["yours", "balanced", "quick", "fair"]
-    assert 'id="outcome"' in wide
-    assert "Your filters widen: 60 from 0 s" in words(wide)
+@pytest.fixture(scope="module")
+def busy_site(tmp_path_factory):
+    """A ladder of duels whose queue 240 players joined in an hour: each minute a strict pair and two single players."""
+    options = Options(matchmaker=False, open_reads=True, rate=100_000, burst=100_000, open_rate=1000, open_burst=1000)
+    clock = ManualClock(after(620))
+    with Service.open(str(tmp_path_factory.mktemp("busy") / "evenmatch.db"), clock) as service:
+        service.create_ladder("duels", "elo", rules("elo"))
+        names = [f"p{minute}{letter}" for minute in range(60) for letter in "abcd"]
+        pairs = [sorted(pair) for pair in np.random.default_rng(4).choice(len(names), (600, 2)) if pair[0] != pair[1]]
+        played = [duel(at, names[better], names[worse], "duels") for at, (better, worse) in enumerate(pairs)]
+        service.record_many("duels", played)
+        made = site_over(service, options)
+        made.queue_service.set_queue("duels", "main", {"team_size": 2, "steps": [[0, 6], [20, 12.34]]})
+        made.queue_service.set_queue("duels", "side", {"team_size": 1})
+        for minute in range(60):
+            made.queue_service.apply("duels", [party(minute, "ab"), party(minute, "c"), party(minute, "d")])
+            clock.move(seconds=60)
+        yield made
+        made.jobs.stop(10)
+        made.close()
 
 
-@pytest.mark.parametrize("asked", [{"arrivals": "1e9"}, {"w0": "x"}, {"strict": "nan"}, {"team_size": "0"}])
+def party(minute, letters):
+    """A party that joins; filters of single players widen."""
+    members = (QueuedPlayer(name=f"p{minute}{letter}", loose=len(letters) == 1) for letter in letters)
+    return Join(members=tuple(members), queues=("main",))
+
+
+TRIAL = "/ladders/duels/lab/queue"
+
+
+@pytest.fixture(scope="module")
+def operator(busy_site):
+    asking = Asking(application(busy_site, pages=pages))
+    key = busy_site.keys.create("operate", ["admin"], None, None)[1]
+    assert asking.post("/login", data={"key": key}).status_code == 303
+    yield asking
+    asking.close()
+
+
+def test_the_simulator_starts_from_the_queues_own_records_and_policy(operator):
+    shown = page_text(operator, TRIAL)
+    told = words(shown)
+    assert "makes matches of 2 teams of 2" in told
+    assert "240 players joined this queue, 50% of them in parties of up to 2; 240 an hour in a typical hour" in told
+    assert "50% of them have a filter that never widens" in told
+    assert "Move a slider to see what would change." in told
+    found = figures(shown)
+    assert list(found) == ["Your change", "Now"]
+    assert found["Your change"] == found["Now"]
+    assert 'name="w1" min="0" max="100" step="0.1" value="12.34"' in shown
+    assert "Apply it or try it" not in told
+
+
+def test_a_value_that_a_browser_rounds_to_the_step_of_its_slider_changes_nothing(operator):
+    assert "Move a slider to see what would change." in words(page_text(operator, TRIAL, params={"w1": "12.3"}))
+
+
+def test_a_wider_range_is_compared_with_the_queue_now_in_words(operator):
+    wide = page_text(operator, TRIAL, params={"w0": "60", "even_spread": "60"})
+    found = figures(wide)
+    assert float(found["Your change"][2]) > float(found["Now"][2])  # who takes anybody has wider matches
+    assert "less even matches" in words(wide)
+    assert f"(now {found['Now'][2]})" in words(wide)
+    assert [one["name"] for one in inside(wide, "evenness")["data"]] == ["Your change", "Now"]
+
+
+def test_the_presets_are_compared_on_request(operator):
+    found = figures(page_text(operator, TRIAL, params={"presets": "1"}))
+    assert list(found) == ["Your change", "Now", "balanced", "quick", "fair"]
+
+
+def test_an_operator_sees_what_changes_and_applies_it(operator, busy_site):
+    address = re.search(r'action="([^"]+change)"', page_text(operator, TRIAL, params={"w0": "9"}))[1]
+    shown = page_text(operator, address, params={"queue": "main", "w0": "9"})
+    assert "0 s: 6, 20 s: 12.34 0 s: 9, 20 s: 12.34" in " ".join(words(shown).split())
+    form = hidden_fields(shown) | {"do": "apply"}
+    before = busy_site.queue_service.queue("duels", "main")
+    assert operator.post(address, data=form).status_code == 303
+    then = busy_site.queue_service.queue("duels", "main")
+    assert then.policy == replace(before.policy, steps=((0, 9), (20, 12.34)))
+    assert then.rules == before.rules
+    entry = busy_site.audit.page("duels")[0]
+    assert (entry.action, entry.target) == ("queue.set", "main")
+    assert entry.body == {"policy": {"steps": [[0.0, 9.0], [20.0, 12.34]]}}
+    stale = operator.post(address, data=form | {"w0": "10"})
+    assert "was changed since you saw this page" in unescape(stale.text)
+
+
+def test_an_operator_tries_a_change_as_an_experiment(operator, busy_site):
+    shown = page_text(operator, f"{TRIAL}/change", params={"queue": "side", "max_odds": "70"})
+    answer = operator.post(f"{TRIAL}/change", data=hidden_fields(shown) | {"do": "experiment"})
+    busy_site.service.clock.move(seconds=1)
+    assert "Which policy does better?" in page_text(operator, answer.headers["location"])
+    assert busy_site.queue_service.queue("duels", "side").experiment.second.max_odds == 0.7
+    told = words(page_text(operator, f"{TRIAL}/change", params={"queue": "side", "max_odds": "80"}))
+    assert "Stop it before you change the policy" in told
+
+
+def hidden_fields(shown):
+    return dict(re.findall(r'<input type="hidden" name="(\w+)" value="([^"]*)"', shown))
+
+
+def test_only_operators_change_a_queue_from_the_lab(designer):
+    assert "Apply it or try it" not in page_text(designer, f"{LADDER}/queue", params={"w0": "50"})
+    assert designer.get(f"{LADDER}/queue/change").status_code == 403
+
+
+def test_a_ladder_without_a_queue_is_simulated_with_teams_of_its_matches(anyone):
+    told = words(page_text(anyone, "/ladders/even/lab/queue"))
+    assert "makes matches of 2 teams of 6" in told
+    assert "This ladder has no queue." in told
+    assert "as in the latest 100 matches" in told
+    assert "There are no records to start from" in words(page_text(anyone, "/ladders/new/lab/queue"))
+
+
+@pytest.mark.parametrize("asked", [{"arrivals": "1e9"}, {"w0": "x"}, {"even_spread": "nan"}, {"max_odds": "0"}])
 def test_a_slider_beyond_its_end_is_told(anyone, asked):
     answer = anyone.get(f"{LADDER}/queue", params=asked)
     assert answer.status_code == 422
@@ -331,6 +450,7 @@ def test_the_predictions_of_a_queue_are_audited(site, anyone):
             queue_sql.insert_formed_match(store, store.head("6v6").ladder, match)
     shown = words_of(anyone, f"{LADDER}/audit?period=all")
     assert "300 matches were formed: 300 played as predicted" in shown
+    assert site.reading(OPERATOR).queue_audit("6v6", "main", 0, 2**62).verdict in shown
     for heading in ("By spread in percentiles", "By longest wait in seconds", "By parties", "By percentile"):
         assert heading in shown
     assert "Slope" in shown

@@ -16,7 +16,7 @@ from evenmatch.calibration import Measure
 from evenmatch.lab import charts
 from evenmatch.lab.backtests.backtest import Backtest
 from evenmatch.lab.backtests.scoring import RELIABILITY, SEGMENTS
-from evenmatch.lab.backtests.verdict import verdict
+from evenmatch.lab.backtests.verdict import advise, verdict
 from evenmatch.lab.charts import COLORS, new_figure
 from evenmatch.lab.fairness.suspects import FEWEST, RATE, Suspect
 from evenmatch.lab.ladder import what_if
@@ -26,7 +26,8 @@ from evenmatch.systems.system import Rules
 from evenmatch.tables import MatchTable
 
 Kept = Mapping[str, Any]
-MOVERS, BEST, RANKS = 40, 25, 600  # numbers of players of a what-if that are stored
+MOVERS, BEST, RANKS = 25, 25, 600  # players of a what-if in each list and in the chart
+LOOKED_UP = 20_000  # most players of a what-if who can be looked up, evenly spaced by rank if there are more
 SCORED = (
     *("system", "variant", "matches", "log_loss", "log_loss_low", "log_loss_high", "brier", "accuracy"),
     *("calibration_slope", "seconds"),
@@ -34,8 +35,11 @@ SCORED = (
 PERIOD = ("system", "variant", "by", "group", "matches", "log_loss", "log_loss_low", "log_loss_high")
 
 
-def keep_backtest(found: Backtest) -> dict[str, object]:
-    """JSON form of a backtest: verdict, scores of all variants, curves and periods of the chosen ones."""
+def keep_backtest(found: Backtest, own: str | None = None) -> dict[str, object]:
+    """JSON form of a backtest: verdict, scores of all variants, curves and periods of the chosen ones.
+
+    own  the system of the ladder, for advice; None: no ladder
+    """
     chosen = {(variant.system, variant.variant) for variant in found.chosen}
 
     def of_chosen(table: pa.Table) -> list[dict[str, object]]:
@@ -50,6 +54,8 @@ def keep_backtest(found: Backtest) -> dict[str, object]:
     return plain(
         {
             "verdict": verdict(found),
+            "advice": None if own is None else advise(found, own)._asdict(),
+            "pick": stored_rules(found.chosen[0].rules),
             "scores": scores,
             "chosen": [[variant.system, variant.variant] for variant in found.chosen],
             "reliability": of_chosen(found.reliability),
@@ -136,9 +142,10 @@ def tuning_figures(kept: Kept) -> dict[str, go.Figure]:
 
 
 def keep_what_if(found: WhatIf) -> dict[str, object]:
-    """JSON form of a what-if: both rules, findings, largest movers, best players, points of the chart."""
+    """JSON form of a what-if: both rules, findings, who gains and loses most, best players, points of the chart."""
     now, then = found.now.rules, found.then.rules
-    declared = then.values()
+    declared, movers = then.values(), found.movers()
+    gains, losses = [mover for mover in movers if mover.up > 0], [mover for mover in movers if mover.up < 0]
     return plain(
         {
             "now": stored_rules(now),
@@ -156,11 +163,20 @@ def keep_what_if(found: WhatIf) -> dict[str, object]:
             "listed": int(found.both.sum()),
             "alike": found.alike,
             "changed_division": found.changed_division,
-            "movers": [mover._asdict() for mover in found.movers(MOVERS)],
+            "gaining": len(gains),
+            "losing": len(losses),
+            "gains": [mover._asdict() for mover in gains[:MOVERS]],
+            "losses": [mover._asdict() for mover in losses[:MOVERS]],
+            "everybody": [list(mover) for mover in found.sample(LOOKED_UP)],
             "best": [mover._asdict() for mover in found.best(BEST)],
             "ranks": [[mover.player, mover.rank_now, mover.rank_then] for mover in found.sample(RANKS)],
         }
     )
+
+
+def look_up(kept: Kept, player: str) -> what_if.RankChange | None:
+    """A player's positions in a stored what-if; None if both rules do not list the player."""
+    return next((what_if.RankChange(*row) for row in kept["everybody"] if row[0] == player), None)
 
 
 def what_if_figures(kept: Kept) -> dict[str, go.Figure]:

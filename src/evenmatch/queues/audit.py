@@ -69,6 +69,7 @@ def _blocks(matches: int) -> tuple[Blocks, Whole]:
 
 AUDITED_AT_MOST = 200_000  # the latest matches
 CALIBRATED = (0.9, 1.1)  # a slope whose interval lies outside gives a warning
+RIGHT = (0.7, 1.3)  # an interval of the slope within these bounds means that the odds are right
 SPREADS = (5.0, 10.0, 20.0)  # bounds between classes, percentiles
 WAITS = (10.0, 30.0, 60.0, 120.0)  # bounds between classes, seconds
 DECILE = 10.0
@@ -132,6 +133,17 @@ class QueueAudit:
     warning: str | None
     waits: WaitAccuracy
     experiments: tuple[ExperimentAudit, ...] = ()
+
+    @property
+    def verdict(self) -> str:
+        """Whether the predictions are right, in one sentence. "Right" requires a narrow interval of the slope."""
+        slope = self.overall.slope
+        if slope.high < CALIBRATED[0]:
+            return "Favourites win less often than predicted."
+        if slope.low > CALIBRATED[1]:
+            return "Favourites win more often than predicted."
+        is_narrow = slope.low >= RIGHT[0] and slope.high <= RIGHT[1]
+        return "The predictions are right." if is_narrow else "Too few matches to tell."
 
 
 def audit(

@@ -210,7 +210,7 @@ def _newcomer(p: BattlepointsParameters) -> tuple[object, ...]:
 
 SYSTEM = System(
     name="battlepoints",
-    title="Elo with brackets: the K-factor and the weight of a lopsided win depend on the player's rating",
+    title="Elo with brackets: high ratings move less, except in lopsided matches",
     source='the article "Creating a Ranking System for Math Battle II" and the game\'s code',
     needs="any matches; `team_score` if lopsided results are to count",
     parameters=BattlepointsParameters,

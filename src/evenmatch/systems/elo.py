@@ -217,7 +217,7 @@ def _newcomer(p: EloParameters) -> tuple[object, ...]:
 
 SYSTEM = System(
     name="elo",
-    title="Elo's rating, with a fixed K or the rules of FIDE or the USCF; a team counts as its mean",
+    title="as in chess: beating a stronger rival earns more; a team counts as its mean",
     source="Elo 1978; FIDE rating regulations; Glickman & Doyle, The US Chess Rating System",
     parameters=EloParameters,
     presets={"fide": {"rule": "fide", "clamp": 400.0}, "uscf": {"rule": "uscf"}},

@@ -324,7 +324,7 @@ def _move(state: Records, rating: Floats, p: ElommrParameters) -> Records:
 
 SYSTEM = System(
     name="elommr",
-    title="robust mean of performances, each measured against everyone in the match; for large free-for-alls",
+    title="for large free-for-alls: an average of performances, in which one bad day counts little",
     source="Ebtekar & Liu 2021, An Elo-like System for Massive Multiplayer Competitions",
     parameters=ElommrParameters,
     presets={"split_ties": {"split_ties": True}},

@@ -210,7 +210,7 @@ def _learned(records: Records, p: EvenParameters) -> tuple[Learned, ...]:
 
 SYSTEM = System(
     name="even",
-    title="several experts mixed online; it learns sides, line-ups, newcomers and margins, and needs no tuning",
+    title="predicts best without tuning: it learns sides, line-ups, newcomers and margins from your matches",
     source="docs/even.md",
     needs="any matches; better with team scores",
     parameters=EvenParameters,

@@ -178,7 +178,7 @@ def _newcomer(p: GlickoParameters) -> tuple[object, ...]:
 
 SYSTEM = System(
     name="glicko",
-    title="Elo with a deviation that shrinks with every match and grows with time",
+    title="Elo that moves new and returning players faster, because it is less sure of them",
     source="Glickman 1995, The Glicko system",
     parameters=GlickoParameters,
     presets={"monthly": {"period_days": 30.0, "c": 34.6}},

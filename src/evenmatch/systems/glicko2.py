@@ -235,7 +235,7 @@ def _newcomer(p: Glicko2Parameters) -> tuple[object, ...]:
 
 SYSTEM = System(
     name="glicko2",
-    title="Glicko with a volatility, for players whose strength changes",
+    title="Glicko that also moves players faster whose results vary",
     source="Glickman 2013, Example of the Glicko-2 system",
     parameters=Glicko2Parameters,
     presets={

@@ -116,7 +116,7 @@ def _newcomer(p: PlaneswalkerParameters) -> tuple[object, ...]:
 
 SYSTEM = System(
     name="planeswalker",
-    title="points for taking part and for winning, which never decrease",
+    title="points for taking part and for winning; nobody ever loses points",
     source="Planeswalker Points, the programme for Magic tournaments",
     parameters=PlaneswalkerParameters,
     presets={"friday": {"multiplier": 3.0}},

@@ -286,7 +286,7 @@ def _because(change: Change, p: PravParameters) -> Reason | None:
 
 SYSTEM = System(
     name="prav",
-    title="predictive rating and volatility: re-evaluates a player's last games after every match",
+    title="looks at a player's last ten games again after every match",
     source='the article "Designing a Rating System for Esports"',
     needs="any matches; `performance` if it is to count; `team_score` with outcome=share",
     parameters=PravParameters,

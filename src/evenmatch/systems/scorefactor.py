@@ -258,7 +258,7 @@ def _newcomer(p: ScorefactorParameters) -> tuple[object, ...]:
 
 SYSTEM = System(
     name="scorefactor",
-    title="compares every player with every other by score per second, including team-mates",
+    title="compares the score per second of every player with everyone else's, team-mates included",
     source="XonStat's Elo for Xonotic: two articles of its author and the running code",
     needs="`score` of every player, except in duels; `seconds` for all players of a match or for none",
     parameters=ScorefactorParameters,

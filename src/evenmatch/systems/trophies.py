@@ -139,7 +139,7 @@ def _newcomer(p: TrophiesParameters) -> tuple[object, ...]:
 
 SYSTEM = System(
     name="trophies",
-    title="an attacker and a defender stake trophies according to the gap between them",
+    title="an attacker and a defender stake trophies; the favourite risks more than it can win",
     source="Clash of Clans: curves fitted by its players",
     needs="matches of exactly two teams; the first-listed one attacks",
     teams=2,

@@ -184,7 +184,7 @@ def update(
 
 SYSTEM = System(
     name="trueskill",
-    title="mean and deviation, learned from the order of finish; teams, draws, free-for-alls, partial play",
+    title="a skill and how sure of it, for teams, free-for-alls, draws and partial play",
     source="Herbrich, Minka & Graepel 2006, TrueSkill: A Bayesian Skill Rating System",
     needs="any matches; `seconds` if players are to count for the part of the match they played",
     parameters=TrueskillParameters,

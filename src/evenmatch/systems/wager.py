@@ -335,7 +335,7 @@ def _start_at(rating: float, p: WagerParameters) -> tuple[object, ...]:
 
 SYSTEM = System(
     name="wager",
-    title="a twentieth of the rank at stake, scaled by the teams' strength and their players' time",
+    title="everybody stakes a twentieth of their points, scaled by the teams' strength and by time played",
     source='the article "Ranking in Team-Based Competitive Games"',
     needs="two teams per match; `seconds` for all players of a match or for none; `quit` where players quit",
     teams=2,

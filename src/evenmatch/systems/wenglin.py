@@ -215,7 +215,7 @@ def update(
 
 SYSTEM = System(
     name="wenglin",
-    title="mean and deviation by closed formulas: Plackett–Luce, Bradley–Terry or Thurstone–Mosteller",
+    title="a skill and how sure of it, like trueskill but by simpler formulas",
     source="Weng & Lin 2011, A Bayesian Approximation Method for Online Ranking; openskill 6.2",
     needs="any matches; `seconds` if players are to count for the part of the match they played",
     parameters=WenglinParameters,

@@ -107,9 +107,10 @@ class Field(NamedTuple):
 
 
 class RulesForm(NamedTuple):
-    """The choices of the form: systems, presets of the selected system, and its parameters."""
+    """The choices of the form: systems, presets of the selected system, and its parameters. title: of the system."""
 
     system: str
+    title: str
     systems: tuple[str, ...]
     preset: str
     presets: tuple[str, ...]
@@ -128,7 +129,8 @@ def rules_form(chosen: Rules, sent: Mapping[str, str] = MappingProxyType({})) ->
         for name, option in declared.items()
     )
     known = dict.fromkeys([*systems.names(), chosen.system.name])  # the ladder's system may come from a file
-    return RulesForm(chosen.system.name, tuple(known), chosen.preset or "", tuple(chosen.system.presets), fields)
+    system = chosen.system
+    return RulesForm(system.name, system.title, tuple(known), chosen.preset or "", tuple(chosen.system.presets), fields)
 
 
 def base_rules(sent: Mapping[str, str], present: Rules) -> Rules:

@@ -1,4 +1,4 @@
-"""What the lab pages of a process share: the health of ladders, simulated presets, and one turn at the simulator."""
+"""What the lab pages of a process share: the health of ladders, trials of queues, and one turn at the simulator."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from evenmatch.http.site import Site
 
 if TYPE_CHECKING:
     from evenmatch.lab.ladder.health import LadderHealth
-    from evenmatch.lab.queue.runs import Run
+    from evenmatch.lab.queue.trial import Trial
     from evenmatch.ladders.standings import View
 
 FRESH = 60.0  # seconds for which a health report is shown even if new matches have arrived
 TIMES = 20.0  # a report is also shown for this many times its computation time, so large ladders recompute less often
 LADDERS = 50  # ladders whose health is cached
-KEPT = 24  # cached runs of presets
+KEPT = 12  # cached trials
 PATIENT = 3  # requests that may wait for the simulator; moving a slider sends a new request anyway
 
 
@@ -37,14 +37,16 @@ class CachedHealth:
 
 @dataclass
 class LabCache:
-    """The lab's cache in one process. Call `health`, `begin` and `turn` in the event loop, `run` and `keep` in a turn.
+    """The lab's cache in one process.
+
+    Call `health`, `begin` and `turn` in the event loop, `trial` and `keep` in a turn.
 
     words  the progress message of each job of this process, by ladder and kind
     """
 
     _reports: OrderedDict[str, CachedHealth] = field(default_factory=OrderedDict)
     _computing: dict[str, asyncio.Task[CachedHealth]] = field(default_factory=dict)
-    _runs: OrderedDict[Hashable, Run] = field(default_factory=OrderedDict)
+    _trials: OrderedDict[Hashable, Trial] = field(default_factory=OrderedDict)
     _turn: asyncio.Lock = field(default_factory=asyncio.Lock)
     _waiting: int = 0
     words: dict[tuple[str, str], str] = field(default_factory=dict)
@@ -92,15 +94,15 @@ class LabCache:
         finally:
             self._waiting -= 1
 
-    def run(self, key: Hashable) -> Run | None:
-        """The cached run of this key."""
-        return self._runs.get(key)
+    def trial(self, key: Hashable) -> Trial | None:
+        """The cached trial of this key."""
+        return self._trials.get(key)
 
-    def keep(self, key: Hashable, run: Run) -> None:
-        """Cache a run; the oldest are removed above KEPT."""
-        self._runs[key] = run
-        while len(self._runs) > KEPT:
-            self._runs.popitem(last=False)
+    def keep(self, key: Hashable, trial: Trial) -> None:
+        """Cache a trial; the oldest are removed above KEPT."""
+        self._trials[key] = trial
+        while len(self._trials) > KEPT:
+            self._trials.popitem(last=False)
 
 
 def _state(view: View) -> tuple[int, int, int]:

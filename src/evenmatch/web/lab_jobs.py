@@ -116,7 +116,7 @@ def backtest_work(service: Service, ladder: str, systems: Sequence[str], warm_up
         own = history.rules
         by: list[str | Rules] = [own if system == own.system.name else system for system in systems]
         judged = backtest(history.matches, by, warm_up=warm_up, progress=report, workers=1)
-        return stored_results.keep_backtest(judged) | {"warnings": list(history.notes)}
+        return stored_results.keep_backtest(judged, own.system.name) | {"warnings": list(history.notes)}
 
     return work
 
@@ -137,8 +137,7 @@ def what_if_work(service: Service, ladder: str, then: Rules, say: Say) -> Work:
 
     def work(progress: Progress) -> Mapping[str, object]:
         history, report = _read(service, ladder, progress, say)
-        report("rating by both sets of rules", 0.1)
-        compared = what_if(history.matches, history.rules, then, history.settings.standings)
+        compared = what_if(history.matches, history.rules, then, history.settings.standings, report)
         return stored_results.keep_what_if(compared) | {"warnings": list(history.notes)}
 
     return work

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from operator import itemgetter
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from evenmatch.systems.system import System
 
 if TYPE_CHECKING:
     from evenmatch.lab.backtests.backtest import Backtest
@@ -47,6 +49,47 @@ def verdict(b: Backtest) -> list[str]:
         )
     sentences += [f"{name} was left out: {reason}." for name, reason in b.left_out]
     return sentences + [f"Note: {note}." for note in b.notes]
+
+
+class Advice(NamedTuple):
+    """Which system a ladder should use. is_change: not its own system as it is set;  costs: of adopting it."""
+
+    words: str
+    is_change: bool
+    costs: list[str]
+
+
+def advise(b: Backtest, own: str) -> Advice:
+    """Advice for a ladder, in plain words. own: the ladder's system; its `given` variant has the present parameters."""
+    best = b.chosen[0]
+    scores = {(row["system"], row["variant"]): row for row in b.scores.to_pylist()}
+    differences = {(row["system"], row["variant"]): row for row in b.against_best.to_pylist()}
+    top, name = scores[best[:2]], best.system
+    if best.variant not in ("given", "default"):
+        name += f" with the {'tuned parameters' if best.variant == 'tuned' else f'preset {best.variant}'}"
+    present = (own, "given" if (own, "given") in scores else "default")
+    if best[:2] == present:
+        return Advice(f"Keep {own} as it is: nothing that was tried predicts these matches better.", False, [])
+    if present not in scores:
+        words = f"{name} predicts best of what was tried. {own}, which this ladder uses, was not tried."
+    elif _level(differences[present], top):
+        return Advice(f"Keep {own} as it is: the lead of {name} may be chance, or is too small to matter.", False, [])
+    else:
+        better = _percent(differences[present]["difference"] / scores[present]["log_loss"])
+        words = f"Use {name}: it predicts {better} better than {own} as it is set, which is more than chance."
+    return Advice(words, True, _costs(b, best, top, scores.get(present)))
+
+
+def _costs(b: Backtest, best: Variant, top: Row, present: Row | None) -> list[str]:
+    """What adopting a variant costs, in sentences."""
+    sentences = [f"All {len(b.matches):,} matches are rated again, and most players get another number."]
+    if present is None or present["system"] != best.system:
+        sentences.append("The new ratings have another scale, so explain the change to your players.")
+    if present is not None and top["seconds"] > FASTER * present["seconds"]:
+        sentences.append(f"Rating a match takes {top['seconds'] / present['seconds']:.0f} times as long.")
+    if best.rules.system.needs != System.needs:
+        sentences.append(f"{best.system} needs {best.rules.system.needs}.")
+    return sentences
 
 
 def _level(apart: Row, top: Row) -> bool:

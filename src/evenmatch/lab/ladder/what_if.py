@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -116,8 +116,8 @@ class WhatIf:
         both = self.both
         return float((self.now.division != self.then.division)[both].mean()) if both.any() else None
 
-    def movers(self, most: int) -> list[RankChange]:
-        """Up to `most` players who move, the largest change of percentile (then of rank) first."""
+    def movers(self, most: int | None = None) -> list[RankChange]:
+        """Up to `most` players (None: all) who move, the largest change of percentile (then of rank) first."""
         divergence = np.abs(self.now.percentile - self.then.percentile)
         places = np.abs(self.now.rank - self.then.rank)
         moving = np.flatnonzero(self.both & ((divergence > 0) | (places > 0)))
@@ -155,14 +155,27 @@ class WhatIf:
         ]
 
 
-def what_if(matches: MatchTable, now: Rules, then: Rules, standings: StandingsRules | None = None) -> WhatIf:
+def what_if(
+    matches: MatchTable,
+    now: Rules,
+    then: Rules,
+    standings: StandingsRules | None = None,
+    progress: Callable[[str, float], None] | None = None,
+) -> WhatIf:
     """Rate a ladder's matches by present and by other rules, both from initial ratings, as of the last match.
 
     standings  placement, active window and divisions, applied to both
+    progress   called with the next step and the share of the work that is done
     Raises InputError if one of the rules cannot rate these matches.
     """
     standings = standings or StandingsRules()
-    sides = [_side(matches, rules, standings) for rules in (now, then)]
+    sides = []
+    for index, (rules, name) in enumerate(((now, "present"), (then, "other"))):
+        if progress is not None:
+            progress(f"rating by the {name} rules", 0.25 * index)
+        sides.append(_side(matches, rules, standings))
+    if progress is not None:
+        progress("comparing the predictions", 0.5)
     both = sides[0].listed & sides[1].listed
     alike = _spearman(sides[0].rating[both], sides[1].rating[both])
     early = int(len(matches) * WARM_UP)

@@ -257,7 +257,7 @@ def _crowd(seen: QueuePrediction) -> str:
         "none of them is strict" if seen.share_strict == 0 else f"{seen.share_strict * 100:.0f} % of them are strict"
     )
     players = f"the {seen.policy.players} players of a match"
-    return f"Players join at {_rate(seen.arrivals)}, {strict}; {players} take {_filling(seen)} to arrive."
+    return f"Players join at {rate_in_words(seen.arrivals)}, {strict}; {players} take {_filling(seen)} to arrive."
 
 
 def _kept(fit: PolicyFit) -> list[str]:
@@ -299,7 +299,8 @@ def _verdict(fit: PolicyFit) -> list[str]:
     return ["The wait would hardly be shorter than with the present policy."]
 
 
-def _rate(arrivals: float) -> str:
+def rate_in_words(arrivals: float) -> str:
+    """Format players per second: 0.8 a second, 36 an hour."""
     if arrivals >= 0.1:
         return f"{arrivals:.2g} a second"
     return f"{arrivals * 3600:.0f} an hour"

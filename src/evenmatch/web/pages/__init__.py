@@ -62,18 +62,19 @@ QUEUE = (
 ADMIN, POST = "admin", ("POST",)
 
 
-def _lab(name: str) -> Handler:
-    """The handler of this name in `pages/lab.py`, which is imported on first use: the lab takes a second to load."""
+def _lab(name: str, module: str = "lab") -> Handler:
+    """The handler of this name in a module of pages, which is imported on first use: the lab takes a second to load."""
 
     async def handler(visit: PageRequest) -> Response:
-        lab = await visit.site.work(import_module, "evenmatch.web.pages.lab", is_limited=False)
+        lab = await visit.site.work(import_module, f"evenmatch.web.pages.{module}", is_limited=False)
         response: Response = await getattr(lab, name)(visit)
         return response
 
-    handler.__name__ = name
+    handler.__module__, handler.__name__ = f"evenmatch.web.pages.{module}", name
     return handler
 
 
+CHANGE = f"{LADDER}/lab/queue/change"
 _LAB = (
     PageRoute(f"{LADDER}/lab", _lab("lab")),
     PageRoute(f"{LADDER}/lab/health", _lab("health")),
@@ -85,7 +86,9 @@ _LAB = (
     PageRoute(f"{LADDER}/lab/tuning", _lab("tuning"), methods=POST, form=f"{LADDER}/lab/tuning"),
     PageRoute(f"{LADDER}/lab/what-if", _lab("what_if_form")),
     PageRoute(f"{LADDER}/lab/what-if", _lab("what_if"), methods=POST, form=f"{LADDER}/lab/what-if"),
-    PageRoute(f"{LADDER}/lab/queue", _lab("queue")),
+    PageRoute(f"{LADDER}/lab/queue", _lab("queue", "lab_queue")),
+    PageRoute(CHANGE, _lab("change_form", "lab_queue"), ADMIN),
+    PageRoute(CHANGE, _lab("change", "lab_queue"), ADMIN, POST, form=CHANGE),
     PageRoute(f"{LADDER}/lab/audit", _lab("queue_audit")),
 )
 LAB = tuple(page._replace(whole=True) for page in _LAB)  # results depend on all ratings

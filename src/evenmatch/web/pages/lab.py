@@ -1,27 +1,23 @@
-"""The lab of a ladder: health, backtests, tuning, what-ifs, suspects, the audit of a queue, and the queue simulator."""
+"""The lab of a ladder: health, backtests, tuning, what-ifs, suspects, and the audit of a queue."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from functools import partial
-from typing import NamedTuple
 from urllib.parse import urlencode
 
 from starlette.responses import Response
 
 from evenmatch import systems
 from evenmatch.accounts.audit_trail import AuditEntry
-from evenmatch.errors import AccessError, ConflictError, InputError, UnknownNameError, UsageError
+from evenmatch.errors import AccessError, InputError, UnknownNameError, UsageError
 from evenmatch.jobs.jobs import Job, Work
+from evenmatch.lab import stored_results
 from evenmatch.lab.ladder.health import floor_of
 from evenmatch.lab.ladder.learning import shown_number
-from evenmatch.lab.queue.run_metrics import summary_of
-from evenmatch.lab.queue.runs import Run
-from evenmatch.lab.queue.simulation import Steps, TrialCrowd, try_preset, try_steps
-from evenmatch.lab.queue.verdict import verdict
 from evenmatch.ladders.descriptions import check_installed
 from evenmatch.options import shown
-from evenmatch.policy import presets
+from evenmatch.policy import Policy
 from evenmatch.queues.experiment_audit import ExperimentAudit
 from evenmatch.queues.stored_queues import find
 from evenmatch.rating import rules
@@ -97,7 +93,7 @@ async def results(visit: PageRequest) -> Response:
 
 
 def _results(visit: PageRequest) -> Mapping[str, object]:
-    shared = {"ladder": LadderShown.of(visit.reading.view(visit.ladder)), "kinds": KINDS}
+    shared: dict[str, object] = {"ladder": LadderShown.of(visit.reading.view(visit.ladder)), "kinds": KINDS}
     if not visit.asked("job"):
         return shared | {"job": None, "jobs": jobs_of(visit)}
     job = visit.site.jobs.find(visit.asked("job"), visit.ladder)
@@ -107,7 +103,21 @@ def _results(visit: PageRequest) -> Mapping[str, object]:
     if job.result is not None:
         figures = lab_jobs.figures_of(job.kind, job.result)
     words = visit.shared.lab_cache.words.get((job.ladder, job.kind), "")
+    shared |= {"looked": None, "missing": None}
+    if job.kind == "what-if" and job.result is not None and visit.asked("player"):
+        shared |= _looked_up(visit, job.result)
     return shared | {"job": job, "found": job.result, "figures": figures, "words": words if job.result is None else ""}
+
+
+def _looked_up(visit: PageRequest, found: Mapping[str, object]) -> dict[str, object]:
+    """The named player's place in a what-if, or why there is none."""
+    text = visit.asked("player").strip()
+    try:
+        name = visit.reading.known_as(visit.ladder, text)
+    except UnknownNameError:
+        return {"looked": None, "missing": f"No player called {text}."}
+    looked = stored_results.look_up(found, name)
+    return {"looked": looked, "missing": None if looked else f"{name} is not in both standings."}
 
 
 def jobs_of(visit: PageRequest) -> list[Job]:
@@ -193,10 +203,12 @@ def _check(system: str, own: str) -> None:
 
 def _shared(visit: PageRequest) -> dict[str, object]:
     present = visit.reading.described(visit.ladder).rules
+    titles = {name: systems.find(name).title for name in systems.names()} | {present.system.name: present.system.title}
     return {
         "ladder": LadderShown.of(visit.reading.view(visit.ladder)),
         "present": present,
-        "systems": list(dict.fromkeys([*systems.names(), present.system.name])),
+        "systems": list(titles),
+        "titles": titles,
         "bounds": {"seconds": (TUNING_LEAST, TUNING_MOST), "warm_up": WARM_UP},
         "form": visit.form_here(),
     }
@@ -290,106 +302,17 @@ def _audit(visit: PageRequest) -> Mapping[str, object]:
 
 def _experiment(audited: ExperimentAudit) -> Mapping[str, object]:
     """An experiment with its chart, and the options in which the policies differ: name, first and second value."""
-    first, second = audited.experiment.first.to_data(), audited.experiment.second.to_data()
-    changed = [(name, _shown(value), _shown(second[name])) for name, value in first.items() if value != second[name]]
+    changed = differing_options(audited.experiment.first, audited.experiment.second)
     return {"audit": audited, "figure": lab_jobs.experiment_figure(audited), "changed": changed}
+
+
+def differing_options(before: Policy, after: Policy) -> list[tuple[str, str, str]]:
+    """Return the options in which two policies differ: name, value before and after."""
+    old, new = before.to_data(), after.to_data()
+    return [(name, _shown(value), _shown(new[name])) for name, value in old.items() if value != new[name]]
 
 
 def _shown(value: object) -> str:
     if isinstance(value, list):
         return ", ".join(f"{after:g} s: {width:g}" for after, width in value)
     return shown(value)
-
-
-class Slider(NamedTuple):
-    """A range input: field name, label, unit, bounds, step and initial value."""
-
-    name: str
-    words: str
-    unit: str
-    low: float
-    high: float
-    step: float
-    first: float
-
-
-CROWD = (
-    Slider("arrivals", "Players who join per second", "", 0.5, 20, 0.5, 5),
-    Slider("team_size", "Players in a team", "", 1, 10, 1, 6),
-    Slider("strict", "Players whose filter never widens", " %", 0, 100, 5, 25),
-    Slider("patience", "Mean patience; 0: they never give up", " s", 0, 600, 10, 0),
-)
-STEPS = presets()["balanced"].steps
-WIDTHS = tuple(
-    Slider(f"w{index}", f"Width at step {index + 1}", "", 0, 100, 1, width) for index, (_, width) in enumerate(STEPS)
-)
-TIMES = tuple(
-    Slider(f"t{index}", f"Step {index + 1} after", " s", 1, 600, 1, after)
-    for index, (after, _) in enumerate(STEPS)
-    if index
-)
-
-
-async def queue(visit: PageRequest) -> Response:
-    """Show the sliders and the result of the simulation."""
-    values = {slider.name: _value(visit, slider) for slider in (*CROWD, *WIDTHS, *TIMES)}
-    runs: list[Run] = []
-    busy = ""
-    try:
-        async with visit.shared.lab_cache.turn():
-            runs = await visit.site.work(_simulate, visit, values, is_limited=False)
-    except ConflictError as error:
-        busy = str(error)
-    return await visit.show("lab_queue", lambda: _queue(visit, values, runs, busy))
-
-
-def _value(visit: PageRequest, slider: Slider) -> float:
-    text = visit.asked(slider.name)
-    try:
-        value = float(text) if text else slider.first
-    except ValueError:
-        value = float("nan")
-    if not slider.low <= value <= slider.high:
-        raise UsageError(f"{slider.name} is {text[:20]!r}; expected a number from {slider.low:g} to {slider.high:g}")
-    return value
-
-
-def _simulate(visit: PageRequest, values: Mapping[str, float]) -> list[Run]:
-    """Simulate the visitor's policy, then the built-in presets, which are cached."""
-    crowd, steps = _trial_of(values)
-    runs = [try_steps(crowd, steps)]
-    for name in presets():
-        key = (name, crowd)
-        run = visit.shared.lab_cache.run(key)
-        if run is None:
-            run = try_preset(crowd, name)
-            visit.shared.lab_cache.keep(key, run)
-        runs.append(run)
-    return runs
-
-
-def _trial_of(values: Mapping[str, float]) -> tuple[TrialCrowd, Steps]:
-    crowd = TrialCrowd(
-        values["arrivals"], int(values["team_size"]), values["strict"] / 100.0, values["patience"] or None
-    )
-    times = (0.0, *(values[slider.name] for slider in TIMES))
-    return crowd, Steps(times, tuple(values[slider.name] for slider in WIDTHS))
-
-
-def _queue(visit: PageRequest, values: Mapping[str, float], runs: list[Run], busy: str) -> Mapping[str, object]:
-    shown: dict[str, object] = {
-        "ladder": LadderShown.of(visit.reading.view(visit.ladder)),
-        "values": {name: f"{value:g}" for name, value in values.items()},
-        "crowd": CROWD,
-        "steps": list(zip(WIDTHS, (None, *TIMES), strict=True)),
-        "busy": busy,
-        "rows": [summary_of(run) for run in runs],
-    }
-    if not runs:
-        return shown | {"verdict": [], "figures": {}, "widening": [], "minutes": 0.0}
-    return shown | {
-        "verdict": verdict(runs),
-        "figures": lab_jobs.trial_figures(runs),
-        "widening": runs[0].policy.steps,
-        "minutes": 0.0 if runs[0].scenario is None else runs[0].scenario.minutes,
-    }
