@@ -32,6 +32,7 @@ from evenmatch.systems.system import (
     number,
     rarely,
     starting_rating,
+    uncertain_note,
     whole,
 )
 
@@ -339,4 +340,6 @@ SYSTEM = System(
     pair=pair,
     update=update,
     scratch_columns=6,
+    note=lambda change, p: uncertain_note(change, p.deviation),
+    own_rating=lambda p: p.compared_as == "player",
 )
