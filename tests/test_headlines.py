@@ -87,7 +87,7 @@ def check_sentence(sentence, change, places, team, *, left):
     assert re.fullmatch(r"(You|Your team|All \d+ (players|teams)) [^{};]+\.", sentence)
     assert "nan" not in sentence
     assert "  " not in sentence
-    assert len(sentence) <= 330
+    assert len(sentence) <= 350
     moved = round(round(change.after, 2) - round(change.before, 2), 2)
     verbs = re.findall(r"(?:your rating|it) (rose|fell) by ([\d,.]+?)(?:\.(?= |$)| and is now)", sentence)
     verbs += [("fell", points) for points in re.findall(r"so we show it ([\d.]+) lower\.", sentence)]

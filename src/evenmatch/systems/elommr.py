@@ -341,5 +341,4 @@ SYSTEM = System(
     update=update,
     scratch_columns=6,
     note=lambda change, p: uncertain_note(change, p.deviation),
-    own_rating=lambda p: p.compared_as == "player",
 )

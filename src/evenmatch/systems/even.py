@@ -178,10 +178,15 @@ def _because(change: Change, p: EvenParameters) -> Reason | None:
 
 
 def _note(change: Change, p: EvenParameters) -> Reason | None:
-    """The strongest part of the change besides the result, if it is a quarter of the change."""
-    factor, part = max(((one, float(change.factors[one])) for one in BECAUSE), key=lambda one: abs(one[1]))
-    if abs(part) >= max(0.01, abs(change.moved) / 4):
-        return Reason(wording.PART_NOTES[part > 0], {"cause": wording.CAUSES[factor], "part": f"{abs(part):.2f}"})
+    """The two strongest parts of the change besides the result, if they are a quarter of the change."""
+    parts = sorted(((one, float(change.factors[one])) for one in BECAUSE), key=lambda one: -abs(one[1]))
+    told = [
+        wording.PART_NOTES[part > 0].format(cause=wording.CAUSES[factor], part=f"{abs(part):.2f}")
+        for factor, part in parts[:2]
+        if abs(part) >= max(0.01, abs(change.moved) / 4)
+    ]
+    if told:
+        return Reason(" ".join(told))
     return uncertain_note(change, float(str(_newcomer(p)[1])))
 
 

@@ -86,7 +86,7 @@ def certainty_note(change: Change, p: SkillParameters) -> Reason | None:
     """`System.note`: how much of the change comes from the deviation, or that it is still large."""
     certainty = _by_certainty(change, p)
     if certainty >= max(SHOWN, abs(change.moved) / 10):
-        return Reason(wording.SURER, {"part": f"{certainty:.2f}"})
+        return Reason(wording.SURER[wording.RISE if change.moved > 0 else wording.FALL], {"part": f"{certainty:.2f}"})
     return uncertain_note(change, p.deviation)
 
 

@@ -117,8 +117,9 @@ FIRST_GAMES = "{result}. In the first {games} games, {your} rating follows all o
 LOPSIDED = "{outcome}, and a one-sided result counts more, so {effect}."
 WHOLE_POINTS = "{result}, but ratings are rounded down to whole points, so {effect}."
 SCORED = (
-    "{result}. This rating compares {your} own points with every other player's: {you} scored {share} of the points "
-    "between {them} and each of the others, where {due} % were expected, so {effect}."
+    "{result}. This rating compares {your} own points, for the time {you} played, with every other player's: {you} "
+    "scored {share} of the points between {them} and each of the others on average, where {due} % were expected, so "
+    "{effect}."
 )
 SCORED_AT_FLOOR = (
     "{result}. {You} scored {share} of the points between {them} and each of the others, where {due} % were expected. "
@@ -172,7 +173,10 @@ LEFT_TO_FLOOR = "{You} left early, which counts as a loss, so {effect} and is no
 NOTED = (AS_USUAL.sentence, LEFT_UNPUNISHED.sentence, LOPSIDED, SCORED)
 UNCERTAIN = "{Your} rating is still uncertain, so it moves a lot."
 FEW_GAMES = "{You} have played few games here, so {your} rating moves a lot."
-SURER = "Being surer of {your} rating added {part} to it."
+SURER = {  # by the direction of the change
+    RISE: "It rose {part} more because we are surer of {your} rating now.",
+    FALL: "It fell {part} less because we are surer of {your} rating now.",
+}
 OWN_NOTES = {  # by the direction of the change, and whether the own rating is above the team's average
     (RISE, True): "It rose less than the odds suggest, because {your} own rating is above {your} team's average.",
     (RISE, False): "It rose more than the odds suggest, because {your} own rating is below {your} team's average.",
@@ -185,7 +189,7 @@ CAUSES = {  # by the factor of even
     "by_scores": "The comparison of the players' own scores",
     "by_entry": "What is known about newcomers here",
     "by_pause": "The time without a match",
-    "by_weights": "A fresh look at old results, after other matches,",
+    "by_weights": "What other matches have shown about old results",
 }
 
 
