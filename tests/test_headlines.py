@@ -84,56 +84,59 @@ def rated(name, preset, line_up):
 
 def check_sentence(sentence, change, places, team, *, left):
     """The words agree with the places, the odds and the change that the page shows."""
-    assert re.fullmatch(r"You [^{}]+\.", sentence)
+    assert re.fullmatch(r"(You|Your team|All \d+ (players|teams)) [^{};]+\.", sentence)
     assert "nan" not in sentence
     assert "  " not in sentence
-    assert len(sentence) <= 230
+    assert len(sentence) <= 350
     moved = round(round(change.after, 2) - round(change.before, 2), 2)
-    verbs = re.findall(r"(?:your rating|it) (rose|fell) by ([\d,.]+?)(?:\.$| and is now)", sentence)
+    verbs = re.findall(r"(?:your rating|it) (rose|fell) by ([\d,.]+?)(?:\.(?= |$)| and is now)", sentence)
+    verbs += [("fell", points) for points in re.findall(r"so we show it ([\d.]+) lower\.", sentence)]
     if moved == 0:
         assert verbs == []
-        assert "did not change" in sentence
+        assert "did not change" in sentence or "do not change" in sentence
     else:
-        assert verbs == [("rose" if moved > 0 else "fell", f"{abs(moved):,.2f}")]
-        assert signed(change.moved) == {"rose": "+", "fell": "−"}[verbs[0][0]] + verbs[0][1]
+        assert [(verb, float(points.replace(",", ""))) for verb, points in verbs] == [
+            ("rose" if moved > 0 else "fell", abs(moved))
+        ]
+        shown = {"rose": "+", "fell": "−"}[verbs[0][0]] + verbs[0][1]
+        assert signed(change.moved) in (shown, shown + ".00")
     ahead, level = sum(one < places[team] for one in places), places.count(places[team])
     if left:
         assert sentence.startswith("You left early")
     elif len(places) == 2:
-        assert re.findall(r"\w+", sentence)[1] == ("lost" if ahead else "drew" if level == 2 else "won")
+        result = "lost" if ahead else "drew" if level == 2 else "(won|beat)"
+        assert re.match(rf"(You|Your team) {result}\b", sentence)
+    elif level == len(places):
+        assert re.match(rf"All {level} (players|teams) tied\b", sentence)
     else:
-        told = re.match(r"You (finished|shared places) (\d+)(?:st|nd|rd|th)?(?: to (\d+))? of (\d+)\b", sentence)
+        told = re.match(r"(?:You|Your team) (finished|tied for) (\d+)(?:st|nd|rd|th) of (\d+)\b", sentence)
         assert told, sentence
-        assert (int(told[2]), int(told[4])) == (1 + ahead, len(places))
-        assert told[3] == (None if level == 1 else str(ahead + level))
-    check_expectation(sentence, change)
-    if (
-        not left
-        and moved
-        and re.search(r"^You[^,;]*(\([^)]*\))?(, where [^,]+ was expected)?, so (your rating|it) ", sentence)
-    ):
-        if sentence[4:].startswith("won") and "by less than expected" not in sentence:
-            assert moved > 0, sentence
-        if sentence[4:].startswith("lost") and "by less than expected" not in sentence:
-            assert moved < 0, sentence
+        assert (told[1], int(told[2]), int(told[3])) == (
+            "finished" if level == 1 else "tied for",
+            1 + ahead,
+            len(places),
+        )
+    check_expectation(sentence, change, len(places))
 
 
-def check_expectation(sentence, change):
-    """Favourite and underdog, games of ten, and the expected place agree with the expected score."""
+def check_expectation(sentence, change, teams):
+    """Favourite, underdog, chance, "better" and "higher" agree with the expected score and with the change."""
+    surprise = change.result - change.expected
     if "as the favourite" in sentence:
         assert change.expected > 0.5
-    elif "the favourite (" in sentence:
+    elif re.search(r"(beat|drew with|lost to) the favourites? \(", sentence):
         assert change.expected < 0.5
-    if games := re.search(r"you win (\d+) of (10+) such games", sentence):
-        told, out_of = int(games[1]), int(games[2])
-        assert 0 < told < out_of
-        assert abs(told / out_of - change.expected) <= 0.5 / out_of + 1e-9 or told in (1, out_of - 1)
-    if due := re.search(
-        r"(finished|shared places) (\d+).*, where (\d+)\w\w was expected, so your rating (\w+)", sentence
-    ):
-        better = int(due[2]) < int(due[3])
-        assert (change.result > change.expected) == better
-        assert due[4] in (("rose", "did") if better else ("fell", "did"))
+    if chance := re.search(r"chance was about (\d+) %", sentence):
+        assert 0 < int(chance[1]) < 100
+        assert abs(int(chance[1]) / 100 - change.expected) <= 0.005 + 1e-9 or int(chance[1]) in (1, 99)
+    if re.search("better than expected|expected to finish lower", sentence):
+        assert surprise > 0
+        assert change.moved >= 0
+    if re.search("worse than expected|expected to finish higher", sentence):
+        assert surprise < 0
+        assert change.moved <= 0
+    if re.match(r"[^,.]*, so your rating ", sentence) and teams == 2 and "by less than" not in sentence:
+        assert (change.result - 0.5) * change.moved >= 0, sentence
 
 
 @pytest.mark.parametrize(("name", "preset"), VARIANTS)
@@ -149,10 +152,8 @@ def test_the_sentence_agrees_with_the_result_the_odds_and_the_shown_change(name,
             check_sentence(explanation.headline, change, places, team, left=slot in quits)
             others = explanation.of_another
             assert not re.search(r"\b[Yy]ou", others)
-            assert (
-                re.sub(r"\bthey\b", "you", others.replace("They", "You").replace("their", "your"))
-                == explanation.headline
-            )
+            to_player = re.sub(r"\b(they|them)\b", "you", others.replace("They", "You").replace("heir", "our"))
+            assert to_player.replace("Tour", "Your").replace("tour", "your") == explanation.headline
             assert explanation.otherwise is None or slot not in quits
             assert {**explanation.factors_of_team, **explanation.factors_of_player} == change.factors
             if len(team_changes) == 1:
@@ -189,21 +190,25 @@ def test_what_another_result_would_have_done_is_what_it_does(name, preset, line_
                 continue
             moved = change.moved
             word = "win" if wins else "loss"
-            verb = "brought" if moved > 0 else "cost"
-            said = f"{word} would have changed nothing" if moved == 0 else f"{word} would have {verb} {abs(moved):,.2f}"
-            assert said in explanation.otherwise
+            verb = "cost" if moved < 0 else "earned" if wins else "brought"
+            said = re.search(rf"A {word} would (?:still )?have (\w+) ([\d,.]*\d|nothing)", explanation.otherwise)
+            assert said, explanation.otherwise
+            if moved == 0:
+                assert said.groups() == ("changed", "nothing")
+            else:
+                assert (said[1], float(said[2].replace(",", ""))) == (verb, abs(moved))
 
 
 def test_two_sides_of_a_decided_match_have_one_other_result_and_a_draw_has_two():
     by = rules("elo")
     state = by.starting(np.array([1500.0, 1900.0]))
     for places, said in (
-        ([2, 1], ["A win would have brought 29.09.", "A loss would have cost 29.09."]),
+        ([2, 1], ["A win would have earned 29.09.", "A loss would have cost 29.09."]),
         (
             [1, 1],
             [
-                "A win would have brought 29.09. A loss would have cost 2.91.",
-                "A win would have brought 2.91. A loss would have cost 29.09.",
+                "A win would have earned 29.09. A loss would have cost 2.91.",
+                "A win would have earned 2.91. A loss would have cost 29.09.",
             ],
         ),
     ):
@@ -221,7 +226,7 @@ def test_a_master_who_fell_below_2400_keeps_the_smaller_k_in_what_would_have_bee
     history = History(columns_of([1, 2], [1, 1]))
     result = loop.replay(by, history, state, journal=True)
     told = explain(by, history, changes(by, history, result.expected, result.journal, 0, ["a", "b"]))
-    assert [team[0].otherwise for team in told] == ["A loss would have cost 5.00.", "A win would have brought 20.00."]
+    assert [team[0].otherwise for team in told] == ["A loss would have cost 5.00.", "A win would have earned 20.00."]
 
 
 def test_the_others_of_three_would_have_come_first_and_the_first_last():
@@ -231,10 +236,28 @@ def test_the_others_of_three_would_have_come_first_and_the_first_last():
     result = loop.replay(by, history, by.newcomers(3), journal=True)
     told = explain(by, history, changes(by, history, result.expected, result.journal, 0, ["a", "b", "c"]))
     assert [team[0].otherwise for team in told] == [
-        "Last place would have cost 16.00.",
-        "First place would have brought 16.00.",
-        "First place would have brought 16.00.",
+        "Finishing last would have cost 16.00.",
+        "Finishing first would have earned 16.00.",
+        "Finishing first would have earned 16.00.",
     ]
+
+
+def test_after_a_tie_of_all_both_ends_are_told():
+    """Elo between equals, as above."""
+    by = rules("elo")
+    history = History(columns_of([1, 1, 1], [1, 1, 1]))
+    result = loop.replay(by, history, by.newcomers(3), journal=True)
+    told = explain(by, history, changes(by, history, result.expected, result.journal, 0, ["a", "b", "c"]))
+    said = "Finishing first alone would have earned 16.00. Finishing last alone would have cost 16.00."
+    assert [team[0].otherwise for team in told] == [said] * 3
+
+
+def test_a_player_at_the_floor_reads_that_no_rating_is_lower():
+    by = rules("trophies")
+    history = History(columns_of([1, 2], [1, 1]))
+    result = loop.replay(by, history, by.newcomers(2), journal=True)
+    told = explain(by, history, changes(by, history, result.expected, result.journal, 0, ["a", "b"]))
+    assert told[0][0].otherwise == "A loss would have changed nothing, because 0 is the lowest rating there is."
 
 
 def test_a_system_of_your_own_is_explained_and_may_add_a_reason():
@@ -257,13 +280,16 @@ def test_a_sentence_reads_as_it_was_written_by_hand(case):
     by, places, options = rules(case["system"]), case["places"], case.get("options", {})
     by = replace(by, system=replace(by.system, recall=lambda change, parameters: None))
     quits = [0] if options.get("quit") else []
-    match = History(columns_of(places, [1] * len(places), quits=quits, keep=options.get("keep", True)))
+    mates = case.get("mates", [])  # ratings of the player's team-mates
+    sizes = [1 + len(mates), *[1] * (len(places) - 1)]
+    match = History(columns_of(places, sizes, quits=quits, keep=options.get("keep", True)))
     own, rivals = places[0], len(places) - 1
     result = (sum(one > own for one in places) + 0.5 * (places.count(own) - 1)) / rivals
     blank = {one.name: one.labels[0] if one.labels else False if one.flag else one.neutral for one in by.system.factors}
     factors = blank | {key: value for key, value in options.items() if key in blank}
     change = Change("ann", 0, float(case["before"]), float(case["after"]), case["expected"], result, factors)
-    teams = [[change], *([change._replace(team=team)] for team in range(1, len(places)))]
+    team = [change, *(change._replace(before=rating, after=rating) for rating in mates)]
+    teams = [team, *([change._replace(team=team)] for team in range(1, len(places)))]
     assert explain(by, match, teams)[0][0].headline == case["sentence"]
 
 

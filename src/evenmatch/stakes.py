@@ -144,11 +144,11 @@ def turned_around(by: Rules, match: History, state: Records) -> dict[tuple[int, 
 
     match  a single match;  state  the records of its players at time 0, in the order of its slots
     The results are "win" and "loss" if there are two teams, which then also swap their scores. Otherwise they are
-    "first", or "last" for a team that did finish first, and that team's score is unknown.
+    "first", or "last" for a team that did finish first, and that team's score is unknown; both if all teams tied.
     """
     place, score = match.columns.place, match.columns.team_score
     two, level = len(place) == 2, place.min() == place.max()
-    wanted = [(team, True) for team in range(len(place)) if place[team] > place.min() or (two and level)]
+    wanted = [(team, True) for team in range(len(place)) if place[team] > place.min() or level]
     wanted += [(team, False) for team in range(len(place)) if place[team] == place.min()]
     tiled = match.take(np.zeros(len(wanted), np.int64)).columns
     places, scores = np.tile(place + 1, (len(wanted), 1)), np.tile(score[::-1], (len(wanted), 1))

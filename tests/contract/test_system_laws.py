@@ -540,8 +540,8 @@ def test_every_change_is_explained_in_words_and_factors(name, preset):
             for change, explanation in zip(team, told, strict=True):
                 assert isinstance(change, Change)
                 assert list(change.factors) == [factor.name for factor in by.system.factors]
-                assert explanation.headline.startswith("You ")
-                assert explanation.of_another.startswith("They ")
+                assert explanation.headline.startswith(("You", "All"))
+                assert explanation.of_another.startswith(("They", "Their", "All"))
                 assert not re.search(r"[{}\n]|nan|inf\b", explanation.headline + (explanation.otherwise or ""))
 
 

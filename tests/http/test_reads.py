@@ -281,7 +281,7 @@ def test_a_match_is_told_with_its_odds_changes_and_reasons(league):
     ]
     assert ann.headline == "You won an even match, so your rating rose by 15.26."
     assert cat.headline == "You lost an even match, so your rating fell by 15.26."
-    assert (ann.otherwise, cat.otherwise) == ("A loss would have cost 16.74.", "A win would have brought 16.74.")
+    assert (ann.otherwise, cat.otherwise) == ("A loss would have cost 16.74.", "A win would have earned 16.74.")
     assert (found.teams[0].factors, set(ann.factors)) == ({}, {one.name for one in rules("elo").system.factors})
 
 

@@ -13,12 +13,13 @@ from typing import NamedTuple
 import numpy as np
 
 from evenmatch.history import Floats, History
-from evenmatch.stakes import turned_around
+from evenmatch.stakes import quitters_differ, turned_around
 from evenmatch.systems import wording
 from evenmatch.systems.system import EVEN_GAP, Change, FactorValue, Rules
 from evenmatch.systems.wording import Reason
 
-CLEAR = 0.05  # expected scores closer than this to 0 or 1 are told out of 100 games instead of 10
+SLIGHT = 0.005  # a result this close to the expected score is neither better nor worse
+OWN_GAP = 50.0  # points above or below the team's average from which a change differs visibly from the team's odds
 TURNED_AT_MOST = 16  # teams of a match for which other results are computed: a replay of the match for each
 
 
@@ -45,7 +46,8 @@ def explain(by: Rules, match: History, changes: Sequence[Sequence[Change]]) -> t
     for team in changes:
         first, *others = (change.factors for change in team)
         shared = {name for name, value in first.items() if others and all(one[name] == value for one in others)}
-        explained.append(tuple(_explain(by, match, change, next(slot), shared, otherwise) for change in team))
+        mean = sum(change.before for change in team) / len(team)
+        explained.append(tuple(_explain(by, match, change, mean, next(slot), shared, otherwise) for change in team))
     return tuple(explained)
 
 
@@ -53,22 +55,27 @@ def _explain(
     by: Rules,
     match: History,
     change: Change,
+    mean: float,
     slot: int,
     shared: set[str],
     otherwise: Mapping[tuple[int, str], Floats],
 ) -> Explanation:
-    """Explain one player's change. otherwise: the ratings of all slots, by team and its other result."""
+    """Explain one player's change. mean: of the team's ratings; otherwise: all slots', by team and its other result."""
     left, counts = bool(match.columns.quit[slot]), bool(match.columns.keep[slot])
     values = _values(match, change)
     name = ("left and " if left else "") + str(values["result"])
-    reason = _reason(by, change, len(match.columns.place)) if counts else wording.NOT_COUNTED
+    reason = _reason(by, change, change.before - mean, name) if counts else wording.NOT_COUNTED
+    note = _note(by, change, change.before - mean) if reason.sentence in wording.NOTED else None
     other = [
-        wording.OTHERWISE[_direction(moved)].format(other=wording.OTHER_RESULTS[result], points=_points(moved))
+        _other_result(by, reason, result, change._replace(after=float(ratings[slot])))
         for (team, result), ratings in otherwise.items()
         if team == change.team and counts and not left and math.isfinite(ratings[slot])
-        for moved in [change._replace(after=float(ratings[slot])).moved]
     ]
-    to_player, to_others = (_headline(reason, name, change, values | people) for people in wording.PEOPLE.values())
+    points = _points(by, change.moved)
+    to_player, to_others = (
+        " ".join(_headline(one, name, change, values | people, points) for one in (reason, note) if one)
+        for people in wording.PEOPLE.values()
+    )
     return Explanation(
         to_player,
         to_others,
@@ -78,53 +85,90 @@ def _explain(
     )
 
 
-def _headline(reason: Reason, name: str, change: Change, values: Mapping[str, object]) -> str:
-    """The sentence about a change. name: of the result, in wording.RESULTS; values: for the clauses."""
+def _headline(reason: Reason, name: str, change: Change, values: Mapping[str, object], points: str) -> str:
+    """A sentence about a change. name: of the result, in wording.RESULTS; values: for the clauses."""
+    side = {clause: text.format(**values) for clause, text in wording.SIDES[str(values["members"])].items()}
+    values = {**values, **side, "points": points}
     result = wording.RESULTS[name].format(**values)
     expected = wording.OUTCOMES.get((name, str(values["expected"])))
     effect, it = wording.EFFECTS[_direction(change.moved)]
-    points = _points(change.moved)
     clauses = {
         "result": result,
         "outcome": result if expected is None else expected.format(**values),
-        "effect": effect.format(**values, points=points),
-        "it": it.format(points=points),
+        "effect": effect.format(**values),
+        "it": it.format(**values),
     }
     return reason.sentence.format(**{**values, **clauses, **reason.values})
 
 
-def _reason(by: Rules, change: Change, teams: int) -> Reason:
-    """The system's reason, or a general one."""
+def _reason(by: Rules, change: Change, lead: float, name: str) -> Reason:
+    """The system's reason, or a general one. lead: the player's rating minus the team's mean."""
     own: Reason | None = by.system.because(change, by.parameters)
     if own is not None:
         return own
+    by_own = by.system.own_rating(by.parameters) and lead * change.moved < 0
+    if by_own and change.moved * (change.result - change.expected) < 0:
+        return wording.OWN_ABOVE if lead > 0 else wording.OWN_BELOW
     if change.is_against_result:
-        return wording.BY_HISTORY if teams == 2 else wording.BY_OPPONENT
+        return wording.BY_HISTORY if name.removeprefix("left and ") in ("won", "drew", "lost") else wording.BY_OPPONENT
+    if name == "left and won" and change.moved > 0 and not quitters_differ(by):
+        return wording.LEFT_UNPUNISHED
     return wording.AS_USUAL if change.moved else wording.UNCHANGED
 
 
+def _note(by: Rules, change: Change, lead: float) -> Reason | None:
+    """A second sentence about the size of a change, from the system or because the player is not the team's average."""
+    own: Reason | None = by.system.note(change, by.parameters)
+    if own is not None or abs(lead) < OWN_GAP or not by.system.own_rating(by.parameters):
+        return own
+    return Reason(wording.OWN_NOTES[_direction(change.moved), lead > 0])
+
+
+def _other_result(by: Rules, reason: Reason, result: str, change: Change) -> str:
+    """The sentence about a change that another result would have brought."""
+    moved, floor = change.moved, by.values().get("floor")
+    if moved == 0:
+        name = "floor" if floor == change.before else "nothing"
+    elif moved < 0:
+        name = "cost"
+    else:
+        name = "earned" if result.startswith(("win", "first")) else "still"
+    shown = f"{change.before:,.0f}" if change.before >= 10 or by.system.whole(by.parameters) else f"{change.before:.2f}"
+    other = wording.OTHER_RESULTS[result]
+    return reason.otherwise[name].format(other=other, points=_points(by, moved), floor=shown)
+
+
 def _values(match: History, change: Change) -> dict[str, object]:
-    """The result and the expectation as in wording.OUTCOMES, and the numbers of their clauses."""
-    places = match.columns.place.tolist()
-    own, rivals = places[change.team], len(places) - 1
+    """The result and the expectation as in wording.OUTCOMES, and the values of their clauses."""
+    places, sizes = match.columns.place.tolist(), np.diff(match.columns.slot_start).tolist()
+    own, rivals, surprise = places[change.team], len(places) - 1, change.result - change.expected
+    members, agrees = _members(sizes[change.team]), change.moved * surprise > 0
     if rivals == 1:
-        result = "won" if change.result > 0.5 else "lost" if change.result < 0.5 else "drew"
-        chance = change.expected
-        of = 10 if CLEAR <= chance <= 1 - CLEAR else 100
-        lead = chance - 0.5
-        expected = "equal" if abs(lead) <= EVEN_GAP else "favourite" if lead > 0 else "underdog"
-        return {"result": result, "expected": expected, "wins": min(max(round(of * chance), 1), of - 1), "of": of}
-    place, tied = 1 + sum(other < own for other in places), places.count(own)
-    last, due = place + tied - 1, round(1 + rivals * (1 - change.expected))
-    near = place <= due <= last or abs(change.result - change.expected) * rivals <= 0.5
+        chance = min(max(round(100 * change.expected), 1), 99)
+        even = "nearly even" if agrees and change.result == 0.5 and chance != 50 else "even"
+        clear = "favourite" if change.expected > 0.5 else "underdog"
+        return {
+            "result": "won" if change.result > 0.5 else "lost" if change.result < 0.5 else "drew",
+            "expected": even if abs(change.expected - 0.5) <= EVEN_GAP else clear,
+            "members": members,
+            "favourite": wording.FAVOURITE[_members(sizes[1 - change.team])],
+            "chance": chance,
+        }
+    tied = places.count(own)
+    told = agrees and abs(surprise) >= SLIGHT if change.moved else abs(surprise) > EVEN_GAP
     return {
-        "result": "placed" if tied == 1 else "shared",
-        "expected": "same" if near else "different",
-        "place": wording.ordinal(place) if tied == 1 else place,
-        "last": last,
-        "due": wording.ordinal(due),
+        "result": "placed" if tied == 1 else "all tied" if tied == len(places) else "tied",
+        "expected": "unsaid" if not told else "better" if surprise > 0 else "worse",
+        "members": members,
+        "place": wording.ordinal(1 + sum(other < own for other in places)),
         "teams": len(places),
+        "players": wording.ALL_TEAMS[_members(max(sizes))],
     }
+
+
+def _members(size: int) -> str:
+    """A key of wording.SIDES."""
+    return "team" if size > 1 else "player"
 
 
 def _otherwise(by: Rules, match: History, changes: Sequence[Sequence[Change]]) -> Mapping[tuple[int, str], Floats]:
@@ -132,7 +176,9 @@ def _otherwise(by: Rules, match: History, changes: Sequence[Sequence[Change]]) -
     recalled = [by.system.recall(change, by.parameters) for team in changes for change in team]
     if len(changes) > TURNED_AT_MOST or any(record is None for record in recalled):
         return {}
-    return turned_around(by, match, np.array(recalled, by.system.state))
+    told = turned_around(by, match, np.array(recalled, by.system.state))
+    alone = " alone" if len(changes) > 2 and match.columns.place.min() == match.columns.place.max() else ""
+    return {(team, result + alone): ratings for (team, result), ratings in told.items()}
 
 
 def _direction(moved: float) -> int:
@@ -140,5 +186,6 @@ def _direction(moved: float) -> int:
     return wording.RISE if moved > 0 else wording.FALL if moved < 0 else wording.NO_CHANGE
 
 
-def _points(moved: float) -> str:
-    return f"{abs(moved):,.2f}"
+def _points(by: Rules, moved: float) -> str:
+    whole = by.system.whole(by.parameters) and moved == round(moved)
+    return f"{abs(moved):,.0f}" if whole else f"{abs(moved):,.2f}"

@@ -29,7 +29,6 @@ from evenmatch.systems.system import (
     move_shown,
     number,
     numbers,
-    own_odds_reason,
     whole,
     wording,
 )
@@ -194,7 +193,7 @@ def _because(change: Change, p: BattlepointsParameters) -> Reason | None:
     surprise, lopsided = float(f["surprise"]), Reason(wording.LOPSIDED)
     if change.is_against_result:
         if (change.result - change.expected) * surprise < 0:
-            return own_odds_reason(change)
+            return None
         return lopsided if float(f["gain"]) * surprise < 0 else Reason(wording.WHOLE_POINTS)
     return lopsided if float(f["lopsided"]) > 1 else None
 
@@ -232,5 +231,7 @@ SYSTEM = System(
     update=update,
     scratch_columns=1,
     because=_because,
+    own_rating=lambda p: True,
+    whole=lambda p: p.truncate,
     recall=_recall,
 )

@@ -32,6 +32,7 @@ from evenmatch.systems.system import (
     number,
     rarely,
     starting_rating,
+    uncertain_note,
     whole,
 )
 
@@ -339,4 +340,5 @@ SYSTEM = System(
     pair=pair,
     update=update,
     scratch_columns=6,
+    note=lambda change, p: uncertain_note(change, p.deviation),
 )

@@ -48,6 +48,7 @@ from evenmatch.systems.system import (
     kernel,
     number,
     starting_rating,
+    uncertain_note,
     whole,
     wording,
 )
@@ -161,7 +162,7 @@ BECAUSE = {  # sentences for the factors that can turn a change against the resu
     "by_scores": (wording.SCORED_LESS, wording.SCORED_MORE),
     "by_entry": (wording.NEWCOMERS_WEAKER, wording.NEWCOMERS_STRONGER),
     "by_pause": (wording.AWAY, wording.AWAY),
-    "by_weights": (wording.RELEARNED, wording.RELEARNED),
+    "by_weights": (wording.LOOK_WEAKER, wording.LOOK_STRONGER),
 }
 
 
@@ -174,6 +175,19 @@ def _because(change: Change, p: EvenParameters) -> Reason | None:
     if strongest == "by_margin" and change.result == 0.5:
         return Reason(wording.MARGIN)
     return Reason(BECAUSE[strongest][sign > 0])
+
+
+def _note(change: Change, p: EvenParameters) -> Reason | None:
+    """The two strongest parts of the change besides the result, if they are a quarter of the change."""
+    parts = sorted(((one, float(change.factors[one])) for one in BECAUSE), key=lambda one: -abs(one[1]))
+    told = [
+        wording.PART_NOTES[part > 0].format(cause=wording.CAUSES[factor], part=f"{abs(part):.2f}")
+        for factor, part in parts[:2]
+        if abs(part) >= max(0.01, abs(change.moved) / 4)
+    ]
+    if told:
+        return Reason(" ".join(told))
+    return uncertain_note(change, float(str(_newcomer(p)[1])))
 
 
 def _newcomer(p: EvenParameters) -> tuple[object, ...]:
@@ -229,6 +243,7 @@ SYSTEM = System(
     from_start=("start", "single", "performance", "pooled"),
     predicts=True,
     because=_because,
+    note=_note,
     ladder=LADDER,
     new_ladder=lambda p: new_ladder(len(_experts(p))),
     learned=_learned,

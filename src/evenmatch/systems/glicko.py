@@ -32,7 +32,6 @@ from evenmatch.systems.system import (
     Floats,
     Integers,
     Parameters,
-    Reason,
     Records,
     System,
     as_shown,
@@ -41,8 +40,8 @@ from evenmatch.systems.system import (
     in_time,
     kernel,
     number,
-    own_odds_reason,
     rarely,
+    uncertain_note,
 )
 
 UNIT = 400.0 / LOG_10  # points in one unit of log-odds
@@ -164,10 +163,6 @@ def rate_period(
     return rating + variance / UNIT * surprise, math.sqrt(variance)
 
 
-def _because(change: Change, p: GlickoParameters) -> Reason | None:
-    return own_odds_reason(change) if change.is_against_result and p.compared_as == "player" else None
-
-
 def _recall(change: Change, p: GlickoParameters) -> tuple[object, ...]:
     return (change.before, change.factors["deviation_before"], 0, 0)
 
@@ -192,6 +187,7 @@ SYSTEM = System(
     pair=pair,
     update=update,
     scratch_columns=2,
-    because=_because,
+    note=lambda change, p: uncertain_note(change, p.deviation),
+    own_rating=lambda p: p.compared_as == "player",
     recall=_recall,
 )

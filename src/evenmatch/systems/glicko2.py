@@ -33,7 +33,6 @@ from evenmatch.systems.system import (
     Floats,
     Integers,
     Parameters,
-    Reason,
     Records,
     System,
     as_shown,
@@ -42,8 +41,8 @@ from evenmatch.systems.system import (
     in_time,
     kernel,
     number,
-    own_odds_reason,
     rarely,
+    uncertain_note,
 )
 
 UNIT = 173.7178  # points in one unit of log-odds, 400 / ln 10, as the paper rounds it
@@ -221,10 +220,6 @@ def rate_period(
     return rating + UNIT * after * surprise, UNIT * math.sqrt(after), volatility
 
 
-def _because(change: Change, p: Glicko2Parameters) -> Reason | None:
-    return own_odds_reason(change) if change.is_against_result and p.compared_as == "player" else None
-
-
 def _recall(change: Change, p: Glicko2Parameters) -> tuple[object, ...]:
     return (change.before, change.factors["deviation_before"], change.factors["volatility_before"], 0, 0)
 
@@ -251,6 +246,7 @@ SYSTEM = System(
     pair=pair,
     update=update,
     scratch_columns=2,
-    because=_because,
+    note=lambda change, p: uncertain_note(change, p.deviation),
+    own_rating=lambda p: p.compared_as == "player",
     recall=_recall,
 )

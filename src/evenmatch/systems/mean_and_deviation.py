@@ -8,8 +8,9 @@ import numpy as np
 
 from evenmatch.history import Floats, Integers
 from evenmatch.systems.compiled import kernel
-from evenmatch.systems.system import Change, Reason, Records, starting_rating, wording
+from evenmatch.systems.system import Change, Reason, Records, starting_rating, uncertain_note, wording
 
+SHOWN = 0.01  # points: the smallest change that is shown
 STATE = np.dtype([("rating", "f8"), ("mean", "f8"), ("deviation", "f8")], align=True)
 
 
@@ -75,9 +76,23 @@ def because(change: Change, p: SkillParameters) -> Reason | None:
     """`System.because`: a rating that lies below the mean also moves if only the deviation changes."""
     if change.factors["weight"] == 0:
         return Reason(wording.NO_TIME)
-    if not change.is_against_result or p.display == 0:
-        return None
+    certainty = _by_certainty(change, p)
+    if not change.is_against_result or certainty * change.moved <= 0 or abs(certainty) < abs(change.moved) - SHOWN:
+        return None  # the mean moved against the result as well
     return Reason(wording.LESS_CERTAIN if change.moved < 0 else wording.MORE_CERTAIN)
+
+
+def certainty_note(change: Change, p: SkillParameters) -> Reason | None:
+    """`System.note`: how much of the change comes from the deviation, or that it is still large."""
+    certainty = _by_certainty(change, p)
+    if certainty >= max(SHOWN, abs(change.moved) / 10):
+        return Reason(wording.SURER[wording.RISE if change.moved > 0 else wording.FALL], {"part": f"{certainty:.2f}"})
+    return uncertain_note(change, p.deviation)
+
+
+def _by_certainty(change: Change, p: SkillParameters) -> float:
+    """Points by which the change of the deviation raised the shown rating."""
+    return p.display * (float(change.factors["deviation_before"]) - float(change.factors["deviation_after"]))
 
 
 def recall(change: Change, p: SkillParameters) -> tuple[object, ...]:

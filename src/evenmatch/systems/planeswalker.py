@@ -104,10 +104,18 @@ def update(
 
 def _because(change: Change, p: PlaneswalkerParameters) -> Reason:
     f = change.factors
-    brought = float(f["participation"]) * p.multiplier
-    earned = (3.0 * float(f["wins"]) + float(f["draws"])) * p.multiplier
-    sentence = wording.EARNED if earned else wording.TOOK_PART
-    return Reason(sentence, {"earned": f"{earned:g}", "participation": f"{brought:g}"})
+    brought, wins, draws = float(f["participation"]) * p.multiplier, float(f["wins"]), float(f["draws"])
+    duel = wins + draws == 1 and change.result in (0.5, 1.0)
+    earned = [
+        (alone if duel else each).format(each=f"{points * p.multiplier:g}", count=f"{times:g}")
+        for alone, each, points, times in (
+            (wording.FOR_WIN, wording.FOR_WINS, 3.0, wins),
+            (wording.FOR_DRAW, wording.FOR_DRAWS, 1.0, draws),
+        )
+        if times
+    ]
+    values = {"earned": ", ".join(earned), "participation": f"{brought:g}"}
+    return Reason(wording.EARNED if earned else wording.TOOK_PART, values, wording.OTHERWISE_IN_ALL)
 
 
 def _newcomer(p: PlaneswalkerParameters) -> tuple[object, ...]:
@@ -129,5 +137,6 @@ SYSTEM = System(
     pair=pair,
     update=update,
     because=_because,
+    whole=lambda p: True,
     recall=lambda change, p: (change.before,),
 )

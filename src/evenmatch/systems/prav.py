@@ -273,15 +273,15 @@ def _columns(state: Records, p: PravParameters) -> dict[str, NDArray[np.generic]
 
 
 def _because(change: Change, p: PravParameters) -> Reason | None:
-    if not change.is_against_result:
+    f, rose, against = change.factors, change.moved > 0, change.is_against_result
+    if not change.moved:
         return None
-    f, rose = change.factors, change.moved > 0
     if (float(f["window_outcome"]) > float(f["window_expected"])) != rose:
-        return Reason(wording.MORE_CERTAIN if rose else wording.LESS_CERTAIN)
+        return Reason(wording.VARIED_LESS if rose else wording.VARIED_MORE) if against else None
     if f["window"] == 1:
-        return Reason(wording.PERFORMANCE)
-    sentence = wording.LAST_GAMES_ABOVE if rose else wording.LAST_GAMES_BELOW
-    return Reason(sentence, {"games": f"{float(f['window']):.0f}"})
+        return Reason(wording.PERFORMANCE) if against else None
+    sentence = wording.LAST_GAMES_HIGHER if rose else wording.LAST_GAMES_LOWER
+    return Reason(sentence, {"games": f"{float(f['window']):.0f}", "link": "but" if against else "and"})
 
 
 SYSTEM = System(

@@ -246,10 +246,15 @@ def _because(change: Change, p: ScorefactorParameters) -> Reason | None:
     if share == change.result and abs(due - change.expected) < TINY:  # a duel, which goes by the result
         return floor_reason(change, floor) if f["floor"] else None
     decimals = 0 if round(100 * share) != round(100 * due) else 1
-    scores = {"share": f"{100 * share:.{decimals}f}", "due": f"{100 * due:.{decimals}f}", "floor": floor}
+    own = f"{100 * share:.{decimals}f} %" if share else "none"
+    scores = {"share": own, "due": f"{100 * due:.{decimals}f}", "floor": floor}
     if f["floor"] and change.moved == 0:
         return Reason(wording.SCORED_AT_FLOOR, scores)
     return Reason(wording.SCORED if gain * (share - due) > 0 or share == due else wording.SPARED, scores)
+
+
+def _note(change: Change, p: ScorefactorParameters) -> Reason | None:
+    return Reason(wording.FEW_GAMES) if float(change.factors["k"]) >= 0.6 * p.k and abs(change.moved) > 20 else None
 
 
 def _newcomer(p: ScorefactorParameters) -> tuple[object, ...]:
@@ -276,4 +281,5 @@ SYSTEM = System(
     scratch_columns=6,
     refuse=_refuse,
     because=_because,
+    note=_note,
 )

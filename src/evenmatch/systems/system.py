@@ -86,10 +86,10 @@ __all__ = (
     "move_shown",
     "number",
     "numbers",
-    "own_odds_reason",
     "rarely",
     "starting_rating",
     "timeless",
+    "uncertain_note",
     "whole",
     "wording",
 )
@@ -243,6 +243,9 @@ class System:
     newcomer        a newcomer's record, as a tuple in the order of `state`
     start_at        (rating, parameters): the record of a player who starts with this shown rating, in the same order
     because         (change, parameters): the reason for a change that the result and the odds do not explain, or None
+    note            (change, parameters): a second sentence, about the size of a change that needs no other, or None
+    own_rating      (parameters): whether players are rated by their own odds rather than their team's
+    whole           (parameters): whether all changes are whole numbers, which are then shown without decimals
     recall          (change, parameters): a record with which a player, at time 0, would be rated as before the match,
                     or None where the factors of the change do not tell
     needs           what a history must have, for readers; `teams` and `refuse` enforce it
@@ -277,6 +280,9 @@ class System:
     needs: str = "any matches"
     teams: int | None = None
     because: Callable[..., Reason | None] = lambda change, _: None
+    note: Callable[..., Reason | None] = lambda change, _: None
+    own_rating: Callable[..., bool] = lambda _: False
+    whole: Callable[..., bool] = lambda _: False
     recall: Callable[..., tuple[object, ...] | None] = lambda change, _: None
     presets: Mapping[str, Mapping[str, Value]] = field(default_factory=dict)
     as_of: Callable[..., Records] = timeless
@@ -450,9 +456,10 @@ def floor_reason(change: Change, floor: str) -> Reason:
     return Reason(wording.FLOOR_REACHED if change.moved else wording.AT_FLOOR, {"floor": floor})
 
 
-def own_odds_reason(change: Change) -> Reason:
-    """For `System.because`: the reason where the player's own rating, not the team's, decided what was expected."""
-    return Reason(wording.OWN_BELOW if change.moved > 0 else wording.OWN_ABOVE)
+def uncertain_note(change: Change, deviation: float) -> Reason | None:
+    """For `System.note`: a large change of a rating whose deviation is still above half of a newcomer's."""
+    before = float(change.factors["deviation_before"])
+    return Reason(wording.UNCERTAIN) if before > deviation / 2 and abs(change.moved) > before / 10 else None
 
 
 def system_as_data(system: System) -> dict[str, object]:

@@ -154,5 +154,6 @@ SYSTEM = System(
     pair=pair,
     update=update,
     because=_because,
+    whole=lambda p: True,
     recall=lambda change, p: (change.before,),
 )

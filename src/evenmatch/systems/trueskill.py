@@ -17,6 +17,7 @@ from evenmatch.systems.maths import draw_v_w, play_share, quick_cdf, v_win, w_wi
 from evenmatch.systems.mean_and_deviation import (
     STATE,
     because,
+    certainty_note,
     mean_strength,
     move,
     newcomer,
@@ -208,6 +209,7 @@ SYSTEM = System(
     update=update,
     scratch_columns=COLUMNS,
     because=because,
+    note=certainty_note,
     recall=recall,
     strength=mean_strength,
 )

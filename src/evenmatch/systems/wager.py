@@ -45,7 +45,6 @@ SENTENCES = {
     "draw": wording.DRAW_WITH_WEAKER,
     "draw with a stronger team": wording.DRAW_WITH_STRONGER,
     "the other team left": wording.OTHERS_LEFT,
-    "quit": wording.LEFT,
 }
 
 
@@ -321,9 +320,14 @@ def update(
 
 
 def _because(change: Change, p: WagerParameters) -> Reason | None:
-    f = change.factors
+    f, floor = change.factors, f"{p.floor:.2f}"
+    if f["rule"] == "quit":
+        if f["floor"]:
+            return Reason(wording.LEFT_TO_FLOOR if change.moved else wording.LEFT_AT_FLOOR, {"floor": floor})
+        if change.result:
+            return Reason(wording.LEFT_WON if change.result > 0.5 else wording.LEFT_DREW)
     if f["floor"]:
-        return floor_reason(change, f"{p.floor:.2f}")
+        return floor_reason(change, floor)
     sentence = SENTENCES.get(str(f["rule"]))
     return None if sentence is None else Reason(sentence)
 

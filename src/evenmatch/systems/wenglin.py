@@ -15,6 +15,7 @@ from evenmatch.systems.maths import draw_v_w, logistic, play_share, quick_cdf, s
 from evenmatch.systems.mean_and_deviation import (
     STATE,
     because,
+    certainty_note,
     mean_strength,
     move,
     newcomer,
@@ -234,6 +235,7 @@ SYSTEM = System(
     update=update,
     scratch_columns=7,
     because=because,
+    note=certainty_note,
     recall=recall,
     strength=mean_strength,
 )
