@@ -148,7 +148,7 @@ class Career:
         peak = self.peak
         if peak is not None:
             peak = peak._replace(rating=None, percentile=peak.percentile if percentiles else None)
-            peak = None if peak.percentile is peak.division is None else peak
+            peak = peak if peak.percentile or peak.division else None
         return replace(
             self,
             whole=self.whole.hidden(),

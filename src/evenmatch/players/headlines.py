@@ -145,7 +145,7 @@ def _values(match: History, change: Change) -> dict[str, object]:
     members, agrees = _members(sizes[change.team]), change.moved * surprise > 0
     if rivals == 1:
         chance = min(max(round(100 * change.expected), 1), 99)
-        even = "nearly even" if agrees and change.result == 0.5 and chance != 50 else "even"
+        even = "nearly even" if agrees and change.result == 0.5 and chance != 50 else "balanced"
         clear = "favourite" if change.expected > 0.5 else "underdog"
         return {
             "result": "won" if change.result > 0.5 else "lost" if change.result < 0.5 else "drew",
