@@ -145,11 +145,11 @@ def _values(match: History, change: Change) -> dict[str, object]:
     members, agrees = _members(sizes[change.team]), change.moved * surprise > 0
     if rivals == 1:
         chance = min(max(round(100 * change.expected), 1), 99)
-        even = "nearly even" if agrees and change.result == 0.5 and chance != 50 else "balanced"
+        equal = "nearly equal" if agrees and change.result == 0.5 and chance != 50 else "equal"
         clear = "favourite" if change.expected > 0.5 else "underdog"
         return {
             "result": "won" if change.result > 0.5 else "lost" if change.result < 0.5 else "drew",
-            "expected": even if abs(change.expected - 0.5) <= EVEN_GAP else clear,
+            "expected": equal if abs(change.expected - 0.5) <= EVEN_GAP else clear,
             "members": members,
             "favourite": wording.FAVOURITE[_members(sizes[1 - change.team])],
             "chance": chance,

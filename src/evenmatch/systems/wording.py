@@ -39,14 +39,14 @@ RESULTS = {
 OUTCOMES = {  # by result and expectation; a result that is missing here is told without the expectation
     ("won", "favourite"): "{Side} won as the favourite ({its} chance was about {chance} %)",
     ("won", "underdog"): "{Side} beat {favourite} ({its} chance was about {chance} %)",
-    ("won", "balanced"): "{Side} won an even match",
+    ("won", "equal"): "{Side} won an even match",
     ("drew", "favourite"): "{Side} drew as the favourite ({its} chance was about {chance} %)",
     ("drew", "underdog"): "{Side} drew with {favourite} ({its} chance was about {chance} %)",
-    ("drew", "nearly even"): "{Side} drew a nearly even match ({its} chance was about {chance} %)",
-    ("drew", "balanced"): "{Side} drew an even match",
+    ("drew", "nearly equal"): "{Side} drew a nearly even match ({its} chance was about {chance} %)",
+    ("drew", "equal"): "{Side} drew an even match",
     ("lost", "favourite"): "{Side} lost as the favourite ({its} chance was about {chance} %)",
     ("lost", "underdog"): "{Side} lost to {favourite} ({its} chance was about {chance} %)",
-    ("lost", "balanced"): "{Side} lost an even match",
+    ("lost", "equal"): "{Side} lost an even match",
     ("placed", "better"): "{Side} finished {place} of {teams}, better than expected",
     ("placed", "worse"): "{Side} finished {place} of {teams}, worse than expected",
     ("tied", "better"): "{Side} tied for {place} of {teams}, better than expected",
@@ -127,17 +127,17 @@ SCORED_AT_FLOOR = (
 )
 SPARED = (
     "{result}. {You} scored {share} of the points between {them} and each of the others, where {due} % were expected, "
-    "but favourites who outscore somebody lose nothing to them, so {effect}."
+    "but a favourite never loses points to an outscored opponent, so {effect}."
 )
 LEFT_OUT = "{result}, but there was too little playing time to compare {your} score with the others', so {effect}."
 ROTTED = "{result}, but {you} had lost {lost} for weeks without a match, so {effect}."
 LAST_GAMES_HIGHER = (
-    "{result}, {link} {your} rating follows {your} last {games} games as a whole. They point to a higher rating than "
-    "before, so it rose by {points}."
+    "{result}, {link} {your} rating follows {your} last {games} games as a whole. Those games point to a higher "
+    "rating than before, so it rose by {points}."
 )
 LAST_GAMES_LOWER = (
-    "{result}, {link} {your} rating follows {your} last {games} games as a whole. They point to a lower rating than "
-    "before, so it fell by {points}."
+    "{result}, {link} {your} rating follows {your} last {games} games as a whole. Those games point to a lower "
+    "rating than before, so it fell by {points}."
 )
 PERFORMANCE = "{result}, but {your} own performance in the match counts as well, so {effect}."
 BY_LESS = "{result} by less than expected, so {effect}."
@@ -184,7 +184,7 @@ OWN_NOTES = {  # by the direction of the change, and whether the own rating is a
     (FALL, False): "It fell less than the odds suggest, because {your} own rating is below {your} team's average.",
 }
 PART_NOTES = ("{cause} lowered it by {part}.", "{cause} raised it by {part}.")
-CAUSES = {  # by the factor of even
+CAUSES = {  # by the factor that caused it
     "by_margin": "The margin of the score",
     "by_scores": "The comparison of the players' own scores",
     "by_entry": "What is known about newcomers here",
