@@ -114,13 +114,16 @@ def pictures(demo: Demo) -> Sequence[Picture]:
     lost = next(team for team in match["teams"] if team["place"] > 1)["players"][0]["player"]
     base = f"/ladders/{LADDER}"
     player = f"{base}/players/{quote(best, safe='')}"
-    why = f"{base}/matches/{quote(match['match_id'], safe='')}?player={quote(lost, safe='')}"
+    won = next(team for team in match["teams"] if team["place"] == 1)["players"][0]["player"]
+    played = f"{base}/matches/{quote(match['match_id'], safe='')}"
+    why = f"{played}?player={quote(lost, safe='')}"
     return (
         Picture("ladders", "/"),
         Picture("overview", base),
         Picture("standings", f"{base}/standings"),
         Picture("player", player),
         Picture("match", why),
+        Picture("result", f"{played}/results/{quote(won, safe='')}", 390, 760, "dark"),
         Picture("queue", f"{base}/queue", height=1500),
         Picture("lab", f"{base}/lab"),
         Picture("simulator", f"{base}/lab/queue"),
