@@ -29,6 +29,7 @@ def test_create_makes_the_file_and_show_tells_every_setting_and_parameter(run, t
     told = json.loads(run("ladder", "show", "arena", "--db", db, "--json").out)
     assert told["settings"] == {
         "title": "Arena 6v6",
+        "colour": "",
         "team_size": 6,
         "other_sizes": "warn",
         "team_limit": 500,
