@@ -40,9 +40,10 @@ DECLINED = 7  # every seventh offer is declined
 
 
 class Filled(NamedTuple):
-    """The last match of the ladder, the number of a ticket with an open offer, and keys: a text, and an id."""
+    """The last match of the ladder and one of its players, a ticket with an open offer, and keys: a text, and an id."""
 
     match: str
+    winner: str
     ticket: int
     admin: str
     other_key: str
@@ -63,14 +64,14 @@ def fill(path):
         for number in (5, 9):
             service.correct(FILLED, Void(f"late-{number}-of-the-regular-season", reason=WHY))
         service.correct(FILLED, Ban(NAMES[-1], reason=WHY))
-        last, ticket = fill_queue(service, clock)
+        last, winner, ticket = fill_queue(service, clock)
         service.create_ladder(LEARNING, "even", rules("even"))
         service.import_matches(LEARNING, from_matches(list(duels("even", clock.now, days=19))))
         keys = Keys(service.database, service.clock)
         admin = keys.create("The operators of the championship", ["admin"])[1]
         other, _ = keys.create("Reading for the statistics of the newspapers", ["read"])
         Webhooks(service, allow_private=True).add(f"http://127.0.0.1:9/{'a-long-path/' * 6}", ["match.rated"])
-    return Filled(last, ticket, admin, other.key)
+    return Filled(last, winner, ticket, admin, other.key)
 
 
 def duels(what, until, *, days):
@@ -117,14 +118,14 @@ def fill_queue(service, clock):
                 Team.of(one.player, score=11.0 - 7 * at * (number % 3 > 0)) for at, (one,) in enumerate(match.teams)
             )
             clock.move(seconds=20)
-            last = match.match_id
+            last, winner = match.match_id, match.teams[0][0].player
             service.record(Match(last, datetime.fromtimestamp(clock.now / 1e6, UTC), teams, FILLED))
             running.settle_reported(FILLED, [last], {})
     clock.now = micros(datetime.now(UTC) - timedelta(seconds=100))
     ticket, _ = ask(queues, maker, clock, played[:2], wait=100.0)
     for number, name in enumerate(played[6:22]):
         join(queues, name, "patient", {"europe-central-1": 20.0 + number, "asia-southeast-2": 180.0})
-    return last, ticket
+    return last, winner, ticket
 
 
 def ask(queues, maker, clock, names, wait):

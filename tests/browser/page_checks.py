@@ -26,7 +26,8 @@ ROWS = """() => [...document.querySelectorAll('table')]
 
 MADE_OF_NAMES = """() => [
     ...[...document.querySelectorAll('*')].filter((one) =>
-        [...one.attributes].some((each) => each.name.startsWith('on') || each.name === 'autofocus')
+        // a form's field may be called `attributes`, and hides the property
+        Element.prototype.getAttributeNames.call(one).some((each) => each.startsWith('on') || each === 'autofocus')
         || (one.href?.baseVal ?? one.href ?? '').toString().startsWith('javascript:')
         || ['evil.example'].some((host) => [one.src, one.href, one.action].join(' ').includes('//' + host))),
     ...[...document.scripts].filter((one) => one.type !== 'application/json' && !one.src.startsWith(location.origin)),

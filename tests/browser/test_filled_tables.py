@@ -93,7 +93,10 @@ def addresses(filled, results):
     """Every page of the site with something in it."""
     parts = {"ladder": FILLED, "player": NAMES[0], "match": filled.match, "season": "1", "ticket": filled.ticket}
     parts |= {"key": filled.other_key, "webhook": "1"}
-    pages = [with_parts(path, parts) for path in (*page_paths(), *MORE)]
+    pages = [
+        with_parts(path, parts | ({"player": filled.winner} if "/results/" in path else {}))
+        for path in (*page_paths(), *MORE)
+    ]
     pages = [page for page in pages if not page.startswith((f"{LAB}/health", f"{LAB}/waits"))]
     return [*pages, address("ladders", LEARNING, "lab"), *results]
 

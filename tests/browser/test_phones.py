@@ -28,7 +28,10 @@ def test_the_matches_of_a_player_fit_and_say_why_when_they_are_opened(phone):
         assert not is_cut_off(row)
         assert row.bounding_box()["height"] < 200
     first = rows.first
-    change, result = first.locator("summary .end b").bounding_box(), first.locator("summary strong").bounding_box()
+    change, result = (
+        first.locator("summary .end strong").bounding_box(),
+        first.locator("summary strong").first.bounding_box(),
+    )
     assert change["y"] == pytest.approx(result["y"], abs=16)
     assert change["x"] > result["x"] + result["width"]
     first.locator("summary").click()
