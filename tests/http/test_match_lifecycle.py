@@ -111,7 +111,7 @@ def queue_up(served, people, end):
     numbers = [one["ticket"] for one in (pair, alone, last, waits)]
     before = [request_json(people.backend, "GET", f"{ON}/tickets/{number}") for number in numbers]
     assert [one["state"] for one in before] == ["offered"] * 3 + ["waiting"]
-    assert (before[0]["offer"]["players"], before[0]["offer"]["teams"]) == (4, [2, 2])
+    assert (before[0]["offer"]["players"], before[0]["offer"]["teams"]) == (4, [["ann", "bob"], ["eve", "joe"]])
     end(served)
     served.launch()
     served.wait_for_address()

@@ -41,19 +41,43 @@ class Explanation(NamedTuple):
 
 def explain(by: Rules, match: History, changes: Sequence[Sequence[Change]]) -> tuple[tuple[Explanation, ...], ...]:
     """Explain the changes of one match, team by team."""
-    otherwise, slot = _otherwise(by, match, changes), count()
+    otherwise, slot, facts = _otherwise(by, match, changes), count(), MatchFacts.of(match)
     explained = []
     for team in changes:
         first, *others = (change.factors for change in team)
         shared = {name for name, value in first.items() if others and all(one[name] == value for one in others)}
         mean = sum(change.before for change in team) / len(team)
-        explained.append(tuple(_explain(by, match, change, mean, next(slot), shared, otherwise) for change in team))
+        explained.append(tuple(_explain(by, facts, change, mean, next(slot), shared, otherwise) for change in team))
     return tuple(explained)
+
+
+class MatchFacts(NamedTuple):
+    """A match in lists.
+
+    ranks, tied, sizes  of its teams: rank from 1, how many share it, and players;  largest  the largest size
+    quit, keep          of its slots: left early; counts for the player's rating
+    """
+
+    ranks: list[int]
+    tied: list[int]
+    sizes: list[int]
+    largest: int
+    quit: list[bool]
+    keep: list[bool]
+
+    @classmethod
+    def of(cls, match: History) -> MatchFacts:
+        """Read a history of one match."""
+        c = match.columns
+        places, ordered = c.place, np.sort(c.place)
+        ahead, to = (np.searchsorted(ordered, places, side) for side in ("left", "right"))
+        sizes = np.diff(c.slot_start).tolist()
+        return cls((1 + ahead).tolist(), (to - ahead).tolist(), sizes, max(sizes), c.quit.tolist(), c.keep.tolist())
 
 
 def _explain(
     by: Rules,
-    match: History,
+    facts: MatchFacts,
     change: Change,
     mean: float,
     slot: int,
@@ -61,8 +85,8 @@ def _explain(
     otherwise: Mapping[tuple[int, str], Floats],
 ) -> Explanation:
     """Explain one player's change. mean: of the team's ratings; otherwise: all slots', by team and its other result."""
-    left, counts = bool(match.columns.quit[slot]), bool(match.columns.keep[slot])
-    values = _values(match, change)
+    left, counts = facts.quit[slot], facts.keep[slot]
+    values = _values(facts, change)
     name = ("left and " if left else "") + str(values["result"])
     reason = _reason(by, change, change.before - mean, name) if counts else wording.NOT_COUNTED
     note = _note(by, change, change.before - mean) if reason.sentence in wording.NOTED else None
@@ -138,12 +162,11 @@ def _other_result(by: Rules, reason: Reason, result: str, change: Change) -> str
     return reason.otherwise[name].format(other=other, points=_points(by, moved), floor=shown)
 
 
-def _values(match: History, change: Change) -> dict[str, object]:
+def _values(facts: MatchFacts, change: Change) -> dict[str, object]:
     """The result and the expectation as in wording.OUTCOMES, and the values of their clauses."""
-    places, sizes = match.columns.place.tolist(), np.diff(match.columns.slot_start).tolist()
-    own, rivals, surprise = places[change.team], len(places) - 1, change.result - change.expected
+    sizes, surprise = facts.sizes, change.result - change.expected
     members, agrees = _members(sizes[change.team]), change.moved * surprise > 0
-    if rivals == 1:
+    if len(sizes) == 2:
         chance = min(max(round(100 * change.expected), 1), 99)
         equal = "nearly equal" if agrees and change.result == 0.5 and chance != 50 else "equal"
         clear = "favourite" if change.expected > 0.5 else "underdog"
@@ -154,15 +177,15 @@ def _values(match: History, change: Change) -> dict[str, object]:
             "favourite": wording.FAVOURITE[_members(sizes[1 - change.team])],
             "chance": chance,
         }
-    tied = places.count(own)
+    tied = facts.tied[change.team]
     told = agrees and abs(surprise) >= SLIGHT if change.moved else abs(surprise) > EVEN_GAP
     return {
-        "result": "placed" if tied == 1 else "all tied" if tied == len(places) else "tied",
+        "result": "placed" if tied == 1 else "all tied" if tied == len(sizes) else "tied",
         "expected": "unsaid" if not told else "better" if surprise > 0 else "worse",
         "members": members,
-        "place": wording.ordinal(1 + sum(other < own for other in places)),
-        "teams": len(places),
-        "players": wording.ALL_TEAMS[_members(max(sizes))],
+        "place": wording.ordinal(facts.ranks[change.team]),
+        "teams": len(sizes),
+        "players": wording.ALL_TEAMS[_members(facts.largest)],
     }
 
 
