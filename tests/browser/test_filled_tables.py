@@ -94,7 +94,9 @@ def addresses(filled, results):
     parts = {"ladder": FILLED, "player": NAMES[0], "match": filled.match, "season": "1", "ticket": filled.ticket}
     parts |= {"key": filled.other_key, "webhook": "1"}
     pages = [
-        with_parts(path, parts | ({"player": filled.winner} if "/results/" in path else {}))
+        with_parts(path, parts | {"player": filled.winner if "/results/" in path else NAMES[0]}).replace(
+            "=ranked", "=patient"
+        )
         for path in (*page_paths(), *MORE)
     ]
     pages = [page for page in pages if not page.startswith((f"{LAB}/health", f"{LAB}/waits"))]
