@@ -362,7 +362,7 @@ def test_a_wider_range_is_compared_with_the_queue_now_in_words(operator):
     wide = page_text(operator, TRIAL, params={"w0": "60", "even_spread": "60"})
     found = figures(wide)
     assert float(found["Your change"][2]) > float(found["Now"][2])  # who takes anybody has wider matches
-    assert "less even matches" in words(wide)
+    assert "Shorter waits but less even matches." in words(wide)  # half as long for half of the players
     assert f"(now {found['Now'][2]})" in words(wide)
     assert [one["name"] for one in inside(wide, "evenness")["data"]] == ["Your change", "Now"]
 

@@ -120,7 +120,7 @@ def compare(now: Run, changed: Run) -> list[str]:
     before, after = summary_of(now), summary_of(changed)
     if not before["matches"] or not after["matches"]:
         return [f"{NOW} the queue makes {before['matches']:,} matches, with your change {after['matches']:,}."]
-    waits = _direction(before, after, "wait_p95", "shorter waits", "longer waits")
+    waits = _direction(before, after, "wait_p50", "shorter waits", "longer waits")
     spreads = _direction(before, after, "spread_p50", "closer matches", "less even matches")
     if waits and spreads:
         good = {waits, spreads} & {"shorter waits", "closer matches"}
