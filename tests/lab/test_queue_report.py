@@ -216,11 +216,8 @@ def test_a_browser_draws_every_chart_and_asks_for_nothing(browser, report_text, 
     page.on("console", lambda message: told.append(message.text))
     page.on("pageerror", lambda error: told.append(str(error)))
     page.on("request", lambda request: asked.append(request.url))
-    page.goto((tmp_path / "report.html").as_uri(), wait_until="commit")  # large, and other tests run beside this one
-    page.wait_for_function(
-        "document.readyState === 'complete' && "
-        "[...document.querySelectorAll('.chart')].every((one) => one.querySelector('.main-svg'))"
-    )
+    page.goto((tmp_path / "report.html").as_uri())
+    page.wait_for_function("[...document.querySelectorAll('.chart')].every((one) => one.querySelector('.main-svg'))")
     assert asked == [(tmp_path / "report.html").as_uri()]
     assert told == []
     assert page.title() == "Waits and even matches: 2v2"
