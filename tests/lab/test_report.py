@@ -268,7 +268,8 @@ def test_a_browser_draws_every_chart_and_asks_for_nothing(browser, hostile, tmp_
     address = (tmp_path / "report.html").as_uri()
     watched = Watched(browser, address, width=width, height=800, scheme=scheme)
     page = watched.page()
-    page.goto(address, timeout=30_000)  # the default; a report is larger than the pages that Watched is for
+    page.goto(address, wait_until="commit")
+    page.wait_for_load_state("load")
     page.wait_for_function("[...document.querySelectorAll('.chart')].every((one) => one.querySelector('.main-svg'))")
     assert page.title().startswith("Which rating system fits: ")
     assert page.evaluate("document.documentElement.scrollWidth") == width

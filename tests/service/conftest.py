@@ -4,6 +4,7 @@ import pytest
 
 from databases import KINDS, made_database
 from evenmatch import rules
+from evenmatch.ladders.ladder_queries import LadderQueries
 from evenmatch.ladders.settings import Settings
 from evenmatch.operations.service import Service
 from evenmatch.queues.matchmaker import Matchmaker
@@ -36,6 +37,13 @@ def other_service(service, store_url, clock):
     """The same database as another process has it open."""
     with Service.open(store_url, clock) as opened:
         yield opened
+
+
+@pytest.fixture
+def elo_reading(service):
+    """Elo with newcomers at 1500, so that the first match of all is expected to be a half."""
+    service.create_ladder("default", "elo", rules("elo"))
+    return LadderQueries(service)
 
 
 @pytest.fixture

@@ -4,21 +4,13 @@ from math import isnan
 
 import pytest
 
-from evenmatch import rules
 from evenmatch.accounts.access import ANYONE
 from evenmatch.errors import UnknownNameError
-from evenmatch.ladders.ladder_queries import ChosenMatches, LadderQueries
 from evenmatch.ledger.event_rows import END_OF_LIST
 from evenmatch.match import Appearance, Match, Team
 from evenmatch.players.career import Tally
+from evenmatch.players.rated_matches import MatchFilter
 from ledger.sample_matches import after, duel, micros, team_match
-
-
-@pytest.fixture
-def elo_reading(service):
-    """Elo with newcomers at 1500, so that the first match of all is expected to be a half."""
-    service.create_ladder("default", "elo", rules("elo"))
-    return LadderQueries(service)
 
 
 def test_a_record_counts_wins_draws_and_losses_against_and_beside(service, elo_reading):
@@ -31,7 +23,7 @@ def test_a_record_counts_wins_draws_and_losses_against_and_beside(service, elo_r
             team_match(4, (2, "ann"), (1, "bob"), (3, "zoe")),  # second of three: half of the rivals are behind
         ],
     )
-    _, found = elo_reading.career("default", "ann")
+    _, found, _ = elo_reading.career("default", "ann")
     by_name = {one.player: (one.against[:3], one.beside[:3]) for one in found.others}
     assert by_name == {"bob": ((0, 1, 2), (1, 0, 0)), "joe": ((1, 0, 0), (0, 1, 0)), "zoe": ((2, 1, 0), (0, 0, 0))}
     assert found.whole[:3] == (1, 2, 1)
@@ -168,15 +160,15 @@ def varied(service, elo_reading):
 
 
 CHOSEN = [
-    (ChosenMatches(opponent="bob"), ["m101", "m100", "m4", "m2", "m1"]),
-    (ChosenMatches(team_mate="joe"), ["m101", "m4"]),
-    (ChosenMatches(team_mate="ann"), []),
-    (ChosenMatches(result="won"), ["m100", "m3", "m1"]),
-    (ChosenMatches(result="drew"), ["m4"]),
-    (ChosenMatches(season=1), ["m4", "m3", "m2", "m1"]),
-    (ChosenMatches(season=2), ["m101", "m100"]),
-    (ChosenMatches(opponent="bob", result="lost", season=2), ["m101"]),
-    (ChosenMatches(), ["m101", "m100", "m5", "m4", "m3", "m2", "m1"]),
+    (MatchFilter(opponent="bob"), ["m101", "m100", "m4", "m2", "m1"]),
+    (MatchFilter(team_mate="joe"), ["m101", "m4"]),
+    (MatchFilter(team_mate="ann"), []),
+    (MatchFilter(result="won"), ["m100", "m3", "m1"]),
+    (MatchFilter(result="drew"), ["m4"]),
+    (MatchFilter(season=1), ["m4", "m3", "m2", "m1"]),
+    (MatchFilter(season=2), ["m101", "m100"]),
+    (MatchFilter(opponent="bob", result="lost", season=2), ["m101"]),
+    (MatchFilter(), ["m101", "m100", "m5", "m4", "m3", "m2", "m1"]),
 ]
 
 
@@ -192,4 +184,4 @@ def test_matches_are_chosen_by_opponent_team_mate_result_and_season(varied, chos
 
 def test_an_unknown_opponent_is_named(varied):
     with pytest.raises(UnknownNameError, match="nobodyx"):
-        varied.played("default", "ann", END_OF_LIST, 50, ChosenMatches(opponent="nobodyx"))
+        varied.played("default", "ann", END_OF_LIST, 50, MatchFilter(opponent="nobodyx"))

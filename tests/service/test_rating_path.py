@@ -7,19 +7,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evenmatch import rules
-from evenmatch.ladders.ladder_queries import LadderQueries
 from evenmatch.players.rating_path import RatingPath, RatingStep, SeasonOpening, thinned
 from ledger.sample_matches import duel, team_match
 
 HOUR = 3_600_000_000  # microseconds
-
-
-@pytest.fixture
-def elo_reading(service):
-    """Elo with newcomers at 1500, so that the first match of all is expected to be a half."""
-    service.create_ladder("default", "elo", rules("elo"))
-    return LadderQueries(service)
 
 
 def test_a_short_path_has_every_match_in_order(service, elo_reading):

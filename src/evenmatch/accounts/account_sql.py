@@ -167,6 +167,9 @@ class AuditFilter(NamedTuple):
     until: int | None = None
 
 
+ALL_ENTRIES = AuditFilter()
+
+
 def read_audit_page(store: Store, wanted: AuditFilter, before: int | None, limit: int) -> list[Entry]:
     """Return the latest entries, newest first. before: only entries with a smaller number; None: all."""
     conditions = {

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from evenmatch.accounts import account_sql
 from evenmatch.accounts.access import Caller
-from evenmatch.accounts.account_sql import AuditFilter, Entry
+from evenmatch.accounts.account_sql import ALL_ENTRIES, AuditFilter, Entry
 from evenmatch.ledger.database import Database
 from evenmatch.ledger.store import Store
 from evenmatch.ledger.text import check_text
@@ -52,7 +52,7 @@ class Audit:
         ladder: str | None = None,
         before: int | None = None,
         limit: int = 50,
-        wanted: AuditFilter = AuditFilter(),  # noqa: B008 - immutable
+        wanted: AuditFilter = ALL_ENTRIES,
     ) -> list[Entry]:
         """The latest entries, the newest first.
 

@@ -30,7 +30,7 @@ from evenmatch.players.explanations import known
 from evenmatch.players.matches import MatchProfile
 from evenmatch.players.odds import LineUpOdds, StakesQuery, prospects
 from evenmatch.players.players import search_ladder
-from evenmatch.players.rated_matches import LONGEST, MatchFilter, filtered, last_loss
+from evenmatch.players.rated_matches import ALL_MATCHES, LONGEST, MatchFilter, filtered, last_loss, latest_matches
 from evenmatch.players.rating_path import RatingPath, StepLevel, rating_path
 from evenmatch.players.result_moment import ResultMoment, latest_results, result_moment
 from evenmatch.queues import stored_queues
@@ -90,21 +90,6 @@ class PlayerLadders(NamedTuple):
     player: str
     names: list[str]
     ladders: list[str]
-
-
-class ChosenMatches(NamedTuple):
-    """Which of a player's matches to list; None: all. With a choice, only rated matches are listed.
-
-    opponent, team_mate  a player's name;  result  won, drew or lost;  season  its number
-    """
-
-    opponent: str | None = None
-    team_mate: str | None = None
-    result: str | None = None
-    season: int | None = None
-
-
-ALL_MATCHES = ChosenMatches()
 
 
 def contains(text: str, part: str) -> bool:
@@ -263,11 +248,12 @@ class LadderQueries(Transacting):
             return last_loss(store, head, players_rows.find(store, head, name))
 
     def path(self, ladder: str, name: str, most: int = LONGEST, latest: int = LONGEST) -> tuple[str, RatingPath]:
-        """A player's current name, and their rating over time; see rating_path."""
+        """A player's current name, and their rating over their `latest` matches; see rating_path."""
         whole = self._whole_view(ladder)
         with self._read(ladder) as (store, head):
             player, seen = players_rows.find(store, head, name), self._visibility(head)
-            path = rating_path(store, head, player, most, latest=latest, by=STEPS_BY[seen.show])
+            matches = latest_matches(store, head, player, latest)
+            path = rating_path(store, head, player, matches, most, STEPS_BY[seen.show])
             fall = percentile_fall(whole, player)
             path = path if fall is None else path._replace(falls=[*path.falls, fall])
             shown = seen.path(path, placed=player not in self._unplaced(store, head, [player]))
@@ -283,19 +269,25 @@ class LadderQueries(Transacting):
             finals = [(season, seen.final(StandingRow(name, *row[1:]), rules)) for season, row in rows]
             return sorted(finals, key=lambda final: -final[0])
 
-    def career(self, ladder: str, name: str) -> tuple[str, Career]:
-        """A player's current name, and their career on a ladder.
+    def career(self, ladder: str, name: str) -> tuple[str, Career, RatingPath]:
+        """A player's current name, and their career and rating path on a ladder.
 
-        The fall of the shown percentile by inactivity, if there is one, is the last of its falls.
+        A fall of the shown percentile by inactivity is the last of their falls.
         """
         whole = self._whole_view(ladder)
         with self._read(ladder) as (store, head):
             player, seen = players_rows.find(store, head, name), self._visibility(head)
-            found = career(store, head, player, self.clock(), by=STEPS_BY[seen.show])
+            matches, by = latest_matches(store, head, player), STEPS_BY[seen.show]
+            found = career(store, head, player, matches, self.clock(), by)
+            path = rating_path(store, head, player, matches, LONGEST, by)
             fall = percentile_fall(whole, player)
-            found = found if fall is None else replace(found, falls=[*found.falls, fall])
-            shown = seen.career(found, placed=player not in self._unplaced(store, head, [player]))
-            return player_rows.names_of(store, [player])[player], shown
+            falls = [] if fall is None else [fall]
+            placed = player not in self._unplaced(store, head, [player])
+            return (
+                player_rows.names_of(store, [player])[player],
+                seen.career(replace(found, falls=[*found.falls, *falls]), placed=placed),
+                seen.path(path._replace(falls=[*path.falls, *falls]), placed=placed),
+            )
 
     def search(self, text: str, limit: int, among: Collection[str] | None = None) -> list[str]:
         """Player names that contain this text, those that begin with it first, then short ones.
@@ -356,7 +348,7 @@ class LadderQueries(Transacting):
             return head.system, self._matches(store, head, positions), further
 
     def played(
-        self, ladder: str, name: str, before: ListKey, limit: int, chosen: ChosenMatches = ALL_MATCHES
+        self, ladder: str, name: str, before: ListKey, limit: int, chosen: MatchFilter = ALL_MATCHES
     ) -> tuple[str, list[MatchProfile], ListKey | None]:
         """A player's current name, a page of their matches, last played first, and `before` for the next page.
 
@@ -367,12 +359,9 @@ class LadderQueries(Transacting):
             if chosen == ALL_MATCHES:
                 positions, further = matches_rows.page_of(store, head, before=before, limit=limit, player=player)
             else:
-                opponent, team_mate = (
-                    None if other is None else players_rows.find(store, head, other)
-                    for other in (chosen.opponent, chosen.team_mate)
-                )
-                by_id = MatchFilter(opponent, team_mate, chosen.result, chosen.season)
-                positions, further = filtered(store, head, player, by_id, before, limit)
+                others = [other for other in (chosen.opponent, chosen.team_mate) if other is not None]
+                ids = {other: players_rows.find(store, head, other) for other in others}
+                positions, further = filtered(store, head, player, chosen, ids, before, limit)
             profiles = self._matches(store, head, positions)
             return player_rows.names_of(store, [player])[player], profiles, further
 

@@ -11,12 +11,11 @@ from typing import NamedTuple
 
 from evenmatch.durations import DAY, HOUR
 from evenmatch.history import FloatOrNaN
-from evenmatch.ladders.export import list_of_player
 from evenmatch.ladders.inactivity import InactivityFall, rating_falls
 from evenmatch.ladders.settings import Settings
-from evenmatch.ledger import event_rows, player_rows
+from evenmatch.ledger import player_rows
 from evenmatch.ledger.store import Head, Store
-from evenmatch.players.rated_matches import LONGEST, OpponentMatch, rated_matches
+from evenmatch.players.rated_matches import OpponentMatch
 from evenmatch.players.rating_path import StepLevel
 from evenmatch.times import Time
 
@@ -163,11 +162,11 @@ class Career:
         )
 
 
-def career(store: Store, head: Head, player: int, now: int, *, by: StepLevel) -> Career:
-    """The career of a player as of `now` (microseconds). by: the value whose highest is the peak."""
-    listed = list_of_player(store, head, event_rows.read_plan(store, head, head.planned), player, limit=LONGEST)
-    rated = rated_matches(store, head, player, [key.position for key in listed])
-    matches = sorted(rated, key=lambda match: (match.order, match.played_at))
+def career(store: Store, head: Head, player: int, matches: Sequence[OpponentMatch], now: int, by: StepLevel) -> Career:
+    """The career of a player as of `now` (microseconds).
+
+    matches  all rated matches of the player, in order;  by  the value whose highest is the peak
+    """
     falls = rating_falls(store, head, player, matches)
     streaks = [Streak(word, len(list(run))) for word, run in groupby(match.word for match in matches)]
     seconds = [match.seconds for match in matches if not isnan(match.seconds)]

@@ -76,6 +76,15 @@ class MatchProfile:
     explanations: tuple[tuple[Explanation, ...], ...] = ()
     late: str | None = None
 
+    def part_of(self, player: str) -> tuple[int, int]:
+        """The indices of a player's team and of their part in it. Raises StopIteration if the player is not in it."""
+        return next(
+            (team, part)
+            for team, side in enumerate(self.sides)
+            for part, (appearance, _) in enumerate(side.parts)
+            if appearance.player == player
+        )
+
     def sentences(self) -> list[str]:
         """A summary in sentences: who won, the result of each team, and why no rating changed if none did."""
         summary = [outcome([side.finish for side in self.sides])]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -21,10 +21,9 @@ LOOKED_AT = 50  # latest matches that are searched for the last loss
 
 def last_loss(store: Store, head: Head, player: int) -> str | None:
     """The id of the latest recent match in which a player's rating fell; None: there is none."""
-    listed = list_of_player(store, head, event_rows.read_plan(store, head, head.planned), player, limit=LOOKED_AT)
-    matches = rated_matches(store, head, player, [key.position for key in listed])
-    lost = [match for match in matches if match.line["after"] < match.line["before"]]
-    return max(lost, key=lambda match: match.order).match_id if lost else None
+    matches = latest_matches(store, head, player, LOOKED_AT)
+    lost = [match.match_id for match in matches if match.line["after"] < match.line["before"]]
+    return lost[-1] if lost else None
 
 
 class OpponentMatch(NamedTuple):
@@ -71,6 +70,16 @@ class OpponentMatch(NamedTuple):
         return "won" if self.score > 0.5 else "lost" if self.score < 0.5 else "drew"
 
 
+def latest_matches(
+    store: Store, head: Head, player: int, latest: int = LONGEST, until: int | None = None
+) -> list[OpponentMatch]:
+    """The rated matches among a player's `latest` ones, in the order they count. until: only those before this time."""
+    plan = event_rows.read_plan(store, head, head.planned)
+    listed = list_of_player(store, head, plan, player, limit=latest, until=until)
+    matches = rated_matches(store, head, player, [key.position for key in listed])
+    return sorted(matches, key=lambda match: (match.order, match.played_at))
+
+
 def rated_matches(store: Store, head: Head, player: int, positions: list[int]) -> Iterator[OpponentMatch]:
     """A player's rated matches at these positions, in no fixed order."""
     plan, lines = (
@@ -115,40 +124,53 @@ def _score(places: NDArray[np.int32], team: int) -> float:
 
 
 class MatchFilter(NamedTuple):
-    """Which of a player's rated matches to list; None: all.
+    """Which of a player's matches to list; None: all. With a choice, only rated matches are listed.
 
-    opponent, team_mate  a player's id;  word  won, drew or lost;  season  its number
+    opponent, team_mate  a player's name;  result  won, drew or lost;  season  its number
     """
 
-    opponent: int | None = None
-    team_mate: int | None = None
-    word: str | None = None
+    opponent: str | None = None
+    team_mate: str | None = None
+    result: str | None = None
     season: int | None = None
 
 
+ALL_MATCHES = MatchFilter()
+
+
 def filtered(
-    store: Store, head: Head, player: int, chosen: MatchFilter, before: ListKey, limit: int
+    store: Store,
+    head: Head,
+    player: int,
+    chosen: MatchFilter,
+    ids: Mapping[str, int],
+    before: ListKey,
+    limit: int,
 ) -> tuple[list[int], ListKey | None]:
     """The positions of up to `limit` chosen matches of a player, last played first, and where the next page begins.
 
-    Only the player's latest LONGEST matches are searched.
+    ids  of the opponent and the team-mate by name. Only the player's latest LONGEST matches are searched.
     """
     plan = event_rows.read_plan(store, head, head.planned)
     listed = list_of_player(store, head, plan, player, before=before, limit=LONGEST)
     openings = [season.position for season in ladder_rows.read_seasons(store, head.ladder) if season.number > 1]
     rated = {match.position: match for match in rated_matches(store, head, player, [key.position for key in listed])}
     keys = [
-        key for key in listed if key.position in rated and _is_chosen(rated[key.position], player, chosen, openings)
+        key
+        for key in listed
+        if key.position in rated and _is_chosen(rated[key.position], player, chosen, ids, openings)
     ]
     further = keys[limit - 1] if len(keys) > limit else None
     return [key.position for key in keys[:limit]], further
 
 
-def _is_chosen(match: OpponentMatch, player: int, chosen: MatchFilter, openings: Sequence[int]) -> bool:
-    own = match.teams == match.team
+def _is_chosen(
+    match: OpponentMatch, player: int, chosen: MatchFilter, ids: Mapping[str, int], openings: Sequence[int]
+) -> bool:
+    rivals, mates = match.players[match.teams != match.team], match.players[match.teams == match.team]
     return (
-        (chosen.opponent is None or chosen.opponent in match.players[~own])
-        and (chosen.team_mate is None or (chosen.team_mate != player and chosen.team_mate in match.players[own]))
-        and (chosen.word is None or chosen.word == match.word)
+        (chosen.opponent is None or ids[chosen.opponent] in rivals)
+        and (chosen.team_mate is None or ids[chosen.team_mate] in mates[mates != player])
+        and (chosen.result is None or chosen.result == match.word)
         and (chosen.season is None or chosen.season == 1 + sum(at < match.order[0] for at in openings))
     )

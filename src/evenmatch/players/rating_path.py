@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from typing import Literal, NamedTuple
 
-from evenmatch.ladders.export import list_of_player
 from evenmatch.ladders.inactivity import InactivityFall, rating_falls
 from evenmatch.ladders.settings import Settings
-from evenmatch.ledger import event_rows, ladder_rows
+from evenmatch.ledger import ladder_rows
 from evenmatch.ledger.store import Head, Store
-from evenmatch.players.rated_matches import LONGEST, rated_matches
+from evenmatch.players.rated_matches import OpponentMatch
 from evenmatch.times import Time
 
 StepLevel = Literal["after", "percentile", "division"]  # columns of a journal line
@@ -69,15 +68,12 @@ class RatingPath(NamedTuple):
 
 
 def rating_path(
-    store: Store, head: Head, player: int, most: int, *, latest: int = LONGEST, by: StepLevel = "after"
+    store: Store, head: Head, player: int, matches: Sequence[OpponentMatch], most: int, by: StepLevel = "after"
 ) -> RatingPath:
-    """The rating of a player after each of their `latest` rated matches, in about `most` steps at most.
+    """The rating of a player after each of these matches, which are in order, in about `most` steps at most.
 
     by  the value whose peaks and lows are kept
     """
-    listed = list_of_player(store, head, event_rows.read_plan(store, head, head.planned), player, limit=latest)
-    rated = rated_matches(store, head, player, [key.position for key in listed])
-    matches = sorted(rated, key=lambda match: (match.order, match.played_at))
     divisions = Settings.read(head.settings).standings.divisions
     steps, levels = list[RatingStep](), list[float]()
     for match in matches:

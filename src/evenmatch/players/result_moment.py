@@ -5,13 +5,11 @@ from __future__ import annotations
 from itertools import takewhile
 from typing import Literal, NamedTuple
 
-from evenmatch.ladders.export import list_of_player
 from evenmatch.ladders.settings import Settings
-from evenmatch.ledger import event_rows
 from evenmatch.ledger.store import Head, Store
 from evenmatch.players.career import Streak
 from evenmatch.players.matches import MatchProfile
-from evenmatch.players.rated_matches import rated_matches
+from evenmatch.players.rated_matches import latest_matches
 from evenmatch.standings.bands import DivisionProgress, division_progress
 from evenmatch.standings.board import Snapshot
 from evenmatch.times import Time
@@ -77,9 +75,7 @@ class LatestResults(NamedTuple):
 
 def latest_results(store: Store, head: Head, player: int, match: MatchProfile) -> LatestResults:
     """The streak of a player up to a match, of LOOKED_AT matches at most, and the standing before the match."""
-    plan = event_rows.read_plan(store, head, head.planned)
-    listed = list_of_player(store, head, plan, player, limit=LOOKED_AT, until=match.played_at + 1)
-    rated = sorted(rated_matches(store, head, player, [key.position for key in listed]), key=lambda one: one.order)
+    rated = latest_matches(store, head, player, LOOKED_AT, match.played_at + 1)
     up_to = [*takewhile(lambda one: one.match_id != match.match_id, rated)]
     own = next((one for one in rated if one.match_id == match.match_id), None)
     if own is None:
@@ -96,12 +92,7 @@ def result_moment(match: MatchProfile, player: str, latest: LatestResults, snaps
 
     Raises StopIteration if the player is not in the match.
     """
-    team, slot = next(
-        (team, slot)
-        for team, side in enumerate(match.sides)
-        for slot, (appearance, _) in enumerate(side.parts)
-        if appearance.player == player
-    )
+    team, slot = match.part_of(player)
     side = match.sides[team]
     appearance, effect = side.parts[slot]
     rivals = [other.finish for other in match.sides if other is not side]

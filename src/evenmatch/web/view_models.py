@@ -109,12 +109,7 @@ class PlayedMatch(NamedTuple):
 
 def played(match: MatchProfile, name: str) -> PlayedMatch:
     """Return a match from the point of view of a player who appears in it."""
-    team, position = next(
-        (team, position)
-        for team, side in enumerate(match.sides)
-        for position, (appearance, _) in enumerate(side.parts)
-        if appearance.player == name
-    )
+    team, position = match.part_of(name)
     side = match.sides[team]
     appearance, line = side.parts[position]
     return PlayedMatch(

@@ -96,7 +96,7 @@ async def player_career(ladder: str, player: str, request: Request, caller: Read
     """
     site = site_of(request)
     check_own(site, caller, player)
-    name, career = await site.work(site.reading(caller).career, ladder, player)
+    name, career, _ = await site.work(site.reading(caller).career, ladder, player)
     return read(request, PlayerCareer.from_record(career, ladder=ladder, player=name))
 
 
@@ -123,12 +123,7 @@ async def find_player(player: str, request: Request, caller: Reader) -> Response
 
 def _match(match: MatchProfile, name: str) -> PlayerMatch:
     """Return the response model of a match for one of its players."""
-    team, slot = next(
-        (team, slot)
-        for team, side in enumerate(match.sides)
-        for slot, (appearance, _) in enumerate(side.parts)
-        if appearance.player == name
-    )
+    team, slot = match.part_of(name)
     appearance, line = match.sides[team].parts[slot]
     change = None if line is None else line.change
     moved = None if change is None else ShownRatingChange.of(change.before, change.after)

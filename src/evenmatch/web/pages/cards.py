@@ -51,13 +51,14 @@ async def _picture(visit: PageRequest, template: str) -> Response:
 def _card(visit: PageRequest) -> Mapping[str, object]:
     view = visit.reading.view(visit.ladder)
     profile = visit.reading.profile(visit.ladder, visit.part("player"))
-    _, career = visit.reading.career(visit.ladder, profile.player)
+    _, career, _ = visit.reading.career(visit.ladder, profile.player)
     standing = profile.standing
     rating, percentile = (None, None) if standing is None else (standing.rating, standing.percentile)
     ladder = LadderShown.of(view)
     division = None if standing is None else standing.division
     tier = 0 if division is None else ladder.tiers[division]
     return {
+        "site_name": visit.site.options.site_name,
         "ladder": ladder,
         "tier": tier,
         "colour": COLOURS[tier],

@@ -16,10 +16,10 @@ from evenmatch.http.cursors import FIRST_PAGE, list_key, write_cursor
 from evenmatch.lab.display_names import plain
 from evenmatch.ladders.descriptions import state_meanings
 from evenmatch.ladders.inactivity import InactivityFall
-from evenmatch.ladders.ladder_queries import ALL_MATCHES, ChosenMatches
 from evenmatch.ladders.standings import View
 from evenmatch.players.career import Career, Tally
 from evenmatch.players.placement import placement_progress
+from evenmatch.players.rated_matches import ALL_MATCHES, MatchFilter
 from evenmatch.players.rating_path import RatingPath, RatingStep
 from evenmatch.standings.activity import NEVER
 from evenmatch.standings.bands import DivisionProgress, division_progress
@@ -78,9 +78,8 @@ def _player(visit: PageRequest) -> Mapping[str, object]:
     profile = visit.reading.profile(visit.ladder, visit.part("player"))
     before, chosen = list_key(visit.asked("before") or None), _chosen(visit)
     name, matches, further = visit.reading.played(visit.ladder, profile.player, before, SIZE, chosen)
-    _, career = visit.reading.career(visit.ladder, name)
+    _, career, path = visit.reading.career(visit.ladder, name)
     here = ("ladders", visit.ladder, "players", name)
-    _, path = visit.reading.path(visit.ladder, name)
     shown_path, spans = _spans(visit, path, here)
     system = visit.reading.described(visit.ladder).rules.system
     rows = [played(match, name) for match in matches]
@@ -126,12 +125,12 @@ def _player(visit: PageRequest) -> Mapping[str, object]:
     }
 
 
-def _chosen(visit: PageRequest) -> ChosenMatches:
+def _chosen(visit: PageRequest) -> MatchFilter:
     """Return the choice of matches in the query of the page."""
     result = visit.asked("result") or None
     if result not in (None, *RESULTS):
         raise UsageError(f"result is {result[:40]!r}; expected {', '.join(RESULTS)}")
-    return ChosenMatches(
+    return MatchFilter(
         visit.asked("opponent").strip() or None,
         visit.asked("team_mate").strip() or None,
         result,
@@ -139,7 +138,7 @@ def _chosen(visit: PageRequest) -> ChosenMatches:
     )
 
 
-def _query(chosen: ChosenMatches) -> dict[str, object]:
+def _query(chosen: MatchFilter) -> dict[str, object]:
     return {name: value for name, value in chosen._asdict().items() if value is not None}
 
 
