@@ -122,7 +122,7 @@ class Career:
     longest     the most wins in a row
     best_wins   least expected first; empty if expectations are hidden
     rivals      opponents who won more often than the player, hardest first
-    team_mates  with whom the player won more often than lost, best first
+    team_mates  players beside whom the player won more often than lost, best first
     seconds     time played; null: no match has a recorded duration
     others      the players met most often, most frequent opponents first
     hours       24 tallies, by hour of the day in UTC
@@ -237,7 +237,7 @@ def _foremost(net: Mapping[int, int]) -> list[int]:
 
 
 def _peak(head: Head, matches: Sequence[OpponentMatch], by: StepLevel) -> Peak | None:
-    """The match after which the value `by` was highest for the first time; None if it was never shown."""
+    """Return the first match after which `by` was highest; None if it was never shown."""
     lowest_shown = {"after": float("-inf"), "percentile": 1, "division": 0}[by]
     shown = [match for match in matches if match.line[by] >= lowest_shown]
     if not shown:

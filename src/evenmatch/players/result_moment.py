@@ -22,7 +22,7 @@ Outcome = Literal["victory", "defeat", "draw", "place"]
 class StandingThen(NamedTuple):
     """A player's standing at a time. rating, percentile, division: null if not shown then, or hidden.
 
-    way  how far it is from the lower limit of a division, by the present limits, to the next
+    way  the progress towards the next division, by the present limits
     """
 
     rating: float | None

@@ -72,7 +72,7 @@ class SeasonTask(NamedTuple):
 
 
 def key_of(play: Callable[..., object], task: tuple[Any, ...]) -> str:
-    """Identify a result by its function and arguments, and by the code of the season, the system and the behaviour.
+    """Identify a result by its function, its arguments, and the code of the season, the system and the behaviour.
 
     task  arguments of `play`: a contestant, names, numbers and settings
     """

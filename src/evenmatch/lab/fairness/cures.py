@@ -61,7 +61,7 @@ class Cure(NamedTuple):
 
 
 def candidates(plan: AuditPlan, vary: Collection[str] = ()) -> dict[str, AuditPlan]:
-    """The plan that measures each change, by what is changed: a preset, one parameter, or one rule; "nothing" first.
+    """Return a plan for each change, keyed by what it changes: a preset, a parameter or a rule; "nothing" comes first.
 
     vary  parameters, "preset", "rules", or single rules; empty: everything
     """
@@ -108,7 +108,7 @@ def _rounded(option: Number, values: Floats) -> list[Value]:
 
 
 def cures(plan: AuditPlan, workers: Workers, kept: Kept, progress: Progress, vary: Collection[str] = ()) -> list[Cure]:
-    """What each change makes of one behaviour under each contestant that rates its game, the smallest gain first.
+    """Measure one behaviour after each change, under each contestant that rates its game; smallest gain first.
 
     progress  called with the number of finished changes and the number of all;  vary  as in `candidates`
     Raises UsageError if no contestant rates a game of the behaviour.

@@ -222,7 +222,7 @@ def win_trading(table: Table) -> Evidence:
 
 
 def boosting(table: Table) -> Evidence:
-    """How unlikely it is that an account quits so often in one player's matches, and so seldom in others.
+    """How unlikely it is that an account quits this often in one player's matches and this rarely in others.
 
     Both are suspects: the account that leaves, and the player whose matches it leaves.
     """
@@ -249,7 +249,7 @@ def boosting(table: Table) -> Evidence:
 
 
 def quitting(table: Table) -> Evidence:
-    """How unlikely it is that an account leaves so many matches early."""
+    """How unlikely it is that an account leaves this many matches early."""
     quits = table.total(table.history.columns.quit)
     usual = _usual_share(table, quits)
 
@@ -260,7 +260,7 @@ def quitting(table: Table) -> Evidence:
 
 
 def switching(table: Table) -> Evidence:
-    """How unlikely it is that an account joins the winning team late so often."""
+    """How unlikely it is that an account joins the winning team late this often."""
     c = table.history.columns
     is_late = ~c.quit & (c.seconds < LATE_SHARE * c.duration[table.history.slot_match])
     count = table.total(is_late & (table.result > 0.5))
@@ -272,7 +272,7 @@ def switching(table: Table) -> Evidence:
 
 
 def dodging(table: Table) -> Evidence:
-    """How unlikely it is that an account is so seldom the underdog in matches with close odds."""
+    """How unlikely it is that an account is the underdog this rarely in matches with close odds."""
     away = np.abs(table.expected - 0.5)
     close = away <= np.quantile(away, WIDE)  # the best players are seldom underdogs in the others
     under, count = table.total(close & (table.expected < 0.5)), table.total(close)
@@ -330,7 +330,7 @@ def _unlikely(count: Floats | Whole, trials: Floats | Whole, usual: Floats | flo
 
 
 def _rare(deviations: Floats) -> Floats:
-    """-log10 of the probability that a normal number is so many standard deviations above its mean."""
+    """-log10 of the probability that a normal variable exceeds its mean by this many standard deviations."""
     return np.array([-log10(max(0.5 * erfc(z / 2.0**0.5), 1e-300)) for z in deviations.tolist()])
 
 
@@ -387,7 +387,7 @@ def honest_scores(tables: Sequence[Table]) -> HonestScores:
 
 
 def _surprise(known: Floats, score: Floats) -> Floats:
-    """-log10 of the share of honest accounts with at least this score, so that kinds can be compared; 0 up to a limit.
+    """-log10 of the share of honest accounts with at least this score, which makes kinds comparable; 0 up to a limit.
 
     known  scores of honest accounts, ascending
     Beyond the limit the tail is exponential, and never lighter than that of -log10 of a probability.

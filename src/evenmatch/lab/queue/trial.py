@@ -106,7 +106,7 @@ class Trial:
         return play(Crowd(scenario, policy), propose, policy, name, scenario)
 
     def cached_run(self, policy: Policy, name: str, times: float) -> Run:
-        """The run of a policy that has this name in every trial; simulated once."""
+        """Return the run of a policy whose name always means the same policy. It is simulated once."""
         if (name, times) not in self._runs:
             self._runs[name, times] = self.run(policy, name, times)
         return self._runs[name, times]
@@ -116,7 +116,7 @@ NOTICED = 1.1  # smaller ratios of waits or spreads are not mentioned
 
 
 def compare(now: Run, changed: Run) -> list[str]:
-    """What a changed policy does to waits and matches, in sentences, the most important first."""
+    """Describe the effect of a changed policy on waits and matches, in sentences, the most important first."""
     before, after = summary_of(now), summary_of(changed)
     if not before["matches"] or not after["matches"]:
         return [f"{NOW} the queue makes {before['matches']:,} matches, with your change {after['matches']:,}."]
@@ -145,7 +145,7 @@ def compare(now: Run, changed: Run) -> list[str]:
 
 
 def _direction(before: dict[str, object], after: dict[str, object], name: str, less: str, more: str) -> str:
-    """The words for a figure that fell or rose; empty if it stayed about the same."""
+    """Return `less` or `more` if a figure fell or rose noticeably, else an empty string."""
     old, new = max(_of(before, name), 0.1), max(_of(after, name), 0.1)
     return "" if max(old / new, new / old) < NOTICED else less if new < old else more
 
