@@ -100,7 +100,7 @@ def addresses(filled, results):
         for path in (*page_paths(), *MORE)
     ]
     pages = [page for page in pages if not page.startswith((f"{LAB}/health", f"{LAB}/waits"))]
-    return [*pages, address("ladders", LEARNING, "lab"), *results]
+    return [*pages, f"{LAB}/queue/change?queue=patient&w0=40", address("ladders", LEARNING, "lab"), *results]
 
 
 def opened(tab, where):
@@ -112,16 +112,36 @@ def opened(tab, where):
     return tab.locator("#findings[data-every]").count() == 0
 
 
-def test_no_table_is_cut_off_or_empty_at_any_width(tab, addresses):
+def check_a_file_with_problems(tab, folder):
+    """Leave the page open that lists the problems of a file of matches."""
+    path = folder / "A file with a name that is rather long, from the regular season.csv"
+    path.write_text(
+        "match_id,played_at,team,player,place\n"
+        f"{'m' * 60},2026-01-01T00:00:00Z,a,{NAMES[0]},1\n"
+        f"{'m' * 60},2026-01-01T00:00:00Z,b,{NAMES[0]},2\n"
+    )
+    tab.goto(address("ladders", FILLED, "operate", "files"))
+    tab.get_by_label("File").set_input_files(path)
+    tab.get_by_role("button", name="Check the file").click()
+    tab.get_by_role("table", name="Problems of the file").wait_for()
+
+
+def test_no_table_is_cut_off_or_empty_at_any_width(tab, addresses, tmp_path):
     rows, problems = {}, {}
-    for where in addresses:
-        wait_for(lambda where=where: opened(tab, where))
+
+    def look(where):
         for caption, count in rows_of_tables(tab):
             rows[caption] = max(rows.get(caption, 0), count)
         for width in WIDTHS:
             tab.set_viewport_size({"width": width, "height": 800})
             if found := overflow(tab) + cut_off(tab) + empty_cards(tab):
                 problems[where, width] = found
+
+    for where in addresses:
+        wait_for(lambda where=where: opened(tab, where))
+        look(where)
+    check_a_file_with_problems(tab, tmp_path)
+    look("a file with problems")
     assert problems == {}
     templates = resources.files("evenmatch.web") / "templates"
     captions = {one.strip() for file in templates.iterdir() for one in SHOWN.findall(file.read_text("utf-8"))}
