@@ -112,7 +112,8 @@ def allow_connections(wanted: int) -> int:
 
 # Shares of `stop_within` after which requests, background work and the process itself must have ended.
 REQUESTS, BACKGROUND, END = 0.5, 0.55, 0.6
-FAREWELL = 0.05  # share in which one of several processes answers once more on each connection, then closes it
+FAREWELL = 0.15  # longest share in which one of several processes answers once more on each connection
+FAREWELL_CHECK = 0.05  # seconds between two looks whether a connection is still open
 MANAGER_END = 0.9  # share after which the managing process must have ended
 
 
@@ -326,8 +327,9 @@ def _noticing_signals(site: Site, deadline: StopDeadline) -> Iterator[None]:
     """On SIGINT or SIGTERM, start the deadline and end long polls before uvicorn stops the server.
 
     One of several processes first stops accepting connections and answers once more on each open one, with
-    `Connection: close`. uvicorn alone would close connections without warning, so that requests in transit failed. A
-    second Ctrl-C ends the process at once. If the managing process ends, this one stops as after a SIGTERM.
+    `Connection: close`, until none is open or a share FAREWELL of the time has passed. uvicorn alone would close
+    connections without warning, so that requests in transit failed. A second Ctrl-C ends the process at once. If the
+    managing process ends, this one stops as after a SIGTERM.
     """
     if threading.current_thread() is not threading.main_thread():
         yield
@@ -348,9 +350,19 @@ def _noticing_signals(site: Site, deadline: StopDeadline) -> Iterator[None]:
     def say_farewell(stop: Callable[[], object]) -> None:
         site.stopping.set()
         server = getattr(before[signal.SIGTERM], "__self__", None)  # uvicorn's handlers are methods of its server
-        for accepting in server.servers if isinstance(server, uvicorn.Server) else ():
+        if not isinstance(server, uvicorn.Server):
+            stop()
+            return
+        for accepting in server.servers:
             accepting.close()
-        loop.call_later(FAREWELL * site.options.stop_within, stop)
+        latest = loop.time() + FAREWELL * site.options.stop_within
+        loop.call_later(FAREWELL_CHECK, stop_once_silent, server, stop, latest)  # a connection may be opening
+
+    def stop_once_silent(server: uvicorn.Server, stop: Callable[[], object], latest: float) -> None:
+        if server.server_state.connections and loop.time() < latest:
+            loop.call_later(FAREWELL_CHECK, stop_once_silent, server, stop, latest)
+        else:
+            stop()
 
     loop, manager = asyncio.get_running_loop(), multiprocessing.parent_process()
     before = {number: signal.signal(number, handle) for number in (signal.SIGINT, signal.SIGTERM)}
