@@ -187,14 +187,20 @@ def fitted(folder: Path, game: Game) -> Game:
 def fits(folder: Path, progress: Callable[[str], None] | None = None) -> dict[str, Fit]:
     """Each game fitted anew to the recorded matches in this folder, and a season of it beside the last recording.
 
+    The season has as many matches for each player as the recording, so that ratings are equally certain in both, but
+    never fewer than 4,000.
+
     progress  called with the name of each game that begins
     """
     found = {}
     for name, game in ((name, GAMES[name]) for name in RECORDINGS):
         if progress is not None:
             progress(name)
-        present = min(0.5, 2.0 * game.players / 400)  # few at a time: matches of all gaps
-        settings = SeasonSettings(game=name, players=400, matches=4000, present=present, policy="quick", seed=SEED)
+        matches = recorded(folder, RECORDINGS[name][-1])
+        shown, players = matches.history, 400
+        present = min(0.5, 2.0 * game.players / players)  # few at a time: matches of all gaps
+        count = max(4000, round(players * len(shown.columns.player) / shown.players / game.players))
+        settings = SeasonSettings(game=name, players=players, matches=count, present=present, policy="quick", seed=SEED)
         record = simulate_season(settings, rules_of("even"))
-        found[name] = Fit(fitted(folder, game), compare(recorded(folder, RECORDINGS[name][-1]), record))
+        found[name] = Fit(fitted(folder, game), compare(matches, record))
     return found
