@@ -16,6 +16,7 @@ from evenmatch.errors import UsageError
 from evenmatch.whole_file import whole_file
 
 if TYPE_CHECKING:
+    from evenmatch.ledger.events import PlayerBanned
     from evenmatch.players.profile import PlayerOnLadder
 
 app = typer.Typer(
@@ -39,7 +40,7 @@ def show(
     evenmatch player show ann
     evenmatch player show ann --ladder duel --matches 50
     """
-    from evenmatch.players.profile import dossier, plain_match, plain_standing
+    from evenmatch.players.profile import dossier, plain_ban, plain_match, plain_standing
 
     with opened(db) as service:
         player = dossier(service.database, name, service.clock(), ladder=ladder, matches=matches)
@@ -47,7 +48,7 @@ def show(
         ladders = [
             {
                 "ladder": appeared.ladder.name,
-                "banned": appeared.banned,
+                **plain_ban(appeared.ban),
                 "standing": plain_standing(appeared.standing),
                 "matches": [plain_match(row) for row in appeared.matches],
             }
@@ -61,6 +62,10 @@ def show(
         _print(appeared)
 
 
+def _banned(ban: PlayerBanned) -> str:
+    return "banned" if ban.until is None else f"banned until {minutes_text(ban.until)} UTC"
+
+
 def _print(on: PlayerOnLadder) -> None:
     from evenmatch.cli.standings import why_not
 
@@ -71,8 +76,8 @@ def _print(on: PlayerOnLadder) -> None:
         place = (
             f"rank {standing.rank:,}, percentile {standing.percentile}, {standing.division}"
             if standing.rank is not None
-            else "banned"
-            if on.banned
+            else _banned(on.ban)
+            if on.ban is not None
             else why_not(standing, on.ladder.settings.standings)
         )
         summary = f"{standing.rating:.2f} after {counted(standing.matches, 'match', 'matches')}, {place}"

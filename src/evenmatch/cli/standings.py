@@ -152,13 +152,10 @@ def _shown_players(service: Service, view: View, names: dict[int, str]) -> list[
 
 def _banned(service: Service, ladder: str) -> set[int]:
     """The players who are banned from a ladder, whether or not they have a rating."""
-    from evenmatch.ladders.export import corrections_of
+    from evenmatch.ledger.event_rows import read_plan
 
-    names: dict[str, bool] = {}
-    for row in corrections_of(service.database, ladder):
-        if row["kind"] in ("player-banned", "player-reinstated"):
-            names[str(row["player"])] = row["kind"] == "player-banned"
-    return {service.player(name) for name, banned in names.items() if banned}
+    with service.reading(ladder) as (store, head):
+        return set(read_plan(store, head, head.corrected).banned(service.clock()))
 
 
 def _matching_names(service: Service, view: View, text: str, limit: int) -> list[Standing]:

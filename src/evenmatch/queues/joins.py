@@ -103,6 +103,7 @@ class _Entrance:
         self._playing = queue_sql.read_ladder_seats(store, self.ladder, players)
         self._kept = kept_filters.read(store, self.ladder, players)
         self.levels, self.newcomer = profile.of(store, players, now), profile.newcomer(now)
+        self._ban_ends = {player: ban.until for player, ban in profile.plan.banned(now).items()}
 
     def completed(self, join: Join, queues: tuple[str, ...]) -> Join:
         """The join to queues of this ladder, with its players' stored filters. Raises EvenmatchError."""
@@ -120,7 +121,12 @@ class _Entrance:
         if player in self._playing:
             raise _playing(self._store, name, self.name, self.ladder, self._playing[player], self._now)
         if self.levels[player].banned:
-            raise ConflictError(f"player {name!r} is banned from ladder {self.name!r} and cannot queue")
+            until = self._ban_ends.get(player)
+            if until is None:
+                raise ConflictError(f"player {name!r} is banned from ladder {self.name!r} and cannot queue")
+            raise NotYetError(
+                f"player {name!r} is banned from ladder {self.name!r} and may queue again at {iso_time(until)}", until
+            )
         if player in self._penalties:
             until = self._penalties[player]
             raise NotYetError(

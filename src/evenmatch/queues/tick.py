@@ -192,8 +192,8 @@ class MatchmakerTick:
         decisions.dropped = dict(queue_state.refused)
         if levels.view.settings.archived:
             decisions.dropped |= dict.fromkeys(queue_state.held, "the ladder was archived")
-        if levels.plan.bans:
-            self._drop_banned(decisions, levels.plan.bans.keys())
+        if banned := levels.plan.banned(now):
+            self._drop_banned(decisions, banned)
         self._drop_silent(decisions)
         queue_state.take(list(decisions.dropped), decisions.taken)
         self._fill_openings(decisions, levels)
