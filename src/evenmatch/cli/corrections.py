@@ -252,7 +252,7 @@ def ban(
     Examples:
     evenmatch ban mallory --ladder duel --preview
     evenmatch ban mallory --ladder duel --rule refund --since 2026-11-01 --reason "aimbot"
-    evenmatch ban trudy --ladder duel --until 7d --reason "insults"
+    evenmatch ban mallory --ladder duel --until 7d --reason "insults"
     """
     if rule not in (None, "void", "refund", "keep"):
         raise UsageError(f"--rule {rule}: expected void, refund or keep")

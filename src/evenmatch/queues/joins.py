@@ -110,6 +110,8 @@ class _Entrance:
         players = {member.name: self._ids[member.name] for member in join.members if member.name in self._ids}
         for name, player in players.items():
             self._check_player(name, player)
+        for name in queues:
+            self._setups[name].check_open()
         policies = {name: self._setups[name].policy for name in queues}
         join = completed(join, self._ids, self._kept, policies)
         if not self._kept.keys().isdisjoint(players.values()):

@@ -256,7 +256,7 @@ class MatchmakerTick:
         for match in sorted(matches, key=lambda match: (match.started_at, match.match_id)):
             assert match.openings is not None
             name = match.openings["queue"]
-            if name not in queue_state.queues:
+            if name not in queue_state.queues or queue_state.setups[name].paused is not None:
                 continue
             policy = queue_state.policy(name, self._now)
             with queue_state.without(former(match), self._now):  # players who left do not return
