@@ -16,7 +16,6 @@ from evenmatch.errors import UsageError
 from evenmatch.whole_file import whole_file
 
 if TYPE_CHECKING:
-    from evenmatch.ledger.events import PlayerBanned
     from evenmatch.players.profile import PlayerOnLadder
 
 app = typer.Typer(
@@ -62,8 +61,8 @@ def show(
         _print(appeared)
 
 
-def _banned(ban: PlayerBanned) -> str:
-    return "banned" if ban.until is None else f"banned until {minutes_text(ban.until)} UTC"
+def _banned(until: int | None) -> str:
+    return "banned" if until is None else f"banned until {minutes_text(until)} UTC"
 
 
 def _print(on: PlayerOnLadder) -> None:
@@ -76,7 +75,7 @@ def _print(on: PlayerOnLadder) -> None:
         place = (
             f"rank {standing.rank:,}, percentile {standing.percentile}, {standing.division}"
             if standing.rank is not None
-            else _banned(on.ban)
+            else _banned(on.ban.until)
             if on.ban is not None
             else why_not(standing, on.ladder.settings.standings)
         )

@@ -152,10 +152,11 @@ def _shown_players(service: Service, view: View, names: dict[int, str]) -> list[
 
 def _banned(service: Service, ladder: str) -> set[int]:
     """The players who are banned from a ladder, whether or not they have a rating."""
-    from evenmatch.ledger.event_rows import read_plan
+    from evenmatch.ladders import correction_log
 
     with service.reading(ladder) as (store, head):
-        return set(read_plan(store, head, head.corrected).banned(service.clock()))
+        found = correction_log.bans(store, head, service.clock())
+    return {service.player(one.player) for one in found if one.player is not None}
 
 
 def _matching_names(service: Service, view: View, text: str, limit: int) -> list[Standing]:
