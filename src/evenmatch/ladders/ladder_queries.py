@@ -68,6 +68,7 @@ class Profile(NamedTuple):
     names        all names of the player; null unless the caller is an admin
     standing     null: the player has no rated match
     state        other values that the rating system stores for the player, as of now; empty: not shown
+    banned       true: they are not listed and cannot queue;  banned_until  null: for good, or not banned
     last_played  null: no match
     inactivity   null: inactivity costs the player nothing
     """
@@ -77,6 +78,7 @@ class Profile(NamedTuple):
     standing: Standing | None
     state: State
     banned: bool
+    banned_until: Time | None
     last_played: Time | None
     inactivity: InactivityNotice | None
 
@@ -206,12 +208,14 @@ class LadderQueries(Transacting):
             played = int(roster.tally["last_played"][0]) if len(roster.ids) and roster.tally["matches"][0] else None
             standing = whole.seen_by(self._caller).snapshot.standing(player)
             present = player_rows.names_of(store, [player])[player]
+            ban = event_rows.read_plan(store, head, head.corrected).banned(now).get(player)
             return Profile(
                 present,
                 player_rows.aliases(store, player) if self._caller.ladders is None else [present],
                 standing,
                 state if standing is not None and standing.rating is not None else {},
-                player in event_rows.read_plan(store, head, head.corrected).bans,
+                ban is not None,
+                None if ban is None else ban.until,
                 played,
                 inactivity_notice(store, head, whole, player, now),
             )

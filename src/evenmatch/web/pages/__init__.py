@@ -137,6 +137,7 @@ OPERATORS = (
     PageRoute(f"{OPERATE}/queues", operate_queues.queues, ADMIN),
     PageRoute(f"{OPERATE}/queue", operate_queues.queue, ADMIN),
     PageRoute(f"{OPERATE}/queue", operate_queues.set_queue, ADMIN, POST, form=f"{OPERATE}/queue"),
+    PageRoute(f"{OPERATE}/queue/pause", operate_queues.pause_queue, ADMIN, POST, form=f"{OPERATE}/queues"),
     PageRoute(f"{OPERATE}/queue/remove", operate_queues.queue_to_remove, ADMIN),
     PageRoute(f"{OPERATE}/queue/remove", operate_queues.remove_queue, ADMIN, POST, form=f"{OPERATE}/queue/remove"),
     PageRoute(f"{OPERATE}/suspects", _lab("suspects"), ADMIN, whole=True),
