@@ -485,3 +485,16 @@ def test_a_list_of_matches_is_filtered_by_player_result_day_and_season(anyone, l
     assert re.findall(r'data-key="(m\d+)"', anyone.page(following)) == [f"m{at}" for at in range(254, 249, -1)]
     assert "choose a player" in words(anyone.page(f"/ladders/{league}/matches?result=won", 422))
     assert "nobodyx" in words(anyone.page(f"/ladders/{league}/matches?player=nobodyx", 404))
+
+
+def test_standings_show_wins_and_how_the_rating_moved_in_seven_days(anyone, league, service):
+    service.record(duel(200, "ann", "bob", ladder=league))
+    service.view(league)
+    page = anyone.page(f"/ladders/{league}/standings")
+    rows = {who: words(row) for who, row in re.findall(r'(?s)<tr data-key="(\w+)"(.*?)</tr>', page)}
+    moved = elo_by_hand([*RESULTS, ("ann", "bob")])[1]["ann"]
+    assert f" up +{moved:.1f} " in rows["ann"]
+    assert f" down −{moved:.1f} " in rows["bob"]
+    assert " 80 % 4–0–1 " in rows["ann"]
+    assert " no match " in rows["joe"]
+    assert " 25 % 1–0–3 " in rows["joe"]
