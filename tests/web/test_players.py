@@ -493,8 +493,8 @@ def test_standings_show_wins_and_how_the_rating_moved_in_seven_days(anyone, leag
     page = anyone.page(f"/ladders/{league}/standings")
     rows = {who: words(row) for who, row in re.findall(r'(?s)<tr data-key="(\w+)"(.*?)</tr>', page)}
     moved = elo_by_hand([*RESULTS, ("ann", "bob")])[1]["ann"]
-    assert f" up +{moved:.1f} " in rows["ann"]
-    assert f" down −{moved:.1f} " in rows["bob"]
+    assert f" up +{moved:.2f} " in rows["ann"]
+    assert f" down −{moved:.2f} " in rows["bob"]
     assert " 80 % 4–0–1 " in rows["ann"]
     assert " no match " in rows["joe"]
     assert " 25 % 1–0–3 " in rows["joe"]
