@@ -32,6 +32,7 @@ from evenmatch.players.odds import LineUpOdds, StakesQuery, prospects
 from evenmatch.players.players import search_ladder
 from evenmatch.players.rated_matches import ALL_MATCHES, LONGEST, MatchFilter, filtered, last_loss, latest_matches
 from evenmatch.players.rating_path import RatingPath, StepLevel, rating_path
+from evenmatch.players.records import PlayerRecord, records
 from evenmatch.players.result_moment import ResultMoment, latest_results, result_moment
 from evenmatch.queues import stored_queues
 from evenmatch.queues.audit import QueueAudit, audit
@@ -189,6 +190,11 @@ class LadderQueries(Transacting):
         shown = {player for player, row in rows.items() if row >= 0 and not board.hidden[row]}
         missing = [name for name in dict.fromkeys(names) if ids.get(name) not in shown]
         return [(name_of[standing.player], standing) for standing in view.snapshot.among(sorted(shown))], missing
+
+    def records(self, view: View, standings: Sequence[Standing]) -> dict[int, PlayerRecord]:
+        """The records of players by id. standings: of this view, which the caller may see."""
+        with self._read(view.head.name) as (store, head):
+            return records(store, head, view, standings)
 
     # players
 
@@ -360,8 +366,11 @@ class LadderQueries(Transacting):
         """
         with self._read(ladder) as (store, head):
             player = players_rows.find(store, head, name)
-            if chosen == ALL_MATCHES:
-                positions, further = matches_rows.page_of(store, head, before=before, limit=limit, player=player)
+            if chosen.is_by_time:
+                since, until = chosen.since, chosen.until
+                positions, further = matches_rows.page_of(
+                    store, head, before=before, limit=limit, player=player, since=since, until=until
+                )
             else:
                 others = [other for other in (chosen.opponent, chosen.team_mate) if other is not None]
                 ids = {other: players_rows.find(store, head, other) for other in others}
