@@ -12,7 +12,7 @@ import hashlib
 import posixpath
 import re
 import tempfile
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from html import escape
 from html.parser import HTMLParser
 from pathlib import Path, PurePath
@@ -62,22 +62,26 @@ def write_pages(
     try:
         folder.mkdir(exist_ok=True)
         with tempfile.TemporaryDirectory(prefix=".evenmatch-", dir=folder) as drafts:
-            written = dict(_assets(options))
-            for file, text in asyncio.run(_rendered(then, options, files, progress)):
-                written[file] = _FilePage(files, file, options, as_of).of(text).encode()
-            _replace(folder, Path(drafts), written)
+            written: dict[str, Path] = {}
+
+            def keep(file: str, body: bytes) -> None:
+                written[file] = Path(drafts) / file
+                written[file].parent.mkdir(exist_ok=True)
+                written[file].write_bytes(body)
+
+            for file, body in _assets(options):
+                keep(file, body)
+            asyncio.run(_render(then, options, files, as_of, keep, progress))
+            _replace(folder, written)
     except OSError as error:
         raise UsageError(f"{folder}: cannot be written: {error.strerror}") from error
     return len(written)
 
 
-def _replace(folder: Path, drafts: Path, written: Mapping[str, bytes]) -> None:
-    for file, body in written.items():
-        for place in (drafts, folder):
-            (place / file).parent.mkdir(exist_ok=True)
-        (drafts / file).write_bytes(body)
+def _replace(folder: Path, written: Mapping[str, Path]) -> None:
     for file in sorted(written, key=lambda name: (name == FIRST, name)):
-        (drafts / file).replace(folder / file)
+        (folder / file).parent.mkdir(exist_ok=True)
+        written[file].replace(folder / file)
     for path in [*folder.glob("*.html"), *folder.glob("players/*.html"), *folder.glob("matches/*.html")]:
         file = path.relative_to(folder).as_posix()
         if file not in written and OWN.fullmatch(file):
@@ -131,22 +135,25 @@ def _asset_file(name: str, options: Options) -> str:
     return f"assets/{name}{PurePath(options.logo).suffix.lower() if name == LOGO else ''}"
 
 
-async def _rendered(
-    service: Service, options: Options, files: dict[str, str], progress: Callable[[int], None]
-) -> Sequence[tuple[str, str]]:
-    """Return the file and text of each page, as the site sends it to a visitor without a key."""
+async def _render(
+    service: Service,
+    options: Options,
+    files: dict[str, str],
+    as_of: int,
+    keep: Callable[[str, bytes], None],
+    progress: Callable[[int], None],
+) -> None:
+    """Call `keep` with the file and content of each page, as the site shows it to a visitor without a key."""
     site = site_over(service, options)
-    shown = pages(site)
-
-    texts: dict[str, str] = {}
+    shown, kept = pages(site), set[str]()
     try:
         for url, file in reversed(files.items()):  # of several addresses of a file the last, which is a page
-            if file not in texts:
-                texts[file] = await _asked(shown, url)
-                progress(len(texts))
+            if file not in kept:
+                keep(file, _FilePage(files, file, options, as_of).of(await _asked(shown, url)).encode())
+                kept.add(file)
+                progress(len(kept))
     finally:
         site.close()
-    return list(texts.items())
 
 
 async def _asked(app: ASGIApp, url: str) -> str:
