@@ -123,6 +123,7 @@ def machine(tmp_path):
         unit.kill()
 
 
+@pytest.mark.slow
 def test_the_commands_of_the_page_set_up_a_server_upgrade_it_and_go_back_after_everything_was_lost(machine):
     setup = commands("A community server in ten minutes")
     assert len(setup) <= 10
@@ -151,6 +152,7 @@ def test_the_commands_of_the_page_set_up_a_server_upgrade_it_and_go_back_after_e
     assert set(machine.skipped) >= {"apt", "git", "useradd", "chown", "systemctl"}
 
 
+@pytest.mark.slow
 def test_a_restored_database_does_not_start_without_the_secret_that_the_page_names(machine):
     machine.run(["cp -r --backup deploy/small/. /"])
     machine.start("evenmatch")
@@ -221,6 +223,7 @@ PROXIES = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("proxy", PROXIES)
 def test_a_small_proxy_passes_on_pages_under_the_public_name_and_hides_the_figures(machine, tmp_path, proxy):
     machine.run(commands("A community server in ten minutes")[:8])
