@@ -46,12 +46,16 @@ BELOW = {
     "errors": [],
     "times": ["durations", "errors"],
     "match": ["errors", "times"],
-    "history": ["errors", "match"],
+    "history": ["errors", "match", "times"],
     "tables": ["whole_file", "durations", "errors", "times", "match", "history"],
     "systems": ["errors", "options", "match", "history"],
     "standings": ["durations", "errors", "options", "match", "history", "systems"],
-    "compile_notice": ["history", "systems"],
-    "rating": [*("errors", "match", "history", "tables", "systems", "standings", "compile_notice")],
+    "progress": [],
+    "compile_notice": ["history", "progress", "systems"],
+    "rating": [
+        *("errors", "match", "history", "tables", "systems", "standings", "compile_notice", "progress"),
+        *("lab", "online"),  # imported when a plot or the odds are asked for
+    ],
     "partitioned": [
         *("errors", "times", "history", "tables", "systems", "standings", "rating", "compile_notice", "whole_file")
     ],
@@ -74,7 +78,7 @@ BELOW = {
         "times",
         *("attributes", "durations", "options", "policy", "whole_file"),
         *("errors", "match", "history", "tables", "systems", "standings", "rating", "online", "matchmaking"),
-        *("compile_notice", "partitioned", "__version__"),
+        *("compile_notice", "partitioned", "progress", "__version__"),
     ],
     "ledger": ["durations", "errors", "times", "match", "history", "systems", "standings", "rating", "whole_file"],
     "cluster": [
@@ -120,8 +124,7 @@ BELOW = {
         *("attributes", "durations", "options", "policy", "whole_file"),
         *("errors", "match", "history", "tables", "systems", "standings", "rating", "online", "matchmaking"),
         *("lab", *SUBJECTS, "cluster", "http", "web", "demo", "stake_assumptions", "stakes", "kernel_folder"),
-        "partitioned",
-        "__version__",
+        *("partitioned", "progress", "__version__"),
     ],
 }
 PURE = [
@@ -158,8 +161,9 @@ THIRD_PARTY = {
     "systems": ["numpy", "numba", "llvmlite"],
     "standings": ["numpy"],
     "compile_notice": [],
+    "progress": [],
     "kernel_folder": [],
-    "rating": ["numpy", "pyarrow"],
+    "rating": ["numpy", "plotly", "pyarrow"],  # plotly: a type
     "partitioned": ["numpy", "numba", "pyarrow"],
     "stake_assumptions": [],
     "stakes": ["numpy"],
@@ -212,7 +216,16 @@ SHARED = {
     *("finish_order", "growing_deviation", "ladder_records", "maths", "mean_and_deviation"),
     *("message_passing", "moves", "system", "wording"),
 }
-CORE = {"__init__", "compiled", "fingerprint", "forecasts", "loop", *SHARED}  # all that are no rating systems
+CORE = {
+    "__init__",
+    "compiled",
+    "duel",
+    "fingerprint",
+    "forecasts",
+    "kernel_errors",
+    "loop",
+    *SHARED,
+}  # all that are no rating systems
 
 
 def part_of(file):

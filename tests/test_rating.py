@@ -5,7 +5,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from evenmatch import Appearance, Match, Team, explain, from_matches, rate, rules
-from evenmatch.errors import BadRowsError, InputError, RatingRangeError, UnknownNameError
+from evenmatch.errors import BadRowsError, RatingRangeError, UnknownNameError
 from evenmatch.lab.sample import season
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
@@ -51,9 +51,9 @@ def test_the_explanation_of_a_match_agrees_with_the_journal(name, season_table):
         explain(season_table, by, "nosuch")
 
 
-def test_ratings_without_a_journal_say_so(season_table):
-    with pytest.raises(InputError, match="journal=True"):
-        rate(season_table, rules("wager")).journal_table()
+def test_a_journal_that_was_not_asked_for_is_made_when_it_is_wanted(season_table):
+    asked = rate(season_table, rules("wager"), journal=True)
+    assert rate(season_table, rules("wager")).journal_table().equals(asked.journal_table())
 
 
 def test_a_rating_out_of_range_names_player_and_match(season_table):

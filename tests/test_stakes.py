@@ -70,9 +70,9 @@ def test_stakes_are_what_the_receipt_then_says(name, preset, values):
     last = datetime.fromtimestamp(ratings.matches.history.columns.time[-1] / 1e6, UTC)
     when = last + WEEKS
     for teams in [teams for teams in LINE_UPS if by.system.teams in (None, len(teams))]:
-        expected = Rater.after(ratings).odds(teams, int(when.timestamp() * 1e6)).expected
+        expected = Rater.after(ratings).odds(teams, when).expected
         for assumed in ASSUMED:
-            told = Rater.after(ratings).stakes(teams, assumed, at=int(when.timestamp() * 1e6))
+            told = Rater.after(ratings).stakes(teams, assumed, at=when)
             assert [(one.player, one.team) for one in told.players] == [
                 (player, number) for number, team in enumerate(teams) for player in team
             ]
@@ -158,7 +158,7 @@ def test_a_match_cannot_end_before_the_latest_one():
     by = rules("scorefactor", inactivity_rot=True, start=500)
     ratings = rate(random_table("scorefactor", 3, 50), by)
     rater = Rater.after(ratings)
-    assert rater.stakes([["p1"], ["p2"]], at=0) == rater.stakes([["p1"], ["p2"]])
+    assert rater.stakes([["p1"], ["p2"]], at=np.datetime64(0, "us")) == rater.stakes([["p1"], ["p2"]])
 
 
 @pytest.mark.parametrize("name", NAMES, ids=lambda name: Path(name).stem)

@@ -24,11 +24,13 @@ if TYPE_CHECKING:
     from evenmatch.match import Team as Team
     from evenmatch.online import Rater as Rater
     from evenmatch.operations.service import Service as Service
+    from evenmatch.options import number as number
     from evenmatch.rating import Ratings as Ratings
     from evenmatch.rating import explain as explain
     from evenmatch.rating import rate as rate
     from evenmatch.rating import rules as rules
     from evenmatch.stake_assumptions import StakeAssumptions as StakeAssumptions
+    from evenmatch.systems.duel import DuelSystem as DuelSystem
     from evenmatch.tables import MatchTable as MatchTable
     from evenmatch.tables import from_frame as from_frame
     from evenmatch.tables import from_matches as from_matches
@@ -39,6 +41,7 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 _HOME = {
+    "DuelSystem": "systems.duel",
     "EvenmatchError": "errors",
     "Backtest": "lab.backtests.backtest",
     "backtest": "lab.backtests.backtest",
@@ -57,6 +60,7 @@ _HOME = {
     "from_frame": "tables",
     "from_matches": "tables",
     "join": "tables",
+    "number": "options",
     "read": "tables",
     "verdict": "lab.backtests.verdict",
     "write": "tables",

@@ -60,6 +60,17 @@ class BadParameterError(UsageError):
     """A parameter value outside the allowed range."""
 
 
+class KernelError(UsageError):
+    """A rating system of your own does not compile or its methods fail; the message names file and line.
+
+    details  the compiler's own report
+    """
+
+    def __init__(self, message: str, details: str = "") -> None:
+        self.details = details
+        super().__init__(message)
+
+
 class MissingExtraError(UsageError):
     """An optional part of evenmatch needs a missing library; the message names the extra that installs it."""
 

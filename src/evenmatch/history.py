@@ -5,6 +5,7 @@ from __future__ import annotations
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
 from functools import cached_property, lru_cache
 from itertools import accumulate, pairwise
 from typing import Annotated, Any, NamedTuple
@@ -12,8 +13,9 @@ from typing import Annotated, Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from evenmatch.errors import InputError
+from evenmatch.errors import InputError, UsageError
 from evenmatch.match import Match
+from evenmatch.times import EPOCH
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int32]
@@ -173,6 +175,15 @@ class History:
         history = object.__new__(cls)
         object.__setattr__(history, "columns", columns)
         return history
+
+
+def microseconds(moment: datetime | np.datetime64) -> int:
+    """A time in microseconds since the Unix epoch; without a time zone, it counts as UTC. Raises UsageError."""
+    if isinstance(moment, np.datetime64):
+        return int(moment.astype("datetime64[us]").astype(np.int64))
+    if not isinstance(moment, datetime):
+        raise UsageError(f"the time is {moment!r}; expected a datetime or a numpy.datetime64")
+    return ((moment if moment.tzinfo else moment.replace(tzinfo=UTC)) - EPOCH) // timedelta(microseconds=1)
 
 
 def on_one_ladder(c: Columns) -> Columns:

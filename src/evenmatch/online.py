@@ -11,12 +11,13 @@ import numpy as np
 
 from evenmatch.compile_notice import load_kernels
 from evenmatch.errors import BadRowsError, InputError, RowProblem, UnknownNameError
-from evenmatch.history import History
+from evenmatch.history import History, microseconds
 from evenmatch.match import Match
-from evenmatch.rating import changes, check_range, rules_of
+from evenmatch.rating import Moment, changes, check_range, rules_of
 from evenmatch.stake_assumptions import StakeAssumptions
 from evenmatch.stakes import Stakes, check_players, stakes
 from evenmatch.systems import forecasts, loop
+from evenmatch.systems.duel import DuelSystem
 from evenmatch.systems.ladder_records import Learned, copy_records
 from evenmatch.systems.system import Change, Records, Rules
 
@@ -52,8 +53,8 @@ class Rater:
     A match reported late counts as having ended when the latest rated match did.
     """
 
-    def __init__(self, by: Rules | str, ladder: str = "default") -> None:
-        """Create an empty ladder. by: rules, or the name of a system."""
+    def __init__(self, by: Rules | str | type[DuelSystem], ladder: str = "default") -> None:
+        """Create an empty ladder. by: rules, or the name or class of a system."""
         by = rules_of(by)
         load_kernels(by)
         self.rules, self.ladder = by, ladder
@@ -114,10 +115,10 @@ class Rater:
         self._time = int(history.columns.time[0])
         return Receipt(match.id, tuple(map(tuple, receipt)))
 
-    def odds(self, teams: Sequence[Sequence[str]], at: int | None = None) -> MatchOdds:
-        """The odds of a line-up of two or more teams. at: microseconds; None: the time of the latest match."""
+    def odds(self, teams: Sequence[Sequence[str]], at: Moment | None = None) -> MatchOdds:
+        """The odds of a line-up of two or more teams. at: None for the time of the latest match."""
         names = check_line_up(self.rules, teams)
-        now, sizes = self._time if at is None else at, [len(team) for team in teams]
+        now, sizes = self._time if at is None else microseconds(at), [len(team) for team in teams]
         return odds(self.rules, self._gather(names), sizes, now, self._ladders)
 
     def stakes(
@@ -125,17 +126,17 @@ class Rater:
         teams: Sequence[Sequence[str]],
         assumptions: StakeAssumptions | None = None,
         players: Sequence[str] | None = None,
-        at: int | None = None,
+        at: Moment | None = None,
     ) -> Stakes:
         """The rating changes that a win, a draw, a loss or quitting would bring the players of a line-up.
 
         assumptions  about the match to come; None: the defaults of StakeAssumptions
         players      the players to return stakes for; None: the whole line-up
-        at           when the match ends, in microseconds, not before the latest match; None: with the latest match
+        at           when the match ends, not before the latest match; None: with the latest match
         Raises InputError if the system cannot rate such teams, or one of `players` is not in them.
         """
         names = check_line_up(self.rules, teams)
-        time = self._time if at is None else max(at, self._time)
+        time = self._time if at is None else max(microseconds(at), self._time)
         assumptions = StakeAssumptions() if assumptions is None else assumptions
         sizes, chosen = [len(team) for team in teams], check_players(names, players)
         return stakes(self.rules, self._gather(names), names, sizes, time, assumptions, chosen, self._ladders)

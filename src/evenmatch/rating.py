@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass, replace
-from typing import NamedTuple
+from datetime import datetime
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -13,15 +17,25 @@ from numpy.typing import NDArray
 
 from evenmatch import systems
 from evenmatch.compile_notice import load_kernels
-from evenmatch.errors import BadRowsError, InputError, RatingRangeError, RowProblem, UsageError
-from evenmatch.history import Floats, History, match_results
+from evenmatch.errors import (
+    BadRowsError,
+    InputError,
+    RatingRangeError,
+    RowProblem,
+    UnknownNameError,
+    UsageError,
+    needing,
+)
+from evenmatch.history import Floats, History, Times, match_results, microseconds, team_results
+from evenmatch.progress import shown_progress
 from evenmatch.standings.activity import Activity
 from evenmatch.standings.distribution import percentiles
 from evenmatch.standings.division import DIVISIONS, Division, division_of
 from evenmatch.systems import loop
+from evenmatch.systems.duel import DuelSystem, is_duel_system
 from evenmatch.systems.loop import Journal, Replay
 from evenmatch.systems.system import Change, Records, Rules, System
-from evenmatch.tables import Frame, MatchTable, table_of
+from evenmatch.tables import Frame, MatchTable, table_of, write_arrow
 from evenmatch.tables.display import as_html, counted
 from evenmatch.tables.table import MICROSECONDS
 
@@ -80,24 +94,34 @@ def changes(
     return listed
 
 
-def rules(system: str, preset: str | None = None, **parameters: object) -> Rules:
-    """Create the rules of a rating system from its name (or the path of a .py file), a preset and parameters.
+def rules(system: str | type[DuelSystem], preset: str | None = None, **parameters: object) -> Rules:
+    """Create the rules of a rating system, a preset and parameters.
+
+    system  its name, the path of a .py file, or a DuelSystem
 
     Raises UnknownNameError or BadParameterError.
     """
     return Rules.of(systems.find(system), preset, **parameters)
 
 
-def rules_of(by: Rules | str) -> Rules:
-    """Return rules unchanged; turn a system name into its rules with default parameters."""
+def rules_of(by: Rules | str | type[DuelSystem]) -> Rules:
+    """Return rules unchanged; turn a system's name or class into its rules with default parameters."""
     if isinstance(by, Rules):
         return by
-    if isinstance(by, str):
+    if isinstance(by, str) or is_duel_system(by):
         return rules(by)
     raise UsageError(f"the rules are a {type(by).__name__}; expected a system's name or evenmatch.rules(…)")
 
 
+if TYPE_CHECKING:
+    from plotly.graph_objects import Figure
+
+    from evenmatch.online import MatchOdds
+
 Progress = Callable[[int], None]
+Moment = datetime | np.datetime64  # without a time zone: UTC
+MOST_ACTIVE = 5  # players in a plot that names none
+WIDTH_95 = 1.96  # deviations of a normal distribution on either side of its mean that hold 95 %
 TEXT = pa.large_string()
 
 
@@ -129,14 +153,14 @@ class Ratings:
     def standings(
         self,
         *,
-        as_of: int | None = None,
+        as_of: Moment | None = None,
         placement: int = 10,
         active_days: float = 30,
         divisions: Sequence[Division] = DIVISIONS,
     ) -> pa.Table:
         """One row per ladder and player, sorted by ladder, then descending rating, then player.
 
-        as_of        microseconds since the epoch, not before the last match; None: each ladder's last match
+        as_of        not before the last match; None: each ladder's last match
         placement    completed matches required before percentile and division are shown
         active_days  percentiles count players who completed a match within this many days before `as_of`
         Columns: ladder, player, rating, matches, last_played, percentile (null unless placed and active), placed,
@@ -147,26 +171,118 @@ class Ratings:
         rated = RatedPlayers(
             self.rules, self.state, Activity.of(table.history), table.player, table.player_ladder, table.ladders, last
         )
-        return rated.standings(as_of=as_of, placement=placement, active_days=active_days, divisions=divisions)
+        now = None if as_of is None else microseconds(as_of)
+        return rated.standings(as_of=now, placement=placement, active_days=active_days, divisions=divisions)
 
     def journal_table(self) -> pa.Table:
-        """One row per player and match: match_id, ladder, player, team, before, after, expected, then the factors."""
+        """One row per player and match, in time order.
+
+        Columns: match_id, played_at, ladder, player, team, before, after, expected, then the system's factors.
+        """
         table, history = self.matches, self.matches.history
         ladder = pa.array(table.ladders, TEXT).take(pa.array(table.ladder))
         player = table.player.take(pa.array(history.columns.player))
         names = SlotNames(table.match_id, ladder, player, table.team)
-        return journal_rows(self.rules.system, history, self.expected, self._journal(), names)
+        return journal_rows(self.rules.system, history, self.expected, self._journal, names)
 
     def changes(self, match: int) -> list[list[Change]]:
-        """The rating changes of one match (by index), team by team; requires the journal."""
-        return changes(
-            self.rules, self.matches.history, self.expected, self._journal(), match, self.matches.player_names
+        """The rating changes of one match (by index), team by team."""
+        return changes(self.rules, self.matches.history, self.expected, self._journal, match, self.matches.player_names)
+
+    def path(self, player: str) -> pa.Table:
+        """One row per match of a player, in time order. Raises UnknownNameError for an unknown player.
+
+        Columns: played_at, match_id, ladder, before, after, result (of the team: the mean over its rivals of 1 for a
+        win, 0.5 for a draw, 0 for a loss), expected.
+        """
+        history, journal = self.matches.history, self._journal
+        slots = np.flatnonzero(np.isin(history.columns.player, self._rows(player)))
+        match, team, c = history.slot_match[slots], history.slot_team[slots], history.columns
+        return pa.table(
+            {
+                "played_at": pa.array(c.time[match]).cast(MICROSECONDS),
+                "match_id": self.matches.match_id.take(pa.array(match)),
+                "ladder": pa.array(self.matches.ladders, TEXT).take(pa.array(self.matches.ladder[match])),
+                "before": pa.array(journal.before[slots]),
+                "after": pa.array(journal.after[slots]),
+                "result": pa.array(team_results(c.team_start, c.place)[team]),
+                "expected": pa.array(self.expected[team]),
+            }
         )
 
+    def odds(self, *teams: Sequence[str], ladder: str | None = None, at: Moment | None = None) -> MatchOdds:
+        """The odds of a line-up: `ratings.odds(["ann"], ["bob"])`. at: None for the time of the latest match.
+
+        ladder  may be left out if there is only one
+        Raises UnknownNameError for an unknown player or ladder, InputError for a line-up that cannot play.
+        """
+        from evenmatch.online import Rater
+
+        if ladder is None and len(self.matches.ladders) > 1:
+            raise UsageError(f"the odds of which ladder? expected ladder= one of {', '.join(self.matches.ladders)}")
+        rater = Rater.after(self, self.matches.ladders[0] if ladder is None else ladder)
+        for player in (player for team in teams for player in team):
+            if player not in rater:
+                raise UnknownNameError("player", player, self.matches.player_names)
+        return rater.odds(teams, at)
+
+    def to_parquet(self, path: str | Path) -> None:
+        """Write the standings to a Parquet file. Raises UsageError if the path cannot be written."""
+        if not str(path).endswith(".parquet"):
+            raise UsageError(f"{path}: expected a name that ends in .parquet; evenmatch.write also writes other files")
+        write_arrow(self.standings(), Path(path))
+
+    def plot(self, *players: str) -> Figure:
+        """Plotly figure of the players' ratings over time; without names, of the five with the most matches.
+
+        If the system estimates deviations, a band shows where the strength lies with 95 %. The line of a system that
+        shows the mean minus some deviations runs below its band. Needs the extra `lab`. Raises UnknownNameError.
+        """
+        with needing("lab", "a plot"):
+            from evenmatch.lab import charts
+        if not players:
+            count = np.bincount(self.matches.history.columns.player, minlength=len(self.state))
+            players = tuple(self.matches.player_names[row] for row in np.argsort(-count, kind="stable")[:MOST_ACTIVE])
+        rows = [row for player in dict.fromkeys(players) for row in self._rows(player)]
+        return charts.rating_paths([charts.Path(*self._path(row)) for row in rows])
+
+    def plot_distribution(self) -> Figure:
+        """Plotly figure of how many players have which rating. Needs the extra `lab`."""
+        with needing("lab", "a plot"):
+            from evenmatch.lab import charts
+        return charts.rating_distribution(self.state["rating"], charts.line_styles(["rating"])["rating"], height=380)
+
+    def _rows(self, player: str) -> list[int]:
+        """The rows of a player in `state`, one per ladder."""
+        rows = np.flatnonzero(pc.equal(self.matches.player, player).to_numpy(zero_copy_only=False))
+        if not len(rows):
+            raise UnknownNameError("player", player, dict.fromkeys(self.matches.player_names))
+        listed: list[int] = rows.tolist()
+        return listed
+
+    def _path(self, row: int) -> tuple[str, Times, Floats, Floats | None]:
+        """Name, times, ratings and their interval (2, N), if the system estimates one, of a player on a ladder."""
+        table, system, journal = self.matches, self.rules.system, self._journal
+        slots = np.flatnonzero(table.history.columns.player == row)
+        after, time = journal.after[slots], table.history.columns.time[table.history.slot_match[slots]]
+        ladder = f" ({table.ladders[table.player_ladder[row]]})" if len(table.ladders) > 1 else ""
+        interval = None
+        if "deviation_after" in (journal.factors.dtype.names or ()):
+            deviation = journal.factors["deviation_after"][slots]
+            now = {name: column[row] for name, column in system.columns(self.state, self.rules.parameters).items()}
+            below = (now["mean"] - after[-1]) / now["deviation"] if "mean" in now else 0.0  # deviations below the mean
+            interval = after + np.outer((below - WIDTH_95, below + WIDTH_95), deviation)
+        return table.player_names[row] + ladder, time, after, interval
+
+    @cached_property
     def _journal(self) -> Journal:
-        if self.journal is None:
-            raise InputError("these ratings have no journal; call rate with journal=True")
-        return self.journal
+        """The journal, made when it is first wanted: to rate the matches again gives the same bits."""
+        if self.journal is not None:
+            return self.journal
+        history = self.matches.history
+        again = loop.replay(self.rules, history, self.rules.newcomers(len(self.state)), journal=True).journal
+        assert again is not None
+        return again
 
 
 @dataclass(frozen=True, eq=False)
@@ -234,10 +350,11 @@ class SlotNames(NamedTuple):
 
 
 def journal_rows(system: System, history: History, expected: Floats, journal: Journal, names: SlotNames) -> pa.Table:
-    """One row per player and match: match_id, ladder, player, team, before, after, expected, then the factors."""
+    """One row per player and match, with the columns of `Ratings.journal_table`."""
     match, team = pa.array(history.slot_match), pa.array(history.slot_team)
     columns = {
         "match_id": names.match_id.cast(TEXT).take(match),
+        "played_at": pa.array(history.columns.time).cast(MICROSECONDS).take(match),
         "ladder": names.ladder.take(match),
         "player": names.player,
         "team": names.team.take(team).cast(TEXT),
@@ -263,16 +380,20 @@ def rate(
     """Rate all matches in time order; every player starts as a newcomer.
 
     matches   a table, or a data frame in the tidy long form
-    by        rules, or the name of a system with its default parameters
+    by        rules, or the name or class of a system with its default parameters
     skip_bad  leave out bad rows of a data frame and matches the system cannot rate (listed in `.matches.skipped`)
-    progress  called from time to time with the number of matches rated so far
+    progress  called from time to time with the number of matches rated so far; None: shown on terminals, in notebooks
     Raises BadRowsError with every match the system cannot rate, before anything is rated.
     """
     matches, by = table_of(matches, skip_bad=skip_bad), rules_of(by)
     matches = rateable(matches, by, skip_bad=skip_bad)
     load_kernels(by)
     state = by.newcomers(len(matches.player))
-    result = loop.replay(by, matches.history, state, journal=journal, progress=progress)
+    with nullcontext() if progress else shown_progress() as report:
+        if report is not None:
+            total, what = max(len(matches), 1), f"rating with {by.system.name}"
+            progress = lambda done: report(what, done / total)  # noqa: E731
+        result = loop.replay(by, matches.history, state, journal=journal, progress=progress)
     check_range(
         by, matches.history, state, result, matches.player_names.__getitem__, lambda m: matches.match_id[m].as_py()
     )

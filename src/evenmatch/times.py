@@ -71,9 +71,14 @@ def format_named(name: str) -> TimeFormat:
     return TIME_FORMATS[name]
 
 
+def as_datetime(micros: int) -> datetime:
+    """Microseconds since the epoch as a datetime in UTC."""
+    return EPOCH + timedelta(microseconds=micros)
+
+
 def iso_time(micros: int) -> str:
     """Microseconds since the epoch as ISO 8601 in UTC: 2026-11-21T18:30:00Z."""
-    return f"{(EPOCH + timedelta(microseconds=micros)).replace(tzinfo=None).isoformat()}Z"
+    return f"{as_datetime(micros).replace(tzinfo=None).isoformat()}Z"
 
 
 def is_plausible(micros: int) -> bool:

@@ -90,6 +90,8 @@ def test_every_form_of_file_holds_the_same(suffix, run, season_file, tmp_path):
         return
     for row in expected:
         row["last_played"] = row["last_played"].strftime("%Y-%m-%dT%H:%M:%SZ")
+    for row in changes:
+        row["played_at"] = row["played_at"].strftime("%Y-%m-%dT%H:%M:%SZ")
     if suffix == "jsonl":
         assert [json.loads(line) for line in path.read_text().splitlines()] == expected
         assert [json.loads(line) for line in journal.read_text().splitlines()] == changes
@@ -112,7 +114,8 @@ def test_a_journal_has_a_row_per_player_and_match_and_a_column_per_factor(system
     assert str(path) in ended.err
     rows = read_csv(path)
     factors = list(only_document(run("systems", system, "--json").out)["factors"])
-    assert list(rows[0]) == ["match_id", "ladder", "player", "team", "before", "after", "expected", *factors]
+    always = ["match_id", "played_at", "ladder", "player", "team", "before", "after", "expected"]
+    assert list(rows[0]) == [*always, *factors]
     assert len(rows) == 22
     assert [row["match_id"] for row in rows] == [f"d{at:02}" for at in range(1, 12) for _ in "12"]
     latest = {}

@@ -9,8 +9,6 @@ from evenmatch import Appearance, Match, Team, from_matches, rate, rules
 from evenmatch.standings.division import Division
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
-DAY = 86_400_000_000
-ZERO = 1767225600_000000
 
 
 def duel(at, day, winner, loser, ladder="default", quits=()):
@@ -106,12 +104,11 @@ def test_each_ladder_is_judged_as_of_its_own_last_match():
 def test_a_later_moment_leaves_fewer_active():
     matches = duels_table((0, "a", "b"), (20, "c", "d"))
     assert standings_rows(matches, placement=0)["default", "a"]["percentile"] == 100
-    found = standings_rows(matches, placement=0, as_of=ZERO + 31 * DAY)
+    found = standings_rows(matches, placement=0, as_of=START + timedelta(days=31))
     assert found["default", "a"]["percentile"] is None
     assert found["default", "c"]["percentile"] == 100
-    assert all(
-        row["percentile"] is None for row in standings_rows(matches, placement=0, as_of=ZERO + 99 * DAY).values()
-    )
+    found = standings_rows(matches, placement=0, as_of=START + timedelta(days=99))
+    assert {row["percentile"] for row in found.values()} == {None}
 
 
 def test_custom_divisions_are_shown():
@@ -124,8 +121,10 @@ def test_custom_divisions_are_shown():
 def test_a_journal_has_a_row_per_player_and_match_that_leads_from_before_to_after():
     ratings = rate(duels_table(*ROUND, (11, "a", "b", "other")), rules("battlepoints"), journal=True)
     journal = ratings.journal_table()
-    assert journal.column_names[:7] == ["match_id", "ladder", "player", "team", "before", "after", "expected"]
-    assert journal.column_names[7:] == [factor.name for factor in ratings.rules.system.factors]
+    always = ["match_id", "played_at", "ladder", "player", "team", "before", "after", "expected"]
+    assert journal.column_names[:8] == always
+    assert journal["played_at"].to_pylist()[-2:] == [START + timedelta(days=11)] * 2
+    assert journal.column_names[8:] == [factor.name for factor in ratings.rules.system.factors]
     assert journal.num_rows == 22
     latest = {}
     for row in journal.to_pylist():

@@ -27,6 +27,7 @@ from evenmatch.errors import (
     problem_lines,
 )
 from evenmatch.kernel_folder import copy_installed_kernels
+from evenmatch.progress import silence
 
 __all__ = ["exit_with_errors", "main"]
 
@@ -41,6 +42,7 @@ def main() -> None:
     database cannot be opened, read or written; 4 a cluster cannot be reached, does not fit, or lost a task too often;
     130 interrupted, for example by Ctrl-C.
     """
+    silence()
     exit_with_errors(_run)
 
 

@@ -12,6 +12,7 @@ from evenmatch.cli.shared import options
 from evenmatch.cli.shared.options import option
 from evenmatch.cli.shared.output import compile_ahead, note, note_skipped, print_json, print_table, printable, working
 from evenmatch.errors import UsageError
+from evenmatch.times import as_datetime
 
 if TYPE_CHECKING:
     from evenmatch.online import MatchOdds
@@ -62,8 +63,9 @@ def command(
     with working(f"rating with {by.system.name}", len(recorded)) as progress:
         ratings = rate(recorded, by, progress=progress)
     rater = Rater.after(ratings, recorded.ladders[0])
-    odds = rater.odds(line_up, now)
-    stakes = rater.stakes(line_up, assumptions, at=now) if show_stakes else None
+    at = None if now is None else as_datetime(now)
+    odds = rater.odds(line_up, at)
+    stakes = rater.stakes(line_up, assumptions, at=at) if show_stakes else None
     players = [player for team in line_up for player in team]
     newcomers = [player for player in players if player not in rater]
     rating = {player: rater.rating(player) for player in players}

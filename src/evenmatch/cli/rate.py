@@ -16,6 +16,7 @@ from evenmatch.cli.shared.output import (
     problems_document,
     working,
 )
+from evenmatch.times import as_datetime
 
 if TYPE_CHECKING:
     from evenmatch.partitioned.rating import RatedLadder
@@ -89,8 +90,9 @@ def command(
     recorded = rateable(read, by, skip_bad=skip_bad)
     with working(f"rating with {by.system.name}", len(recorded)) as progress:
         ratings = rate(recorded, by, journal=journal is not None, progress=progress)
+    at = None if now is None else as_datetime(now)
     with working("standings"):
-        standings = ratings.standings(as_of=now, placement=placement, active_days=active_days, divisions=table)
+        standings = ratings.standings(as_of=at, placement=placement, active_days=active_days, divisions=table)
         if ratings_file is not None:
             write_arrow(standings, ratings_file)
         if journal_file is not None:

@@ -53,11 +53,15 @@ class LineStyle(NamedTuple):
 
 
 class Path(NamedTuple):
-    """A player's shown rating after each match; times in microseconds since the epoch."""
+    """A player's shown rating after each match; times in microseconds since the epoch.
+
+    interval  float64 (2, N), the lower and upper ends; None: not known
+    """
 
     name: str
     time: Times
     rating: Floats
+    interval: Floats | None = None
 
 
 def line_styles(names: Sequence[str]) -> dict[str, LineStyle]:
@@ -155,9 +159,9 @@ def has_band(segments: pa.Table, variant: Name) -> bool:
     return int(rows["log_loss_low"].null_count) < len(rows)
 
 
-def rating_distribution(ratings: Floats, look: LineStyle) -> go.Figure:
-    """Histogram of ratings."""
-    figure = new_figure(height=150)
+def rating_distribution(ratings: Floats, look: LineStyle, height: int = 150) -> go.Figure:
+    """Histogram of ratings. height: in pixels."""
+    figure = new_figure(height)
     middle, width = float(np.median(ratings)), float(np.ptp(ratings))
     all_equal = width <= 1e-9 * max(1.0, abs(middle))
     span = (middle - 0.5, middle + 0.5) if all_equal else None
@@ -182,8 +186,11 @@ def rating_paths(paths: Sequence[Path]) -> go.Figure:
     look = line_styles([str(index) for index in range(len(paths))])
     for index, path in enumerate(paths):
         chosen = np.unique(np.linspace(0, len(path.time) - 1, min(len(path.time), STEPS)).round().astype(int))
+        moments = path.time[chosen] / 1000  # plotly's unit is the millisecond
+        if path.interval is not None:
+            _step_band(figure, moments, path.interval[:, chosen], look[str(index)])
         figure.add_scatter(
-            x=path.time[chosen] / 1000,  # plotly's unit is the millisecond
+            x=moments,
             y=path.rating[chosen],
             hovertemplate="%{y:.5~g}<br>%{x|%Y-%m-%d}",
             **line_style(path.name, look[str(index)], index < PATHS, marked=len(path.time) <= 40, shape="hv"),
@@ -192,6 +199,36 @@ def rating_paths(paths: Sequence[Path]) -> go.Figure:
     figure.update_xaxes(type="date", tickangle=0)
     figure.update_yaxes(title_text="rating")
     return figure
+
+
+def _step_band(figure: go.Figure, moments: Floats, interval: Floats, look: LineStyle) -> None:
+    for end, fill in zip(interval, (None, "tonexty"), strict=True):
+        line, area = {"width": 0, "shape": "hv"}, faded(look.color, 0.14)
+        hidden = {"hoverinfo": "skip", "showlegend": False, "mode": "lines"}
+        figure.add_scatter(x=moments, y=end, fill=fill, fillcolor=area, line=line, **hidden)
+
+
+def log_losses(scores: pa.Table) -> go.Figure:
+    """Log loss of each variant of `Backtest.scores` with its interval, the best on top."""
+    rows = scores.to_pylist()
+    figure = new_figure(height=90 + 26 * len(rows))
+    look = line_styles([row["system"] for row in rows])
+    for row in rows:
+        middle = row["log_loss"]
+        low, high = (middle if row[name] is None else row[name] for name in ("log_loss_low", "log_loss_high"))
+        bar = {"symmetric": False, "array": [high - middle], "arrayminus": [middle - low], "thickness": 2}
+        name = f"{row['system']}, {row['variant']}"
+        figure.add_scatter(
+            x=[middle],
+            y=[label(name)],
+            error_x=bar | {"color": faded(look[row["system"]].color, 0.55)},
+            hovertemplate=f"%{{x:.4f}} ({low:.4f} to {high:.4f})",
+            **line_style(name, look[row["system"]], shown=True, marked=True) | {"mode": "markers"},
+        )
+    figure.add_vline(x=COIN, line={"color": GREY, "width": 1, "dash": "dot"}, annotation_text="a coin")
+    figure.update_layout(showlegend=False)
+    figure.update_xaxes(title_text="log loss, lower is better")
+    return figure.update_yaxes(autorange="reversed", showgrid=False)
 
 
 def new_figure(height: int) -> go.Figure:

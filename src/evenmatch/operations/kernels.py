@@ -166,8 +166,9 @@ def is_compiled(part: str) -> bool:
     """True if the part's machine code is in the disk cache, or cannot be cached."""
     if part in MATCHMAKER:
         return all(is_cached(kernel) for kernel in MATCHMAKER[part])
-    engine = loop.engine(systems.find(part))
-    return is_cached(engine.replay) and is_cached(engine.forecast)
+    system = systems.find(part)
+    engine = loop.engine(system)
+    return system.methods is not None or (is_cached(engine.replay) and is_cached(engine.forecast))
 
 
 def compile_part(part: str) -> None:

@@ -14,16 +14,19 @@ from pathlib import Path
 from types import ModuleType
 
 from evenmatch.errors import UnknownNameError, UsageError
+from evenmatch.systems.duel import DuelSystem, is_duel_system, system_of
 from evenmatch.systems.system import System
 
 GROUP = "evenmatch.systems"
 _NO_SYSTEMS = {
     "compiled",
+    "duel",
     "experts",
     "fingerprint",
     "finish_order",
     "forecasts",
     "growing_deviation",
+    "kernel_errors",
     "ladder_records",
     "loop",
     "maths",
@@ -41,11 +44,14 @@ def names() -> list[str]:
     return sorted(_own() | {point.name for point in _offered()})
 
 
-def find(name: str) -> System:
-    """The system with this name, or the one that a Python file (a path ending in .py) defines as SYSTEM.
+def find(name: str | type[DuelSystem]) -> System:
+    """The system with this name, of this class, or of a Python file (a path ending in .py).
 
+    The file defines SYSTEM or a single DuelSystem.
     Raises UnknownNameError for an unknown name, UsageError for a file or package without a system.
     """
+    if not isinstance(name, str):
+        return system_of(name)  # type: ignore[arg-type] # mypy takes a class for unhashable
     if is_file(name):
         return _system_of(load_file(name, "system"), name)
     if name in _own():
@@ -79,8 +85,12 @@ def _offered() -> Iterator[EntryPoint]:
 
 def _system_of(module: ModuleType, origin: str) -> System:
     system = getattr(module, "SYSTEM", None)
+    kinds = [kind for kind in vars(module).values() if is_duel_system(kind) and kind.__module__ == module.__name__]
+    if system is None and len(kinds) == 1:
+        return system_of(kinds[0])  # type: ignore[arg-type]
     if not isinstance(system, System):
-        raise UsageError(f"{origin} defines no SYSTEM; expected a module with SYSTEM = System(…)")
+        expected = "expected a module with SYSTEM = System(…) or one class of DuelSystem"
+        raise UsageError(f"{origin} defines no SYSTEM; {expected}")
     return system
 
 

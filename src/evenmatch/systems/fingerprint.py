@@ -14,6 +14,7 @@ from types import FunctionType, ModuleType
 import numpy as np
 from numba.core.registry import CPUDispatcher
 
+from evenmatch.systems.duel import code_of_methods
 from evenmatch.systems.system import System
 
 LOOP = ("evenmatch.systems.loop", "evenmatch.systems.compiled")  # in the machine code of every system
@@ -22,8 +23,11 @@ LOOP = ("evenmatch.systems.loop", "evenmatch.systems.compiled")  # in the machin
 def fingerprint(system: System) -> str:
     """Hash of the modules that the kernels reach and of the constants that they read.
 
-    Comments, docstrings, formatting and the path of the system's file do not count.
+    Comments, docstrings, formatting and the path of the system's file do not count. For a DuelSystem, its own code
+    counts, as this version of Python runs it.
     """
+    if system.methods is not None:
+        return hashlib.sha256(code_of_methods(system.methods).encode()).hexdigest()
     reached = Reached(set(LOOP), {})
     reached.follow(system.pair)
     reached.follow(system.update)

@@ -13,6 +13,7 @@ from numba import njit
 
 from evenmatch.errors import EvenmatchWarning
 from evenmatch.history import Columns, Flags, Floats, History, Integers
+from evenmatch.systems import duel
 from evenmatch.systems.compiled import kernel, prefetch, unsigned
 from evenmatch.systems.fingerprint import fingerprint
 from evenmatch.systems.ladder_records import LadderRecords, copy_records
@@ -197,7 +198,10 @@ class Engine(NamedTuple):
 
 @cache
 def engine(system: System) -> Engine:
-    """The loop bound to this system's kernels; machine code is cached on disk for later processes."""
+    """The loop bound to this system's kernels, or the plain one; machine code is cached on disk for later processes."""
+    nothing_saved = (np.empty(0, system.state), np.empty(0, system.ladder_type))
+    if system.methods is not None:
+        return Engine(duel.replay, duel.forecast, nothing_saved)
     # numba links globals statically, inlines them and caches the result. It would compile kernels that are arguments
     # or closures again in every process. It does not notice an edited callee, so the name contains a hash of the code
     # of all kernels.
@@ -219,7 +223,7 @@ def engine(system: System) -> Engine:
     return Engine(
         _compile(_rename(loop, f"loop_{tag}", scope)),
         _compile(_rename(forecast, f"forecast_{tag}", scope)),
-        (np.empty(0, system.state), np.empty(0, system.ladder_type)),
+        nothing_saved,
     )
 
 

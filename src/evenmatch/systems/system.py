@@ -264,6 +264,7 @@ class System:
     predicts        whether `update` writes the expected scores of a match of two teams itself, so that a replay
                     without forecasts needs no `pair` there
     learned         (records, parameters): the numbers in the records of a pool and its ladders, for readers
+    methods         the DuelSystem whose plain methods Python runs instead of compiled kernels; None: kernels
     """
 
     name: str
@@ -296,6 +297,7 @@ class System:
     predicts: bool = False
     new_ladder: Callable[..., tuple[object, ...]] = lambda _: (0,)
     learned: Callable[..., tuple[Learned, ...]] = lambda records, _: ()
+    methods: type | None = None
 
     def __repr__(self) -> str:
         return f"<system {self.name}>"

@@ -13,13 +13,14 @@ from contextlib import nullcontext
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
 
 from evenmatch import systems
 from evenmatch.compile_notice import compile_notice, is_cached, load_kernels
-from evenmatch.errors import InputError, RowProblem, UsageError
+from evenmatch.errors import InputError, RowProblem, UsageError, needing
 from evenmatch.history import Floats, History, Integers
 from evenmatch.lab.backtests import scoring
 from evenmatch.lab.backtests.evaluation import judge, rateable_history, replay_and_judge, why_not
@@ -27,16 +28,22 @@ from evenmatch.lab.backtests.match_cells import MatchCells, divide
 from evenmatch.lab.backtests.scoring import Resamples, ScoredVariant, Variant
 from evenmatch.lab.backtests.team_order import neutral
 from evenmatch.lab.backtests.workers import Threads, Workers
+from evenmatch.progress import shown_progress
+from evenmatch.systems.duel import DuelSystem
 from evenmatch.systems.system import Rules, System
 from evenmatch.tables import Frame, MatchTable, table_of
 from evenmatch.tables.display import as_html
+
+if TYPE_CHECKING:
+    from plotly.graph_objects import Figure
 
 LEAST = 100  # fewest scored matches for a ranking
 SEED = 1
 OUT_OF_RANGE = "its ratings leave the range of numbers on these matches"
 
 Progress = Callable[[str, float], None]
-By = Sequence[str | Rules] | str | Rules | None
+One = str | type[DuelSystem] | Rules
+By = Sequence[One] | One | None
 
 
 @dataclass(frozen=True)
@@ -92,6 +99,12 @@ class Backtest:
         best = self.chosen[0]
         return f"backtest of {len(self.chosen)} systems on {self.matches!r}; best: {best.system}, {best.variant}"
 
+    def plot(self) -> Figure:
+        """Plotly figure of the log loss of every variant with its interval, the best on top. Needs the extra `lab`."""
+        with needing("lab", "a plot"):
+            from evenmatch.lab import charts
+        return charts.log_losses(self.scores)
+
     def _repr_html_(self) -> str:
         """HTML for notebooks: summary and scores of every variant."""
         columns = ["system", "variant", "log_loss", "log_loss_low", "log_loss_high", "accuracy", "calibration_slope"]
@@ -112,19 +125,18 @@ def backtest(
     """Predict recorded matches with several systems and score the predictions.
 
     matches   a table, or a data frame in the tidy long form
-    by        systems by name, by path of a file that defines one, or as rules, whose parameters are scored as the
-              variant "given" in addition to defaults and presets; None: all systems
+    by        systems by name, by path of a file that defines one, as a DuelSystem, or as rules, whose parameters are
+              scored as the variant "given" in addition to defaults and presets; None: all systems
     warm_up   share of the matches, 0 to 0.9, that is rated but not scored
     tune      seconds of tuning on the warm-up part, shared equally by the systems; 0: none
     trials    folder for the trials of tuning, so that an interrupted run can be resumed
-    progress  called with the name of a step and the share of it that is done
+    progress  called with the name of a step and the share of it that is done; None: shown on terminals, in notebooks
     workers   number of threads (None: one per core), or Workers that replay the matches elsewhere, such as a cluster's
     Raises UnknownNameError for an unknown system, UsageError for other invalid arguments, InputError if too few
     matches remain for a ranking or no system can rate them.
     """
     matches = table_of(matches)
     warm_up_matches = warm_up_of(len(matches), warm_up, tune)
-    report = progress or (lambda _what, _share: None)
     matches, note = neutral(matches)
     variants = variants_of(named_systems(by), by)
     reasons = [why_not(matches.history, variant.rules) for variant in variants]
@@ -132,10 +144,11 @@ def backtest(
     able = list(dict.fromkeys(variant.rules.system for variant in variants))
     pool = Threads(workers) if workers is None or isinstance(workers, int) else workers
     try:
-        tuned, tried, notes = _tuned(matches, warm_up_matches, able, tune, trials, report, seed, pool)
-        cells = divide(matches, warm_up_matches)
-        resamples = Resamples.of(cells, seed)
-        results = _judge_all(matches, [*variants, *tuned], cells, resamples, report, pool)
+        with nullcontext(progress) if progress else shown_progress() as report:
+            tuned, tried, notes = _tuned(matches, warm_up_matches, able, tune, trials, report, seed, pool)
+            cells = divide(matches, warm_up_matches)
+            resamples = Resamples.of(cells, seed)
+            results = _judge_all(matches, [*variants, *tuned], cells, resamples, report, pool)
     finally:
         if pool is not workers:
             pool.shutdown(cancel_futures=True)
@@ -146,7 +159,7 @@ def named_systems(by: By) -> list[System]:
     """The systems to score, each once. Raises UsageError if none is given, or if two have the same name."""
     if by is not None and not by:
         raise UsageError("no system was named: at least one is needed")
-    given = [by] if isinstance(by, str | Rules) else by
+    given = [by] if isinstance(by, str | type | Rules) else by
     named = [item if isinstance(item, Rules) else Rules.of(systems.find(item)) for item in given or systems.names()]
     unique = list(dict.fromkeys(rules.system for rules in named))
     for system in unique:
@@ -162,7 +175,7 @@ def variants_of(able: Sequence[System], by: By) -> list[Variant]:
         for system in able
         for preset in (None, *system.presets)
     ]
-    given = [by] if isinstance(by, str | Rules) else by
+    given = [by] if isinstance(by, str | type | Rules) else by
     return variants + _given([item for item in given or () if isinstance(item, Rules) and item.system in able])
 
 
@@ -351,5 +364,5 @@ def _compile(matches: MatchTable, variants: Sequence[Variant], report: Progress)
     for rules in systems_rules:
         report(f"compiling {rules.system.name}", 0.0)
         load_kernels(rules)
-    with nullcontext() if is_cached(judge) else compile_notice("the measures"):
+    with nullcontext() if is_cached(judge) else compile_notice("the measures", judge):
         replay_and_judge(systems_rules[0], first, np.zeros(1, np.int32), 1)

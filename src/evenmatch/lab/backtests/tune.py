@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
+from evenmatch.compile_notice import load_kernels
 from evenmatch.errors import BadParameterError, UsageError, needing
 from evenmatch.history import History, Integers
 from evenmatch.lab.backtests import evaluation
@@ -194,6 +195,7 @@ class _Search:
 
     def compile(self) -> None:
         """Compile the kernels, so that compilation does not count towards the budget."""
+        load_kernels(Rules.of(self.system))
         replay_and_judge(Rules.of(self.system), self.history.take(slice(0, 1)), self.cell[:1], 1, with_bins=False)
 
     def reseed(self) -> None:

@@ -9,18 +9,23 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import pairwise
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
 from evenmatch.attributes import MAP
 from evenmatch.durations import SECOND
+from evenmatch.errors import needing
 from evenmatch.history import Flags, Floats
 from evenmatch.lab.queue.scenario import Scenario
 from evenmatch.matchmaking.odds import LineUps, Logistic, predicted_odds
 from evenmatch.matchmaking.proposal import Proposals
 from evenmatch.matchmaking.tickets import FOREVER, TicketChoice, Tickets, Whole, rows_of, starts
 from evenmatch.policy import Policy
+
+if TYPE_CHECKING:
+    from plotly.graph_objects import Figure
 
 TRUE_ODDS = Logistic(400.0)  # chance to win by the difference of true skill
 # Scale of a team's Gumbel noise: the difference of two has the logistic distribution of TRUE_ODDS.
@@ -380,6 +385,12 @@ class Run:
     def matched(self) -> Flags:
         """Tickets that were matched, bool (T,)."""
         return np.asarray(self.fate == MATCHED)
+
+    def plot(self, *others: Run) -> Figure:
+        """Plotly figure of how long players wait in this run and in others. Needs the extra `lab`."""
+        with needing("lab", "a plot"):
+            from evenmatch.lab.queue import queue_charts
+        return queue_charts.wait_shares([self, *others])
 
     def players(self, fate: int) -> int:
         """Number of players of tickets with this fate; a player who joined twice counts twice."""
