@@ -87,6 +87,11 @@ class Options(BaseSettings):
     logo: str = Field(
         "", description="File with the logo of the web site: SVG, PNG or WebP, at most 100 kB; empty: evenmatch's."
     )
+    texts: str = Field(
+        "",
+        description="Folder with catalogues for the web site, LANGUAGE.po, which add languages or replace texts; "
+        "empty: none.",
+    )
     guests: bool = Field(
         False, description="Let visitors of the web site join queues under any name, without a key: for demonstrations."
     )
@@ -129,6 +134,13 @@ class Options(BaseSettings):
             raise ValueError("there is no such file")
         if path and Path(path).stat().st_size > LARGEST_LOGO:
             raise ValueError(f"the file is larger than {LARGEST_LOGO:,} bytes")
+        return path
+
+    @field_validator("texts")
+    @classmethod
+    def _check_texts(cls, path: str) -> str:
+        if path and not Path(path).is_dir():
+            raise ValueError("there is no such folder")
         return path
 
     @field_validator("hosts")

@@ -19,7 +19,7 @@ from evenmatch.history import Floats
 from evenmatch.lab.display_names import plain
 from evenmatch.players.rating_path import thinned
 from evenmatch.times import Time
-from evenmatch.web.page_request import number
+from evenmatch.web.texts import number
 
 WIDTH, HEIGHT = 2000, 1000  # of the plot
 DRAWN = 240  # points of a chart at most, as far as seasons allow

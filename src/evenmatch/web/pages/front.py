@@ -15,7 +15,7 @@ from evenmatch.players.placement import why_nobody
 from evenmatch.players.rating_path import RatingPath
 from evenmatch.standings.bands import DivisionProgress, division_progress
 from evenmatch.standings.board import Standing
-from evenmatch.web.page_request import LONGEST_NAME, ME, PageRequest, address, local
+from evenmatch.web.page_request import LANGUAGE, LONGEST_NAME, ME, PageRequest, address, local
 from evenmatch.web.svg_charts import sparkline
 from evenmatch.web.view_models import LETTERS, LadderShown, MatchResult
 
@@ -204,6 +204,17 @@ async def forget_me(visit: PageRequest) -> Response:
     await visit.form()
     response = visit.go("/", "This site has forgotten your name.")
     visit.cookies.delete(response, ME)
+    return response
+
+
+async def set_language(visit: PageRequest) -> Response:
+    """Store the language that the visitor chose for the pages of this site."""
+    form = await visit.form()
+    language = form.get("language", "")
+    if language not in visit.shared.languages.names:
+        raise UnknownNameError("language", language, visit.shared.languages.names)
+    response = visit.go(local(form.get("to", "")) or "/")
+    visit.cookies.write(response, LANGUAGE, language)
     return response
 
 

@@ -25,8 +25,9 @@ from evenmatch.standings.activity import NEVER
 from evenmatch.standings.bands import DivisionProgress, division_progress
 from evenmatch.standings.board import Standing
 from evenmatch.systems.system import FactorValue
-from evenmatch.web.page_request import PageRequest, address, number, signed
+from evenmatch.web.page_request import PageRequest, address
 from evenmatch.web.svg_charts import Chart, Point, day, path_chart
+from evenmatch.web.texts import number, signed
 from evenmatch.web.view_models import LadderShown, PlayedMatch, played
 
 SIZE = 20

@@ -22,7 +22,8 @@ from evenmatch.queues.stored_queues import QueueSetup
 from evenmatch.queues.ticket_status import OfferStatus, Status, StatusRead
 from evenmatch.standings.board import Standing
 from evenmatch.web.forms import about
-from evenmatch.web.page_request import LONGEST_NAME, MINUTE, PageRequest, address, count
+from evenmatch.web.page_request import LONGEST_NAME, PageRequest, address
+from evenmatch.web.texts import MINUTE, Texts
 from evenmatch.web.view_models import LadderShown
 
 NEAR = (5.0, 10.0, 20.0, 100.0)  # percentiles on each side; the smallest range with enough tickets is used
@@ -348,7 +349,7 @@ def _ticket(visit: PageRequest, status: Status) -> Mapping[str, object]:
         "is_recorded": match is not None and match.state == "closed",
         "is_asked": offer is not None and _is_asked(visit, offer),
         "left": left,
-        "announced": None if offer is None else announced(left, (offer.deadline - offer.made_at) / SECOND),
+        "announced": None if offer is None else announced(visit.texts, left, (offer.deadline - offer.made_at) / SECOND),
         "allowed": None if offer is None else (offer.deadline - offer.made_at) / SECOND,
         "standings": {} if offer is None else dict(visit.reading.among(visit.ladder, list(chain(*offer.teams)))[0]),
     }
@@ -361,14 +362,16 @@ def _is_asked(visit: PageRequest, offer: OfferStatus) -> bool:
     return not all(offer.own.values())
 
 
-def announced(left: float, allowed: float) -> str:
+def announced(texts: Texts, left: float, allowed: float) -> str:
     """Return the time left to answer, in words that change rarely, since screen readers announce every change.
 
     left     seconds until the offer ends
     allowed  seconds that it lasts in all
     """
     step = min((step for step in ANNOUNCED if left <= step < allowed), default=allowed)
-    return count(step, "second") if step < 2 * MINUTE else count(step / MINUTE, "minute")
+    if step < 2 * MINUTE:
+        return texts.plural("%(n)s second", "%(n)s seconds", step)
+    return texts.plural("%(n)s minute", "%(n)s minutes", step / MINUTE)
 
 
 async def answer(visit: PageRequest) -> Response:
