@@ -222,6 +222,7 @@ def _environment(texts: Texts) -> jinja2.Environment:
         "seconds": texts.seconds,
         "moment": moment,
         "sentence": sentence,
+        "translated": texts.translated,
         "ago": texts.ago,
         "ordinal": texts.ordinal,
     }

@@ -12,6 +12,7 @@ import math
 import re
 from collections.abc import Mapping, Sequence
 from contextvars import ContextVar
+from datetime import datetime
 from functools import cached_property
 from gettext import GNUTranslations, NullTranslations
 from importlib import resources
@@ -19,6 +20,7 @@ from pathlib import Path
 from types import MappingProxyType
 
 from babel import Locale, negotiate_locale
+from babel.dates import format_date
 from babel.messages.mofile import write_mo
 from babel.messages.pofile import read_po
 from markupsafe import Markup
@@ -122,6 +124,10 @@ class Texts:
         """Return a text of the pages in this language. values: of its placeholders, such as `%(name)s`."""
         return self.translations.gettext(message) % values
 
+    def translated(self, message: str) -> str:
+        """Return a text without placeholders in this language, as it is if there is no translation."""
+        return self.translations.gettext(message) if message else message
+
     def plural(self, singular: str, plural: str, number: float, **values: object) -> str:
         """Return a text in the form for this number, whose placeholder is `%(n)s`."""
         return self.translations.ngettext(singular, plural, round(number)) % {"n": _formatted(number, ",.0f"), **values}
@@ -130,7 +136,8 @@ class Texts:
         """A count with its noun: 1 match, 2,000 matches."""
         if not noun:
             return _formatted(value, ",.0f")
-        return self.plural(f"%(n)s {noun}", f"%(n)s {plural or noun + 's'}", value)
+        forms = f"%(n)s {noun}", f"%(n)s {plural or noun + 's'}"
+        return self.plural(*forms, value)
 
     def seconds(self, value: float | None) -> str:
         """A duration: 12 s, 4 min 2 s, 25 min, 3 h."""
@@ -145,10 +152,12 @@ class Texts:
     def _roughly(self, value: float) -> str:
         """A duration in one unit: 12 s, 4 min, 3 h. Keep it equal to `roughly` in evenmatch.js."""
         if round(value) < 2 * MINUTE:
-            return self.text("%(n)s s", n=f"{value:.0f}")
+            return self.text("%(n)s s", n=round(value))
         if value < 2 * HOUR:
-            return self.text("%(n)s min", n=f"{value / MINUTE:.0f}")
-        return self.text("%(n)s h", n=f"{value / HOUR:.0f}") if value < 2 * DAY else self.count(value / DAY, "day")
+            return self.text("%(n)s min", n=round(value / MINUTE))
+        if value < 2 * DAY:
+            return self.text("%(n)s h", n=round(value / HOUR))
+        return self.plural("%(n)s day", "%(n)s days", value / DAY)
 
     def ago(self, micros: int | None, now: int) -> Markup:
         """The time since `micros` as a `time` element with the exact time in its title."""
@@ -163,6 +172,15 @@ class Texts:
             words = self.text("in %(time)s", time=self._roughly(-passed))
         exact = text[:16].replace("T", " ")
         return Markup('<time datetime="{}" title="{} UTC" data-ago>{}</time>').format(text, exact, words)
+
+    def day(self, moment: datetime, *, year: bool = False) -> str:
+        """A day such as 3 Nov, or 3 Nov 2026."""
+        values = {"day": moment.day, "month": self.month(moment), "year": moment.year}
+        return self.text("%(day)s %(month)s %(year)s" if year else "%(day)s %(month)s", **values)
+
+    def month(self, moment: datetime) -> str:
+        """The short name of a month, such as Nov."""
+        return format_date(moment, "LLL", self._locale)
 
     def ordinal(self, place: int) -> str:
         """A place: 1st, 2nd."""

@@ -193,7 +193,7 @@ async def set_me(visit: PageRequest) -> Response:
     form = await visit.form()
     name = form.get("player", "").strip()
     if not 0 < len(name) <= LONGEST_NAME:
-        raise UsageError(f"the name has {len(name)} characters; expected 1 to {LONGEST_NAME}")
+        raise UsageError(visit.text("Enter a name of 1 to %(most)s letters.", most=LONGEST_NAME))
     response = visit.go("/")
     visit.remember(response, name)
     return response
@@ -202,7 +202,7 @@ async def set_me(visit: PageRequest) -> Response:
 async def forget_me(visit: PageRequest) -> Response:
     """Delete the cookie with the visitor's player name."""
     await visit.form()
-    response = visit.go("/", "This site has forgotten your name.")
+    response = visit.go("/", visit.text("This site has forgotten your name."))
     visit.cookies.delete(response, ME)
     return response
 
@@ -224,15 +224,17 @@ async def change_friends(visit: PageRequest) -> Response:
     name, to = form.get("player", "").strip(), local(form.get("to", "")) or "/"
     others = [friend for friend in visit.friends if friend != name]
     if form.get("do") == "remove":
-        response = visit.go(to, f"{name} is no longer in your list of friends.")
+        response = visit.go(to, visit.text("%(name)s is no longer in your list of friends.", name=name))
         visit.remember_friends(response, others)
         return response
     found = await visit.site.work(_called, visit, name)
     if len(found) != 1:
         return visit.go(address("search", q=name))
     if len(others) >= FRIENDS_AT_MOST:
-        return visit.go(to, f"Your list is full: it holds {FRIENDS_AT_MOST} friends.", is_good=False)
-    response = visit.go(to, f"{found[0]} is in your list of friends.")
+        return visit.go(
+            to, visit.text("Your list is full: it holds %(most)s friends.", most=FRIENDS_AT_MOST), is_good=False
+        )
+    response = visit.go(to, visit.text("%(name)s is in your list of friends.", name=found[0]))
     visit.remember_friends(response, [friend for friend in visit.friends if friend != found[0]] + found)
     return response
 

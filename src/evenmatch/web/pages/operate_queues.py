@@ -133,7 +133,9 @@ async def set_queue(visit: PageRequest) -> Response:
         }
         entry = visit.audit_entry("queue.set", visit.ladder, wanted.name, body)
         visit.site.queue_service.noting(entry).set_queue(visit.ladder, wanted.name, policy, rules)
-        return f"Queue {wanted.name} was {'created' if wanted.before is None else 'changed'}."
+        if wanted.before is None:
+            return visit.text("Queue %(name)s was created.", name=wanted.name)
+        return visit.text("Queue %(name)s was changed.", name=wanted.name)
 
     notice = await visit.site.change(visit.ladder, change)
     visit.site.kernels.follow()
@@ -158,4 +160,6 @@ async def remove_queue(visit: PageRequest) -> Response:
     check_confirmed(form, name)
     service = visit.site.queue_service.noting(visit.audit_entry("queue.removed", visit.ladder, name, {"force": True}))
     await visit.site.change(visit.ladder, lambda: service.remove_queue(visit.ladder, name, force=True))
-    return visit.go(address("ladders", visit.ladder, "operate", "queues"), f"Queue {name[:60]} was deleted.")
+    return visit.go(
+        address("ladders", visit.ladder, "operate", "queues"), visit.text("Queue %(name)s was deleted.", name=name[:60])
+    )
