@@ -154,8 +154,9 @@ def test_stackers_play_in_a_team_with_their_friends_or_not_at_all():
 
 
 def test_sandbaggers_lose_half_of_their_matches_on_purpose_and_then_climb():
-    bad, good = pair_of_seasons("sandbagger", "duel")
-    record, _ = run("sandbagger", "duel")
+    size = {"players": 320, "matches": 4800}
+    bad, good = pair_of_seasons("sandbagger", "duel", **size)
+    record, _ = run("sandbagger", "duel", **size)
     played = np.zeros(len(record.person), np.int64)
     thrown = np.zeros(len(bad.account), np.bool_)
     for slot, account in enumerate(bad.account.tolist()):

@@ -32,15 +32,17 @@ class WinTrader(Behaviour):
         self.partner[self.pairs] = self.pairs[:, ::-1]
         self.loses = np.zeros(season.accounts, np.bool_)
         self.loses[self.pairs[:, 0]] = True
+        self.trades = np.zeros(season.accounts, np.bool_)
 
     def queue(self, season: Season, plan: Plan, own: Whole) -> None:
         """Meet at the pair's own hour, with a filter that reaches the partner."""
+        self.trades[:] = False
         if season.game.players != 2:
             return
         come = (season.active & self.acts(season))[self.pairs[:, 0]] & season.active[self.pairs[:, 1]]
         come &= plan.joins[self.pairs[:, 0]] & (season.begins[self.pairs[:, 1]] <= season.round)
         meeting = self.pairs[come].ravel()
-        plan.joins[meeting] = True
+        self.trades[meeting] = plan.joins[meeting] = True
         plan.party[meeting] = meeting
         plan.within[meeting] = 100.0
         plan.hour[meeting] = 1 + self.pairs[come, 0].repeat(2)
@@ -55,11 +57,11 @@ class WinTrader(Behaviour):
         self.loses[traded] = ~self.loses[traded]
 
     def _meets(self, play: Play, mine: Flags) -> Flags:
-        """Whether each slot plays against its partner."""
+        """Whether each slot plays against its partner in a round in which they trade."""
         if play.game.players != 2:
             return np.zeros(len(mine), np.bool_)
         rival = play.account.reshape(-1, 2)[:, ::-1].ravel()
-        meets: Flags = mine & (self.partner[play.account] == rival)
+        meets: Flags = mine & self.trades[play.account] & (self.partner[play.account] == rival)
         return meets
 
 
