@@ -21,6 +21,7 @@ from evenmatch.ladders.descriptions import STATES
 from evenmatch.ladders.settings import SETTINGS
 from evenmatch.options import options_of
 from evenmatch.queues.experiment_audit import FIGURES
+from evenmatch.systems import wording
 from evenmatch.web.pages.lab import KINDS
 from evenmatch.web.pages.operate_files import TABLES
 from evenmatch.web.pages.operate_queues import MEANT, OPTIONS
@@ -72,6 +73,9 @@ def of_tables() -> Iterator[str]:
     """The words of tables, which are translated where they are shown: of choices, options and rating systems."""
     yield from (*COUNTED.values(), *LETTERS, *LETTERS.values(), *KINDS.values(), *TABLES.values(), *MEANT.values())
     yield from (NOT_PLAYING, "line", "row", "waiting for its turn", "reading the matches")
+    yield from ("it was sent as an unrated match", "the ladder's ratings are being recalculated", "it cannot be rated")
+    yield "recorded late, and rated as of the time it was played"
+    yield from wording.messages()
     yield from (kind.title for _, kind in PROBLEMS)
     yield from (figure.label for figure in FIGURES)
     declared = [*SETTINGS.values(), *OPTIONS.values()]

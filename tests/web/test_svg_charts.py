@@ -112,7 +112,7 @@ def test_a_number_axis_has_round_numbers(low, high, texts):
 
 def test_a_summary_tells_where_a_path_began_and_ended_its_highest_and_its_lowest():
     assert path_chart(EN, "Rating", POINTS).summary == (
-        "From 1,510 on 3 Nov to 1,600 on 11 Nov 2026; highest 1,600, lowest 1,500."
+        "From 1,510 on 3 Nov to 1,600 on 11 Nov 2026. Highest 1,600, lowest 1,500."
     )
     same_day = [POINTS[0], POINTS[1]._replace(at=START + 90 * MINUTE)]
     assert path_chart(EN, "Rating", same_day).summary.startswith(

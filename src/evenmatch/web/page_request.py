@@ -476,7 +476,7 @@ class PageRequest:
 
         Standings may be outdated; the change stream announces new ones.
         """
-        return self.shared.reading.seen_by(self.caller or ANYONE)
+        return self.shared.reading.seen_by(self.caller or ANYONE, self.texts.translated)
 
     @property
     def caller(self) -> Caller | None:

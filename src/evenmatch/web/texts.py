@@ -184,8 +184,7 @@ class Texts:
 
     def ordinal(self, place: int) -> str:
         """A place: 1st, 2nd."""
-        form = self.translations.gettext("%(n)sth")
-        return ordinal(place) if form == "%(n)sth" else form % {"n": place}
+        return ordinal(place, self.translated)
 
     @cached_property
     def of_script(self) -> str:
