@@ -171,7 +171,10 @@ def test_names_are_no_markup():
 
 def html_of(chart):
     templates = jinja2.PackageLoader("evenmatch.web")
-    environment = jinja2.Environment(loader=templates, autoescape=True, trim_blocks=True)
+    environment = jinja2.Environment(
+        loader=templates, autoescape=True, trim_blocks=True, extensions=["jinja2.ext.i18n"]
+    )
+    environment.install_null_translations(newstyle=True)
     return str(environment.get_template("charts.html.jinja").module.chart(chart, "path"))
 
 
