@@ -183,7 +183,7 @@ def test_divisions_are_changed_after_a_preview_of_who_lands_where(operator, site
     listed = service.view(league).snapshot.page(1, 10)
     top = sum(one.percentile >= 60 for one in listed)
     assert 0 < top < len(listed)
-    assert f"Top 60 to 100 – {top} Low 1 to 59 – {len(listed) - top}" in seen
+    assert f"Top 60–100 – {top} Low 1–59 – {len(listed) - top}" in seen
     assert "4 listed players would change division." in seen
     before = service.ladder(league).settings.standings.divisions
     assert before[0].name == "Bronze"

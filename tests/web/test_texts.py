@@ -145,7 +145,7 @@ def test_a_choice_in_the_foot_of_a_page_outlives_the_header(anyone, league):
     assert '<html lang="ar" dir="rtl"' in page.text
     assert page.headers["content-language"] == "ar"
     assert "Accept-Language" in page.headers["vary"]
-    assert anyone.post("/language", data={"language": "xx", "to": "/"}).status_code == 404
+    assert anyone.post("/language", data={"language": "xx", "to": "/"}).status_code == 422
 
 
 def test_a_page_that_one_visitor_saw_is_not_served_in_their_language_to_another(site, league):

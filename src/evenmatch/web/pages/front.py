@@ -212,7 +212,7 @@ async def set_language(visit: PageRequest) -> Response:
     form = await visit.form()
     language = form.get("language", "")
     if language not in visit.shared.languages.names:
-        raise UnknownNameError("language", language, visit.shared.languages.names)
+        raise UsageError(f"language is {language[:20]!r}; expected {', '.join(visit.shared.languages.names)}")
     response = visit.go(local(form.get("to", "")) or "/")
     visit.cookies.write(response, LANGUAGE, language)
     return response
