@@ -130,7 +130,7 @@ def check_parts(sentence, moved):
     """The parts that a sentence names add up to the change."""
     parts = [float(part.replace("−", "-").replace(",", "")) for part in re.findall(r"[+−][\d,]+\.\d\d", sentence)]
     assert not parts or round(sum(parts), 2) == moved
-    worth = r"would have (?:fallen|lowered your rating) by (\d+\.\d\d).* which is worth (\d+\.\d\d)"
+    worth = r"would have (?:fallen|lowered your rating) by (\d+\.\d\d).* (?:which is worth|and show it) (\d+\.\d\d)"
     if whole := re.search(worth, sentence):
         assert round(float(whole[2]) - float(whole[1]), 2) == moved
     if share := re.search(r"Of that, (\d+\.\d\d) is because", sentence):

@@ -238,8 +238,10 @@ NOTED = (AS_USUAL.sentence, LEFT_UNPUNISHED.sentence, SCORED)
 UNCERTAIN = "{Your} rating is still uncertain, so it can move a lot."
 FEW_GAMES = "{You} have played few games here, so {your} rating can move a lot."
 BY_CERTAINTY = "Of that, {part} is because we are now more certain of {your} rating."
-SOFTENED = "It would have fallen by {fall}, but we are now more certain of {your} rating, which is worth {part}."
-ONE_SIDED_NOTE = "The one-sided result made the change bigger."
+SOFTENED = (
+    "It would have fallen by {fall}, but we are now more certain of {your} rating and show it {part} higher for that."
+)
+ONE_SIDED_NOTE = "The result was one-sided, which made the change bigger."
 OWN_NOTES = {  # by the direction of the change, and whether the own rating is above the team's average
     (RISE, True): "{Your} own rating is above {your} team's average, so more was expected of {them}, which made the "
     "change smaller.",
