@@ -7,7 +7,8 @@ import pytest
 
 from browser.sample_ladders import DUELS
 from browser.test_live_updates import find_a_match, game, mark, report_duel, row_cells, stayed, wait_for
-from evenmatch.web.page_request import address, ago
+from evenmatch.web.page_request import address
+from evenmatch.web.texts import Texts
 from ledger.sample_matches import micros
 
 pytestmark = pytest.mark.slow
@@ -79,7 +80,7 @@ def test_the_script_words_times_as_the_service_does(page):
     end = micros(datetime.now(UTC))
     moments = [*range(micros(asked), end, 500_000), end]
     for one, words in zip(times, told, strict=True):
-        assert words in {re.sub("<[^>]*>", "", str(ago(micros(one), at))) for at in moments}
+        assert words in {re.sub("<[^>]*>", "", str(Texts("en").ago(micros(one), at))) for at in moments}
 
 
 @pytest.fixture

@@ -29,7 +29,7 @@ def test_a_part_of_a_long_path_has_all_its_matches(page, chart):
     some, matches = map(int, re.search(r"Shows (\d+) of (\d+) points", summary).groups())
     assert len(whole) == some < matches == HOURS
     assert "Second half" in chart.locator(".starts").text_content()  # a season is marked
-    highest = float(re.search(r"highest ([\d,.]+)", summary)[1].replace(",", ""))
+    highest = float(re.search(r"[Hh]ighest ([\d,.]+)", summary)[1].replace(",", ""))
     assert max(whole) == pytest.approx(highest, abs=1)
     page.get_by_role("link", name="Last 30 matches").click()
     page.wait_for_url("**path=last*")
@@ -66,7 +66,7 @@ def test_pointing_touching_and_arrow_keys_tell_of_a_point(page, chart):
 def test_a_chart_is_there_without_scripts_and_has_words_for_those_who_do_not_see_it(visitor):
     page = visitor(javascript=False, width=360).page()
     page.goto(address("ladders", MARATHON, "players", RUNNERS[0]))
-    drawing = page.get_by_role("img", name=re.compile(r"Rating after each match From 1,500 on .*; highest .*, lowest "))
+    drawing = page.get_by_role("img", name=re.compile(r"Rating after each match From 1,500 on .*. Highest .*, lowest "))
     assert drawing.locator(".won").bounding_box()["width"] > 200
     labels = [label.bounding_box() for label in drawing.locator(".columns text").all() if label.is_visible()]
     assert len(labels) >= 2

@@ -9,7 +9,8 @@ from evenmatch import rules
 from evenmatch.ladders.settings import Settings
 from evenmatch.standings.division import Division
 from evenmatch.standings.rules import StandingsRules
-from evenmatch.web.page_request import address, number, use_separators
+from evenmatch.web.page_request import address
+from evenmatch.web.texts import Texts, number, use_separators
 from ledger.sample_matches import duel
 from web_client import words
 
@@ -119,12 +120,12 @@ def test_numbers_are_written_with_the_separators_of_the_visitor(anyone, two):
 
 
 def test_no_separator_is_used_twice_in_a_number():
-    use_separators("\u202f,")
+    use_separators("\u202f,", Texts("en"))
     try:
         assert number(1234567.5, 1) == "1\u202f234\u202f567,5"
         assert number(-0.25) == "−0,25"
     finally:
-        use_separators("")
+        use_separators("", Texts("en"))
 
 
 def test_the_standings_link_to_pages_spread_over_all_ranks(anyone, service):

@@ -443,19 +443,19 @@ def test_an_erased_player_is_in_no_result_that_the_lab_keeps(service):
 
 def test_the_predictions_of_a_queue_are_audited(site, anyone):
     """300 matches of the season, as if the queue had formed them with the ladder's own odds."""
-    assert "0 matches were formed" in words_of(anyone, f"{LADDER}/audit")
+    assert "0 matches formed" in words_of(anyone, f"{LADDER}/audit")
     found = backtest_predictions(site)
     with site.service.database.write() as store:
         for match in found:
             queue_sql.insert_formed_match(store, store.head("6v6").ladder, match)
     shown = words_of(anyone, f"{LADDER}/audit?period=all")
-    assert "300 matches were formed: 300 played as predicted" in shown
+    assert "300 matches formed: 300 played as predicted" in shown
     assert site.reading(OPERATOR).queue_audit("6v6", "main", 0, 2**62).verdict in shown
     for heading in ("By spread in percentiles", "By longest wait in seconds", "By parties", "By percentile"):
         assert heading in shown
     assert "Slope" in shown
     assert 'id="curve-json"' in page_text(anyone, f"{LADDER}/audit?period=all")
-    assert "0 matches were formed" in words_of(anyone, f"{LADDER}/audit?period=week")
+    assert "0 matches formed" in words_of(anyone, f"{LADDER}/audit?period=week")
     assert anyone.get(f"{LADDER}/audit?queue=side").status_code == 404
     assert "This ladder has no queue" in words_of(anyone, "/ladders/new/lab/audit")
     assert "Were the predictions right?" in words_of(anyone, LADDER)

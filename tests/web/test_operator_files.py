@@ -47,7 +47,7 @@ def test_a_file_with_a_problem_is_imported_whole_or_not_at_all_unless_bad_matche
     assert "line 4" in words(refused.text)
     assert service.ladder(league).position == before
     assert send(operator, BAD, do="import", skip_bad="1").status_code == 303
-    assert "1 match was added; 0 were on the ladder already." in words(operator.page(AT))
+    assert "1 match was added. 0 were known already." in words(operator.page(AT))
     assert service.ladder(league).position == before + 1
     entry = site.audit.page(league)[0]
     assert (entry.action, entry.body["file"]) == ("matches.imported", "matches.csv")
@@ -89,7 +89,7 @@ def test_what_was_exported_can_be_checked_against_the_ladder_it_came_from(operat
     content = operator.get(f"/ladders/{league}/operate/export?what=matches&form=jsonl").content
     assert "6 matches can be added" in words(send(operator, content, "matches.jsonl", do="check").text)
     send(operator, content, "matches.jsonl", do="import")
-    assert "0 matches were added; 6 were on the ladder already." in words(operator.page(AT))
+    assert "0 matches were added. 6 were known already." in words(operator.page(AT))
 
 
 def test_without_a_file_the_form_asks_for_one(operator, league):

@@ -36,7 +36,7 @@ def test_a_change_of_a_queue_is_shown_first_and_keeps_what_is_not_named(operator
     told = words(page.partition('id="preview"')[2])
     assert "Widening of the skill range [[0.0, 5.0], [60.0, 50.0]] [[0, 8]]" in told
     assert "Longest wait, s none 300" in told
-    assert "1 player waits in this queue." in told
+    assert "1 player waits in this queue and keeps their place." in told
     assert site.queue_service.queue(league, "main").policy.max_wait is None
     operator.submit(QUEUE, on=f"{QUEUE}?name=main", **sent_again(page))
     policy = site.queue_service.queue(league, "main").policy

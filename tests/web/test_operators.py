@@ -183,7 +183,7 @@ def test_divisions_are_changed_after_a_preview_of_who_lands_where(operator, site
     listed = service.view(league).snapshot.page(1, 10)
     top = sum(one.percentile >= 60 for one in listed)
     assert 0 < top < len(listed)
-    assert f"Top 60 to 100 – {top} Low 1 to 59 – {len(listed) - top}" in seen
+    assert f"Top 60–100 – {top} Low 1–59 – {len(listed) - top}" in seen
     assert "4 listed players would change division." in seen
     before = service.ladder(league).settings.standings.divisions
     assert before[0].name == "Bronze"
@@ -306,7 +306,7 @@ def test_a_key_is_made_shown_once_and_revoked_when_its_name_was_typed(operator, 
     assert [one.name for one in site.keys.list()].count("server") == 1
     at = f"/operate/keys/{made[:13]}/revoke"
     assert f'href="{at}"' in reloaded
-    assert "The key may report on all ladders" in words(operator.page(at))
+    assert "May: report. Ladders: all." in words(operator.page(at))
     refused = operator.submit(at, confirm="serve")
     assert field(refused.text, "confirm") == ("serve", "Type server to confirm")
     assert site.keys.authenticate(made)
@@ -337,7 +337,7 @@ def test_webhooks_are_added_and_their_failures_shown(operator, admin_key, site, 
     for attempt in range(7):  # nobody listens at port 9
         if attempt == 6:
             operator.post("/login", data={"key": admin_key})  # twelve hours are over
-            assert "failed 6 times: ConnectError" in words(operator.page("/operate/webhooks"))
+            assert "6 attempts failed: ConnectError" in words(operator.page("/operate/webhooks"))
         asyncio.run(deliverer.drain())
         clock.move(days=0.125)
     operator.post("/login", data={"key": admin_key})  # twelve hours are over
@@ -357,10 +357,10 @@ def test_a_failing_webhook_is_shown_and_tried_at_once(operator, site, league, se
     deliverer.make()
     asyncio.run(deliverer.drain())
     assert "1 failing" in words(operator.page("/operate"))
-    assert "failed 1 time: ConnectError" in words(operator.page("/operate/webhooks"))
+    assert "1 attempt failed: ConnectError" in words(operator.page("/operate/webhooks"))
     operator.submit(f"/operate/webhooks/{hook.webhook}/resume", on="/operate/webhooks")
     asyncio.run(deliverer.drain())
-    assert "failed 2 times: ConnectError" in words(operator.page("/operate/webhooks"))
+    assert "2 attempts failed: ConnectError" in words(operator.page("/operate/webhooks"))
     assert site.audit.page()[0].action == "webhook.resumed"
 
 

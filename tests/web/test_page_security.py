@@ -13,8 +13,8 @@ from evenmatch.http.options import Options
 from evenmatch.http.server import site_over
 from evenmatch.operations.service import Service
 from evenmatch.web.app import pages
-from evenmatch.web.page_request import seconds
 from evenmatch.web.pages import PAGES
+from evenmatch.web.texts import Texts
 from ledger.sample_matches import duel
 from web_client import Browsing, field, words
 
@@ -272,4 +272,4 @@ def test_a_form_that_came_while_the_database_did_not_answer_can_be_sent_again(op
     ],
 )
 def test_times_that_pass_are_told_to_the_second_where_seconds_matter(value, told):
-    assert seconds(value) == told
+    assert Texts("en").seconds(value) == told

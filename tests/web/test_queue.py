@@ -18,6 +18,7 @@ from evenmatch.queues.stored_queues import penalty_of
 from evenmatch.web.app import pages
 from evenmatch.web.pages import queue as queue_module
 from evenmatch.web.pages.queue import announced
+from evenmatch.web.texts import Texts
 from web_client import Browsing, field, words
 
 QUEUE = "/ladders/league/queue"
@@ -73,7 +74,7 @@ LEFT = [
 
 @pytest.mark.parametrize(("allowed", "left", "said"), LEFT)
 def test_the_time_left_to_answer_is_announced_in_steps(allowed, left, said):
-    assert announced(left, allowed) == said
+    assert announced(Texts("en"), left, allowed) == said
 
 
 def test_queue_and_ticket_say_that_the_matchmaker_is_getting_ready_until_it_runs(

@@ -74,7 +74,8 @@ def test_what_is_read_is_compressed_for_those_who_ask_for_that(anyone, league, p
     )
     assert "content-encoding" not in plain.headers
     assert packed.headers["content-encoding"] == "gzip"
-    assert plain.headers["vary"] == packed.headers["vary"] == "Accept-Encoding"
+    assert plain.headers["vary"] == packed.headers["vary"]
+    assert "Accept-Encoding" in plain.headers["vary"]
     assert packed.text == plain.text
     assert int(packed.headers["content-length"]) < len(plain.content) / 2
     assert int(packed.headers["content-length"]) < 1.1 * len(gzip.compress(plain.content))

@@ -127,7 +127,7 @@ def test_the_list_is_no_verdict_and_says_how_the_rate_was_measured(found):
     assert "accounts to look into. The list is never a verdict" in told
     assert "Seasons were simulated in which everybody plays honestly." in told
     assert re.search(
-        r"at most 1 in 500 honest accounts are listed. This ladder has 1\d\d accounts with 8 or more matches", told
+        r"at most one of 500 honest accounts is listed. This ladder has 1\d\d accounts with 8 or more matches", told
     )
     assert "fewer than one would be listed by mistake" in told
 

@@ -92,6 +92,11 @@ class Options(BaseSettings):
         description="Address of the imprint, which every page then links to in its footer: https://…, or mailto:….",
     )
     imprint_name: str = Field("Imprint", min_length=1, max_length=40, description="Text of the link to the imprint.")
+    texts: str = Field(
+        "",
+        description="Folder with catalogues for the web site, LANGUAGE.po, which add languages or replace texts; "
+        "empty: none.",
+    )
     guests: bool = Field(
         False, description="Let visitors of the web site join queues under any name, without a key: for demonstrations."
     )
@@ -142,6 +147,13 @@ class Options(BaseSettings):
         if address and not address.startswith(("https://", "http://", "mailto:")):
             raise ValueError("expected an address that begins with https://, http:// or mailto:")
         return address
+
+    @field_validator("texts")
+    @classmethod
+    def _check_texts(cls, path: str) -> str:
+        if path and not Path(path).is_dir():
+            raise ValueError("there is no such folder")
+        return path
 
     @field_validator("hosts")
     @classmethod

@@ -40,6 +40,7 @@ from evenmatch.standings.board import Standing
 from evenmatch.standings.placement import UNKNOWN
 from evenmatch.systems.ladder_records import Learned
 from evenmatch.systems.system import FactorValue, System
+from evenmatch.systems.wording import same
 from evenmatch.times import Time
 
 CALLED_AT_MOST = 20  # players whose names are compared with a name
@@ -105,16 +106,23 @@ class LadderQueries(Transacting):
 
     view    returns the standings of a ladder; None: the service's cached view
     caller  results contain only what this caller may see of each ladder
+    translate  of the messages that explanations consist of, see `headlines.explain`
     """
 
-    def __init__(self, service: Service, view: Callable[[str], View] | None = None, caller: Caller = OPERATOR) -> None:
+    def __init__(
+        self,
+        service: Service,
+        view: Callable[[str], View] | None = None,
+        caller: Caller = OPERATOR,
+        translate: Callable[[str], str] = same,
+    ) -> None:
         super().__init__(service.database, service.clock)
         self.service = service
-        self._view, self._caller = view, caller
+        self._view, self._caller, self._translate = view, caller, translate
 
-    def seen_by(self, caller: Caller) -> LadderQueries:
-        """The same queries for another caller."""
-        return LadderQueries(self.service, self._view, caller)
+    def seen_by(self, caller: Caller, translate: Callable[[str], str] = same) -> LadderQueries:
+        """The same queries for another caller, in another language."""
+        return LadderQueries(self.service, self._view, caller, translate)
 
     def view(self, ladder: str) -> View:
         """A ladder's standings, as the caller may see them. Raises UnknownNameError."""
@@ -430,7 +438,7 @@ class LadderQueries(Transacting):
 
     def _matches(self, store: Store, head: Head, positions: Sequence[int]) -> list[MatchProfile]:
         """The matches at these positions, latest first, as the caller may see them."""
-        seen, profiles = self._visibility(head), matches_rows.recorded(store, head, positions)
+        seen, profiles = self._visibility(head), matches_rows.recorded(store, head, positions, self._translate)
         if seen.is_all:
             return profiles
         names = {appearance.player for match in profiles for side in match.sides for appearance, _ in side.parts}

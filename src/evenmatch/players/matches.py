@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import accumulate
 from typing import Literal, NamedTuple
@@ -25,7 +25,8 @@ from evenmatch.match import Appearance
 from evenmatch.players.explanations import Finish, known_number, outcome, standing_of
 from evenmatch.players.headlines import Explanation, explain
 from evenmatch.recording.receipts import MatchReceipt, PlayerReceipt, RatedBlock, receipts
-from evenmatch.systems.system import Change
+from evenmatch.systems.system import Change, Rules
+from evenmatch.systems.wording import same
 from evenmatch.times import Time, iso_time
 
 __all__ = ["END_OF_LIST", "ListKey"]  # these two are defined in the ledger
@@ -152,18 +153,19 @@ def _unrated_reason(players: Sequence[int], names: Mapping[int, str]) -> str:
     return f"two of its names belong to {names[twice]}, who cannot play twice in one match"
 
 
-def recorded(store: Store, head: Head, positions: Sequence[int]) -> list[MatchProfile]:
-    """The matches at these positions, the last played first."""
+def recorded(
+    store: Store, head: Head, positions: Sequence[int], translate: Callable[[str], str] = same
+) -> list[MatchProfile]:
+    """The matches at these positions, the last played first. translate: see `headlines.explain`."""
     if not positions:
         return []
     verdicts = CorrectionEffects.of(store, head)
-    divisions = [division.name for division in Settings.read(head.settings).standings.divisions]
     lines = rating_rows.read_journal_lines(store, head, positions)
     counted = event_rows.read_counted_at(store, head.ladder, positions)
     profiles = [
         replace(profile, late=_late(profile.played_at, *counted.get(profile.position, (None, None))))
         for block, rows in event_rows.read_blocks_at(store, head, positions)
-        for profile in _profiles(store, head, verdicts, block, rows, lines, divisions)
+        for profile in _profiles(store, head, verdicts, block, rows, lines, translate)
     ]
     return sorted(profiles, key=lambda profile: (profile.played_at, profile.position), reverse=True)
 
@@ -223,7 +225,7 @@ def _profiles(
     block: Block,
     rows: list[Row],
     lines: Mapping[int, tuple[bytes, int]],
-    divisions: Sequence[str],
+    translate: Callable[[str], str],
 ) -> Iterator[MatchProfile]:
     match_lines = [lines.get(position, (b"", 0))[0] for position in block.positions.tolist()]
     now = replace(block, ids=verdicts.latest.identity(block.ids))
@@ -232,6 +234,7 @@ def _profiles(
     states = [verdicts.on(now, match, counted[match], bool(match_lines[match]), names) for match in range(len(block))]
     shown = [line if state == "rated" else b"" for line, (state, _) in zip(match_lines, states, strict=True)]
     ids = [row[0] for row in rows]
+    divisions = [division.name for division in Settings.read(head.settings).standings.divisions]
     block_receipts = receipts(head.name, ids, RatedBlock(verdicts.plan.last_rules.system, now, shown, names, divisions))
     slot_names = [names[player] for player in now.ids.tolist()]
     whole = History(now.columns._replace(player=np.zeros(len(now.ids), np.int32)))
@@ -245,7 +248,12 @@ def _profiles(
             state,
             reason,
             sides,
-            _explanations(verdicts.plan, int(block.counts_at[match]), whole, match, receipt),
+            _explanations(
+                verdicts.plan.rules_at(int(block.counts_at[match])),
+                whole.take(slice(match, match + 1)),
+                receipt,
+                translate,
+            ),
         )
 
 
@@ -276,13 +284,13 @@ def _appearance(c: Columns, slot: int, name: str) -> Appearance:
 
 
 def _explanations(
-    plan: Plan, counts_at: int, whole: History, match: int, receipt: MatchReceipt
+    by: Rules, match: History, receipt: MatchReceipt, translate: Callable[[str], str]
 ) -> tuple[tuple[Explanation, ...], ...]:
-    """The explanations of a block's match by the rules that applied to it; empty if it was not rated."""
+    """The explanations of a match by the rules that applied to it; empty if it was not rated."""
     if not receipt.teams:
         return ()
     changes = [[line.change for line in team] for team in receipt.teams]
-    return explain(plan.rules_at(counts_at), whole.take(slice(match, match + 1)), changes)
+    return explain(by, match, changes, translate)
 
 
 def _reasons(given: Mapping[int, str | None]) -> dict[int, str]:

@@ -86,16 +86,22 @@ async def _respond(shared: SharedState, request: Request, page: PageRoute) -> Re
     except EvenmatchError as error:
         return await _error_response(visit, page, error)
     except BodyRefusedError as error:
-        refused_body = {"title": error.problem.title, "told": f"{error.problem.detail}.", "meant": None}
+        refused_body = {
+            "title": visit.texts.translated(error.problem.title),
+            "told": f"{error.problem.detail}.",
+            "meant": None,
+        }
         return await visit.show("error", refused_body, error.problem.status)
     except ClientDisconnect:
         raise  # the client has hung up
     except Exception as error:
         path = logged_path(request.scope)
         log.error("bug", request=visit.request_id, method=request.method, path=path, exc_info=error)
-        message = f"This is a bug in evenmatch. The server log has the details under request {visit.request_id}."
+        message = visit.text(
+            "This is a bug in evenmatch. The server log has the details under request %(id)s.", id=visit.request_id
+        )
         values = {
-            "title": "Something went wrong on our side",
+            "title": visit.text("Something went wrong on our side"),
             "told": message,
             "meant": None,
             "typed": visit.sent,
@@ -162,21 +168,24 @@ async def error_page(visit: PageRequest, error: EvenmatchError, page: PageRoute 
     kind = kind_of(error)
     is_overloaded = isinstance(error, BusyError | StoreError)
     if _is_refused_stranger(visit, error):  # show nothing about the site, and nothing that was sent
-        return await visit.show("error", {"title": kind.title, "told": str(error), "meant": None}, kind.status)
+        return await visit.show(
+            "error", {"title": visit.texts.translated(kind.title), "told": str(error), "meant": None}, kind.status
+        )
     meant = _suggestion(visit, error)
     after_login = visit.here if page is None or page.form is None else _fill_path(visit, page.form)
     if isinstance(error, AccessError) and kind.status == 401:
         if visit.request.method == "GET" and visit.session is None:
             return visit.go(address("login", to=visit.here))
         kind = kind_of(ForbiddenError())
-        meant = ("Log in again", address("login", to=after_login)) if visit.session is None else None
-    title = "That is not allowed" if kind.status == 403 else kind.title
+        meant = (visit.text("Log in again"), address("login", to=after_login)) if visit.session is None else None
+    title = visit.text("That is not allowed") if kind.status == 403 else visit.texts.translated(kind.title)
     message = str(error)
     if isinstance(error, UnknownNameError) and error.kind.startswith("player"):
-        title, message = f"No player called {plain(error.name, 60)}", "Check the spelling, or search above."
+        title = visit.text("No player called %(name)s", name=plain(error.name, 60))
+        message = visit.text("Check the spelling, or search above.")
     if kind.status >= 500 and not isinstance(error, BusyError):
         log.error("page", request=visit.request_id, error=message)
-        message = f"{kind.title}. Nothing was changed; try again."
+        message = f"{title}. " + visit.text("Nothing was changed; try again.")
     values = {
         "title": title,
         "told": message,
@@ -214,7 +223,8 @@ def _suggestion(visit: PageRequest, error: EvenmatchError) -> tuple[str, str] | 
     parts = [path.get(part[1:-1].partition(":")[0], part) for part in route.path.strip("/").split("/")]
     replaced = [error.close if part == error.name else part for part in parts]
     new_query = {name: error.close if value == error.name else value for name, value in query.items()}
-    return f"Did you mean “{error.close}”?", address(*replaced) + (f"?{urlencode(new_query)}" if new_query else "")
+    words = visit.text("Did you mean “%(name)s”?", name=error.close)
+    return words, address(*replaced) + (f"?{urlencode(new_query)}" if new_query else "")
 
 
 class _NotFound:
@@ -232,11 +242,13 @@ class _NotFound:
             query = request.url.query
             await RedirectResponse(bare["path"] + (f"?{query}" if query else ""), 308)(scope, receive, send)
             return
-        message = f"There is no page at {hosts.as_meant(scope['path'])[:200]!r}."
+        message = visit.text("There is no page at %(path)s.", path=repr(hosts.as_meant(scope["path"])[:200]))
         try:
             check_host(self._shared.site, scope)
             visit.allow()
-            response = await visit.show("error", {"title": "Nothing is here", "told": message, "meant": None}, 404)
+            response = await visit.show(
+                "error", {"title": visit.text("Nothing is here"), "told": message, "meant": None}, 404
+            )
         except EvenmatchError as error:
             response = await error_page(visit, error)
         await response(scope, receive, send)

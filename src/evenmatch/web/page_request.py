@@ -10,18 +10,15 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import importlib.util
-import math
-import re
 from collections import Counter
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from contextvars import ContextVar, copy_context
+from contextvars import copy_context
 from dataclasses import dataclass, field
 from email import message_from_bytes
 from functools import cached_property, lru_cache
 from importlib import resources
 from pathlib import Path, PurePath
-from types import MappingProxyType
 from typing import Literal, NamedTuple
 from urllib.parse import parse_qsl, quote, unquote, urlencode
 
@@ -54,21 +51,19 @@ from evenmatch.http.waiting_requests import Waiter
 from evenmatch.lab.display_names import plain, visible
 from evenmatch.ladders.ladder_queries import LadderQueries
 from evenmatch.standings.board import Snapshot, Standing
-from evenmatch.systems.system import RATING_DECIMALS
-from evenmatch.systems.wording import ordinal
-from evenmatch.times import iso_time
 from evenmatch.web.forms import CONFIRM, FieldError, Fields, Form, refused
 from evenmatch.web.lab_cache import LabCache
 from evenmatch.web.regions import HEADER, changed_regions
+from evenmatch.web.texts import Languages, Texts, direction, moment, number, percent, sentence, signed, use_separators
 from evenmatch.web.view_models import seen_of
 
 SESSION, ME, NOTICE, ONCE = "evenmatch-session", "evenmatch-me", "evenmatch-notice", "evenmatch-once"
-FRIENDS = "evenmatch-friends"
+FRIENDS, LANGUAGE = "evenmatch-friends", "evenmatch-language"
 THEME, THEMES = "evenmatch-theme", ("light", "dark")  # without the cookie: as the system
 NUMBERS = "evenmatch-numbers"  # the group and decimal separators of the visitor; evenmatch.js writes it
 PREFIX = "__Host-"
 YEAR = 365 * 86_400
-LASTING = {SESSION: LASTS, ME: YEAR, FRIENDS: YEAR, THEME: YEAR, NOTICE: 60, ONCE: 60}  # seconds
+LASTING = {SESSION: LASTS, ME: YEAR, FRIENDS: YEAR, LANGUAGE: YEAR, THEME: YEAR, NOTICE: 60, ONCE: 60}  # seconds
 SAME_SITE: dict[str, Literal["lax", "strict"]] = {ONCE: "strict"}  # the others: lax
 
 
@@ -196,19 +191,16 @@ def _plotly_version() -> str:
 
 Values = Mapping[str, object]
 LONGEST = 60  # characters of a name
-MINUS = re.compile(r"(?<![\w.-])-(?=\d)")
-MINUTE, HOUR, DAY = 60, 3600, 86_400
-EXACT = 20  # minutes: shorter durations show seconds
 
 
-def render(template: str, values: Values) -> str:
-    """Render a template. template: its name without `.html.jinja`; for pictures, without `.jinja`."""
+def render(template: str, values: Values, texts: Texts) -> str:
+    """Render a template in a language. template: its name without `.html.jinja`; for pictures, without `.jinja`."""
     file = template if template.endswith(".svg") else f"{template}.html"
-    return _environment().get_template(f"{file}.jinja").render(values)
+    return _environment(texts).get_template(f"{file}.jinja").render({**values, "texts": texts})
 
 
-@lru_cache(1)
-def _environment() -> jinja2.Environment:
+@lru_cache(16)
+def _environment(texts: Texts) -> jinja2.Environment:
     environment = jinja2.Environment(
         loader=jinja2.FunctionLoader(_source),
         autoescape=True,
@@ -216,20 +208,24 @@ def _environment() -> jinja2.Environment:
         trim_blocks=True,
         lstrip_blocks=True,
         auto_reload=False,
+        extensions=["jinja2.ext.i18n"],
     )
+    environment.policies["ext.i18n.trimmed"] = True
+    environment.install_gettext_translations(texts.translations, newstyle=True)  # type: ignore[attr-defined]
     environment.filters |= {
         "plain": plain,
         "name": name,
         "number": number,
         "signed": signed,
         "direction": direction,
-        "count": count,
+        "count": texts.count,
         "percent": percent,
-        "seconds": seconds,
+        "seconds": texts.seconds,
         "moment": moment,
         "sentence": sentence,
-        "ago": ago,
-        "ordinal": ordinal,
+        "translated": texts.translated,
+        "ago": texts.ago,
+        "ordinal": texts.ordinal,
     }
     return environment
 
@@ -246,100 +242,6 @@ def name(text: str, longest: int = LONGEST) -> Markup:
     shown = visible(text, longest)
     title = Markup(' title="{}"').format(plain(text)) if len(text) > longest else Markup()
     return Markup("<bdi{}>{}</bdi>").format(title, shown)
-
-
-SEPARATORS = re.compile("[,.' ’\u00a0\u202f\u066c]?[.,\u066b]")  # between groups of digits, and before decimals
-_separators: ContextVar[Mapping[int, str]] = ContextVar(
-    "separators", default=MappingProxyType({})
-)  # replace those of English
-
-
-def use_separators(text: str) -> None:
-    """Format the numbers of this page with the separators in a NUMBERS cookie, such as `.,`; else as in English."""
-    given = text if SEPARATORS.fullmatch(text) and len(set(text)) == len(text) else ",."
-    _separators.set({ord(","): given[:-1], ord("."): given[-1]})
-
-
-def _formatted(value: float, form: str) -> str:
-    return format(value, form).translate(_separators.get())
-
-
-def number(value: float | None, digits: int | None = None) -> str:
-    """A formatted number; without `digits`, 0 to 2 decimals depending on its size."""
-    if value is None or not math.isfinite(value):
-        return "–"
-    if digits is None:
-        size = abs(value)
-        digits = 0 if size >= 1000 else 1 if size >= 100 else 2
-    return _formatted(value, f",.{digits}f").replace("-", "−")
-
-
-def signed(value: float | None, digits: int = RATING_DECIMALS) -> str:
-    """A rating change with its sign."""
-    if value is None or not math.isfinite(value):
-        return "–"
-    return "±0" if round(value, digits) == 0 else _formatted(value, f"+,.{digits}f").replace("-", "−")
-
-
-def direction(shown: str) -> str:
-    """The CSS class of a change formatted by `signed`: up, down, or none for ±0."""
-    return {"+": "up", "−": "down"}.get(shown[:1], "")
-
-
-def count(value: float, noun: str = "", plural: str = "") -> str:
-    """A count with its noun: 1 match, 2,000 matches."""
-    if not noun:
-        return _formatted(value, ",.0f")
-    return f"{_formatted(value, ',.0f')} {noun if value == 1 else plural or noun + 's'}"
-
-
-def percent(share: float | None, digits: int = 0) -> str:
-    """A share, 0..1, as percent."""
-    return "–" if share is None or not math.isfinite(share) else f"{_formatted(100 * share, f'.{digits}f')} %"
-
-
-def seconds(value: float | None) -> str:
-    """A duration: 12 s, 4 min 2 s, 25 min, 3 h."""
-    if value is None or not math.isfinite(value):
-        return "–"
-    if round(value) < 2 * MINUTE:
-        return f"{value:.0f} s"
-    if round(value) < EXACT * MINUTE:
-        minutes, rest = divmod(round(value), MINUTE)
-        return f"{minutes} min {rest} s" if rest else f"{minutes} min"
-    return roughly(value)
-
-
-def roughly(value: float) -> str:
-    """A duration in one unit: 12 s, 4 min, 3 h. Keep it equal to `roughly` in evenmatch.js."""
-    if value < 2 * MINUTE:
-        return f"{value:.0f} s"
-    if value < 2 * HOUR:
-        return f"{value / MINUTE:.0f} min"
-    return f"{value / HOUR:.0f} h" if value < 2 * DAY else f"{value / DAY:.0f} days"
-
-
-def sentence(text: str) -> str:
-    """The text with a capital first letter, and a typographic minus in negative numbers."""
-    return MINUS.sub("−", f"{text[:1].upper()}{text[1:]}")
-
-
-def moment(micros: int | None) -> Markup:
-    """A time as an HTML `time` element, in UTC; `micros`: microseconds since the epoch."""
-    if micros is None:
-        return Markup("–")
-    text = iso_time(micros)
-    return Markup('<time datetime="{}">{} {}</time>').format(text, text[:10], text[11:16])
-
-
-def ago(micros: int | None, now: int) -> Markup:
-    """The time since `micros` as a `time` element with the exact time in its title."""
-    if micros is None:
-        return Markup("–")
-    text, passed = iso_time(micros), (now - micros) / 1e6
-    words = "just now" if abs(passed) < MINUTE else f"{roughly(passed)} ago" if passed > 0 else f"in {roughly(-passed)}"
-    exact = text[:16].replace("T", " ")
-    return Markup('<time datetime="{}" title="{} UTC" data-ago>{}</time>').format(text, exact, words)
 
 
 POLL_EVERY = 1.0  # seconds between two polls of a ladder with open streams
@@ -466,6 +368,7 @@ class SharedState:
     change_stream: ChangeStream
     reading: LadderQueries
     brand: Brand
+    languages: Languages
     lab_cache: LabCache = field(default_factory=LabCache)
 
     @classmethod
@@ -475,7 +378,13 @@ class SharedState:
         address_of_logo = f"/assets/{logo(options.logo).version}/{LOGO}" if options.logo else ""
         imprint = options.imprint, options.imprint_name
         brand = Brand(options.site_name, options.accent, address_of_logo, *imprint)
-        return cls(site, ChangeStream(site), LadderQueries(site.service, site.service.shown_view), brand)
+        return cls(
+            site,
+            ChangeStream(site),
+            LadderQueries(site.service, site.service.shown_view),
+            brand,
+            Languages(options.texts),
+        )
 
 
 LONGEST_NAME = 200  # characters of a player name
@@ -571,7 +480,7 @@ class PageRequest:
 
         Standings may be outdated; the change stream announces new ones.
         """
-        return self.shared.reading.seen_by(self.caller or ANYONE)
+        return self.shared.reading.seen_by(self.caller or ANYONE, self.texts.translated)
 
     @property
     def caller(self) -> Caller | None:
@@ -584,6 +493,16 @@ class PageRequest:
     def cookies(self) -> Cookies:
         """The cookies of this request, and of its response."""
         return Cookies(self.request)
+
+    @cached_property
+    def texts(self) -> Texts:
+        """The texts in the language that the visitor chose, otherwise in the one that their browser prefers."""
+        accepted = self.request.headers.get("accept-language", "")
+        return self.shared.languages.chosen(self.cookies.text(LANGUAGE), accepted)
+
+    def text(self, message: str, **values: object) -> str:
+        """Return a text in the visitor's language, see `Texts.text`."""
+        return self.texts.text(message, **values)
 
     @cached_property
     def ladder(self) -> str:
@@ -789,7 +708,7 @@ class PageRequest:
         """Render a page in a worker thread; `make` returns its values. kept: the browser may cache it."""
 
         def page() -> str:
-            use_separators(self.cookies.text(NUMBERS))
+            use_separators(self.cookies.text(NUMBERS), self.texts)
             values = {
                 "visit": self,
                 "address": address,
@@ -799,16 +718,22 @@ class PageRequest:
                 "proof_of_session": "" if self.session is None else self.session.masked_proof(),
                 **(make() if callable(make) else make),
             }
-            return render(template, values)
+            return render(template, values, self.texts)
 
         rendered = await self.site.work(copy_context().run, page, is_limited=False)
         asked = self.request.headers.get(HEADER)
         if asked is not None and status == 200:
-            return _only_changed(rendered, asked)
-        response = HTMLResponse(rendered, status)
+            return self.in_language(_only_changed(rendered, asked))
+        response = self.in_language(HTMLResponse(rendered, status))
         if not kept:
             response.headers["Cache-Control"] = "no-store"
         self.cookies.delete(response, NOTICE)
+        return response
+
+    def in_language(self, response: Response) -> Response:
+        """Return the response with its language, and what caches must distinguish because of it."""
+        response.headers["Content-Language"] = self.texts.language
+        response.headers["Vary"] = "Accept-Language, Cookie"
         return response
 
     def go(self, to: str, notice: str | None = None, *, is_good: bool = True) -> Response:

@@ -19,7 +19,7 @@ from evenmatch.history import Floats
 from evenmatch.lab.display_names import plain
 from evenmatch.players.rating_path import thinned
 from evenmatch.times import Time
-from evenmatch.web.page_request import number
+from evenmatch.web.texts import Texts, number
 
 WIDTH, HEIGHT = 2000, 1000  # of the plot
 DRAWN = 240  # points of a chart at most, as far as seasons allow
@@ -108,6 +108,7 @@ class Scale(NamedTuple):
 
 
 def path_chart(
+    texts: Texts,
     title: str,
     points: Sequence[Point],
     *,
@@ -133,9 +134,9 @@ def path_chart(
     kinds = [kind for kind in ("won", "lost", "drew", "fell") if any(point.kind == kind for point in kept)]
     return Chart(
         title,
-        _path_summary(points, len(kept), named=named),
+        _path_summary(texts, points, len(kept), named=named),
         [] if named else [Label(rows.percent(value, up=True), text) for value, text in number_ticks(rows)],
-        _every_other_minor([(columns.percent(at), text) for at, text in time_ticks(columns)]),
+        _every_other_minor([(columns.percent(at), text) for at, text in time_ticks(texts, columns)]),
         _labels(rows, near, up=True),
         _labels(columns, [(name, at) for name, at in openings if columns.low <= at <= columns.high]),
         [
@@ -189,27 +190,37 @@ def stepped(places: Sequence[tuple[int, int]]) -> str:
     return "".join(drawn)
 
 
-def _path_summary(points: Sequence[Point], drawn: int, *, named: bool) -> str:
+def _path_summary(texts: Texts, points: Sequence[Point], drawn: int, *, named: bool) -> str:
     """What a path shows, in sentences."""
     first, last = points[0], points[-1]
     begin, end = (datetime.fromtimestamp(point.at / SECOND, UTC) for point in (first, last))
     is_same_day = begin.date() == end.date()
-    since = f"{begin:%H:%M}" if is_same_day else day(begin) if begin.year == end.year else f"{day(begin)} {begin.year}"
-    until = f"{end:%H:%M} UTC on {day(end)} {end.year}" if is_same_day else f"{day(end)} {end.year}"
-    word = "at" if is_same_day else "on"
-    start, stop = number(first.after if first.before is None else first.before), number(last.after)
-    levels = _levels(points)
-    extremes = f"; highest {number(max(levels))}, lowest {number(min(levels))}"
+    values = {"first": number(first.after if first.before is None else first.before), "last": number(last.after)}
     if named:
-        start, stop, extremes = first.told().rpartition(": ")[2], last.told().rpartition(": ")[2], ""
-    told = f"From {start} {word} {since} to {stop} {word} {until}{extremes}."
+        values = {"first": first.told().rpartition(": ")[2], "last": last.told().rpartition(": ")[2]}
+    if is_same_day:
+        told = texts.text(
+            "From %(first)s at %(begin)s to %(last)s at %(end)s UTC on %(day)s.",
+            **values,
+            begin=begin.strftime("%H:%M"),
+            end=end.strftime("%H:%M"),
+            day=texts.day(end, year=True),
+        )
+    else:
+        since, until = texts.day(begin, year=begin.year != end.year), texts.day(end, year=True)
+        told = texts.text("From %(first)s on %(since)s to %(last)s on %(until)s.", **values, since=since, until=until)
+    if not named:
+        levels = _levels(points)
+        extremes = {"highest": number(max(levels)), "lowest": number(min(levels))}
+        told += " " + texts.text("Highest %(highest)s, lowest %(lowest)s.", **extremes)
     if drawn < len(points):
-        told += f" Shows {drawn:,} of {len(points):,} points: every peak and every low."
+        counts = {"drawn": texts.count(drawn), "points": texts.count(len(points))}
+        told += " " + texts.text("Shows %(drawn)s of %(points)s points: every peak and every low.", **counts)
     return told
 
 
 def histogram(
-    title: str, edges: Floats, counts: Sequence[int], cuts: Marks = (), you: float | None = None
+    texts: Texts, title: str, edges: Floats, counts: Sequence[int], cuts: Marks = (), you: float | None = None
 ) -> Chart | None:
     """Histogram of ratings with the bounds of divisions; None if there are no players.
 
@@ -226,15 +237,17 @@ def histogram(
     for n, players in enumerate(counts):
         left, right, top = columns.place(drawn[n]), columns.place(drawn[n + 1]), rows.upward(players)
         bars[n == own] += f"M{left} {HEIGHT}V{top}H{right}V{HEIGHT}z" if players else ""
-        span = f"from {number(edges[n])} to {number(edges[n + 1])}"
-        told.append(f"{(left + right) // 2} {top} {_players(players)} {span}")
+        told.append(f"{(left + right) // 2} {top} {_bin(texts, players, edges[n], edges[n + 1])}")
     fullest = int(np.argmax(counts))
-    most = f"the most, {counts[fullest]:,}, from {number(edges[fullest])} to {number(edges[fullest + 1])}"
-    summary = f"{_players(sum(counts))}: {most}."
+    values = {"players": texts.count(sum(counts), "player"), "most": texts.count(counts[fullest])}
+    span = {"low": number(edges[fullest]), "high": number(edges[fullest + 1])}
+    summary = texts.text("%(players)s: the most, %(most)s, from %(low)s to %(high)s.", **values, **span)
+    if you is not None:
+        summary += " " + texts.text("You are at %(rating)s.", rating=number(you))
     place = None if you is None else min(max(you, drawn[0]), drawn[-1])
     return Chart(
         title,
-        summary if you is None else f"{summary} You are at {number(you)}.",
+        summary,
         [Label(rows.percent(value, up=True), text) for value, text in number_ticks(rows, least=1.0)],
         _every_other_minor([(columns.percent(value), text) for value, text in number_ticks(columns)]),
         (),
@@ -242,12 +255,15 @@ def histogram(
         [("bars", bars[0]), ("own", bars[1])],
         (),
         "\n".join(told),
-        None if place is None else Label(columns.percent(place), "you are here", place > (drawn[0] + drawn[-1]) / 2),
+        None
+        if place is None
+        else Label(columns.percent(place), texts.text("you are here"), place > (drawn[0] + drawn[-1]) / 2),
     )
 
 
-def _players(players: int) -> str:
-    return f"{players:,} player{'s' if players != 1 else ''}"
+def _bin(texts: Texts, players: int, low: float, high: float) -> str:
+    values = {"players": texts.count(players, "player"), "low": number(low), "high": number(high)}
+    return texts.text("%(players)s from %(low)s to %(high)s", **values)
 
 
 def _evened(bounds: Floats) -> Floats:
@@ -291,25 +307,25 @@ def _time_scale(first: Time, last: Time) -> Scale:
     return Scale(first, last, WIDTH) if last > first else Scale(first - MINUTE, first + MINUTE, WIDTH)
 
 
-def time_ticks(scale: Scale) -> list[tuple[Time, str]]:
+def time_ticks(texts: Texts, scale: Scale) -> list[tuple[Time, str]]:
     """Return the round times on an axis, with their texts, in UTC."""
     span = scale.high - scale.low
     step = next((step for step in STEPS if span / step <= TICKS), None)
     if step is None:
-        return list(_month_ticks(scale))
+        return list(_month_ticks(texts, scale))
     shift = MONDAY if step >= WEEK else 0
     first = math.ceil((scale.low - shift) / step) * step + shift
-    return [(at, _time_text(at, step)) for at in range(int(first), int(scale.high) + 1, step)]
+    return [(at, _time_text(texts, at, step)) for at in range(int(first), int(scale.high) + 1, step)]
 
 
-def _time_text(at: Time, step: int) -> str:
+def _time_text(texts: Texts, at: Time, step: int) -> str:
     moment = datetime.fromtimestamp(at / SECOND, UTC)
     if at % DAY == 0:
-        return day(moment)
+        return texts.day(moment)
     return f"{moment:%H:%M}" if step >= MINUTE else f"{moment:%H:%M:%S}"
 
 
-def _month_ticks(scale: Scale) -> Iterator[tuple[Time, str]]:
+def _month_ticks(texts: Texts, scale: Scale) -> Iterator[tuple[Time, str]]:
     step = next((step for step in MONTHS if (scale.high - scale.low) / (step * MONTH) <= TICKS), MONTHS[-1])
     begin = datetime(1970, 1, 1, tzinfo=UTC) + timedelta(microseconds=scale.low)
     for month in count(-(-(begin.year * 12 + begin.month - 1) // step) * step, step):
@@ -318,12 +334,7 @@ def _month_ticks(scale: Scale) -> Iterator[tuple[Time, str]]:
         if at > scale.high:
             return
         if at >= scale.low:
-            yield at, f"{moment:%Y}" if month % 12 == 0 else f"{moment:%b}"
-
-
-def day(moment: datetime) -> str:
-    """Return a day such as 3 Nov."""
-    return f"{moment.day} {moment:%b}"
+            yield at, f"{moment:%Y}" if month % 12 == 0 else texts.month(moment)
 
 
 def sparkline(levels: Sequence[float]) -> str:

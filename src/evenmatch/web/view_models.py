@@ -17,10 +17,11 @@ from evenmatch.players.placement import placement_rule
 from evenmatch.standings.bands import division_notes
 from evenmatch.standings.board import Snapshot, Standing
 from evenmatch.systems.system import Change, Factor, FactorValue, System
+from evenmatch.web.texts import Texts
 
 HALF = 0.5
 TIERS = 6  # colours of division badges
-COUNTED = {"all": "", "season": "this season", "reset": "since the last reset"}  # by View.counting
+COUNTED = {"all": "", "season": "Matches this season", "reset": "Matches since the last reset"}  # by View.counting
 LETTERS = {"won": "W", "drew": "D", "lost": "L", "none": "–"}
 
 
@@ -33,7 +34,7 @@ class LadderShown:
     seen        the state of the ledger that the page shows, from `seen_of`
     snapshot    its standings as the visitor sees them
     visibility  what the visitor may see of its ratings
-    counted     which matches the standings count, in words that follow "Matches"; empty: all
+    counted     which matches the standings count, in words; empty: all
     colour      the accent colour of its pages; empty: that of the site
     """
 
@@ -107,7 +108,7 @@ class PlayedMatch(NamedTuple):
     result: MatchResult
 
 
-def played(match: MatchProfile, name: str) -> PlayedMatch:
+def played(match: MatchProfile, name: str, texts: Texts) -> PlayedMatch:
     """Return a match from the point of view of a player who appears in it."""
     team, position = match.part_of(name)
     side = match.sides[team]
@@ -120,11 +121,11 @@ def played(match: MatchProfile, name: str) -> PlayedMatch:
         None if line is None else line.division,
         appearance.quit,
         match.explanations[team][position] if match.explanations else None,
-        result_of(match, side),
+        result_of(match, side, texts),
     )
 
 
-def result_of(match: MatchProfile, side: TeamProfile) -> MatchResult:
+def result_of(match: MatchProfile, side: TeamProfile, texts: Texts) -> MatchResult:
     """Return the result of a team in a match."""
     places = [team.finish.place for team in match.sides]
     own, others = side.finish.place, len(places) - 1
@@ -132,11 +133,11 @@ def result_of(match: MatchProfile, side: TeamProfile) -> MatchResult:
     tied = sum(place == own for place in places) - 1
     score = (beaten + 0.5 * tied) / others
     word = "won" if score > 0.5 else "lost" if score < 0.5 else "drew"
-    text, letter = word, LETTERS[word]
+    text, letter = texts.translated(word), LETTERS[word]
     if others > 1:
-        text, letter = f"place {own} of {len(places)}", str(own)
+        text, letter = texts.text("place %(place)s of %(teams)s", place=own, teams=len(places)), str(own)
     if match.state != "rated":
-        word, text = "none", f"{text} (not rated)"
+        word, text = "none", texts.text("%(result)s (not rated)", result=text)
     return MatchResult(match.match_id, word, letter, text)
 
 

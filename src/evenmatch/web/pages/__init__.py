@@ -31,6 +31,7 @@ PLAYERS = (
     PageRoute("/search", front.search),
     PageRoute("/me", front.set_me, methods=("POST",)),
     PageRoute("/me/forget", front.forget_me, scope=None, methods=("POST",)),
+    PageRoute("/language", front.set_language, scope=None, methods=("POST",)),
     PageRoute("/theme", front.set_theme, scope=None, methods=("POST",)),
     PageRoute("/friends", front.change_friends, methods=("POST",)),
     PageRoute("/players/{player:text}", front.ladders_of),

@@ -41,11 +41,11 @@ async def _picture(visit: PageRequest, template: str) -> Response:
         raise UnknownNameError("kind of picture", kind, MEDIA_TYPES)
 
     def draw() -> bytes:
-        svg = render(f"{template}.svg", _card(visit))
+        svg = render(f"{template}.svg", _card(visit), visit.texts)
         return svg.encode() if kind == "svg" else bytes(resvg_py.svg_to_bytes(svg_string=svg))
 
     picture = await visit.site.work(draw, is_limited=False)
-    return Response(picture, media_type=MEDIA_TYPES[kind], headers={"Cache-Control": FRESH})
+    return visit.in_language(Response(picture, media_type=MEDIA_TYPES[kind], headers={"Cache-Control": FRESH}))
 
 
 def _card(visit: PageRequest) -> Mapping[str, object]:
@@ -83,7 +83,7 @@ async def embedded(visit: PageRequest) -> Response:
             "assets": addresses(),
             "base": str(visit.request.base_url),
         }
-        return render("embedded", values)
+        return render("embedded", values, visit.texts)
 
     content = await visit.site.work(page)
-    return HTMLResponse(content, headers={"Content-Security-Policy": FRAMED, "Cache-Control": FRESH})
+    return visit.in_language(HTMLResponse(content, headers={"Content-Security-Policy": FRAMED, "Cache-Control": FRESH}))

@@ -15,7 +15,7 @@ from evenmatch.players.placement import why_nobody
 from evenmatch.players.rating_path import RatingPath
 from evenmatch.standings.bands import DivisionProgress, division_progress
 from evenmatch.standings.board import Standing
-from evenmatch.web.page_request import LONGEST_NAME, ME, THEME, THEMES, PageRequest, address, local
+from evenmatch.web.page_request import LANGUAGE, LONGEST_NAME, ME, THEME, THEMES, PageRequest, address, local
 from evenmatch.web.svg_charts import sparkline
 from evenmatch.web.view_models import LETTERS, LadderShown, MatchResult
 
@@ -193,7 +193,7 @@ async def set_me(visit: PageRequest) -> Response:
     form = await visit.form()
     name = form.get("player", "").strip()
     if not 0 < len(name) <= LONGEST_NAME:
-        raise UsageError(f"the name has {len(name)} characters; expected 1 to {LONGEST_NAME}")
+        raise UsageError(visit.text("Enter a name of 1 to %(most)s letters.", most=LONGEST_NAME))
     response = visit.go("/")
     visit.remember(response, name)
     return response
@@ -202,8 +202,19 @@ async def set_me(visit: PageRequest) -> Response:
 async def forget_me(visit: PageRequest) -> Response:
     """Delete the cookie with the visitor's player name."""
     await visit.form()
-    response = visit.go("/", "This site has forgotten your name.")
+    response = visit.go("/", visit.text("This site has forgotten your name."))
     visit.cookies.delete(response, ME)
+    return response
+
+
+async def set_language(visit: PageRequest) -> Response:
+    """Store the language that the visitor chose for the pages of this site."""
+    form = await visit.form()
+    language = form.get("language", "")
+    if language not in visit.shared.languages.names:
+        raise UsageError(f"language is {language[:20]!r}; expected {', '.join(visit.shared.languages.names)}")
+    response = visit.go(local(form.get("to", "")) or "/")
+    visit.cookies.write(response, LANGUAGE, language)
     return response
 
 
@@ -224,15 +235,17 @@ async def change_friends(visit: PageRequest) -> Response:
     name, to = form.get("player", "").strip(), local(form.get("to", "")) or "/"
     others = [friend for friend in visit.friends if friend != name]
     if form.get("do") == "remove":
-        response = visit.go(to, f"{name} is no longer in your list of friends.")
+        response = visit.go(to, visit.text("%(name)s is no longer in your list of friends.", name=name))
         visit.remember_friends(response, others)
         return response
     found = await visit.site.work(_called, visit, name)
     if len(found) != 1:
         return visit.go(address("search", q=name))
     if len(others) >= FRIENDS_AT_MOST:
-        return visit.go(to, f"Your list is full: it holds {FRIENDS_AT_MOST} friends.", is_good=False)
-    response = visit.go(to, f"{found[0]} is in your list of friends.")
+        return visit.go(
+            to, visit.text("Your list is full: it holds %(most)s friends.", most=FRIENDS_AT_MOST), is_good=False
+        )
+    response = visit.go(to, visit.text("%(name)s is in your list of friends.", name=found[0]))
     visit.remember_friends(response, [friend for friend in visit.friends if friend != found[0]] + found)
     return response
 

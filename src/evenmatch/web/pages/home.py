@@ -42,7 +42,7 @@ async def me(visit: PageRequest) -> Response:
     if want not in WANTS:
         raise UsageError(f"want is {want[:40]!r}; expected {', '.join(WANTS)}")
     if not name or len(name) > LONGEST_NAME:
-        raise UsageError(f"the name has {len(name)} characters; expected 1 to {LONGEST_NAME}")
+        raise UsageError(visit.text("Enter a name of 1 to %(most)s letters.", most=LONGEST_NAME))
     if want == "why":
         visit.check_own(name)
     try:
@@ -106,6 +106,6 @@ async def logout(visit: PageRequest) -> Response:
     await visit.form()
     if visit.session is not None:
         await visit.site.work(visit.site.sessions.end, visit.session)
-    response = visit.go("/", "You are logged out.")
+    response = visit.go("/", visit.text("You are logged out."))
     visit.cookies.delete(response, SESSION)
     return response

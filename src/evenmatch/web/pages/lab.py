@@ -115,9 +115,12 @@ def _looked_up(visit: PageRequest, found: Mapping[str, object]) -> dict[str, obj
     try:
         name = visit.reading.known_as(visit.ladder, text)
     except UnknownNameError:
-        return {"looked": None, "missing": f"No player called {text}."}
+        return {"looked": None, "missing": visit.text("No player called %(name)s.", name=text)}
     looked = stored_results.look_up(found, name)
-    return {"looked": looked, "missing": None if looked else f"{name} is not in both standings."}
+    return {
+        "looked": looked,
+        "missing": None if looked else visit.text("%(name)s is not in both standings.", name=name),
+    }
 
 
 def jobs_of(visit: PageRequest) -> list[Job]:
@@ -146,7 +149,7 @@ async def backtest(visit: PageRequest) -> Response:
     chosen = [value for name, value in sent if name == "system"]
     with about("system"):
         if not chosen:
-            raise UsageError("choose at least one system")
+            raise UsageError(visit.text("choose at least one system"))
     own = (await visit.site.work(visit.reading.described, visit.ladder)).rules.system.name
     for system in chosen:
         _check(system, own)
@@ -217,10 +220,14 @@ def _shared(visit: PageRequest) -> dict[str, object]:
 async def _begin(visit: PageRequest, kind: str, work: Callable[[lab_jobs.Say], Work]) -> Response:
     """Start a job, or redirect to the running one of this kind. Raises AccessError if not logged in with a key."""
     if visit.session is None or visit.is_player:  # a job takes minutes of processor time
-        raise AccessError("starting a job in the lab requires a login with a key")
+        raise AccessError(visit.text("starting a job in the lab requires a login with a key"))
     job, begun = await _begun(visit, kind, work)
     if not begun:
-        return visit.go(result_address(job), f"A job of this kind is already running: {KINDS[kind]}.", is_good=False)
+        return visit.go(
+            result_address(job),
+            visit.text("A job of this kind is already running: %(kind)s.", kind=visit.texts.translated(KINDS[kind])),
+            is_good=False,
+        )
     return visit.go(result_address(job))
 
 
@@ -260,7 +267,7 @@ async def find_suspects(visit: PageRequest) -> Response:
     await visit.form()
     work = partial(lab_jobs.suspects_work, visit.site.service, visit.ladder)
     _, begun = await _begun(visit, SUSPECTS, work, visit.audit_entry("suspects.listed", visit.ladder))
-    notice = None if begun else "The search is already running."
+    notice = None if begun else visit.text("The search is already running.")
     return visit.go(address("ladders", visit.ladder, "operate", "suspects"), notice, is_good=False)
 
 

@@ -25,6 +25,7 @@ from evenmatch.queues.stored_queues import QueueSetup, find, second_policy
 from evenmatch.web import lab_jobs
 from evenmatch.web.page_request import PageRequest, address
 from evenmatch.web.pages.lab import differing_options
+from evenmatch.web.texts import Texts
 from evenmatch.web.view_models import LadderShown
 
 PRESETS = "presets"  # the query parameter that adds the presets to the comparison
@@ -82,7 +83,7 @@ def _simulated(visit: PageRequest, typed: Mapping[str, str]) -> Simulated:
     name = typed.get("queue", "") or next(iter(setups), "")
     setup = find(setups, name) if name else None
     policy = _usual_policy(visit) if setup is None else setup.policy
-    sliders = _sliders(policy)
+    sliders = _sliders(visit.texts, policy)
     values = {slider.name: _value(typed, slider) for slider in sliders}
     steps = len(PolicyKnobs.of(policy).times)
     knobs = PolicyKnobs(
@@ -103,18 +104,26 @@ def _usual_policy(visit: PageRequest) -> Policy:
     return Policy(team_size=largest if size is None else size, teams=teams)
 
 
-def _sliders(policy: Policy) -> list[Slider]:
+def _sliders(texts: Texts, policy: Policy) -> list[Slider]:
     knobs = PolicyKnobs.of(policy)
     longest = max(600.0, 2 * math.ceil(knobs.times[-1]))
     sliders = [
-        Slider("arrivals", "Players who join, compared with now", " %", 25, 400, 5, 100),
-        Slider("even_spread", "Spread up to which a match may skip players", "", 0, 100, 0.1, knobs.even_spread),
-        Slider("max_odds", "Highest chance of winning; 100: no limit", " %", 50, 100, 1, 100 * knobs.max_odds),
+        Slider("arrivals", texts.text("Players who join, compared with now"), " %", 25, 400, 5, 100),
+        Slider(
+            "even_spread", texts.text("Spread up to which a match may skip players"), "", 0, 100, 0.1, knobs.even_spread
+        ),
+        Slider(
+            "max_odds", texts.text("Highest chance of winning; 100: no limit"), " %", 50, 100, 1, 100 * knobs.max_odds
+        ),
     ]
     for index, (time, width) in enumerate(zip(knobs.times, knobs.widths, strict=True)):
         if index:
-            sliders.append(Slider(f"t{index}", f"Step {index + 1} after", " s", 1, longest, 1, time))
-        sliders.append(Slider(f"w{index}", f"Skill range at step {index + 1}", "", 0, 100, 0.1, width))
+            sliders.append(
+                Slider(f"t{index}", texts.text("Step %(step)s after", step=index + 1), " s", 1, longest, 1, time)
+            )
+        sliders.append(
+            Slider(f"w{index}", texts.text("Skill range at step %(step)s", step=index + 1), "", 0, 100, 0.1, width)
+        )
     return sliders
 
 
@@ -264,20 +273,25 @@ async def change(visit: PageRequest) -> Response:
     def apply() -> str:
         seen = _simulated(visit, form)
         if seen.setup is None:
-            raise ConflictError("this ladder has no queue to change")
+            raise ConflictError(visit.text("this ladder has no queue to change"))
         name, policy = seen.setup.name, seen.changed.to_data()
         if form.get("seen") != str(seen.setup.change):
             raise ConflictError(
-                f"queue {name!r} was changed since you saw this page; check the values and send it again"
+                visit.text(
+                    "queue %(name)s was changed since you saw this page; check the values and send it again", name=name
+                )
             )
         changed = {option: policy[option] for option, _, _ in differing_options(seen.policy, seen.changed)}
         if form.get("do") == "experiment":
             entry = visit.audit_entry("experiment.started", visit.ladder, name, {"policy": changed})
             visit.site.queue_service.noting(entry).start_experiment(visit.ladder, name, policy, {})
-            return f"The experiment has begun: your change and the present policy take turns in queue {name[:60]}."
+            return visit.text(
+                "The experiment has begun: your change and the present policy take turns in queue %(name)s.",
+                name=name[:60],
+            )
         entry = visit.audit_entry("queue.set", visit.ladder, name, {"policy": changed})
         visit.site.queue_service.noting(entry).set_queue(visit.ladder, name, policy, seen.setup.rules)
-        return f"Queue {name[:60]} has the new policy. Everybody who waits keeps their place."
+        return visit.text("Queue %(name)s has the new policy. Everybody who waits keeps their place.", name=name[:60])
 
     notice = await visit.site.change(visit.ladder, apply)
     name = form.get("queue", "")

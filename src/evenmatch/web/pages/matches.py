@@ -110,7 +110,7 @@ def _match(visit: PageRequest) -> Mapping[str, object]:
         "sides": [
             {
                 "side": side,
-                "result": result_of(profile, side),
+                "result": result_of(profile, side, visit.texts),
                 "is_own": any(appearance.player == asked for appearance, _ in side.parts),
                 "factors": factors_of(system, {} if told is None else told[0].factors_of_team, largest),
                 "players": [

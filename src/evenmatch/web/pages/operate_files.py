@@ -99,8 +99,8 @@ def _import(visit: PageRequest, upload: UploadedFile, rated: bool, skip_bad: boo
         body = {"file": upload.name, "matches": len(matches), "rated": rated}
         service = visit.site.service.noting(visit.audit_entry("matches.imported", visit.ladder, upload.name, body))
         done = service.import_matches(visit.ladder, matches, rated=rated, skip_bad=skip_bad)
-    added = f"{done.added:,} {'match was' if done.added == 1 else 'matches were'} added"
-    return f"{added}; {done.known:,} {'was' if done.known == 1 else 'were'} on the ladder already."
+    added = visit.texts.plural("%(n)s match was added.", "%(n)s matches were added.", done.added)
+    return f"{added} " + visit.texts.plural("%(n)s was known already.", "%(n)s were known already.", done.known)
 
 
 async def export_file(visit: PageRequest) -> Response:

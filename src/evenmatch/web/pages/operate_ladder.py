@@ -38,6 +38,7 @@ from evenmatch.web.forms import (
     rules_form,
 )
 from evenmatch.web.page_request import PageRequest, address
+from evenmatch.web.texts import Texts
 from evenmatch.web.view_models import LadderShown
 
 MOVES = 20  # most rating changes in each list of a page of a preview
@@ -95,14 +96,17 @@ def preview_values(visit: PageRequest, foreseen: Effect | Job | None) -> dict[st
     return {"seen": foreseen, "moves": moves, "following": None}
 
 
-def outdated(form: Mapping[str, str], position: int) -> str:
+def outdated(texts: Texts, form: Mapping[str, str], position: int) -> str:
     """Return a sentence if the preview is outdated: events were recorded between it and this position."""
     previewed = form.get(PREVIEWED, "")
     later = position - int(previewed) if previewed.isascii() and previewed.isdigit() else 0
     if later <= 0:
         return ""
-    since = "1 event was" if later == 1 else f"{later:,} events were"
-    return f" The preview was out of date: {since} recorded after it."
+    return " " + texts.plural(
+        "The preview was out of date: %(n)s event was recorded after it.",
+        "The preview was out of date: %(n)s events were recorded after it.",
+        later,
+    )
 
 
 LONGEST_ID = 200  # characters of an event id
@@ -146,23 +150,25 @@ async def correct(visit: PageRequest) -> Response:
     field = "match" if form.get("what", "void") in ("void", "unvoid") else "player"
     with about(field):
         if request is None:
-            raise UsageError(f"enter a {field}")
+            raise UsageError(visit.text("enter a match") if field == "match" else visit.text("enter a player"))
         await visit.site.work(_check_known, visit, request)
         entry = correcting(caller, visit.ladder, request, visit.request_id)
         done = await outcome(visit.site, CorrectionTask(visit.ladder, request, event_id_of(form), entry))
     if isinstance(done, Job):
         position = (await visit.site.work(visit.site.service.ladder, visit.ladder)).position
-        notice = "The correction is being applied. Its progress is shown below." + outdated(form, position)
+        notice = visit.text("The correction is being applied. Its progress is shown below.")
+        notice += outdated(visit.texts, form, position)
     else:
-        notice = _applied(effect_of(done), form)
+        notice = _applied(visit.texts, effect_of(done), form)
     return visit.go(address("ladders", visit.ladder, "operate"), notice)
 
 
-def _applied(effect: Effect, form: Mapping[str, str]) -> str:
+def _applied(texts: Texts, effect: Effect, form: Mapping[str, str]) -> str:
     if effect.done:
-        return "This correction was already applied."
-    ratings = "rating" if effect.moved == 1 else "ratings"
-    return f"Done: {effect.told}. {effect.moved:,} {ratings} changed.{outdated(form, effect.position)}"
+        return texts.text("This correction was already applied.")
+    done = texts.text("Done: %(what)s.", what=effect.told)
+    changed = texts.plural("%(n)s rating changed.", "%(n)s ratings changed.", effect.moved)
+    return f"{done} {changed}{outdated(texts, form, effect.position)}"
 
 
 def _check_known(visit: PageRequest, request: Correcting | None) -> None:
@@ -325,7 +331,8 @@ async def change_rules(visit: PageRequest) -> Response:
         return present.position
 
     position = await visit.site.change(visit.ladder, begin)
-    notice = "The rules are being changed. The progress is shown below." + outdated(form, position)
+    notice = visit.text("The rules are being changed. The progress is shown below.")
+    notice += outdated(visit.texts, form, position)
     return visit.go(address("ladders", visit.ladder, "operate"), notice)
 
 
@@ -337,10 +344,10 @@ async def settings(visit: PageRequest) -> Response:
     def change() -> str:
         before = visit.site.service.ladder(visit.ladder).settings
         if before.changed(changes) == before:
-            return "Nothing was changed: the settings already have these values."
+            return visit.text("Nothing was changed: the settings already have these values.")
         entry = visit.audit_entry("settings.changed", visit.ladder, body=changes)
         visit.site.service.noting(entry).change_settings(visit.ladder, changes)
-        return "The settings were changed."
+        return visit.text("The settings were changed.")
 
     return visit.go(address("ladders", visit.ladder, "operate"), await visit.site.change(visit.ladder, change))
 
@@ -418,7 +425,7 @@ async def set_divisions(visit: PageRequest) -> Response:
     changes: dict[str, object] = {"divisions": [list(one) for one in _divisions_of(form)]}
     service = visit.site.service.noting(visit.audit_entry("settings.changed", visit.ladder, body=changes))
     await visit.site.change(visit.ladder, service.change_settings, visit.ladder, changes)
-    return visit.go(address("ladders", visit.ladder, "operate"), "The divisions were changed.")
+    return visit.go(address("ladders", visit.ladder, "operate"), visit.text("The divisions were changed."))
 
 
 async def season_to_open(visit: PageRequest) -> Response:
@@ -451,9 +458,11 @@ async def season(visit: PageRequest) -> Response:
     title = form.get("title", "").strip() or None
     entry = visit.audit_entry("season.opened", visit.ladder, body={"title": title})
     done = await outcome(visit.site, SeasonTask(visit.ladder, title, None, None, event_id_of(form), entry))
-    notice = "The season is being closed; the progress is shown below." if isinstance(done, Job) else None
+    is_job = isinstance(done, Job)
+    notice = visit.text("The season is being closed; the progress is shown below.") if is_job else None
     return visit.go(
-        address("ladders", visit.ladder, "operate"), notice or f"{cast('dict[str, str]', done)['title']} is open."
+        address("ladders", visit.ladder, "operate"),
+        notice or visit.text("%(season)s is open.", season=cast("dict[str, str]", done)["title"]),
     )
 
 
@@ -478,9 +487,10 @@ async def decay(visit: PageRequest) -> Response:
     service = visit.site.service.noting(visit.audit_entry("ratings.decayed", visit.ladder))
     result = await visit.site.change(visit.ladder, DailyDecay(service).apply, visit.ladder)
     players = 0 if result is None else result.players
-    notice = f"Inactivity lowered {players:,} rating{'' if players == 1 else 's'}."
+    notice = visit.texts.plural("Inactivity lowered %(n)s rating.", "Inactivity lowered %(n)s ratings.", players)
     return visit.go(
-        address("ladders", visit.ladder, "operate"), notice if players else "Inactivity lowers no rating now."
+        address("ladders", visit.ladder, "operate"),
+        notice if players else visit.text("Inactivity lowers no rating now."),
     )
 
 
@@ -511,7 +521,7 @@ async def archive(visit: PageRequest) -> Response:
     changes: dict[str, object] = {"archived": archived}
     service = visit.site.service.noting(visit.audit_entry("settings.changed", visit.ladder, body=changes))
     await visit.site.change(visit.ladder, service.change_settings, visit.ladder, changes)
-    notice = "The ladder is archived." if archived else "The ladder is open again."
+    notice = visit.text("The ladder is archived.") if archived else visit.text("The ladder is open again.")
     return visit.go(address("ladders", visit.ladder, "operate"), notice)
 
 
@@ -528,7 +538,7 @@ async def job(visit: PageRequest) -> Response:
     task, action = tasks[kind]
     entry = visit.audit_entry(action, visit.ladder)
     _, begun = await visit.site.change(visit.ladder, visit.site.ladder_work.begin, task, entry)
-    notice = f"The {kind} {'has started' if begun else 'is already running'}."
+    notice = visit.text("The job has started.") if begun else visit.text("The job is already running.")
     return visit.go(address("ladders", visit.ladder, "operate"), notice)
 
 
@@ -542,4 +552,4 @@ async def cancel_job(visit: PageRequest) -> Response:
         visit.site.jobs.cancel(job.job, visit.audit_entry("job.cancelled", visit.ladder, name))
 
     await visit.site.work(cancel)
-    return visit.go(address("ladders", visit.ladder, "operate"), "The job is being cancelled.")
+    return visit.go(address("ladders", visit.ladder, "operate"), visit.text("The job is being cancelled."))

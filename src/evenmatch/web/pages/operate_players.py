@@ -37,7 +37,7 @@ def _players(visit: PageRequest) -> Mapping[str, object]:
         if typed.get("look") or visit.refused is not None:
             found = _whereabouts(visit, "player", typed.get("player", ""))
             if what == "rename" and not to:
-                raise UsageError("enter the new name")
+                raise UsageError(visit.text("enter the new name"))
             if what == "merge":
                 other = _whereabouts(visit, "to", to)
                 visit.site.service.foresee_merge(found.player, other.player)
@@ -66,18 +66,25 @@ async def change_player(visit: PageRequest) -> Response:
         service = visit.site.service.noting(visit.audit_entry("player.renamed", target=found.player, body={"to": to}))
         with about("to"):
             is_new = await visit.site.change("", service.rename, found.player, to)
-        return visit.go(AT, f"{found.player} is now {to}." if is_new else f"{found.player} already has this name.")
+        return visit.go(
+            AT,
+            visit.text("%(player)s is now %(name)s.", player=found.player, name=to)
+            if is_new
+            else visit.text("%(player)s already has this name.", player=found.player),
+        )
     check_confirmed(form, found.player)
     if what == "erase":
         service = visit.site.service.noting(visit.audit_entry("player.erased"))
         pseudonym = await visit.site.change("", service.erase, found.player)
-        return visit.go(AT, f"The player is erased. Their matches are now those of {pseudonym}.")
+        return visit.go(
+            AT, visit.text("The player is erased. Their matches are now those of %(name)s.", name=pseudonym)
+        )
     other = await visit.site.work(_whereabouts, visit, "to", to)
     entry = visit.audit_entry("player.merged", target=found.player, body={"into": other.player})
     service = visit.site.service.noting(entry)
     for ladder in await visit.site.change("", lambda: service.merge(found.player, other.player, rebuild=False)):
         await outcome(visit.site, DueTask(ladder))
-    return visit.go(AT, f"{found.player} is now part of {other.player}.")
+    return visit.go(AT, visit.text("%(player)s is now part of %(other)s.", player=found.player, other=other.player))
 
 
 class Banned(NamedTuple):
@@ -141,7 +148,11 @@ async def ban_all(visit: PageRequest) -> Response:
         except BusyError:  # on a large ladder, each ban is a job, and the line of jobs is full
             asked = {name: form.get(name) or None for name in ("rule", "until", "reason")}
             rest = address("ladders", visit.ladder, "operate", "bans", names="\n".join(listed[done:]), **asked)
-            notice = f"{done:,} bans were applied or are running. Ban the others when the jobs have ended."
+            notice = visit.texts.plural(
+                "%(n)s ban was applied or is running. Ban the others when the jobs have ended.",
+                "%(n)s bans were applied or are running. Ban the others when the jobs have ended.",
+                done,
+            )
             return visit.go(rest, notice, is_good=False)
         done += 1
-    return visit.go(home, f"{done:,} {'player was' if done == 1 else 'players were'} banned.")
+    return visit.go(home, visit.texts.plural("%(n)s player was banned.", "%(n)s players were banned.", done))

@@ -134,7 +134,9 @@ async def set_queue(visit: PageRequest) -> Response:
         }
         entry = visit.audit_entry("queue.set", visit.ladder, wanted.name, body)
         visit.site.queue_service.noting(entry).set_queue(visit.ladder, wanted.name, policy, rules)
-        return f"Queue {wanted.name} was {'created' if wanted.before is None else 'changed'}."
+        if wanted.before is None:
+            return visit.text("Queue %(name)s was created.", name=wanted.name)
+        return visit.text("Queue %(name)s was changed.", name=wanted.name)
 
     notice = await visit.site.change(visit.ladder, change)
     visit.site.kernels.follow()
@@ -149,7 +151,13 @@ async def pause_queue(visit: PageRequest) -> Response:
     body = {} if message is None else {"message": message}
     service = visit.site.queue_service.noting(visit.audit_entry(f"queue.{words}", visit.ladder, name, body))
     await visit.site.change(visit.ladder, service.pause_queue, visit.ladder, name, message)
-    return visit.go(address("ladders", visit.ladder, "operate", "queues"), f"Queue {name[:60]} was {words}.")
+    shown = {"name": name[:60]}
+    resumed, paused = (
+        visit.text("Queue %(name)s was resumed.", **shown),
+        visit.text("Queue %(name)s was paused.", **shown),
+    )
+    notice = resumed if message is None else paused
+    return visit.go(address("ladders", visit.ladder, "operate", "queues"), notice)
 
 
 async def queue_to_remove(visit: PageRequest) -> Response:
@@ -170,4 +178,6 @@ async def remove_queue(visit: PageRequest) -> Response:
     check_confirmed(form, name)
     service = visit.site.queue_service.noting(visit.audit_entry("queue.removed", visit.ladder, name, {"force": True}))
     await visit.site.change(visit.ladder, lambda: service.remove_queue(visit.ladder, name, force=True))
-    return visit.go(address("ladders", visit.ladder, "operate", "queues"), f"Queue {name[:60]} was deleted.")
+    return visit.go(
+        address("ladders", visit.ladder, "operate", "queues"), visit.text("Queue %(name)s was deleted.", name=name[:60])
+    )

@@ -103,7 +103,7 @@ async def create_ladder(visit: PageRequest) -> Response:
     key = await visit.site.work(make)
     visit.site.kernels.follow()
     to = address("ladders", name, "operate", *(() if key is None else ("start",)))
-    response = visit.go(to, f"Ladder {name} was created.")
+    response = visit.go(to, visit.text("Ladder %(name)s was created.", name=name))
     if key is not None:
         visit.show_once(response, key, to)
     return response
@@ -183,7 +183,7 @@ async def create_key(visit: PageRequest) -> Response:
     scopes = [value for name, value in sent if name == "scope"]
     with about("scope"):
         if not scopes:
-            raise UsageError("choose what the key may do")
+            raise UsageError(visit.text("choose what the key may do"))
     expires = datetime.now(UTC) + timedelta(days=int(days)) if days else None
 
     def make() -> str:
@@ -232,10 +232,10 @@ async def revoke_key(visit: PageRequest) -> Response:
     form, caller = await visit.form(), visit.check("admin")
     key = await visit.site.work(_key, visit)
     if key.key == _own_key(visit):
-        raise ConflictError("you are logged in with this key; log in with another one to revoke it")
+        raise ConflictError(visit.text("you are logged in with this key; log in with another one to revoke it"))
     check_confirmed(form, key.name)
     await visit.site.work(lambda: visit.site.keys.revoke(key.key, by=caller, request=visit.request_id))
-    return visit.go(KEYS, f"The key {key.name} is revoked.")
+    return visit.go(KEYS, visit.text("The key %(name)s is revoked.", name=key.name))
 
 
 # audit
@@ -359,7 +359,7 @@ async def add_webhook(visit: PageRequest) -> Response:
 
     with about("event"):
         if not events:
-            raise UsageError("choose at least one event")
+            raise UsageError(visit.text("choose at least one event"))
     with about("url"):
         await visit.site.check_webhook(ladder, url)
 
@@ -381,7 +381,7 @@ async def remove_webhook(visit: PageRequest) -> Response:
     hook = await visit.site.work(_hook, visit)
     entry = visit.audit_entry("webhook.removed", hook.ladder, str(hook.webhook))
     await visit.site.work(visit.site.webhooks.noting(entry).remove, hook.webhook)
-    return visit.go("/operate/webhooks", f"The webhook {hook.url[:100]} was removed.")
+    return visit.go("/operate/webhooks", visit.text("The webhook %(url)s was removed.", url=hook.url[:100]))
 
 
 async def resume_webhook(visit: PageRequest) -> Response:
@@ -390,7 +390,7 @@ async def resume_webhook(visit: PageRequest) -> Response:
     hook = await visit.site.work(_hook, visit)
     entry = visit.audit_entry("webhook.resumed", hook.ladder, str(hook.webhook))
     await visit.site.work(visit.site.webhooks.noting(entry).resume, hook.webhook)
-    return visit.go(WEBHOOKS, f"The next delivery to {hook.url[:100]} is being sent.")
+    return visit.go(WEBHOOKS, visit.text("The next delivery to %(url)s is being sent.", url=hook.url[:100]))
 
 
 async def deliveries(visit: PageRequest) -> Response:
@@ -424,7 +424,10 @@ async def redeliver(visit: PageRequest) -> Response:
         raise UnknownNameError("delivery of this webhook", text[:40], ())
     entry = visit.audit_entry("delivery.again", hook.ladder, str(number))
     await visit.site.work(visit.site.webhooks.noting(entry).redeliver, number)
-    return visit.go(address("operate", "webhooks", hook.webhook), f"Delivery {number} will be sent again.")
+    return visit.go(
+        address("operate", "webhooks", hook.webhook),
+        visit.text("Delivery %(number)s will be sent again.", number=number),
+    )
 
 
 def _hook(visit: PageRequest) -> Webhook:

@@ -24,12 +24,14 @@ from evenmatch.standings.activity import NEVER
 from evenmatch.standings.bands import DivisionProgress, division_progress
 from evenmatch.standings.board import Standing
 from evenmatch.systems.system import FactorValue
-from evenmatch.web.page_request import PageRequest, address, number, signed
+from evenmatch.web.page_request import PageRequest, address
 from evenmatch.web.pages.matches import chosen_matches, typed_filter
-from evenmatch.web.svg_charts import Chart, Point, day, path_chart
+from evenmatch.web.svg_charts import Chart, Point, path_chart
+from evenmatch.web.texts import Texts, number, signed
 from evenmatch.web.view_models import LadderShown, PlayedMatch, played
 
 SIZE = 20
+NOT_PLAYING = "not playing"
 FORM = 10  # latest results shown in a row
 LAST = 30  # matches of the shortest chart
 PERIOD = 3  # hours per period of the day, from midnight UTC
@@ -81,14 +83,14 @@ def _player(visit: PageRequest) -> Mapping[str, object]:
     here = ("ladders", visit.ladder, "players", name)
     shown_path, spans = _spans(visit, path, here)
     system = visit.reading.described(visit.ladder).rules.system
-    rows = [played(match, name) for match in matches]
+    rows = [played(match, name, visit.texts) for match in matches]
     shown = LadderShown.of(view)
     curves = shown.visibility.curves
     seasons = visit.site.service.seasons(visit.ladder)
     has_expectations = not isnan(career.whole.expected)
     return {
         "ladder": shown,
-        "charts": _charts(shown_path, view, curves),
+        "charts": _charts(visit.texts, shown_path, view, curves),
         "curve": curves[0],
         "spans": spans,
         "has_expectations": has_expectations,
@@ -165,7 +167,7 @@ def _total(hours: Sequence[Tally]) -> Tally:
     return Tally(*(sum(column) for column in zip(*hours, strict=True)))
 
 
-def _charts(path: RatingPath, view: View, curves: Sequence[str]) -> list[Chart]:
+def _charts(texts: Texts, path: RatingPath, view: View, curves: Sequence[str]) -> list[Chart]:
     """The charts of a path: of the rating, the percentile and the division, as far as they are shown."""
     divisions = view.settings.standings.divisions
     number_of = {division.name: float(index) for index, division in enumerate(divisions)}
@@ -174,10 +176,16 @@ def _charts(path: RatingPath, view: View, curves: Sequence[str]) -> list[Chart]:
     lowest = [(division.name, float(division.lowest)) for division in divisions]
     bounds = {"rating": cuts, "percentile": lowest, "division": list(number_of.items())}
     spans = {"rating": None, "percentile": (0.0, 102.0), "division": (-0.5, len(divisions) - 0.5)}
+    titles = {
+        "rating": texts.text("Rating after each match"),
+        "percentile": texts.text("Percentile after each match"),
+        "division": texts.text("Division after each match"),
+    }
     drawn = [
         path_chart(
-            f"{of.capitalize()} after each match",
-            _points(path, of, number_of),
+            texts,
+            titles[of],
+            _points(texts, path, of, number_of),
             bounds=bounds[of],
             openings=openings,
             span=spans[of],
@@ -188,33 +196,37 @@ def _charts(path: RatingPath, view: View, curves: Sequence[str]) -> list[Chart]:
     return [chart for chart in drawn if chart is not None]
 
 
-def _points(path: RatingPath, of: str, number_of: Mapping[str, float]) -> list[Point]:
+def _points(texts: Texts, path: RatingPath, of: str, number_of: Mapping[str, float]) -> list[Point]:
     """The points of the chart of rating, percentile or division, as far as they are known."""
     points = []
     for step in path.steps:
         levels = {"rating": step.after, "percentile": step.percentile, "division": number_of.get(step.division or "")}
         if (level := levels[of]) is not None:
             before = step.before if of == "rating" else None
-            points.append(Point(step.played_at, before, float(level), step.word, partial(_told, step, of)))
+            points.append(Point(step.played_at, before, float(level), step.word, partial(_told, texts, step, of)))
     points += [
-        Point(fall.fell_at, fall.before, fall.after, "fell", partial(_told, fall, of))
+        Point(fall.fell_at, fall.before, fall.after, "fell", partial(_told, texts, fall, of))
         for fall in path.falls
         if fall.of == of
     ]
     return sorted(points, key=lambda point: point.at)
 
 
-def _told(event: RatingStep | InactivityFall, of: str) -> str:
+def _told(texts: Texts, event: RatingStep | InactivityFall, of: str) -> str:
     """What is told of a point of a chart."""
-    at, word = (event.played_at, event.word) if isinstance(event, RatingStep) else (event.fell_at, "not playing")
+    at, word = (event.played_at, event.word) if isinstance(event, RatingStep) else (event.fell_at, NOT_PLAYING)
     if isinstance(event, RatingStep) and of != "rating":
-        level = f"percentile {event.percentile}" if of == "percentile" else plain(event.division or "")
+        level = (
+            texts.text("percentile %(percentile)s", percentile=event.percentile)
+            if of == "percentile"
+            else plain(event.division or "")
+        )
     else:
         before, after = event.before, event.after
         change = None if before is None or after is None else after - before
         level = f"{number(before)} → {number(after)} ({signed(change)})"
     moment = datetime.fromtimestamp(at / SECOND, UTC)
-    return f"{day(moment)} {moment:%Y, %H:%M}, {word}: {level}"
+    return f"{texts.day(moment, year=True)}, {moment:%H:%M}, {texts.translated(word)}: {level}"
 
 
 def _spans(visit: PageRequest, path: RatingPath, here: Sequence[str]) -> tuple[RatingPath, list[Span]]:
@@ -226,7 +238,11 @@ def _spans(visit: PageRequest, path: RatingPath, here: Sequence[str]) -> tuple[R
     if len(path.steps) > LAST:
         firsts["last"] = len(path.steps) - LAST
     chosen = visit.asked("path") if visit.asked("path") in firsts else "all"
-    words = {"last": f"Last {LAST} matches", "season": "This season", "all": f"All {len(path.steps):,} matches"}
+    words = {
+        "last": visit.texts.plural("Last %(n)s match", "Last %(n)s matches", LAST),
+        "season": visit.text("This season"),
+        "all": visit.texts.plural("All %(n)s match", "All %(n)s matches", len(path.steps)),
+    }
     spans = [
         Span(words[name], address(*here) if name == "all" else address(*here, path=name), name == chosen)
         for name in words

@@ -22,7 +22,8 @@ from evenmatch.queues.stored_queues import QueueSetup
 from evenmatch.queues.ticket_status import OfferStatus, Status, StatusRead
 from evenmatch.standings.board import Standing
 from evenmatch.web.forms import about
-from evenmatch.web.page_request import LONGEST_NAME, MINUTE, PageRequest, address, count
+from evenmatch.web.page_request import LONGEST_NAME, PageRequest, address
+from evenmatch.web.texts import MINUTE, Texts
 from evenmatch.web.view_models import LadderShown
 
 NEAR = (5.0, 10.0, 20.0, 100.0)  # percentiles on each side; the smallest range with enough tickets is used
@@ -244,13 +245,13 @@ async def join(visit: PageRequest) -> Response:
     names = list(dict.fromkeys(part for part in (name, *(text.strip() for text in friends.split(","))) if part))
     with about("player"):
         if not name or any(len(part) > LONGEST_NAME for part in names):
-            raise InputError(f"expected names of 1 to {LONGEST_NAME} letters each")
+            raise InputError(visit.text("expected names of 1 to %(most)s letters each", most=LONGEST_NAME))
     queues = tuple(value for key, value in sent if key == "queue")
     with about("queue"):
         if not queues:
-            raise InputError("choose a queue")
+            raise InputError(visit.text("choose a queue"))
     _check_speaks(visit, names)
-    chosen = _filter_of(sent)
+    chosen = _filter_of(visit, sent)
     first = requests.QueuedPlayer(
         name=name,
         within=chosen.within,
@@ -277,10 +278,10 @@ async def keep_filter(visit: PageRequest) -> Response:
     name = dict(sent).get("player", "").strip()
     with about("player"):
         if not name or len(name) > LONGEST_NAME:
-            raise InputError(f"expected a name of 1 to {LONGEST_NAME} letters")
+            raise InputError(visit.text("expected a name of 1 to %(most)s letters", most=LONGEST_NAME))
     _check_speaks(visit, [name])
-    await visit.site.work(visit.site.queue_service.set_filter, visit.ladder, name, _filter_of(sent))
-    response = visit.go(address("ladders", visit.ladder, "queue"), "Your preferences were saved.")
+    await visit.site.work(visit.site.queue_service.set_filter, visit.ladder, name, _filter_of(visit, sent))
+    response = visit.go(address("ladders", visit.ladder, "queue"), visit.text("Your preferences were saved."))
     visit.remember(response, name)
     return response
 
@@ -292,11 +293,11 @@ def _check_speaks(visit: PageRequest, names: Sequence[str]) -> None:
             visit.session.caller.speaks_for(name)
 
 
-def _filter_of(sent: Sequence[tuple[str, str]]) -> QueueFilter:
+def _filter_of(visit: PageRequest, sent: Sequence[tuple[str, str]]) -> QueueFilter:
     """The filter in a form."""
     form = dict(sent)
     with about("within"):
-        within = _within(form.get("within", "5"))
+        within = _within(visit, form.get("within", "5"))
     regions = tuple(value for key, value in sent if key == "region" and value)
     attributes: dict[str, tuple[str, ...]] = {}
     for key, value in sent:
@@ -309,21 +310,23 @@ def _filter_of(sent: Sequence[tuple[str, str]]) -> QueueFilter:
     )
 
 
-def _within(text: str) -> float:
+def _within(visit: PageRequest, text: str) -> float:
     try:
         within = float(text)
     except ValueError:
         within = -1.0
     if not 0 <= within <= 100:
-        raise InputError(f"expected a number from 0 to 100, got {text[:20]!r}")
+        raise InputError(visit.text("expected a number from 0 to 100, got %(text)s", text=repr(text[:20])))
     return within
 
 
 def _check_may(visit: PageRequest) -> None:
     if not may_queue(visit):
         raise ForbiddenError(
-            "to join a queue on this page, log in with a key that has the scope queue; or the operator can let all "
-            "visitors join with EVENMATCH_GUESTS"
+            visit.text(
+                "to join a queue on this page, log in with a key that has the scope queue; or the operator can let all "
+                "visitors join with EVENMATCH_GUESTS"
+            )
         )
 
 
@@ -348,7 +351,7 @@ def _ticket(visit: PageRequest, status: Status) -> Mapping[str, object]:
         "is_recorded": match is not None and match.state == "closed",
         "is_asked": offer is not None and _is_asked(visit, offer),
         "left": left,
-        "announced": None if offer is None else announced(left, (offer.deadline - offer.made_at) / SECOND),
+        "announced": None if offer is None else announced(visit.texts, left, (offer.deadline - offer.made_at) / SECOND),
         "allowed": None if offer is None else (offer.deadline - offer.made_at) / SECOND,
         "standings": {} if offer is None else dict(visit.reading.among(visit.ladder, list(chain(*offer.teams)))[0]),
     }
@@ -361,14 +364,16 @@ def _is_asked(visit: PageRequest, offer: OfferStatus) -> bool:
     return not all(offer.own.values())
 
 
-def announced(left: float, allowed: float) -> str:
+def announced(texts: Texts, left: float, allowed: float) -> str:
     """Return the time left to answer, in words that change rarely, since screen readers announce every change.
 
     left     seconds until the offer ends
     allowed  seconds that it lasts in all
     """
     step = min((step for step in ANNOUNCED if left <= step < allowed), default=allowed)
-    return count(step, "second") if step < 2 * MINUTE else count(step / MINUTE, "minute")
+    if step < 2 * MINUTE:
+        return texts.plural("%(n)s second", "%(n)s seconds", step)
+    return texts.plural("%(n)s minute", "%(n)s minutes", step / MINUTE)
 
 
 async def answer(visit: PageRequest) -> Response:
@@ -412,6 +417,6 @@ async def _own_status(visit: PageRequest) -> Status:
     elif not is_allowed:
         is_allowed = visit.session is not None and visit.may("queue", visit.ladder)
     if not is_allowed:
-        raise ForbiddenError(f"ticket {text} belongs to another party")
+        raise ForbiddenError(visit.text("ticket %(ticket)s belongs to another party", ticket=text))
     visit.site.queue_service.heartbeats.note(visit.ladder, status)
     return status.seen_by(visit.caller or ANYONE)

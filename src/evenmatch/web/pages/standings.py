@@ -126,7 +126,8 @@ def _distribution(visit: PageRequest) -> Mapping[str, object]:
         "drawn": None
         if found is None
         else histogram(
-            "Active players by rating",
+            visit.texts,
+            visit.text("Active players by rating"),
             found.edges,
             found.counts.tolist(),
             marks,

@@ -2,6 +2,7 @@
 //
 // <body data-here="URL">           the URL of this page, from which its regions are reloaded
 // <body data-now="…">              the service's clock when the page was rendered, in milliseconds
+// <body data-texts="{…}">          the texts of this script, in the language of the page
 // <body data-pulse="URL">          the stream of server-sent events `ladder` and `queue`
 // <… id data-live="ladder queue">  a region that is reloaded after these events
 // <… id data-every="2">            a region that is reloaded every n seconds, as long as it has this attribute
@@ -22,6 +23,11 @@ const SETTLE = 250; // milliseconds after the last change of a slider
 const SOON = 5000; // milliseconds: the longest retry delay of the stream on the page of a waiting player
 const AGAIN = [2000, 60_000]; // milliseconds until a lost stream is retried: first and longest delay
 const GATHER = 400; // milliseconds in which further events are handled together
+
+const texts = JSON.parse(document.body.dataset.texts);
+const { lang } = document.documentElement;
+const plurals = new Intl.PluralRules(lang);
+const fill = (forms, n) => (forms[plurals.select(n)] ?? forms.other ?? forms).replace("{}", n);
 
 const regions = (selector, within = document) => [...within.querySelectorAll(selector)].filter((region) => region.id);
 
@@ -164,7 +170,7 @@ function swapOrHold(old, fresh) {
     swap(old, fresh);
     return;
   }
-  button.textContent = `Show ${news} new match${news === 1 ? "" : "es"}`;
+  button.textContent = fill(texts.show, news);
   button.hidden = false;
   button.onclick = () => {
     swap(old, fresh);
@@ -186,6 +192,10 @@ async function fetchPage(url, ids) {
     return;
   }
   if (answer.status === 204) return; // nothing has changed
+  if (answer.headers.get("Content-Language") !== lang) { // chosen in another tab
+    location.reload();
+    return;
+  }
   const page = parsed(await answer.text());
   while (pressed) await new Promise((done) => { setTimeout(done, 50); }); // do not replace an element while it is clicked
   for (const id of ids) {
@@ -299,7 +309,8 @@ if (tab) { // scrollIntoView would move the point from which Tab goes on
 
 // Times in the visitor's time zone, and the separators of their numbers for the next page
 
-const clock = new Intl.DateTimeFormat(undefined, { dateStyle: "medium", timeStyle: "short" });
+const locale = navigator.language.split("-")[0] === lang ? undefined : `${lang}-u-nu-latn`; // the visitor's own variety, if it is one of the page's language
+const clock = new Intl.DateTimeFormat(locale, { dateStyle: "medium", timeStyle: "short" });
 
 function localise(page) {
   for (const time of page.querySelectorAll("time[datetime]")) {
@@ -316,7 +327,7 @@ function parsed(text) {
 }
 
 function sendSeparators() {
-  const parts = new Intl.NumberFormat().formatToParts(1234567.8);
+  const parts = new Intl.NumberFormat(locale).formatToParts(1234567.8);
   const used = ["group", "decimal"].map((type) => parts.find((part) => part.type === type)?.value ?? "").join("");
   const secure = location.protocol === "https:";
   document.cookie = `${secure ? "__Host-" : ""}evenmatch-numbers=${encodeURIComponent(used)}; path=/; max-age=31536000; samesite=lax${secure ? "; secure" : ""}`;
@@ -330,12 +341,12 @@ const ahead = Number(document.body.dataset.now) - Date.now(); // how far the ser
 function roughly(seconds) {
   const [size, unit] =
     seconds < 2 * MINUTE ? [1, "s"] : seconds < 2 * HOUR ? [MINUTE, "min"] : seconds < 2 * DAY ? [HOUR, "h"] : [DAY, "days"];
-  return `${Math.round(seconds / size)} ${unit}`;
+  return fill(texts[unit], Math.round(seconds / size));
 }
 
 function updateAgo(time) {
   const passed = (Date.now() + ahead - Date.parse(time.dateTime)) / 1000;
-  const words = Math.abs(passed) < MINUTE ? "just now" : passed > 0 ? `${roughly(passed)} ago` : `in ${roughly(-passed)}`;
+  const words = Math.abs(passed) < MINUTE ? texts.now : fill(passed > 0 ? texts.ago : texts.in, roughly(Math.abs(passed)));
   if (time.textContent !== words) time.textContent = words;
 }
 
@@ -429,7 +440,7 @@ function watchForm(form) {
       history.replaceState(null, "", url);
       document.body.dataset.here = url;
     } catch {
-      region.textContent = "The service did not respond.";
+      region.textContent = texts.silent;
     } finally {
       if (request === requests) region.removeAttribute("aria-busy");
     }

@@ -1,0 +1,141 @@
+"""Bring the catalogues of the web site up to date with its texts; with --check only say what is out of date."""
+
+from __future__ import annotations
+
+import io
+import re
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import jinja2
+from babel.messages.catalog import Catalog
+from babel.messages.extract import extract_python
+from babel.messages.pofile import read_po, write_po
+from jinja2 import nodes
+from jinja2.ext import babel_extract
+
+from evenmatch import systems
+from evenmatch.http.problems import TABLE as PROBLEMS
+from evenmatch.ladders.descriptions import STATES
+from evenmatch.ladders.settings import SETTINGS
+from evenmatch.options import options_of
+from evenmatch.queues.experiment_audit import FIGURES
+from evenmatch.systems import wording
+from evenmatch.web.pages.lab import KINDS
+from evenmatch.web.pages.operate_files import TABLES
+from evenmatch.web.pages.operate_queues import MEANT, OPTIONS
+from evenmatch.web.pages.players import NOT_PLAYING
+from evenmatch.web.view_models import COUNTED, LETTERS
+
+WEB = Path(__file__).parents[1] / "src" / "evenmatch" / "web"
+FOLDER = WEB / "texts"
+CALLS = dict.fromkeys(("text", "plural", "_forms"))  # in Python, with messages as arguments
+AS_AT_RUN_TIME = {"trimmed": "true", "newstyle_gettext": "true"}
+
+LETTER = re.compile(r"[^\W\d_]")
+
+Message = str | tuple[str, str]  # with its plural, if it has one
+
+
+def _message(found: object) -> Message | None:
+    """What an extractor found: a text, or the arguments of a call; None if they are no literals."""
+    texts = [one for one in (found if isinstance(found, tuple | list) else (found,)) if isinstance(one, str)]
+    return None if not texts else texts[0] if len(texts) == 1 else (texts[0], texts[1])
+
+
+def of_templates() -> Iterator[Message]:
+    """The messages of the templates: marked ones, and nouns that are counted."""
+    environment = jinja2.Environment(extensions=["jinja2.ext.i18n"])
+    for path in sorted((WEB / "templates").glob("*.jinja")):
+        content = path.read_text("utf-8")
+        keywords = ["_", "gettext", "ngettext"]
+        for _, _, found, _ in babel_extract(io.BytesIO(content.encode()), keywords, [], AS_AT_RUN_TIME):
+            if (message := _message(found)) is not None:
+                yield message
+        for used in environment.parse(content).find_all(nodes.Filter):
+            if used.name == "count" and used.args:
+                words = [argument.as_const() for argument in used.args]
+                yield f"%(n)s {words[0]}", f"%(n)s {words[1] if len(words) > 1 else words[0] + 's'}"
+
+
+def of_python() -> Iterator[Message]:
+    """The messages of the modules of the web site."""
+    for path in sorted(WEB.rglob("*.py")):
+        with path.open("rb") as file:
+            for _, _, found, _ in extract_python(file, CALLS, [], {}):
+                message = _message(found)
+                if message is not None:
+                    yield message
+
+
+def of_tables() -> Iterator[str]:
+    """The words of tables, which are translated where they are shown: of choices, options and rating systems."""
+    yield from (*COUNTED.values(), *LETTERS, *LETTERS.values(), *KINDS.values(), *TABLES.values(), *MEANT.values())
+    yield from (NOT_PLAYING, "line", "row", "waiting for its turn", "reading the matches")
+    yield from ("it was sent as an unrated match", "the ladder's ratings are being recalculated", "it cannot be rated")
+    yield "recorded late, and rated as of the time it was played"
+    yield from wording.messages()
+    yield from (kind.title for _, kind in PROBLEMS)
+    yield from (figure.label for figure in FIGURES)
+    declared = [*SETTINGS.values(), *OPTIONS.values()]
+    for option in declared:
+        yield from (str(choice).replace("_", " ") for choice in getattr(option, "choices", ()))
+    for name in systems.names():
+        system = systems.find(name)
+        declared += options_of(system.parameters).values()
+        yield from (system.title, system.needs)
+        for factor in system.factors:
+            yield from (factor.name.replace("_", " "), factor.meaning, *factor.labels)
+    for option in declared:
+        yield from (option.meaning.rstrip("."), option.accepts)
+    for meaning in STATES.values():
+        yield meaning or ""
+
+
+def template() -> Catalog:
+    """All messages, without translations."""
+    catalog = Catalog()
+    for message in (*of_templates(), *of_python()):
+        catalog.add(message)
+    for message in of_tables():
+        if LETTER.search(message) and message not in catalog:
+            catalog.add(message)
+            catalog[message].flags.discard("python-format")  # shown as it is
+    return catalog
+
+
+def updated(content: bytes, language: str, messages: Catalog) -> bytes:
+    """A catalogue with these messages: those that it translates already keep their translation."""
+    catalog = read_po(io.BytesIO(content), locale=language.replace("-", "_"))
+    catalog.update(messages, no_fuzzy_matching=True)
+    body = io.BytesIO()
+    write_po(body, catalog, width=0, no_location=True, omit_header=True, sort_output=True, ignore_obsolete=True)
+    header = {
+        "Language": language,
+        "Content-Type": "text/plain; charset=utf-8",
+        "Content-Transfer-Encoding": "8bit",
+        "Plural-Forms": catalog.plural_forms,
+    }
+    lines = ['msgid ""', 'msgstr ""', *(f'"{name}: {value}\\n"' for name, value in header.items()), "", ""]
+    return "\n".join(lines).encode() + body.getvalue()
+
+
+def main(*arguments: str) -> int:
+    """Write every catalogue of the package, or check it; further arguments: languages to begin."""
+    messages, stale = template(), []
+    new = [FOLDER / f"{language}.po" for language in arguments if not language.startswith("-")]
+    for path in [*sorted(FOLDER.glob("*.po")), *(path for path in new if not path.exists())]:
+        before = path.read_bytes() if path.exists() else b""
+        after = updated(before, path.stem, messages)
+        if after != before and "--check" in arguments:
+            stale.append(path.name)
+        elif after != before:
+            path.write_bytes(after)
+    for name in stale:
+        print(f"{name} is out of date: run python tools/texts.py", file=sys.stderr)
+    return 1 if stale else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(*sys.argv[1:]))
