@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from evenmatch.tables import MatchTable as MatchTable
     from evenmatch.tables import from_frame as from_frame
     from evenmatch.tables import from_matches as from_matches
+    from evenmatch.tables import from_wide as from_wide
     from evenmatch.tables import join as join
     from evenmatch.tables import read as read
     from evenmatch.tables import write as write
@@ -56,6 +57,7 @@ _HOME = {
     "MatchTable": "tables",
     "from_frame": "tables",
     "from_matches": "tables",
+    "from_wide": "tables",
     "join": "tables",
     "read": "tables",
     "verdict": "lab.backtests.verdict",

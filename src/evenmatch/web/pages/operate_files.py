@@ -13,7 +13,7 @@ from starlette.responses import FileResponse, Response
 
 from evenmatch.errors import BadRowsError, RowProblem, UsageError
 from evenmatch.ladders.export import Files, export
-from evenmatch.tables.files import read_matches
+from evenmatch.tables.reading import read_matches
 from evenmatch.tables.table import MatchTable
 from evenmatch.web.forms import about
 from evenmatch.web.page_request import PageRequest, UploadedFile, address
