@@ -90,9 +90,10 @@ def _document(found: Look, file: Path) -> dict[str, object]:
 def _print(found: Look, file: Path) -> None:
     mapping = found.guess.mapping
     matches = 0 if found.matches is None else len(found.matches)
+    counted = "1 match" if matches == 1 else f"{matches:,} matches"
     heads = ("column", "read from", "as")
     rows = [[ours, theirs, _how(found, ours)] for ours, theirs in mapping.columns.items()]
-    print(printable(f"{file}: {found.form}; {found.rows:,} rows, {matches:,} matches that can be read"))
+    print(printable(f"{file}: {found.form}; {found.rows:,} rows, {counted} that can be read"))
     print_table("", heads, rows)
     if found.guess.unread:
         print(printable(f"Not read: {', '.join(found.guess.unread)}"))
@@ -130,4 +131,4 @@ def _how(found: Look, ours: str) -> str:
     between = f"players separated by {mapping.separator!r}" if mapping.separator else ""
     if ours == "teams":
         return f"sides separated by {mapping.versus!r}, {between}".rstrip(", ")
-    return between if ours in ("winner", "loser", "home", "away") else ""
+    return between if ours in (mapping.sides or ()) else ""

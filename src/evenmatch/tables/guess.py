@@ -18,6 +18,7 @@ from evenmatch.tables.mapping import (
     CLOCK,
     ROLES,
     SIDES,
+    SPACE,
     FileMapping,
     parts_of,
     read_outcome,
@@ -31,9 +32,10 @@ _FITTING = 0.6  # the share of values that must fit a guess
 
 # The names of columns by which each is known, without spaces and signs, the likeliest first.
 _KNOWN_AS: Mapping[str, str] = {
-    "match_id": "matchid match gameid game spielid spiel spielnr partie partieid matchnr matchnumber gamenumber id",
+    "match_id": "matchid match gameid game spielid spiel spielnr partie partieid matchnr "
+    "matchnumber gamenumber gamenum matchnum setid id",
     "played_at": "playedat datetime datumzeit datum date timestamp starttime startedat endedat endtime completedat "
-    "finishedat created createdat utcdate when zeitpunkt zeit time",
+    "finishedat finished ended started played created createdat utcdate when am zeitpunkt zeit time",
     "player": "player spieler playername name user username nick nickname steamnick steamid accountid gamertag "
     "discordid account handle member",
     "winner": "winner sieger winnername winningteam gewinner won",
@@ -141,7 +143,7 @@ def _texts(rows: pa.Table, theirs: str) -> list[str]:
     if any(pa.types.is_nested(rows.schema.field(part).type) for part in parts):
         return []
     columns = [texts_of(rows[part]) for part in parts]
-    joined = columns[0] if len(columns) == 1 else pc.binary_join_element_wise(*columns, " ")
+    joined = columns[0] if len(columns) == 1 else pc.binary_join_element_wise(*columns, SPACE)
     return joined.drop_null().to_pylist()
 
 
@@ -182,6 +184,10 @@ def _guess_columns(sample: pa.Table) -> dict[str, str]:
         for ours in ROLES:
             if ours not in chosen and ours not in others and (ours != "match_id" or not within):
                 take(ours, within=within)
+    if "played_at" not in chosen:
+        others_cells = {name: texts for name, texts in cells.items() if name not in chosen.values()}
+        dates = [name for name, texts in others_cells.items() if _share(texts, _is_written_time) > _FITTING]
+        chosen |= {"played_at": dates[0]} if dates else {}
     _add_clock(chosen, cells)
     _place_numbers(chosen, sample)
     return {ours: chosen[ours] for ours in ROLES if ours in chosen}
@@ -225,6 +231,10 @@ def _is_time(text: str) -> bool:
             form.low <= number < form.high for form in TIME_FORMATS.values() if form.unit < 1e9 or number > 20_000
         )
     return _is_iso(text) or _DATE.fullmatch(text.strip()) is not None or _written(text) is not None
+
+
+def _is_written_time(text: str) -> bool:
+    return re.match(PLAIN_NUMBER, text) is None and _is_time(text)
 
 
 def _is_iso(text: str) -> bool:

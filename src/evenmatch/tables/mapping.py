@@ -16,7 +16,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from evenmatch.errors import InputError, UnknownNameError, UsageError
+from evenmatch.errors import InputError, MissingColumnsError, UnknownNameError, UsageError
 from evenmatch.tables.columns import Faults, RowFault, plain
 from evenmatch.tables.source import PLAIN, Dialect
 from evenmatch.tables.table import COLUMNS
@@ -41,6 +41,8 @@ TIMED = ("seconds", "duration")
 UNITS = {"milliseconds": 0.001, "seconds": 1.0, "minutes": 60.0, "hours": 3600.0}
 LONGEST_ID = 100  # characters of an id made of the time and the players; a hash of a longer one takes its place
 
+SPACE = pa.scalar(" ", pa.large_string())
+
 _WIN = "w win wins won winner victory s sieg gewonnen true yes 1 1.0 1,0 +"
 _LOSS = "l loss losses lost lose loses loser defeat n niederlage verloren false no 0 0.0 0,0"
 _DRAW = "d draw drawn t tie tied u unentschieden remis 0.5 0,5 .5 ½ 1/2 ="
@@ -54,7 +56,7 @@ _SECOND = frozenset(["away", "black", "second", "2", "b", "team2", "player2", "p
 MEANINGS = {"win": (1, 2), "loss": (2, 1), "draw": (1, 1)}
 _SCORE = re.compile(r"\s*(\d+(?:[.,]\d+)?|½|1/2)\s*[-–:]\s*(\d+(?:[.,]\d+)?|½|1/2)\s*")
 CLOCK = re.compile(r"\s*(?:(\d+):)?(\d{1,3}):([0-5]?\d(?:[.,]\d+)?)\s*")
-_SHAPES = "player, or winner and loser, or home and away, or teams"
+_SHAPES = "winner and loser, home and away, or teams"
 _ACCEPTED_RESULTS = "W, L, D, won, lost, draw, 1-0, 0-1, ½-½ or a score such as 2-1"
 
 
@@ -206,8 +208,17 @@ def long_rows(rows: pa.Table, mapping: FileMapping, name: str) -> LongRows:
             columns[ours] = _durations(columns[ours], ours, unit, mapping.decimal, faults)
         elif ours in NUMBERS and mapping.decimal == ",":
             columns[ours] = _with_point(columns[ours])
+    needed = ("player", "match_id", "played_at") if mapping.sides is None else ("played_at",)
+    missing = next((ours for ours in needed if ours not in columns), None)
+    if missing is not None:
+        listed = ", ".join(map(repr, rows.column_names[:20]))
+        told = f"player, {_SHAPES}" if missing == "player" else missing
+        raise MissingColumnsError(
+            f"{name}: none of the columns {listed} was understood as {told}; name it with --columns, "
+            f"for example {missing}=NAME"
+        )
     if mapping.sides is None:
-        return LongRows(_players(columns, mapping, faults, name), faults, None)
+        return LongRows(_players(columns, mapping, faults), faults, None)
     return _matches(columns, mapping, faults)
 
 
@@ -222,7 +233,7 @@ def _column(rows: pa.Table, theirs: str, name: str) -> pa.ChunkedArray:
             raise InputError(f"{name} has no column {part!r}; it has {listed or 'none'}")
     if len(parts) == 1:
         return rows[theirs]
-    return pc.binary_join_element_wise(*(texts_of(rows[part]) for part in parts), " ")
+    return pc.binary_join_element_wise(*(texts_of(rows[part]) for part in parts), SPACE)
 
 
 def texts_of(column: pa.ChunkedArray) -> pa.ChunkedArray:
@@ -309,13 +320,8 @@ def _numbers(values: Iterable[float]) -> pa.Array:
     return pa.array(list(values), pa.float64(), from_pandas=True)
 
 
-def _players(columns: dict[str, pa.ChunkedArray], mapping: FileMapping, faults: Faults, name: str) -> pa.Table:
+def _players(columns: dict[str, pa.ChunkedArray], mapping: FileMapping, faults: Faults) -> pa.Table:
     """Rows with a player each; without a column `team`, everyone plays alone."""
-    if "player" not in columns:
-        raise InputError(
-            f"{name}: no column with the players was found; expected {_SHAPES}, named with --columns, "
-            "for example player=Nick"
-        )
     columns.setdefault("team", columns["player"])
     result = columns.pop("result", None)
     if result is not None and "place" not in columns:
@@ -327,8 +333,7 @@ def _players(columns: dict[str, pa.ChunkedArray], mapping: FileMapping, faults: 
         scores = _numbers(outcome.score if outcome else np.nan for outcome in outcomes)
         if scores.null_count < len(scores):
             columns.setdefault("team_score", pa.chunked_array([scores]))
-        if "match_id" in columns:
-            _check_results(columns, outcomes, faults)
+        _check_results(columns, outcomes, faults)
     return pa.table({ours: column for ours, column in columns.items() if ours in COLUMNS})
 
 
@@ -364,7 +369,7 @@ def _matches(columns: dict[str, pa.ChunkedArray], mapping: FileMapping, faults: 
     """Rows with a match each: a row for each player of both sides."""
     first, second = _sides(columns, mapping, faults)
     count = len(first)
-    outcomes = _match_outcomes(columns, mapping, first, second, faults)
+    outcomes = _match_outcomes(columns, mapping, count, faults)
     listed = [
         (record, team, player)
         for record, cells in enumerate(zip(first, second, strict=True))
@@ -423,16 +428,14 @@ def _sides(
 def _match_outcomes(
     columns: dict[str, pa.ChunkedArray],
     mapping: FileMapping,
-    first: list[str | None],
-    second: list[str | None],
+    count: int,
     faults: Faults,
 ) -> list[Outcome | None]:
     """The outcome of each match, None if the row has none."""
     is_won = mapping.sides == SIDES[0]
-    outcomes: list[Outcome | None] = [Outcome(1, 2) if is_won else None] * len(first)
+    outcomes: list[Outcome | None] = [Outcome(1, 2) if is_won else None] * count
     if "winner" in columns and not is_won:
-        names = texts_of(columns["winner"]).to_pylist()
-        outcomes = [_won_by(row, *cells, faults) for row, cells in enumerate(zip(names, first, second, strict=True))]
+        outcomes = _winners(columns, mapping, faults)
     if "result" in columns:
         read = _outcomes(columns["result"], mapping.words, faults)
         outcomes = [_merged(told, outcome, is_won) for told, outcome in zip(read, outcomes, strict=True)]
@@ -449,18 +452,25 @@ def _match_outcomes(
     return outcomes
 
 
-def _won_by(row: int, winner: str | None, first: str | None, second: str | None, faults: Faults) -> Outcome | None:
-    """The outcome if a cell names the winner: a side as written, or a word such as home, 1 or draw."""
-    if winner is None:
-        return None
-    told = winner.strip().casefold()
-    for outcome, side, words in ((Outcome(1, 2), first, _FIRST), (Outcome(2, 1), second, _SECOND)):
-        if told in ((side or "").strip().casefold(), *(words if told in words else ())):
-            return outcome
-    if OUTCOMES.get(told) == (1, 1):
-        return Outcome(1, 1)
-    faults.found.append(RowFault(row, f"winner is {winner!r}; expected {first!r}, {second!r} or draw"))
-    return None
+def _winners(columns: dict[str, pa.ChunkedArray], mapping: FileMapping, faults: Faults) -> list[Outcome | None]:
+    """The outcomes by cells that name the winner: a side as written, its column, or a word such as home, 1 or draw."""
+    cells = [texts_of(columns[ours]).to_pylist() for ours in ("winner", "home", "away")]
+    heads = [mapping.columns[ours].casefold() for ours in ("home", "away")]
+    outcomes: list[Outcome | None] = []
+    for row, (winner, first, second) in enumerate(zip(*cells, strict=True)):
+        told = (winner or "").strip().casefold()
+        outcome = None
+        if told in ((first or "").strip().casefold(), heads[0]) or told.replace(" ", "") in _FIRST:
+            outcome = Outcome(1, 2)
+        elif told in ((second or "").strip().casefold(), heads[1]) or told.replace(" ", "") in _SECOND:
+            outcome = Outcome(2, 1)
+        elif OUTCOMES.get(told) == (1, 1):
+            outcome = Outcome(1, 1)
+        elif told:
+            reason = f"winner is {winner!r}; expected one of the two sides, {heads[0]}, {heads[1]} or draw"
+            faults.found.append(RowFault(row, reason))
+        outcomes.append(outcome)
+    return outcomes
 
 
 def _merged(told: Outcome | None, outcome: Outcome | None, is_won: bool) -> Outcome | None:
