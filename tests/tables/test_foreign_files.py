@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from evenmatch import from_frame, from_wide, read
 from evenmatch.errors import BadRowsError, EvenmatchWarning, InputError, UsageError
 from evenmatch.tables.guess import guess
-from evenmatch.tables.look import look, similar
+from evenmatch.tables.look import look, reading_options, similar
 from evenmatch.tables.mapping import FileMapping, format_columns, parse_columns, read_duration, read_outcome
 from evenmatch.tables.reading import guess_dialect, mapped, read_raw
 from tables.tidy_rows import table_values
@@ -320,6 +320,29 @@ def test_a_frame_is_read_with_other_columns():
     assert sides_of(table) == [("1", 1767571200_000000, [(1, ["bob"]), (2, ["ann"])])]
     with pytest.raises(InputError, match="the data frame has no column 'Nick'; it has 'game', 'day'"):
         from_frame(frame, columns={"player": "Nick"})
+
+
+def test_a_file_with_our_columns_is_read_as_it_is(request):
+    path = request.config.rootpath / "docs" / "examples" / "season.csv"
+    found, table = understood(path)
+    assert all(ours == theirs for ours, theirs in found.mapping.columns.items())
+    assert table_values(table) == table_values(read(path))
+    assert reading_options(found.mapping) == []
+
+
+@pytest.mark.parametrize(
+    ("minutes", "column"),
+    [(["31,5", "31,5", "kurz", "28,0"], "duration"), (["31,5", "12,0", "28,0", "28,0"], "seconds")],
+    ids=["the same in a match", "different in a match"],
+)
+def test_minutes_are_the_match_s_if_its_rows_agree(minutes, column, tmp_path):
+    rows = [("Spiel", "Datum", "Seite", "Spieler", "Ergebnis", "Minuten")]
+    rows += [("m1", "2026-01-01", "a", "ann", "S", minutes[0]), ("m1", "2026-01-01", "b", "bob", "N", minutes[1])]
+    rows += [("m2", "2026-01-02", "a", "ann", "S", minutes[2]), ("m2", "2026-01-02", "b", "bob", "N", minutes[3])]
+    path = written(tmp_path, rows, delimiter=";")
+    raw = read_raw(path)
+    mapping = guess(raw.rows, raw.source.dialect).mapping
+    assert (mapping.columns[column], mapping.units) == ("Minuten", {column: "minutes"})
 
 
 # --- The same matches in any disguise ---

@@ -45,7 +45,7 @@ _KNOWN_AS: Mapping[str, str] = {
     "teams": "teams lineup lineups players matchup paarung",
     "team": "team side seite mannschaft faction colour color squad clan party",
     "place": "place rank placement position platz platzierung finish standing",
-    "result": "result outcome ergebnis ausgang wl winloss won win score status",
+    "result": "result outcome ergebnis ausgang wl winloss won win score status place",
     "home_score": "homescore whitescore score1 scorea player1score team1score winnerscore entrant1score",
     "away_score": "awayscore blackscore score2 scoreb player2score team2score loserscore entrant2score",
     "draw": "draw drawn tie remis unentschieden",
@@ -58,6 +58,7 @@ _KNOWN_AS: Mapping[str, str] = {
 }
 _ONLY_LONG = {"player", "team", "place", "team_score", "score", "seconds", "quit", "performance", "keep"}
 _ONLY_WIDE = {"winner", "loser", "home", "away", "teams", "home_score", "away_score", "draw"}
+_OTHERS = ("map", "server", "event", "tournament", "level")  # what other names are of, such as "Map Name"
 _SEPARATORS = (";", "|", "/", " + ", "+", " & ", ",")
 _VERSUS = (" vs. ", " vs ", " v ", " gegen ", " against ", " – ", " - ", "|")
 _DATE = re.compile(
@@ -158,13 +159,13 @@ def _guess_columns(sample: pa.Table) -> dict[str, str]:
     names = [name for name in sample.column_names if sample.column_names.count(name) == 1]
     cells = {name: _texts(sample, name) for name in names}
     plain_names = {name: _plain_name(name) for name in names}
-    chosen: dict[str, str] = {}
+    chosen = {ours: ours for ours in ROLES if ours in names and _fits(ours, cells[ours], len(sample))}
 
     def take(ours: str, *, within: bool = False) -> None:
         for known in [_plain_name(ours), *_KNOWN_AS.get(ours, "").split()]:
             for name in names:
                 own = plain_names[name]
-                is_named = own == known or (within and len(known) > 3 and known in own)
+                is_named = own == known or (within and len(known) > 3 and known in own and not own.startswith(_OTHERS))
                 if is_named and name not in chosen.values() and _fits(ours, cells[name], len(sample)):
                     chosen[ours] = name
                     return
@@ -277,19 +278,22 @@ def _place_numbers(chosen: dict[str, str], sample: pa.Table) -> None:
     if "match_id" not in chosen:
         return
     match, team = [chosen["match_id"]], [chosen["match_id"], chosen.get("team", "")]
-    if "seconds" in chosen and "duration" not in chosen and _is_constant(sample, chosen["seconds"], match):
+    played = chosen.get("seconds", "seconds")  # our own name stays as it is
+    if played != "seconds" and "duration" not in chosen and _is_constant(sample, played, match):
         chosen["duration"] = chosen.pop("seconds")
     needs_score = not {"result", "place", "team_score"} & chosen.keys() and {"score", "team"} <= chosen.keys()
-    if needs_score and _is_constant(sample, chosen["score"], team):
+    if needs_score and chosen["score"] != "score" and _is_constant(sample, chosen["score"], team):
         chosen["team_score"] = chosen.pop("score")
 
 
 def _is_constant(sample: pa.Table, column: str, keys: Sequence[str]) -> bool:
-    """Whether nearly all groups of rows have one value."""
-    groups: dict[tuple[str | None, ...], set[str | None]] = {}
+    """Whether the rows of every group have one number."""
+    groups: dict[tuple[str | None, ...], str] = {}
     for *key, value in zip(*(texts_of(sample[name]).to_pylist() for name in (*keys, column)), strict=True):
-        groups.setdefault(tuple(key), set()).add(value)
-    return sum(len(values - {None}) <= 1 for values in groups.values()) >= 0.9 * len(groups)
+        is_read = value is not None and (_is_number(value) or CLOCK.fullmatch(value) is not None)
+        if is_read and groups.setdefault(tuple(key), value) != value:
+            return False
+    return True
 
 
 def _unit(theirs: str) -> str:

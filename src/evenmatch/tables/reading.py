@@ -88,6 +88,8 @@ def read_raw(path: Path, name: str | None = None, mapping: FileMapping | None = 
     except (pa.ArrowException, UnicodeError, LookupError, csv.Error) as error:
         reason = (str(error) or type(error).__name__).splitlines()[0]
         raise InputError(f"{label}: not readable as CSV in {dialect.encoding}: {reason}") from error
+    if not rows.num_rows and not is_torn:
+        raise InputError(f"{label} has no rows; expected a row for each player of a match, or for each match")
     return RawFile(rows, Source(label, "line", path, dialect=dialect), is_torn)
 
 
