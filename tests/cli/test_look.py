@@ -49,6 +49,18 @@ def test_the_trial_file_is_explained_and_the_printed_command_rates_it(run, trial
     assert (document["matches"], document["skipped_matches"]) == (2976, 24)
 
 
+def test_the_printed_command_imports_the_file(run, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("EVENMATCH_DB", str(tmp_path / "league.db"))
+    (tmp_path / "duels.csv").write_text(
+        "Day;White;Black;Result\n13/01/2025;ann;bob;1-0\n14/01/2025;bob;cid;½-½\n", "utf-8"
+    )
+    assert run("ladder", "create", "NAME", "--system", "elo").code == 0
+    command = printed_command(run("look", "duels.csv").out, "import")
+    assert "2 matches added" in run(*command).out
+    assert "0 matches added; 2 there already" in run(*command).out  # the ids are made of the time and the players
+
+
 def test_the_rejected_rows_are_whole_matches_that_can_be_corrected_and_read(run, trial):
     assert run("look", "spiele.csv", "--rejected", "rejected.csv", "--save", "league.json").code == 0
     with open("rejected.csv", newline="", encoding="utf-8") as file:

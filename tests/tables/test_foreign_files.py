@@ -111,6 +111,21 @@ def test_a_row_per_match_is_read_with_its_winner(shape, tmp_path):
     assert found.unread == ()
 
 
+@pytest.mark.parametrize(
+    ("heads", "cells"),
+    [
+        (("winner", "loser", "score"), ("ann", "bob", "1-3")),  # the higher score is the winner's
+        (("winner", "loser", "winner score", "loser score"), ("ann", "bob", "3", "1")),
+        (("home", "away", "result"), ("bob", "ann", "1:3")),
+        (("player1", "player2", "score1", "score2"), ("bob", "ann", "1", "3")),
+    ],
+)
+def test_scores_go_to_their_sides(heads, cells, tmp_path):
+    _, table = understood(written(tmp_path, [("date", *heads), ("2026-01-01", *cells)]))
+    ((_, _, _, _, teams),) = table_values(table)
+    assert {players[0][0]: (place, score) for _, place, score, players in teams} == {"ann": (1, 3), "bob": (2, 1)}
+
+
 def test_both_teams_in_one_cell_are_divided(tmp_path):
     rows = [
         ("Datum", "Paarung", "Ergebnis"),
