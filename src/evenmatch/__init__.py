@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from evenmatch.tables import MatchTable as MatchTable
     from evenmatch.tables import from_frame as from_frame
     from evenmatch.tables import from_matches as from_matches
+    from evenmatch.tables import from_wide as from_wide
     from evenmatch.tables import join as join
     from evenmatch.tables import read as read
     from evenmatch.tables import write as write
@@ -59,6 +60,7 @@ _HOME = {
     "MatchTable": "tables",
     "from_frame": "tables",
     "from_matches": "tables",
+    "from_wide": "tables",
     "join": "tables",
     "number": "options",
     "read": "tables",

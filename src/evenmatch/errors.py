@@ -97,6 +97,10 @@ class InputError(EvenmatchError):
     """Invalid contents of a file, a data frame or a match; the command line exits with status 1."""
 
 
+class MissingColumnsError(InputError):
+    """A file or data frame lacks columns that are needed; another form of file may hold the same matches."""
+
+
 @dataclass(frozen=True, slots=True)
 class RowProblem:
     """One reason why a match cannot be read or rated, with its location."""
@@ -166,10 +170,12 @@ class BadRowsError(InputError):
     all_bad  every match has a bad row, so skipping bad matches would leave nothing
     outcome  what happened to the operation, for the message; callers may set it
     of       what one bad row invalidates, for the message; callers may set it
+    advice   what may help, for the message; callers may set it
     """
 
     outcome = "nothing was rated"
     of = "match"
+    advice = ""
 
     def __init__(self, source: str, problems: Sequence[RowProblem], *, all_bad: bool = False) -> None:
         self.source, self.problems, self.all_bad = source, tuple(problems), all_bad

@@ -6,9 +6,10 @@ import re
 from collections.abc import Mapping
 from datetime import UTC, date, datetime, timedelta
 from typing import Annotated, NamedTuple
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError, available_timezones
 
 from evenmatch.durations import DAY, SECOND
-from evenmatch.errors import UnknownNameError
+from evenmatch.errors import UnknownNameError, UsageError, similar_names
 
 MICROSECONDS = "microseconds since the Unix epoch, UTC"
 Time = Annotated[int, MICROSECONDS]  # shown as ISO 8601
@@ -26,12 +27,14 @@ _DATE = re.compile(r"\s*([0-9]{1,4})([./-])([0-9]{1,2})\2([0-9]{1,4})(?![0-9])")
 
 
 class TimeFormat(NamedTuple):
-    """The meaning of the numbers in a column of times.
+    """The meaning of the numbers and texts in a column of times.
 
     name      what messages call such a number
     accepted  the accepted numbers in words
     unit      microseconds per unit;  zero  the number that stands for 1970-01-01
     low       the lowest accepted number;  high  the lowest number above the accepted ones
+    zone      the IANA zone of times that name none
+    pattern   the strptime pattern of every text; empty for ISO 8601 and numbers
     """
 
     name: str
@@ -40,6 +43,8 @@ class TimeFormat(NamedTuple):
     zero: int
     low: int
     high: int
+    zone: str = "UTC"
+    pattern: str = ""
 
 
 def _since_1970(units: str, per_second: int) -> TimeFormat:
@@ -64,11 +69,44 @@ TIME_FORMATS: Mapping[str, TimeFormat] = {
 SECONDS = TIME_FORMATS["seconds"]
 
 
-def format_named(name: str) -> TimeFormat:
-    """The time format of this name. Raises UnknownNameError."""
+EXAMPLE = datetime(2026, 11, 21, 18, 30)  # the time in messages about patterns
+
+
+def format_named(name: str, zone: str = "UTC") -> TimeFormat:
+    """The time format of this name or strptime pattern such as %d/%m/%Y %H:%M, with the zone of times that name none.
+
+    Raises UnknownNameError for an unknown name, UsageError for a pattern without a date or an unknown zone.
+    """
+    zone_named(zone)
+    if "%" in name:
+        _check_pattern(name)
+        accepted = f"a time such as {EXAMPLE.strftime(name)!r}, as --time-format {name!r} says"
+        return TimeFormat("a time", accepted, SECOND, 0, 0, 0, zone, name)
     if name not in TIME_FORMATS:
-        raise UnknownNameError("time format", name, TIME_FORMATS)
-    return TIME_FORMATS[name]
+        raise UnknownNameError("time format", name, [*TIME_FORMATS, "a pattern such as %d/%m/%Y %H:%M"])
+    return TIME_FORMATS[name]._replace(zone=zone)
+
+
+def zone_named(name: str) -> ZoneInfo:
+    """The time zone of this name. Raises UsageError."""
+    try:
+        return ZoneInfo(name)
+    except (ZoneInfoNotFoundError, ValueError, OSError):
+        close = similar_names(name, available_timezones())
+        hint = f" (did you mean {close[0]!r}?)" if close else ""
+        raise UsageError(f"unknown zone {name!r}{hint}; expected a name such as Europe/Berlin or UTC") from None
+
+
+def _check_pattern(pattern: str) -> None:
+    """Raise UsageError unless texts of this strptime pattern name a day."""
+    try:
+        is_complete = datetime.strptime(EXAMPLE.strftime(pattern), pattern).date() == EXAMPLE.date()
+    except (ValueError, re.error):
+        is_complete = False
+    if not is_complete:
+        raise UsageError(
+            f"time format {pattern!r}: expected a pattern with year, month and day, such as %d/%m/%Y %H:%M"
+        )
 
 
 def as_datetime(micros: int) -> datetime:

@@ -48,7 +48,10 @@ def test_a_match_that_is_void_says_so_and_tells_no_changes(run, arena):
     ("line", "said"),
     [
         ("-m m9", "unknown match 'm9' of ladder 'arena'"),
-        ("-m m1 -s wager", "--system, --preset, --param, --pool-ladders, --skip-bad and --time-format apply to a file"),
+        (
+            "-m m1 -s wager",
+            "--skip-bad, --columns, --time-format, --zone and --mapping apply to a file",
+        ),
         ("-m m1 --ladder duel", "unknown ladder 'duel'"),
         ("arena.csv -m m1", "arena.csv needs a rating system; name one with --system"),
         ("arena.csv -m m1 -s wager --ladder arena", "--ladder is for a database, arena.csv is a file"),

@@ -192,6 +192,7 @@ def test_many_bad_rows_are_told_by_kind_with_examples_and_json_names_every_match
         f"  bad matches: {ten}, and 1,180 more",
         "  (--json lists all of them)",
         "  (no match would be left without them)",
+        f"  to see what the file means and how to read it: evenmatch look {many}",
     ]
     document = json.loads(run(*line, "--json").out)
     assert document["bad_matches"] == [f"m{number}" for number in range(1190)]

@@ -208,7 +208,7 @@ FIRST = {
         "queue experiment arena ranked --policy quick",
     ],
 }
-OTHERS = {"rate", "explain", "odds", "backtest", "learned", "systems", "sample", "demo", "import", "record"}
+OTHERS = {"look", "rate", "explain", "odds", "backtest", "learned", "systems", "sample", "demo", "import", "record"}
 OTHERS |= {"simulate-queue", "replay-queue", "policies", "audit", "serve", "compile"}  # of no ledger, or without an end
 
 

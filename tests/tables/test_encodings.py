@@ -6,7 +6,7 @@ import pytest
 
 from evenmatch import read
 from evenmatch.errors import BadRowsError, InputError
-from evenmatch.tables.files import read_matches
+from evenmatch.tables.reading import read_matches
 
 HEAD = b"match_id,played_at,team,player,place,map\n"
 LATIN = (  # as a spreadsheet writes it: every name with an accent is one byte

@@ -76,6 +76,48 @@ def test_a_file_is_larger_than_other_forms_may_be(operator, league, service):
     assert "3,000 matches were added" in words(operator.page(AT))
 
 
+FOREIGN = "Datum;Sieger;Verlierer;Karte\r\n13.01.2025 20:40;ann;zoe;Dorf\r\n14.01.2025 20:40;Zoe;ann;Dorf\r\n"
+FOREIGN += "31.02.2025 20:40;ann;zoe;Dorf\r\n"
+
+
+def test_a_file_in_another_form_is_explained_and_imported_as_the_form_then_says(operator, league, service):
+    before = service.ladder(league).position
+    page = send(operator, FOREIGN, "spiele.csv", do="check", zone="Europe/Berlin").text
+    told = words(page)
+    assert "2 matches can be added. Nothing was changed." in told
+    assert "CSV separated by semicolons, UTF-8, a row for each match" in told
+    assert "Monday 13 January 2025, 20:40: ann beat zoe" in told
+    assert "Not read: Karte" in told
+    assert "zoe / Zoe" in told
+    assert "line 4" in told
+    fields = {
+        name: re.search(rf'name="{name}" value="([^"]*)"', page)[1] for name in ("columns", "time_format", "zone")
+    }
+    assert fields == {
+        "columns": "played_at=Datum,winner=Sieger,loser=Verlierer",
+        "time_format": "%d.%m.%Y %H:%M",
+        "zone": "Europe/Berlin",
+    }
+    assert send(operator, FOREIGN, "spiele.csv", do="import", skip_bad="1", **fields).status_code == 303
+    assert service.ladder(league).position == before + 2
+
+
+def test_a_file_in_another_form_is_not_imported_unseen(operator, league, service):
+    before = service.ladder(league).position
+    refused = send(operator, FOREIGN, "spiele.csv", do="import")
+    assert refused.status_code == 422
+    assert "“Check the file” guesses what its columns mean" in words(refused.text)
+    wrong = send(operator, FOREIGN, "spiele.csv", do="import", columns="player")
+    assert "--columns player: expected OURS=THEIRS" in words(wrong.text)
+    assert service.ladder(league).position == before
+
+
+def test_an_ambiguous_date_is_asked_for(operator, league):
+    told = words(send(operator, "when,winner,loser\n05/01/2026,ann,zoe\n", do="check").text)
+    assert "'05/01/2026' may name the day first or the month first" in told
+    assert "There is nothing to import" in told
+
+
 @pytest.mark.parametrize(("what", "column"), [("matches", "match_id"), ("ratings", "rating"), ("journal", "after")])
 def test_tables_are_downloaded(operator, league, what, column):
     sent = operator.get(f"/ladders/{league}/operate/export?what={what}&form=csv")

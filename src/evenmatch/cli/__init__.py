@@ -112,6 +112,8 @@ def _fail(error: EvenmatchError) -> None:
     note(
         f"  (no {error.of} would be left without them)" if error.all_bad else f"  (--skip-bad leaves such {plural} out)"
     )
+    if error.advice:
+        note(f"  {error.advice}")
 
 
 def _note_interruption(interrupt: KeyboardInterrupt) -> None:

@@ -20,6 +20,7 @@ SERVICE = "A service"
 
 # Each command: its panel in the help, and the module and function that carry it out. The order is that of the help.
 COMMANDS = {
+    "look": (FILES, "look", "command"),
     "rate": (FILES, "rate", "command"),
     "explain": (FILES, "explain", "command"),
     "odds": (FILES, "odds", "command"),

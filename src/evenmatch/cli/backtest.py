@@ -18,6 +18,7 @@ from evenmatch.cli.shared import options
 from evenmatch.cli.shared.files import check_outputs
 from evenmatch.cli.shared.options import OnCluster, connected, on_all_nodes, option, workers_of
 from evenmatch.cli.shared.output import compile_ahead, note, note_skipped, print_json, print_table, printable, working
+from evenmatch.cli.shared.reading import NO_READING, Reading, reads_matches
 from evenmatch.errors import UnknownNameError, UsageError
 
 if TYPE_CHECKING:
@@ -30,6 +31,7 @@ STEPS = 1000  # of the progress bar
 HEADS = ("system", "variant", "log loss", "95% interval", "Brier", "accuracy", "calibration", "seconds")
 
 
+@reads_matches
 def command(
     matches: options.History,
     systems: Annotated[str, option("--systems, -s NAMES", "Systems or .py files, separated by commas.")] = "all",
@@ -52,7 +54,7 @@ def command(
     ladder: options.Ladder = None,
     pool_ladders: options.PoolLadders = False,
     skip_bad: options.SkipBad = False,
-    time_format: options.TimeFormat = "seconds",
+    reading: Reading = NO_READING,
     cluster: OnCluster = None,
     json: options.Json = False,
 ) -> None:
@@ -87,11 +89,11 @@ def command(
                 f"{'--tune' if tune else '--report'} needs all matches in memory; expected one file, "
                 "such as a month of them"
             )
-        selection = Selection(ladder, pool_ladders, skip_bad=skip_bad, time_format=time_format)
+        selection = Selection(ladder, pool_ladders, skip_bad=skip_bad, form=reading.form_of_partitions(matches))
         result = _of_partitions(matches, by, warm_up, selection, cluster)
         _show(result, out, segments, None, as_json=json)
         return
-    recorded = options.matches_of(Path(matches), ladder, pool_ladders, skip_bad, time_format)
+    recorded = options.matches_of(Path(matches), ladder, pool_ladders, skip_bad, reading)
     chosen = _check_players(recorded, players)
     trials_folder = (trials if trials is not None else _cache() / "trials") if tune else None
     compile_ahead([name for name in by if isinstance(name, str)], "rating systems")

@@ -10,6 +10,7 @@ from evenmatch.cli.shared import options
 from evenmatch.cli.shared.database_options import DATABASE, Db, OnLadder, ladder_of, opened
 from evenmatch.cli.shared.options import argument, option
 from evenmatch.cli.shared.output import compile_ahead, note_skipped, print_json, printable, working
+from evenmatch.cli.shared.reading import NO_READING, Reading, reads_matches
 from evenmatch.errors import UnknownNameError, UsageError
 
 if TYPE_CHECKING:
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
 Story = dict[str, Any]  # the document that --json prints
 
 
+@reads_matches
 def command(
     match: Annotated[str, option("--match, -m ID", "The match_id of the match.")],
     matches: Annotated[Path | None, argument("MATCHES", "A file of recorded matches, instead of a ladder.")] = None,
@@ -30,7 +32,7 @@ def command(
     param: options.Param = None,
     pool_ladders: options.PoolLadders = False,
     skip_bad: options.SkipBad = False,
-    time_format: options.TimeFormat = "seconds",
+    reading: Reading = NO_READING,
     ladder: OnLadder = None,
     db: Db = DATABASE,
     json: options.Json = False,
@@ -44,7 +46,7 @@ def command(
     evenmatch explain season.csv --match m17 --system wager
     """
     if matches is None:
-        options.check_no_file_options(system, preset, param, pool_ladders, skip_bad, time_format != "seconds")
+        options.check_no_file_options(system, preset, param, pool_ladders, skip_bad, reading.is_given)
         with opened(db) as service:
             story = _of_ladder(service, ladder_of(service, ladder), match)
     else:
@@ -54,7 +56,7 @@ def command(
             raise UsageError(f"{matches} needs a rating system; name one with --system")
         by = options.rules_of(system, preset, param)
         compile_ahead([system], by.system.name)
-        story = _of_file(matches, by, match, pool_ladders, skip_bad, time_format)
+        story = _of_file(matches, by, match, pool_ladders, skip_bad, reading)
     if json:
         print_json(story)
     else:
@@ -88,11 +90,11 @@ def _of_ladder(service: Service, ladder: str, match: str) -> Story:
     }
 
 
-def _of_file(matches: Path, by: Rules, match: str, pool_ladders: bool, skip_bad: bool, time_format: str) -> Story:
+def _of_file(matches: Path, by: Rules, match: str, pool_ladders: bool, skip_bad: bool, reading: Reading) -> Story:
     """Describe a match of a file after rating all earlier ones."""
     from evenmatch.rating import explain, rateable
 
-    read = options.matches_of(matches, None, pool_ladders, skip_bad, time_format)
+    read = options.matches_of(matches, None, pool_ladders, skip_bad, reading)
     recorded = rateable(read, by, skip_bad=skip_bad)
     note_skipped(recorded.skipped, recorded.skipped_matches)
     try:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 from evenmatch.cli.shared import options
 from evenmatch.cli.shared.options import option
 from evenmatch.cli.shared.output import compile_ahead, note, note_skipped, print_json, print_table, printable, working
+from evenmatch.cli.shared.reading import NO_READING, Reading, reads_matches
 from evenmatch.errors import UsageError
 from evenmatch.times import as_datetime
 
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     from evenmatch.stakes import Stakes
 
 
+@reads_matches
 def command(
     matches: options.Matches,
     system: options.System,
@@ -31,7 +33,7 @@ def command(
     show_stakes: Annotated[bool, option("--stakes", "Also show what each player has at stake.")] = False,
     assume: Annotated[list[str] | None, option("--assume K=V", "With --stakes: assume this; repeatable.")] = None,
     skip_bad: options.SkipBad = False,
-    time_format: options.TimeFormat = "seconds",
+    reading: Reading = NO_READING,
     json: options.Json = False,
 ) -> None:
     """Predict win and draw odds of a line-up after the recorded matches. Unknown players count as newcomers.
@@ -55,7 +57,7 @@ def command(
     from evenmatch.online import Rater
     from evenmatch.rating import rate, rateable
 
-    read = options.matches_of(matches, ladder, pool_ladders, skip_bad, time_format, now)
+    read = options.matches_of(matches, ladder, pool_ladders, skip_bad, reading, now)
     recorded = rateable(read, by, skip_bad=skip_bad)
     note_skipped(recorded.skipped, recorded.skipped_matches)
     options.check_one_ladder(recorded)

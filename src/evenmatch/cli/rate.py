@@ -16,12 +16,14 @@ from evenmatch.cli.shared.output import (
     problems_document,
     working,
 )
+from evenmatch.cli.shared.reading import NO_READING, Reading, reads_matches
 from evenmatch.times import as_datetime
 
 if TYPE_CHECKING:
     from evenmatch.partitioned.rating import RatedLadder
 
 
+@reads_matches
 def command(
     matches: options.History,
     system: options.System,
@@ -38,7 +40,7 @@ def command(
     out: Annotated[str | None, option("--out, -o FILE", "Write all ratings as .csv, .parquet or .jsonl.")] = None,
     journal: Annotated[str | None, option("--journal FILE", "Write every rating change with its factors.")] = None,
     skip_bad: options.SkipBad = False,
-    time_format: options.TimeFormat = "seconds",
+    reading: Reading = NO_READING,
     cluster: OnCluster = None,
     json: options.Json = False,
 ) -> None:
@@ -65,7 +67,7 @@ def command(
         from evenmatch.partitioned import StandingsOptions
         from evenmatch.partitioned.stream import Selection
 
-        selection = Selection(ladder, pool_ladders, now, skip_bad, time_format=time_format)
+        selection = Selection(ladder, pool_ladders, now, skip_bad, form=reading.form_of_partitions(matches))
         rated = rate_address(
             matches,
             by,
@@ -86,7 +88,7 @@ def command(
 
     ratings_file, journal_file = (None if name is None else Path(name) for name in (out, journal))
     check_outputs(ratings_file, journal_file, others=[Path(matches)])
-    read = options.matches_of(Path(matches), ladder, pool_ladders, skip_bad, time_format, now)
+    read = options.matches_of(Path(matches), ladder, pool_ladders, skip_bad, reading, now)
     recorded = rateable(read, by, skip_bad=skip_bad)
     with working(f"rating with {by.system.name}", len(recorded)) as progress:
         ratings = rate(recorded, by, journal=journal is not None, progress=progress)

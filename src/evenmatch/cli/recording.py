@@ -24,6 +24,7 @@ from evenmatch.cli.shared.output import (
     warn,
     working,
 )
+from evenmatch.cli.shared.reading import NO_READING, READING_FLAGS, Reading, reads_matches
 from evenmatch.errors import BadRowsError, EvenmatchError, InputError, RowProblem, UsageError, matches_of
 
 if TYPE_CHECKING:
@@ -43,12 +44,13 @@ SHOWN = 200  # rows of the table of receipts
 LISTED = 50  # refused matches shown
 
 
+@reads_matches
 def record(
     file: Annotated[str, argument("FILE", f"Finished matches: {FILES}.")],
     ladder: OnLadder = None,
     from_ladder: FromLadder = None,
     unrated: Annotated[bool, option("--unrated", "Record the matches without changing ratings.")] = (False),
-    time_format: options.TimeFormat = "seconds",
+    reading: Reading = NO_READING,
     db: Db = DATABASE,
     json: options.Json = False,
 ) -> None:
@@ -69,7 +71,7 @@ def record(
 
     with opened(db) as service, received(file) as (path, called), adding():
         name = ladder_of(service, ladder)
-        read = one_ladder(matches_in(path, called, True, time_format), name, from_ladder)
+        read = one_ladder(matches_in(path, called, True, reading), name, from_ladder)
         before = service.ladder(name).position
         receipts: list[MatchReceipt] = []
         refused = [(problem.match_id, str(problem)) for problem in read.skipped]
@@ -147,6 +149,7 @@ def _print_receipts(ladder: str, receipts: list[MatchReceipt], known: int) -> No
     print_table(title + more, heads, rows[:SHOWN], right=heads[2:6])
 
 
+@reads_matches
 def import_(
     file: Annotated[str, argument("FILE", f"Recorded matches (or, with --ratings, ratings): {FILES}.")],
     ladder: OnLadder = None,
@@ -160,7 +163,7 @@ def import_(
     ] = False,
     preview: Annotated[bool, option("--preview", "With --at-their-time: only show how ratings would change.")] = False,
     reason: Annotated[str | None, option("--reason TEXT", "With --at-their-time: stored in the ledger.")] = None,
-    time_format: options.TimeFormat = "seconds",
+    reading: Reading = NO_READING,
     pool_ladders: Annotated[bool, option("--pool-ladders", "Import the matches of all ladders in the file.")] = False,
     db: Db = DATABASE,
     json: options.Json = False,
@@ -185,8 +188,8 @@ def import_(
     evenmatch import forgotten.csv --ladder duel --at-their-time --preview
     evenmatch import start.csv --ladder duel --ratings
     """
-    if ratings and (unrated or pool_ladders or time_format != "seconds"):
-        raise UsageError("--ratings imports no matches; leave out --unrated, --pool-ladders and --time-format")
+    if ratings and (unrated or pool_ladders or reading.is_given):
+        raise UsageError(f"--ratings imports no matches; leave out --unrated, --pool-ladders and {READING_FLAGS}")
     if event_id is not None and not ratings and not at_their_time:
         raise UsageError("--id is only for --ratings and --at-their-time; matches have their own ids")
     if (preview or reason is not None) and not at_their_time:
@@ -200,7 +203,7 @@ def import_(
         if ratings:
             _start(service, name, path, called, from_ladder, event_id, skip_bad, json)
         else:
-            read = matches_in(path, called, skip_bad, time_format)
+            read = matches_in(path, called, skip_bad, reading)
             either = ", or --pool-ladders to import all as one"
             matches = read.pooled() if pool_ladders else one_ladder(read, name, from_ladder, either)
             late = service.late_matches(name, matches)

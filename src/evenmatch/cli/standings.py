@@ -23,6 +23,7 @@ from evenmatch.cli.shared.database_options import (
 )
 from evenmatch.cli.shared.options import argument, option
 from evenmatch.cli.shared.output import beyond, note, print_json, print_table, printable, working
+from evenmatch.cli.shared.reading import NO_READING, Reading, reads_matches
 from evenmatch.errors import UsageError, needing
 from evenmatch.standings.rules import AUTO
 
@@ -38,6 +39,7 @@ BARS = 40  # characters of the longest bar
 NEARLY = 1e-6  # tolerance for rounding errors of bin edges, as a share of a bin's width
 
 
+@reads_matches
 def command(
     matches: Annotated[
         Path | None, argument("[MATCHES]", "With --html and --system: a file of matches instead of a database.")
@@ -62,7 +64,7 @@ def command(
     preset: options.Preset = None,
     param: options.Param = None,
     skip_bad: options.SkipBad = False,
-    time_format: options.TimeFormat = "seconds",
+    reading: Reading = NO_READING,
     db: Db = DATABASE,
     json: options.Json = False,
 ) -> None:
@@ -87,7 +89,7 @@ def command(
     when = None if as_of in (None, "last") else options.moment(as_of)
     rated = None
     if matches is not None and system is not None:
-        rated = _rated(matches, ladder, options.rules_of(system, preset, param), system, skip_bad, time_format)
+        rated = _rated(matches, ladder, options.rules_of(system, preset, param), system, skip_bad, reading)
         as_of = as_of or "last"
     with rated or opened(db) as service:
         name = ladder_of(service, None if rated else ladder)
@@ -131,12 +133,12 @@ def _check_together(named: Sequence[str], html: Path | None, matches: Path | Non
 
 @contextmanager
 def _rated(
-    file: Path, ladder: str | None, rules: Rules, system: str, skip_bad: bool, time_format: str
+    file: Path, ladder: str | None, rules: Rules, system: str, skip_bad: bool, reading: Reading
 ) -> Iterator[Service]:
     """A temporary database with the matches of a file on a ladder that is named after the file, or by it."""
     from evenmatch.operations.service import Service
 
-    matches = options.matches_of(file, ladder, False, skip_bad, time_format)
+    matches = options.matches_of(file, ladder, False, skip_bad, reading)
     options.check_one_ladder(matches)
     name = file.stem if matches.ladders[0] == "default" else matches.ladders[0]
     with tempfile.TemporaryDirectory() as folder, Service.open(str(Path(folder) / "rated.db")) as service:

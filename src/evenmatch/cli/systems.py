@@ -10,6 +10,7 @@ from evenmatch.cli.shared import options
 from evenmatch.cli.shared.database_options import DATABASE, Db, OnLadder, ladder_of, opened
 from evenmatch.cli.shared.options import argument, option
 from evenmatch.cli.shared.output import compile_ahead, note, note_skipped, print_json, print_table, working
+from evenmatch.cli.shared.reading import NO_READING, Reading, reads_matches
 from evenmatch.errors import UsageError
 
 if TYPE_CHECKING:
@@ -69,6 +70,7 @@ def _print_system(system: System) -> None:
     print_table("Factors of a change (--journal, evenmatch explain)", ("name", "meaning"), factors)
 
 
+@reads_matches
 def learned(
     matches: Annotated[Path | None, argument("MATCHES", "A file of recorded matches, instead of a ladder.")] = None,
     system: Annotated[str | None, option("--system, -s NAME", "With MATCHES: a system that learns.")] = None,
@@ -76,7 +78,7 @@ def learned(
     param: options.Param = None,
     pool_ladders: options.PoolLadders = False,
     skip_bad: options.SkipBad = False,
-    time_format: options.TimeFormat = "seconds",
+    reading: Reading = NO_READING,
     ladder: OnLadder = None,
     db: Db = DATABASE,
     json: options.Json = False,
@@ -91,7 +93,7 @@ def learned(
     evenmatch learned --ladder arena
     """
     if matches is None:
-        options.check_no_file_options(system, preset, param, pool_ladders, skip_bad, time_format != "seconds")
+        options.check_no_file_options(system, preset, param, pool_ladders, skip_bad, reading.is_given)
         from evenmatch.corrections.ladder_history import read_history
 
         with opened(db) as service, working("reading the ladder"):
@@ -101,7 +103,7 @@ def learned(
             note(text)
     else:
         by = options.rules_of(system or "even", preset, param)
-        recorded = options.matches_of(matches, ladder, pool_ladders, skip_bad, time_format)
+        recorded = options.matches_of(matches, ladder, pool_ladders, skip_bad, reading)
         note_skipped(recorded.skipped, recorded.skipped_matches)
     moments = _learn(recorded, by)
     if json:

@@ -18,7 +18,7 @@ from evenmatch.partitioned.chunk import PIECE, Chunk, ChunkBuilder, read_rows
 from evenmatch.partitioned.names import MatchIds, Names
 from evenmatch.systems.system import Rules
 from evenmatch.tables.partitions import Partition, opened
-from evenmatch.times import format_named
+from evenmatch.times import SECONDS, TimeFormat
 
 T = TypeVar("T")
 
@@ -44,7 +44,7 @@ class Selection:
     as_of        microseconds since the epoch; later matches are ignored
     skip_bad     skip bad matches instead of stopping
     piece        number of rows to read at a time
-    time_format  what numbers in `played_at` mean, see times.TIME_FORMATS
+    form         how `played_at` is written
     """
 
     ladder: str | None = None
@@ -52,7 +52,7 @@ class Selection:
     as_of: int | None = None
     skip_bad: bool = False
     piece: int = PIECE
-    time_format: str = "seconds"
+    form: TimeFormat = SECONDS
 
 
 class Stream:
@@ -65,7 +65,7 @@ class Stream:
             partitions[0].ladder,
             pool=selection.pool,
             skip_bad=selection.skip_bad,
-            form=format_named(selection.time_format),
+            form=selection.form,
         )
         self._ids = MatchIds(folder)
         self.skipped: list[RowProblem] = []

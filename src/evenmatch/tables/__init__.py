@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Protocol
 
@@ -15,17 +15,21 @@ from evenmatch.errors import InputError, UsageError
 from evenmatch.history import History
 from evenmatch.match import Match
 from evenmatch.tables.build import assemble
-from evenmatch.tables.files import read_matches, write_arrow
+from evenmatch.tables.files import write_arrow
+from evenmatch.tables.mapping import FileMapping
+from evenmatch.tables.reading import RawFile, mapped, read_matches, understood
 from evenmatch.tables.source import Source
 from evenmatch.tables.table import COLUMNS, MatchTable
 from evenmatch.times import format_named
 
 __all__ = [
     "COLUMNS",
+    "FileMapping",
     "Frame",
     "MatchTable",
     "from_frame",
     "from_matches",
+    "from_wide",
     "join",
     "read",
     "table_of",
@@ -42,26 +46,72 @@ class Frame(Protocol):
         ...
 
 
-def read(path: str | os.PathLike[str], *, skip_bad: bool = False, time_format: str = "seconds") -> MatchTable:
+def read(
+    path: str | os.PathLike[str],
+    *,
+    skip_bad: bool = False,
+    time_format: str | None = None,
+    zone: str | None = None,
+    columns: Mapping[str, str] | None = None,
+    mapping: FileMapping | str | os.PathLike[str] | None = None,
+) -> MatchTable:
     """Read the matches of a CSV, Parquet or JSON Lines file, in time order, ties in file order.
 
     skip_bad     leave out matches with a bad row (reasons in `.skipped`) instead of raising
-    time_format  what numbers in `played_at` mean: seconds, milliseconds, microseconds or nanoseconds since 1970, or
-                 spreadsheet, days as a spreadsheet counts them
+    time_format  what numbers in `played_at` mean: seconds (the default), milliseconds, microseconds or nanoseconds
+                 since 1970, or spreadsheet, days as a spreadsheet counts them; or a strptime pattern
+    zone         the zone of times that name none, UTC by default
+    columns      the file's column of each of ours; delimiter, encoding and the rest are guessed from the file
+    mapping      what the file means, as a FileMapping or the path of a saved one; the other options change it
     Raises UsageError for a missing file, unknown suffix or time format, InputError for a file that is empty, lacks a
     required column or does not match its suffix, BadRowsError with every bad row. Unknown columns cause a warning.
     """
-    return read_matches(Path(path), skip_bad=skip_bad, time_format=time_format)
+    if mapping is not None and not isinstance(mapping, FileMapping):
+        mapping = FileMapping.load(Path(mapping))
+    return read_matches(
+        Path(path), skip_bad=skip_bad, time_format=time_format, zone=zone, columns=columns, mapping=mapping
+    )
 
 
-def from_frame(frame: Frame, *, skip_bad: bool = False, time_format: str = "seconds") -> MatchTable:
+def from_frame(
+    frame: Frame,
+    *,
+    skip_bad: bool = False,
+    time_format: str | None = None,
+    zone: str | None = None,
+    columns: Mapping[str, str] | None = None,
+) -> MatchTable:
     """Read the matches of a data frame in the tidy long form; options and errors as for `read`, rows count from 1."""
-    form = format_named(time_format)
+    form = format_named(time_format or "seconds", zone or "UTC")
     try:
         rows = pa.RecordBatchReader.from_stream(frame).read_all()
     except pa.ArrowException as error:  # for instance a pandas column that mixes numbers and text
         raise InputError(f"the data frame cannot be read as Arrow: {error}") from error
-    return assemble(rows, Source("the data frame"), skip_bad=skip_bad, form=form)
+    raw = RawFile(rows, Source("the data frame"))
+    if columns is None:
+        return assemble(raw.rows, raw.source, skip_bad=skip_bad, form=form)
+    return mapped(raw, understood(raw, columns, None, time_format, zone), skip_bad=skip_bad)
+
+
+def from_wide(
+    frame: Frame,
+    *,
+    winner: str,
+    loser: str,
+    date: str,
+    columns: Mapping[str, str] | None = None,
+    time_format: str | None = None,
+    zone: str | None = None,
+    skip_bad: bool = False,
+) -> MatchTable:
+    """Read the matches of a data frame with a row per match.
+
+    winner, loser, date  the columns with the winner or winners, the loser or losers, and the time
+    columns              further ones of ours, such as {"draw": "tied", "match_id": "game", "result": "score"}
+    The other options and errors are those of `from_frame`.
+    """
+    named = {"winner": winner, "loser": loser, "played_at": date, **(columns or {})}
+    return from_frame(frame, columns=named, time_format=time_format, zone=zone, skip_bad=skip_bad)
 
 
 def table_of(matches: MatchTable | Frame, *, skip_bad: bool = False) -> MatchTable:

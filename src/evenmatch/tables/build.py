@@ -231,10 +231,18 @@ def _rank_by_score(match: Integers, score: Floats) -> Floats:
     return places
 
 
-def assemble(rows: pa.Table, source: Source, *, skip_bad: bool = False, form: TimeFormat = SECONDS) -> MatchTable:
+def assemble(
+    rows: pa.Table,
+    source: Source,
+    *,
+    skip_bad: bool = False,
+    form: TimeFormat = SECONDS,
+    faults: Faults | None = None,
+) -> MatchTable:
     """Build the matches of these rows, in time order, ties in row order.
 
-    form  what numbers in `played_at` mean
+    form    what numbers in `played_at` mean
+    faults  faults of the rows that are already known
     Raises InputError if a required column is missing or there are no rows, BadRowsError with all bad rows if there are
     any; with `skip_bad` their matches are left out instead and listed in `skipped`.
     """
@@ -243,7 +251,7 @@ def assemble(rows: pa.Table, source: Source, *, skip_bad: bool = False, form: Ti
     rows = known_columns(rows, source)
     if not rows.num_rows and not source.broken:
         raise InputError(f"{source.name} has no rows; expected one row per player and match")
-    faults = Faults()
+    faults = Faults() if faults is None else faults
     count, by_name = rows.num_rows, _columns(rows)
     if not skip_bad:
         del rows  # read_cells frees each column after reading it: ten million rows take 1.5 GB

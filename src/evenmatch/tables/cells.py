@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 
-from evenmatch.errors import EvenmatchWarning, InputError
+from evenmatch.errors import EvenmatchWarning, InputError, MissingColumnsError
 from evenmatch.history import Flags, Floats, Integers, Times
 from evenmatch.tables import columns
 from evenmatch.tables.columns import Extent, Faults
@@ -71,7 +71,7 @@ def known_columns(rows: pa.Table, source: Source) -> pa.Table:
             hint = "; the columns must be separated by commas"
         listed = ", ".join(repr(name) for name in present[:20])
         plural = "s" if len(missing) > 1 else ""
-        raise InputError(
+        raise MissingColumnsError(
             f"{source.name} lacks the column{plural} {', '.join(missing)}; it has {listed or 'none'}{hint}"
         )
     extra = [name for name in present if name not in COLUMNS]

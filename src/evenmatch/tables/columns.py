@@ -7,7 +7,7 @@ import re
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, field
-from datetime import UTC, date, datetime
+from datetime import date, datetime, timedelta
 from decimal import Decimal
 from functools import partial
 from typing import Any, Literal, NamedTuple
@@ -33,12 +33,14 @@ from evenmatch.times import (
     is_plausible,
     likeness,
     misread,
+    zone_named,
 )
 
 UNREAD = int(np.iinfo(np.int64).min)  # marks a time that could not be read
 _WORDS = dict.fromkeys(("true", "t", "yes", "y", "1", "1.0"), True)
 _WORDS |= dict.fromkeys(("false", "f", "no", "n", "0", "0.0"), False)
 _CHUNK = 65_536
+_QUARTER = 900 * SECOND
 
 
 Extent = Literal["row", "team", "match"]
@@ -176,6 +178,10 @@ def times(column: pa.ChunkedArray, faults: Faults, form: TimeFormat = SECONDS) -
         micros = column.cast(pa.timestamp("us", getattr(kind, "tz", None)), safe=False).cast(pa.int64())
         values = micros.fill_null(0).combine_chunks().to_numpy(zero_copy_only=False).copy()
         unread = np.zeros(len(values), bool)
+        if getattr(kind, "tz", None) is None:
+            values = to_utc(values, form.zone)
+    elif form.pattern:
+        values, unread = _from_pattern(column, form)
     elif _is_number(kind):
         values, unread = _from_numbers(column.cast(pa.float64(), safe=False).to_numpy(), form)
     else:
@@ -205,6 +211,8 @@ def times(column: pa.ChunkedArray, faults: Faults, form: TimeFormat = SECONDS) -
 
 
 def _accepted_times(form: TimeFormat) -> str:
+    if form.pattern:
+        return form.accepted
     return f"a timestamp or ISO 8601 text such as 2026-11-21T18:30:00Z, in {YEARS}, or {form.accepted}"
 
 
@@ -274,11 +282,11 @@ def _from_numbers(numbers: Floats, form: TimeFormat) -> tuple[Times, Flags]:
     whole = np.floor(count)
     micros = np.rint(whole * form.unit).astype(np.int64) + np.rint((count - whole) * form.unit).astype(np.int64)
     if form.unit == DAY:  # spreadsheets round days to five decimals or more
-        micros = (micros + SECOND // 2) // SECOND * SECOND
+        micros = to_utc((micros + SECOND // 2) // SECOND * SECOND, form.zone)
     dates = np.flatnonzero(unread & (numbers >= 1800_01_01) & (numbers < 2100_01_01))
     distinct, index = np.unique(numbers[dates], return_inverse=True)
     days = np.array([_day(number) for number in distinct.tolist()], np.int64)
-    micros[dates], unread[dates] = days[index], days[index] == UNREAD
+    micros[dates], unread[dates] = to_utc(days, form.zone)[index], days[index] == UNREAD
     return micros, unread
 
 
@@ -312,7 +320,8 @@ def _piece_from_text(piece: pa.Array, form: TimeFormat) -> tuple[Times, Flags]:
             moments = piece.cast(kind).cast(pa.int64()).fill_null(0)
         except pa.ArrowInvalid:
             continue
-        return moments.to_numpy(zero_copy_only=False), np.zeros(len(piece), bool)
+        micros = moments.to_numpy(zero_copy_only=False)
+        return micros if kind.tz else to_utc(micros, form.zone), np.zeros(len(piece), bool)
     if pc.all(pc.match_substring_regex(piece.drop_null(), PLAIN_NUMBER)).as_py():
         with suppress(pa.ArrowInvalid):  # a sign that Arrow cannot read
             return _from_numbers(piece.fill_null("0").cast(pa.float64()).to_numpy(zero_copy_only=False), form)
@@ -327,6 +336,37 @@ def parse_time(text: str, form: TimeFormat = SECONDS) -> int:
             raise ValueError(text)
         return int(values[0])
     moment = datetime.fromisoformat(text.strip())
-    moment = moment if moment.tzinfo else moment.replace(tzinfo=UTC)
+    return _micros(moment, form)
+
+
+def _micros(moment: datetime, form: TimeFormat) -> int:
+    moment = moment if moment.tzinfo else moment.replace(tzinfo=zone_named(form.zone))
     whole = int(moment.replace(microsecond=0).timestamp())
     return whole * SECOND + moment.microsecond
+
+
+def _from_pattern(column: pa.ChunkedArray, form: TimeFormat) -> tuple[Times, Flags]:
+    """Read each distinct text with the strptime pattern; Arrow's strptime turns 31 February into 3 March."""
+    try:
+        text = pc.utf8_trim_whitespace(column.cast(pa.large_string())).combine_chunks()
+    except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
+        return np.zeros(len(column), np.int64), np.ones(len(column), bool)
+    distinct = text.dictionary_encode()
+
+    def parse(one: str) -> int:
+        return _micros(datetime.strptime(one, form.pattern), form)
+
+    values, unread = _one_by_one(distinct.dictionary, 0, parse)
+    codes = distinct.indices.fill_null(-1).to_numpy(zero_copy_only=False)
+    return np.append(values, 0)[codes].astype(np.int64), np.append(unread, False)[codes]
+
+
+def to_utc(local: Times, zone: str) -> Times:
+    """Microseconds of a local clock in UTC; of a repeated hour, the first. Zones change at quarters of an hour."""
+    if zone == "UTC":
+        return local
+    info = zone_named(zone)
+    quarters, index = np.unique(np.clip(local, FIRST_TIME, END_TIME) // _QUARTER, return_inverse=True)
+    clocks = [EPOCH + timedelta(microseconds=quarter * _QUARTER) for quarter in quarters.tolist()]
+    offsets = [clock.replace(tzinfo=info).utcoffset() or timedelta() for clock in clocks]
+    return local - np.array([offset // timedelta(microseconds=1) for offset in offsets], np.int64)[index]

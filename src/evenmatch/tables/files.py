@@ -9,7 +9,7 @@ import io
 import json
 import os
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
 import pyarrow as pa
@@ -17,11 +17,9 @@ import pyarrow.compute as pc
 import pyarrow.csv as pa_csv
 import pyarrow.json as pa_json
 
-from evenmatch.errors import BadRowsError, InputError, RowProblem, UsageError
-from evenmatch.tables.build import assemble
-from evenmatch.tables.source import Source, csv_records, long_cells, not_utf8
-from evenmatch.tables.table import COLUMNS, MatchTable
-from evenmatch.times import format_named
+from evenmatch.errors import InputError, RowProblem, UsageError
+from evenmatch.tables.source import PLAIN, Dialect, Source, csv_records, long_cells, not_utf8
+from evenmatch.tables.table import COLUMNS
 from evenmatch.whole_file import whole_file
 
 _SHOWN = 40  # bytes of a cell shown in a message
@@ -30,31 +28,45 @@ _ROWS = 65_536  # rows written at a time
 
 def read_csv(path: Path, name: str) -> tuple[pa.Table, Source]:
     """Read the rows; rows with a wrong number of cells or invalid UTF-8 go to `broken` of the source."""
-    header = _header(path, name)
-    try:
-        return _rows(path, skip=False), Source(name, "line", path)
-    except pa.ArrowInvalid:  # Arrow gives no line numbers and cannot show a row of invalid UTF-8
-        broken = tuple(_broken(path, header))
-    text = pa.BufferReader(path.read_bytes().decode(errors="replace").encode())
-    return _rows(text, skip=True), Source(name, "line", path, broken=broken)
+    header = csv_header(path, name)
+    rows, is_torn = csv_rows(path, COLUMNS)
+    broken = tuple(broken_records(path, header, dict(zip(COLUMNS, COLUMNS, strict=True)))) if is_torn else ()
+    return rows, Source(name, "line", path, broken=broken)
 
 
-def _rows(file: Path | pa.BufferReader, *, skip: bool) -> pa.Table:
+def csv_rows(path: Path, texts: Iterable[str], dialect: Dialect = PLAIN) -> tuple[pa.Table, bool]:
+    """Read the rows of a CSV file, and whether some were left out because they are broken.
+
+    texts  the columns to read as text
+    """
+    if dialect.is_utf8:
+        with contextlib.suppress(pa.ArrowInvalid):  # Arrow has no line numbers and cannot show a row of invalid UTF-8
+            return _rows(path, texts, dialect, skip=False), False
+    text = path.read_bytes().decode(dialect.encoding, errors="replace").encode()
+    if not dialect.is_utf8:
+        with contextlib.suppress(pa.ArrowInvalid):
+            return _rows(pa.BufferReader(text), texts, dialect, skip=False), False
+    return _rows(pa.BufferReader(text), texts, dialect, skip=True), True
+
+
+def _rows(file: Path | pa.BufferReader, texts: Iterable[str], dialect: Dialect, *, skip: bool) -> pa.Table:
     return pa_csv.read_csv(
         file,
         parse_options=pa_csv.ParseOptions(
-            newlines_in_values=True, invalid_row_handler=(lambda _: "skip") if skip else None
+            delimiter=dialect.delimiter,
+            newlines_in_values=True,
+            invalid_row_handler=(lambda _: "skip") if skip else None,
         ),
         convert_options=pa_csv.ConvertOptions(
-            column_types=dict.fromkeys(COLUMNS, pa.large_string()), strings_can_be_null=True, null_values=[""]
+            column_types=dict.fromkeys(texts, pa.large_string()), strings_can_be_null=True, null_values=[""]
         ),
     )
 
 
-def _header(path: Path, name: str) -> list[str]:
+def csv_header(path: Path, name: str, dialect: Dialect = PLAIN) -> list[str]:
     """The column names. Raises InputError if they are not UTF-8."""
-    with long_cells(), path.open(newline="", encoding="utf-8-sig", errors="surrogateescape") as file:
-        reader = csv.reader(file)
+    with long_cells(), path.open(newline="", encoding=dialect.encoding, errors="surrogateescape") as file:
+        reader = csv.reader(file, delimiter=dialect.delimiter)
         cells = next((cells for cells in reader if cells), [])
         line = reader.line_num
     wrong = next((raw for cell in cells if (raw := not_utf8(cell)) is not None), None)
@@ -63,22 +75,25 @@ def _header(path: Path, name: str) -> list[str]:
     return cells
 
 
-def _broken(path: Path, header: list[str]) -> list[RowProblem]:
-    """Lines with more or fewer cells than the first line, or with invalid UTF-8 in a known column."""
-    id_column = header.index("match_id") if "match_id" in header else len(header)
-    problems = []
-    for line, cells, width in csv_records(path, errors="surrogateescape"):
-        match_id = _readable(cells[id_column]) if id_column < len(cells) else None
+def broken_records(
+    path: Path, header: list[str], ours: Mapping[str, str], dialect: Dialect = PLAIN
+) -> Iterator[RowProblem]:
+    """Lines with more or fewer cells than the first line, or with invalid UTF-8 in a column that is read.
+
+    ours  our name of each column of the file that is read
+    """
+    places = [place for place, column in enumerate(header) if ours.get(column) == "match_id"]
+    for line, cells, width in csv_records(path, "surrogateescape" if dialect.is_utf8 else "replace", dialect):
+        match_id = _readable(cells[places[0]]) if places and places[0] < len(cells) else None
         if len(cells) != width:
             reason = f"{len(cells)} columns; expected {width}, as in the first line"
-            problems.append(RowProblem(line, match_id, reason))
+            yield RowProblem(line, match_id, reason)
             continue
         for column, cell in zip(header, cells, strict=True):
             raw = not_utf8(cell)
-            if raw is not None and column in COLUMNS:
+            if raw is not None and column in ours:
                 reason = f"{column} is {raw[:_SHOWN]!r}, which is not UTF-8; expected a file in UTF-8"
-                problems.append(RowProblem(line, match_id, reason))
-    return problems
+                yield RowProblem(line, match_id, reason)
 
 
 def _readable(cell: str) -> str:
@@ -283,20 +298,3 @@ def iso_8601(moments: pa.ChunkedArray) -> pa.ChunkedArray:
     with contextlib.suppress(pa.ArrowInvalid):  # raised if some have a fraction of a second
         naive = naive.cast(pa.timestamp("s"))
     return pc.strftime(naive, format="%Y-%m-%dT%H:%M:%SZ")
-
-
-def read_matches(
-    path: Path, name: str | None = None, *, skip_bad: bool = False, time_format: str = "seconds"
-) -> MatchTable:
-    """Read the matches of a file, like `tables.read`; for `name` see files.read_rows."""
-    form = format_named(time_format)
-    rows, source = read_rows(path, name)
-    rows_only = [rows]
-    del rows  # assemble then has the only reference, and frees each column after reading it
-    try:
-        return assemble(rows_only.pop(), source, skip_bad=skip_bad and source.form != "jsonl", form=form)
-    except BadRowsError:
-        if source.form != "jsonl":
-            raise
-    rows, source = read_lines(path, source.name)  # again line by line, for the line numbers in the messages
-    return assemble(rows, source, skip_bad=skip_bad, form=form)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import shlex
 import shutil
 import sys
 import tempfile
@@ -13,10 +14,11 @@ from typing import TYPE_CHECKING, Annotated
 
 from evenmatch.cli.shared.options import option
 from evenmatch.cli.shared.output import working
-from evenmatch.errors import BadRowsError, InputError, UnknownNameError, UsageError
+from evenmatch.errors import LISTED_SINGLY, BadRowsError, InputError, MissingColumnsError, UnknownNameError, UsageError
 from evenmatch.standings.division import Division, checked
 
 if TYPE_CHECKING:
+    from evenmatch.cli.shared.reading import Reading
     from evenmatch.tables import MatchTable
 
 FILES = ".csv, .parquet, .jsonl or .ndjson; - reads CSV or JSON Lines from standard input"
@@ -41,18 +43,46 @@ def received(file: str) -> Iterator[tuple[Path, str | None]]:
         yield path, "standard input"
 
 
-def matches_in(path: Path, name: str | None, skip_bad: bool, time_format: str) -> MatchTable:
-    """Read the matches of a file, with a progress bar."""
-    from evenmatch.tables.files import read_matches
+def matches_in(path: Path, name: str | None, skip_bad: bool, reading: Reading) -> MatchTable:
+    """Read the matches of a file, with a progress bar. Errors about a file in another form suggest `evenmatch look`."""
+    from evenmatch.tables.reading import read_matches
 
-    with working(f"reading {name or path.name}"):
-        return read_matches(path, name, skip_bad=skip_bad, time_format=time_format)
+    advice = f"to see what the file means and how to read it: evenmatch look {shlex.quote(str(path))}"
+    with working(f"reading {name or path.name}"), advising("" if name or reading.is_given else advice):
+        return read_matches(
+            path,
+            name,
+            skip_bad=skip_bad,
+            time_format=reading.time_format,
+            zone=reading.zone,
+            columns=reading.names,
+            mapping=reading.saved,
+        )
 
 
-def check_outputs(*tables: Path | None, report: Path | None = None, others: Iterable[Path | None] = ()) -> None:
+@contextmanager
+def advising(advice: str) -> Iterator[None]:
+    """Add advice to an error about missing columns, or about many bad rows and no good ones."""
+    try:
+        yield
+    except MissingColumnsError as error:
+        raise InputError(f"{error}; {advice}" if advice else str(error)) from None
+    except BadRowsError as error:
+        if error.all_bad and len(error.problems) > LISTED_SINGLY:
+            error.advice = advice
+        raise
+
+
+def check_outputs(
+    *tables: Path | None,
+    report: Path | None = None,
+    written: Iterable[Path | None] = (),
+    others: Iterable[Path | None] = (),
+) -> None:
     """Raise UsageError before a long run if a file cannot be written, or if two files are the same.
 
-    tables  .csv, .parquet or .jsonl;  report: a web page;  others: files that are read, or written elsewhere
+    tables   .csv, .parquet or .jsonl;  report: a web page;  written: files in any other form
+    others   files that are read, or written elsewhere
     """
     from evenmatch.tables.files import check_folder, check_writable
 
@@ -63,7 +93,10 @@ def check_outputs(*tables: Path | None, report: Path | None = None, others: Iter
         if report.suffix.lower() not in (".html", ".htm"):
             raise UsageError(f"{report}: the report is a web page; expected a name ending in .html")
         check_folder(report)
-    outputs = [path.resolve() for path in (*tables, report) if path is not None]
+    for path in written:
+        if path is not None:
+            check_folder(path)
+    outputs = [path.resolve() for path in (*tables, report, *written) if path is not None]
     taken = [path.resolve() for path in others if path is not None]
     twice = next((path for place, path in enumerate(outputs) if path in (*outputs[:place], *taken)), None)
     if twice is not None:

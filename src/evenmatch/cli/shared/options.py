@@ -14,6 +14,7 @@ from typer.models import ArgumentInfo, OptionInfo
 from evenmatch.errors import UsageError
 
 if TYPE_CHECKING:
+    from evenmatch.cli.shared.reading import Reading
     from evenmatch.cluster import Cluster
     from evenmatch.lab.backtests.workers import Workers
     from evenmatch.systems.system import Rules
@@ -61,13 +62,6 @@ Ladder = Annotated[str | None, option("--ladder L", "Only the matches of this la
 PoolLadders = Annotated[bool, option("--pool-ladders", "Rate all ladders of the file as one.")]
 AsOf = Annotated[str | None, option("--as-of TIME", "ISO 8601 or epoch seconds; later matches are left out.")]
 SkipBad = Annotated[bool, option("--skip-bad", "Leave out bad matches and report their number, instead of stopping.")]
-TimeFormat = Annotated[
-    str,
-    option(
-        "--time-format FORMAT",
-        "Unit of played_at: seconds, milliseconds, microseconds, nanoseconds or spreadsheet (days).",
-    ),
-]
 Json = Annotated[bool, option("--json", "Print one JSON document and nothing else.")]
 
 
@@ -93,7 +87,8 @@ def check_no_file_options(*given: object) -> None:
     """Raise UsageError if an option for files was given without a file."""
     if any(given):
         raise UsageError(
-            "--system, --preset, --param, --pool-ladders, --skip-bad and --time-format apply to a file; name MATCHES"
+            "--system, --preset, --param, --pool-ladders, --skip-bad, --columns, --time-format, --zone and --mapping "
+            "apply to a file; name MATCHES"
         )
 
 
@@ -159,26 +154,25 @@ def matches_of(
     ladder: str | None,
     pool: bool,
     skip_bad: bool,
-    time_format: str,
+    reading: Reading,
     as_of: int | None = None,
 ) -> MatchTable:
     """Read the matches that the options select, with a progress bar; those later than `as_of` are left out."""
-    from evenmatch.cli.shared.output import note, working
-    from evenmatch.tables import read
+    from evenmatch.cli.shared.files import matches_in
+    from evenmatch.cli.shared.output import note
 
-    with working(f"reading {path.name}"):
-        matches = read(path, skip_bad=skip_bad, time_format=time_format)
-        if ladder is not None:
-            matches = matches.on_ladder(ladder)
-        if pool:
-            matches = matches.pooled()
-        if as_of is not None:
-            included = matches.history.columns.time <= as_of
-            if not included.any():
-                raise UsageError("--as-of is before the first match; expected a time at or after it")
-            if not included.all():
-                note(f"{(~included).sum():,} matches later than --as-of are left out")
-                matches = matches.take(included)
+    matches = matches_in(path, None, skip_bad, reading)
+    if ladder is not None:
+        matches = matches.on_ladder(ladder)
+    if pool:
+        matches = matches.pooled()
+    if as_of is not None:
+        included = matches.history.columns.time <= as_of
+        if not included.any():
+            raise UsageError("--as-of is before the first match; expected a time at or after it")
+        if not included.all():
+            note(f"{(~included).sum():,} matches later than --as-of are left out")
+            matches = matches.take(included)
     return matches
 
 

@@ -11,9 +11,19 @@ from typing import NamedTuple
 from starlette.background import BackgroundTask
 from starlette.responses import FileResponse, Response
 
-from evenmatch.errors import BadRowsError, RowProblem, UsageError
+from evenmatch.errors import (
+    LISTED_SINGLY,
+    BadRowsError,
+    MissingColumnsError,
+    ProblemGroup,
+    RowProblem,
+    UsageError,
+    group_problems,
+)
 from evenmatch.ladders.export import Files, export
-from evenmatch.tables.files import read_matches
+from evenmatch.tables.look import Look, look
+from evenmatch.tables.mapping import format_columns, parse_columns
+from evenmatch.tables.reading import guessed, mapped, read_matches, read_raw
 from evenmatch.tables.table import MatchTable
 from evenmatch.web.forms import about
 from evenmatch.web.page_request import PageRequest, UploadedFile, address
@@ -30,13 +40,44 @@ TABLES = {  # in the order of Files
 FORMATS = ("csv", "jsonl", "parquet")
 
 
+class FileFields(NamedTuple):
+    """What the form says about the file, as typed; see the options of `evenmatch import`."""
+
+    columns: str = ""
+    time_format: str = ""
+    zone: str = ""
+
+    def read(self, path: Path, name: str, *, skip_bad: bool) -> MatchTable:
+        """Read the matches of a file."""
+        time_format, zone = self.time_format.strip() or None, self.zone.strip() or None
+        if not self.columns.strip():
+            return read_matches(path, name, skip_bad=skip_bad, time_format=time_format, zone=zone)
+        raw = read_raw(path, name)
+        with about("columns"):
+            found = guessed(raw, parse_columns(self.columns), None, time_format, zone)
+            if found.question:
+                raise UsageError(found.question)
+        return mapped(raw, found.mapping, skip_bad=skip_bad)
+
+
 class CheckedFile(NamedTuple):
-    """What an import would do. good: matches that can be added;  late: of these, older than the ladder's newest."""
+    """What an import would do.
+
+    good    matches that can be added;  late  of these, older than the ladder's newest
+    fields  what the form says, or what was guessed;  look  what was guessed about a file in another form
+    """
 
     file: str
     good: int
     late: int
     problems: tuple[RowProblem, ...]
+    fields: FileFields
+    look: Look | None = None
+
+    @property
+    def kinds(self) -> list[ProblemGroup]:
+        """The problems by kind if there are too many to read one by one."""
+        return group_problems(self.problems) if len(self.problems) > LISTED_SINGLY else []
 
 
 async def files(visit: PageRequest) -> Response:
@@ -53,13 +94,14 @@ async def import_file(visit: PageRequest) -> Response:
     """Check a file of matches, or add its matches to the ladder."""
     form = await visit.form()
     upload, skip_bad, rated = visit.upload, bool(form.get("skip_bad")), not form.get("unrated")
+    fields = FileFields(*(form.get(name, "") for name in FileFields._fields))
     with about("file"):
         if upload is None or not upload.content:
             raise UsageError("choose a file")
         if form.get("do") != "import":
-            checked = await visit.site.work(_check, visit, upload, rated)
+            checked = await visit.site.work(_check, visit, upload, fields, rated)
             return await visit.show("operate_files", lambda: _files(visit, checked))
-        notice = await visit.site.change(visit.ladder, _import, visit, upload, rated, skip_bad)
+        notice = await visit.site.change(visit.ladder, _import, visit, upload, fields, rated, skip_bad)
     return visit.go(address("ladders", visit.ladder, "operate", "files"), notice)
 
 
@@ -72,30 +114,45 @@ def _stored(upload: UploadedFile) -> Iterator[Path]:
         yield path
 
 
-def _matches(path: Path, upload: UploadedFile, ladder: str, *, skip_bad: bool) -> MatchTable:
+def _of_ladder(matches: MatchTable, ladder: str) -> MatchTable:
     """The matches of a file for this ladder: those of its only ladder, or of the ladder with this name."""
-    matches = read_matches(path, upload.name, skip_bad=skip_bad)
     names = matches.ladders
     if len(names) > 1 and ladder not in names:
         raise UsageError(f"the file has the ladders {', '.join(sorted(names)[:20])}, but not {ladder!r}")
     return matches.on_ladder(names[0] if len(names) == 1 else ladder)
 
 
-def _check(visit: PageRequest, upload: UploadedFile, rated: bool) -> CheckedFile:
-    service = visit.site.service
+def _check(visit: PageRequest, upload: UploadedFile, fields: FileFields, rated: bool) -> CheckedFile:
+    """Check a file with our columns or what the form says; guess the meaning of any other file."""
+    service, found = visit.site.service, None
     with _stored(upload) as path:
         try:
-            matches = _matches(path, upload, visit.ladder, skip_bad=True)
+            try:
+                matches = fields.read(path, upload.name, skip_bad=True)
+            except MissingColumnsError:
+                raw = read_raw(path, upload.name)
+                zone, time_format = fields.zone.strip() or None, fields.time_format.strip() or None
+                found = look(raw, guessed(raw, None, None, time_format, zone))
+                mapping = found.guess.mapping
+                told = "" if found.guess.question else mapping.time_format
+                fields = FileFields(format_columns(mapping.columns), told, mapping.zone)
+                if found.matches is None:
+                    return CheckedFile(upload.name, 0, 0, found.problems, fields, found)
+                matches = found.matches
+            matches = _of_ladder(matches, visit.ladder)
             matches = service.check_import(visit.ladder, matches, rated=rated, skip_bad=True)
         except BadRowsError as error:  # no match is good
-            return CheckedFile(upload.name, 0, 0, error.problems)
-    late = service.late_matches(visit.ladder, matches)
-    return CheckedFile(upload.name, len(matches), int(late.mask.sum()), matches.skipped)
+            return CheckedFile(upload.name, 0, 0, error.problems, fields, found)
+        late = service.late_matches(visit.ladder, matches)
+        return CheckedFile(upload.name, len(matches), int(late.mask.sum()), matches.skipped, fields, found)
 
 
-def _import(visit: PageRequest, upload: UploadedFile, rated: bool, skip_bad: bool) -> str:
+def _import(visit: PageRequest, upload: UploadedFile, fields: FileFields, rated: bool, skip_bad: bool) -> str:
     with _stored(upload) as path:
-        matches = _matches(path, upload, visit.ladder, skip_bad=skip_bad)
+        try:
+            matches = _of_ladder(fields.read(path, upload.name, skip_bad=skip_bad), visit.ladder)
+        except MissingColumnsError as error:
+            raise UsageError(f"{error}; “Check the file” guesses what its columns mean") from None
         body = {"file": upload.name, "matches": len(matches), "rated": rated}
         service = visit.site.service.noting(visit.audit_entry("matches.imported", visit.ladder, upload.name, body))
         done = service.import_matches(visit.ladder, matches, rated=rated, skip_bad=skip_bad)
