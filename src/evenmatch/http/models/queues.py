@@ -149,7 +149,7 @@ class QueueOut(ResponseModel):
     queue: str
     change: int
     policy: QueuePolicy
-    rules: dict[str, float | None]
+    rules: dict[str, float | str | None]
     matchmaker: Literal["running", "starting"] = Field(
         default="running", description="Starting: no matches are made until it runs."
     )
