@@ -38,7 +38,7 @@ RESULT = tuple(field.name for field in fields(requests.RequestResult))
 FRESH = 5.0  # seconds between two events of a stream without changes
 EVENTS: dict[int | str, dict[str, Any]] = {
     200: {
-        "content": {"text/event-stream": {"schema": {"type": "string"}}},
+        "content": {"text/event-stream": {"schema": {"$ref": "#/components/schemas/TicketEvent"}}},
         "description": "Events `ticket`, `announced`, `rated`.",
     }
 }
