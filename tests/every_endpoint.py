@@ -22,6 +22,7 @@ BODIES = {  # by operation id; in braces what a test fills in
     "close_match": {"teams": [{"place": 1}, {"place": 2}]},
     "cancel_match": {"reason": "a test"},
     "set_queue": {"policy": {"team_size": 1}},
+    "pause_queue": {"message": "a test"},
     "start_experiment": {"policy": {"even_spread": 50.0}},
     "set_filter": {"within": 5},
     "join_queue": {"members": [{"player": "{player}", "avoid": ["{other}"]}], "queues": ["{queue}"]},

@@ -15,13 +15,14 @@ from evenmatch import rate, rules, systems
 from evenmatch.history import Columns, History
 from evenmatch.players.headlines import explain
 from evenmatch.rating import changes
-from evenmatch.systems import loop
+from evenmatch.systems import loop, wording
 from evenmatch.systems.system import Change
 from evenmatch.web.page_request import signed
 from random_matches import DUELLISTS, PEOPLE, random_table
 
 OWN_FILE = str(Path(__file__).parents[1] / "docs" / "how-to" / "league_points.py")
 VARIANTS = [(name, preset) for name in systems.names() for preset in (None, *systems.find(name).presets)]
+MESSAGES = set(wording.messages())
 NOW = 10**16  # microseconds, after the season
 nan = np.nan
 
@@ -79,18 +80,23 @@ def rated(name, preset, line_up):
     history = History(columns_of(places, sizes, quits=quits, score=scores, team_score=own, seconds=600.0))
     result = loop.replay(by, history, state[np.array(people)], ladders, journal=True)
     changed = changes(by, history, result.expected, result.journal, 0, [PEOPLE[player] for player in people])
-    return by, changed, explain(by, history, changed)
+    return by, changed, explain(by, history, changed, listed)
+
+
+def listed(text):
+    """Stand in for a catalogue that has every message."""
+    assert text in MESSAGES
+    return text
 
 
 def check_sentence(sentence, change, places, team, *, left):
     """The words agree with the places, the odds and the change that the page shows."""
-    assert re.fullmatch(r"(You|Your team|All \d+ (players|teams)) [^{};]+\.", sentence)
+    assert re.fullmatch(r"(You|Your team|All \d+ (players|teams)) [^{}]+\.", sentence)
     assert "nan" not in sentence
     assert "  " not in sentence
     assert len(sentence) <= 350
     moved = round(round(change.after, 2) - round(change.before, 2), 2)
-    verbs = re.findall(r"(?:your rating|it) (rose|fell) by ([\d,.]+?)(?:\.(?= |$)| and is now)", sentence)
-    verbs += [("fell", points) for points in re.findall(r"so we show it ([\d.]+) lower\.", sentence)]
+    verbs = re.findall(r"(?:[Yy]our rating|it) (rose|fell) by ([\d,.]+?)(?:\.(?= |$)|:| and is now)", sentence)
     if moved == 0:
         assert verbs == []
         assert "did not change" in sentence or "do not change" in sentence
@@ -104,7 +110,7 @@ def check_sentence(sentence, change, places, team, *, left):
     if left:
         assert sentence.startswith("You left early")
     elif len(places) == 2:
-        result = "lost" if ahead else "drew" if level == 2 else "(won|beat)"
+        result = "(lost|finished behind)" if ahead else "drew" if level == 2 else "(won|beat)"
         assert re.match(rf"(You|Your team) {result}\b", sentence)
     elif level == len(places):
         assert re.match(rf"All {level} (players|teams) tied\b", sentence)
@@ -117,6 +123,18 @@ def check_sentence(sentence, change, places, team, *, left):
             len(places),
         )
     check_expectation(sentence, change, len(places))
+    check_parts(sentence, moved)
+
+
+def check_parts(sentence, moved):
+    """The parts that a sentence names add up to the change."""
+    parts = [float(part.replace("−", "-").replace(",", "")) for part in re.findall(r"[+−][\d,]+\.\d\d", sentence)]
+    assert not parts or round(sum(parts), 2) == moved
+    worth = r"would have (?:fallen|lowered your rating) by (\d+\.\d\d).* (?:which is worth|and show it) (\d+\.\d\d)"
+    if whole := re.search(worth, sentence):
+        assert round(float(whole[2]) - float(whole[1]), 2) == moved
+    if share := re.search(r"Of that, (\d+\.\d\d) is because", sentence):
+        assert 0 < float(share[1]) <= moved
 
 
 def check_expectation(sentence, change, teams):
@@ -126,7 +144,7 @@ def check_expectation(sentence, change, teams):
         assert change.expected > 0.5
     elif re.search(r"(beat|drew with|lost to) the favourites? \(", sentence):
         assert change.expected < 0.5
-    if chance := re.search(r"chance was about (\d+) %", sentence):
+    if chance := re.search(r"chance was about (\d+)%", sentence):
         assert 0 < int(chance[1]) < 100
         assert abs(int(chance[1]) / 100 - change.expected) <= 0.005 + 1e-9 or int(chance[1]) in (1, 99)
     if re.search("better than expected|expected to finish lower", sentence):
@@ -135,7 +153,7 @@ def check_expectation(sentence, change, teams):
     if re.search("worse than expected|expected to finish higher", sentence):
         assert surprise < 0
         assert change.moved <= 0
-    if re.match(r"[^,.]*, so your rating ", sentence) and teams == 2 and "by less than" not in sentence:
+    if re.match(r"[^,.]*, so your rating ", sentence) and teams == 2 and "expected of" not in sentence:
         assert (change.result - 0.5) * change.moved >= 0, sentence
 
 
@@ -269,6 +287,38 @@ def test_a_system_of_your_own_is_explained_and_may_add_a_reason():
         "You won an even match, so your rating rose by 3.00.",
         "You lost, which brings no points, so your rating did not change.",
     ]
+
+
+GERMAN = {
+    "You finished {place} of {teams}, better than expected": "Du wurdest {place} von {teams}, besser als erwartet",
+    "{number}nd": "{number}.",
+    "your rating rose by {points}": "stieg deine Wertung um {points}",
+    "{outcome}, so {effect}.": "{outcome}. Deshalb {effect}.",
+    "Finishing first would have earned {points}.": "Der erste Platz hätte {points} gebracht.",
+}
+
+
+def test_a_catalogue_may_change_the_order_of_words_and_the_ordinals():
+    """Elo: second of three with 1500 against 1600 twice; 0.36 is expected, K is 32, and first place brings 16 more."""
+    by = rules("elo")
+    history = History(columns_of([1, 2, 3], [1, 1, 1]))
+    result = loop.replay(by, history, by.starting(np.array([1600.0, 1500.0, 1600.0])), journal=True)
+    changed = changes(by, history, result.expected, result.journal, 0, ["a", "b", "c"])
+    told = explain(by, history, changed, lambda text: GERMAN.get(text, text))[1][0]
+    assert told.headline == "Du wurdest 2. von 3, besser als erwartet. Deshalb stieg deine Wertung um 4.48."
+    assert told.otherwise == "Der erste Platz hätte 20.48 gebracht."
+
+
+def test_a_catalogue_lists_a_message_for_each_person_and_size_with_only_values_in_braces():
+    assert {
+        "You beat the favourite (your chance was about {chance}%)",
+        "You beat the favourites (your chance was about {chance}%)",
+        "Their team beat the favourite (its chance was about {chance}%)",
+        "A loss would have cost {points}.",
+        "{number}rd",
+    } <= MESSAGES
+    named = {name for text in MESSAGES for name in re.findall(r"\{(.*?)\}", text)}
+    assert not named & {"You", "you", "them", "Your", "your", "Side", "side", "its", "was", "favourite", "players"}
 
 
 # Sentences written by hand, see headlines.json. The player is in the first team.

@@ -37,9 +37,8 @@ CURED = {
     "Stacking": f"--system all --behaviour stacker --vary 'no parties' {SMALL}",
     "Leaving when behind": "--system even,scorefactor,trueskill,wenglin --behaviour rage_quitter "
     f"--vary 'leaving saves no time' {SMALL}",
-    "Trading wins": f"--system planeswalker,trueskill --behaviour win_trader --vary 'no quiet hours' {SMALL}",
-    "Two accounts": "--system battlepoints,elommr,glicko2,scorefactor --behaviour alt_splitter "
-    f"--vary '50 matches to be listed' {SMALL}",
+    "Trading wins": f"--system planeswalker --behaviour win_trader --vary 'no quiet hours' {SMALL}",
+    "Two accounts": f"--system elo,prav --behaviour alt_splitter --vary '50 matches to be listed' {SMALL}",
     "Playing for score under scorefactor": f"--system scorefactor --behaviour stat_padder --vary preset {SMALL}",
     "Playing for score under prav": f"--system prav --behaviour stat_padder --vary preset,outcome {SMALL}",
     "Switching under wager": f"--system wager --behaviour win_switcher --vary preset,uneven {SMALL}",

@@ -17,6 +17,7 @@ NO_PAGES = ("/pulse", "/operate/export", "/audit/file", ".{kind}", "/embedded")
 
 MORE = (
     "/ladders/{ladder:text}/standings?around={player}",
+    "/ladders/{ladder:text}/matches?player={player}&result=won&since=2020-01-01",
     "/search?q=a",
     "/ladders/{ladder:text}/distribution?player={player}",
     "/ladders/{ladder:text}/matches/{match:text}?player={player}",

@@ -103,6 +103,19 @@ def told_without_scripts(plain, address):
     return found
 
 
+@pytest.mark.parametrize("javascript", [True, False])
+def test_the_foot_switches_to_dark_and_light_whatever_the_system_prefers(visitor, known, javascript):
+    page = visitor(javascript=javascript).page()
+    page.goto(filled("/ladders/{ladder:text}/standings", known, ARENA))
+    for system, choice, dark in [("light", "Dark", True), ("dark", "Light", False), ("dark", "As the system", True)]:
+        page.emulate_media(color_scheme=system)
+        page.get_by_role("button", name=choice, exact=True).click()
+        page.get_by_role("button", name=choice, exact=True, pressed=True).wait_for()
+        assert is_dark(page) == dark
+        if javascript:
+            assert violations(page) == []
+
+
 def is_dark(page):
     """Whether the ground is darker than the ink."""
     ground, ink = (

@@ -47,6 +47,30 @@ def test_a_preview_changes_nothing_and_says_what_then_happens(line, expected, ru
     assert run("verify").code == 0
 
 
+def test_a_ban_with_an_end_moves_no_rating_and_is_named_where_bans_are(run, league):
+    before = ratings(run)
+    told = run("ban", "a", "--until", "2099-01-02", "--reason", "insults")
+    assert told.out.splitlines() == [
+        "player 'a' is banned until 2099-01-02T00:00:00Z, matches count as before: no rating moves",
+        "ladder duel: player 'a' is banned until 2099-01-02T00:00:00Z, matches count as before",
+    ]
+    assert ratings(run) == before
+    assert "a, keep, until 2099-01-02T00:00:00Z" in run("ladder", "show", "duel").out
+    assert "banned until 2099-01-02 00:00 UTC" in run("player", "show", "a").out
+    (shown,) = json.loads(run("player", "show", "a", "--json").out)["ladders"]
+    assert (shown["banned"], shown["banned_until"]) == (True, "2099-01-02T00:00:00Z")
+    assert run("reinstate", "a").code == 0
+    assert ratings(run) == before
+
+
+def test_the_end_of_a_ban_is_in_the_future(run, league):
+    refused = run("ban", "a", "--until", "2001-01-02")
+    assert (refused.code, "--until 2001-01-02: expected a span like 90d" in refused.err) == (2, True)
+    refused = run("ban", "a", "--until", "7d", "--rule", "void")
+    assert "a ban with an end changes no rating" in refused.err
+    assert "no such" not in refused.err
+
+
 def test_the_table_shows_the_twenty_who_move_most(run, league, tmp_path):
     rows = ["match_id,played_at,team,player,place"]
     for at in range(30):

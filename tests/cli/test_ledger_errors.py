@@ -199,6 +199,8 @@ FIRST = {
     "queue fit": ["ladder create arena --system elo", "queue set arena ranked"],
     "queue list": ["ladder create arena --system elo"],
     "queue remove": ["ladder create arena --system elo", "queue set arena quick"],
+    "queue pause": ["ladder create arena --system elo", "queue set arena ranked"],
+    "queue resume": ["ladder create arena --system elo", "queue set arena ranked", "queue pause arena ranked"],
     "queue experiment": ["ladder create arena --system elo", "queue set arena ranked"],
     "queue stop-experiment": [
         "ladder create arena --system elo",

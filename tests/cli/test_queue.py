@@ -51,6 +51,18 @@ def test_a_queue_is_removed(queue_command):
     assert queue_command("remove", "duel", "ranked").code == 2
 
 
+def test_a_queue_is_paused_listed_and_resumed(queue_command):
+    queue_command("set", "duel", "ranked")
+    paused = queue_command("pause", "duel", "ranked", "--message", "Back at 18:00")
+    assert paused.out == "queue ranked of ladder duel: paused (Back at 18:00)\n"
+    assert "ranked: paused (Back at 18:00)" in queue_command("list").out
+    assert listed(queue_command)[0]["paused"] == "Back at 18:00"
+    assert json.loads(queue_command("pause", "duel", "ranked", "--json").out)["paused"] == ""
+    assert queue_command("resume", "duel", "ranked").out == "queue ranked of ladder duel: resumed\n"
+    assert listed(queue_command)[0]["paused"] is None
+    assert queue_command("pause", "duel", "rankd").code == 2
+
+
 def test_an_experiment_is_started_listed_and_stopped(queue_command, tmp_path):
     own = tmp_path / "own.toml"
     own.write_text('preset = "quick"\nmax_odds = 0.8\n')

@@ -304,6 +304,7 @@ SENT_AS = {
     "Outcome": "Outcome",
     "PlayerChange": "PlayerChange",
     "BatchOutcome": "BatchOutcome",
+    "PlayerRecord": "PlayerRecord",
     "StandingRow": "StandingRow",
     "StandingsPage": "StandingsPage",
     "Ticket": "TicketOut",

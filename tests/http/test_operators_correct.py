@@ -44,7 +44,10 @@ def test_a_ban_by_refund_gives_the_victims_back_what_they_lost(admin, service, p
     assert admin.post(f"{LADDER}/bans", json=sent).status_code == 200
     assert ratings(service, "duel")["bob"] == 1500.0
     (listed,) = admin.get(f"{LADDER}/bans").json()["items"]
-    assert (listed["player"], listed["said"]) == ("ann", {"rule": "refund", "since": "2026-01-01T00:30:00Z"})
+    assert (listed["player"], listed["said"]) == (
+        "ann",
+        {"rule": "refund", "since": "2026-01-01T00:30:00Z", "until": None},
+    )
     seen = admin.delete(f"{LADDER}/bans/ann", params={"preview": "true"}).json()
     assert [one["player"] for one in seen["effect"]["moves"]] == ["bob"]
     assert admin.delete(f"{LADDER}/bans/ann").status_code == 200

@@ -168,12 +168,14 @@ CHOSEN = [
     (MatchFilter(season=1), ["m4", "m3", "m2", "m1"]),
     (MatchFilter(season=2), ["m101", "m100"]),
     (MatchFilter(opponent="bob", result="lost", season=2), ["m101"]),
+    (MatchFilter(since=micros(after(2)), until=micros(after(5))), ["m4", "m3", "m2"]),
+    (MatchFilter(opponent="bob", since=micros(after(2)), until=micros(after(100))), ["m4", "m2"]),
     (MatchFilter(), ["m101", "m100", "m5", "m4", "m3", "m2", "m1"]),
 ]
 
 
 @pytest.mark.parametrize(("chosen", "expected"), CHOSEN)
-def test_matches_are_chosen_by_opponent_team_mate_result_and_season(varied, chosen, expected):
+def test_matches_are_chosen_by_opponent_team_mate_result_season_and_time(varied, chosen, expected):
     assert [match.match_id for match in varied.played("default", "ann", END_OF_LIST, 50, chosen)[1]] == expected
     seen, before = [], END_OF_LIST
     while before is not None:

@@ -33,6 +33,18 @@ def sections(page):
     return [words(item) for item in re.findall(r"(?s)<li>(?!<a)(.*?)</li>", page)]
 
 
+@pytest.mark.parametrize("theme", ["light", "dark"])
+def test_a_visitor_chooses_light_or_dark_and_follows_the_system_again(anyone, theme):
+    assert "data-theme" not in anyone.page("/")
+    answer = anyone.submit("/theme", on="/", theme=theme)
+    assert answer.headers["location"] == "/"
+    page = anyone.page("/")
+    assert f'<html lang="en" dir="ltr" data-theme="{theme}"' in page
+    assert f'<meta name="color-scheme" content="{theme}">' in page
+    anyone.submit("/theme", on="/", theme="")
+    assert "data-theme" not in anyone.page("/")
+
+
 def test_one_search_finds_a_player_on_all_ladders_whatever_the_case_and_without_diacritics(anyone, two):
     page = anyone.page("/search?q=quan+echo")
     found = [item for item in sections(page) if "Quân" in item]

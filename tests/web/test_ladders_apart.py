@@ -20,7 +20,7 @@ QUERIES = {  # names that are much like those of the other ladder
     f"{ON}/standings": ("?around=quilt-1",),
     "/search": ("?q=quilt",),
     f"{ON}/me": ("?player=quilt-1",),
-    f"{ON}/matches": ("?player=quilt-1",),
+    f"{ON}/matches": ("?player=quilt-1", "?player=nomad&opponent=quilt-1"),
     f"{ON}/operate/correct": ("?what=ban&player=quilt-1", "?what=void&match=z-match-1"),
     "/operate/audit": ("?ladder=alpha", "?ladder=zeta-hiden"),
 }

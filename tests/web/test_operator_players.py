@@ -1,5 +1,8 @@
 """Players on the operators' pages: renamed, merged, erased, and banned by the list."""
 
+import re
+from datetime import UTC, datetime, timedelta
+
 import pytest
 
 from evenmatch.http.app import application
@@ -85,6 +88,40 @@ def test_a_list_of_players_is_banned_after_a_look_at_who_they_are(operator, leag
     assert banned[0].body["reason"] == "win trading"
     operator.submit(BANS, on=BANS, **form, id="b1")
     assert len([entry for entry in site.audit.page(league) if entry.action == "player.banned"]) == 3
+
+
+def test_a_list_of_players_is_banned_for_a_week(operator, league, service, site):
+    form = {"names": f"bob\n{HOSTILE}", "span": "7", "look": "1"}
+    page = operator.get(BANS, params=form).text
+    until = re.search(r'name="until" value="([^"]+)"', page)[1]
+    now = datetime.fromtimestamp(service.clock() / 1e6, UTC)
+    assert timedelta(days=6, hours=23) < datetime.fromisoformat(until) - now <= timedelta(days=7)
+    before = ratings(service, league)
+    operator.submit(BANS, on=BANS, names=form["names"], until=until, id="b2")
+    assert ratings(service, league) == before
+    banned = [entry.body for entry in site.audit.page(league) if entry.action == "player.banned"]
+    assert [(body["rule"], body["until"]) for body in banned] == [("keep", until)] * 2
+    assert f"until {until}" in words(operator.page(f"/ladders/{league}/operate"))
+    assert "banned until" in words(operator.page(f"/ladders/{league}/players/bob"))
+
+
+def test_the_end_of_a_ban_is_a_day_in_the_future_and_its_matches_stay(operator, league):
+    correct = f"/ladders/{league}/operate/correct"
+    asked = {"what": "ban", "player": "bob"}
+    cases = [
+        ({"span": "date"}, "Expected the day on which the ban ends"),
+        ({"span": "date", "until": "2001-02-03"}, "Until is 2001-02-03T00:00:00Z, which has passed"),
+        ({"until": "soon"}, "or an empty field for good, got 'soon'"),
+        ({"span": "1", "rule": "void"}, "a ban with an end changes no rating"),
+    ]
+    for form, told in cases:
+        page = operator.get(correct, params=asked | form).text
+        assert told in words(page)
+        assert "Ban a player now" not in words(page)
+    page = words(operator.get(correct, params=asked | {"until": "2099-02-03"}).text)
+    assert "is banned until 2099-02-03T00:00:00Z, matches count as before" in page
+    assert "0 of " in page
+    assert "Ban a player now" in page
 
 
 def test_an_empty_list_of_bans_is_refused(operator, league):

@@ -72,3 +72,36 @@ def test_a_queue_is_deleted_once_its_name_was_typed(operator, league, site):
     operator.submit(at, on=f"{at}?name=main", name="main", confirm="main")
     assert site.queue_service.queues(league) == []
     assert site.audit.page(league)[0].action == "queue.removed"
+
+
+def test_a_queue_is_paused_with_a_message_that_players_read_and_resumed(operator, league, site):
+    site.queue_service.set_queue(league, "main", {"team_size": 1})
+    (told,) = site.queue_service.apply(league, [Join(members=(QueuedPlayer(name="ann"),), queues=("main",))])
+    queues, play = f"/ladders/{league}/operate/queues", f"/ladders/{league}/queue"
+    assert "Find a match" in words(operator.page(play))
+    operator.submit(f"{QUEUE}/pause", on=queues, name="main", do="pause", message="Back at <18:00>")
+    assert "Queue main was paused." in words(operator.page(queues))
+    shown = words(operator.page(play))
+    assert "The queue is paused: Back at <18:00>" in shown
+    assert "Find a match" not in shown
+    waiting = words(operator.page(f"{play}/tickets/{told.ticket}"))
+    assert "The queue is paused: Back at <18:00>" in waiting
+    assert "Finding a match" not in waiting
+    assert (site.audit.page(league)[0].action, site.audit.page(league)[0].target) == ("queue.paused", "main")
+    operator.submit(f"{QUEUE}/pause", on=queues, name="main", do="resume")
+    assert "Queue main was resumed." in words(operator.page(queues))
+    assert "The queue is paused" not in words(operator.page(play))
+    assert "Finding a match" in words(operator.page(f"{play}/tickets/{told.ticket}"))
+    assert site.audit.page(league)[0].action == "queue.resumed"
+    trail = words(operator.page("/operate/audit"))
+    assert "paused queue main" in trail
+    assert "resumed queue main" in trail
+
+
+def test_a_pause_with_a_long_message_is_refused(operator, league, site):
+    site.queue_service.set_queue(league, "main", {"team_size": 1})
+    at = f"/ladders/{league}/operate/queues"
+    refused = operator.submit(f"{QUEUE}/pause", on=at, name="main", do="pause", message="x" * 201)
+    assert refused.status_code == 422
+    assert "The message has 201 characters; at most 200 are allowed" in words(refused.text)
+    assert site.queue_service.queue(league, "main").paused is None

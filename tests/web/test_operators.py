@@ -63,7 +63,7 @@ def test_a_banned_player_is_out_of_the_standings_until_reinstated(operator, leag
     [
         ({"what": "void", "match": "m99"}, "Unknown match 'm99' of ladder 'league'"),
         ({"what": "ban", "player": "nobody"}, "Unknown player 'nobody'"),
-        ({"what": "ban", "player": "ann", "rule": "harsh"}, "Rule is 'harsh'; expected void or refund"),
+        ({"what": "ban", "player": "ann", "rule": "harsh"}, "Rule is 'harsh'; expected void, refund or keep"),
         (
             {"what": "ban", "player": "ann", "since": "soon"},
             "Expected a day such as 2026-11-21, or an empty field for all, got 'soon'",

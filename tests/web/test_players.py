@@ -461,3 +461,40 @@ def test_falls_by_inactivity_stand_among_the_matches_and_in_the_chart(anyone, se
     service.change_settings("idle", {"show": "percentile"})
     assert "not playing" not in anyone.page("/ladders/idle/players/ann")
     assert "not playing" not in words(anyone.page("/ladders/idle/players/bob"))
+
+
+def test_a_list_of_matches_is_filtered_by_player_result_day_and_season(anyone, league, service, clock):
+    def listed(query):
+        return re.findall(r'data-key="(m\d+)"', anyone.page(f"/ladders/{league}/matches{query}"))
+
+    service.open_season(league, title="Spring")
+    clock.move(days=3)
+    service.record_many(league, [duel(at, "ann", "joe", ladder=league) for at in range(250, 280)])
+    assert listed("?player=bob") == ["m3", "m1"]
+    assert listed("?player=BOB&result=won") == ["m3"]
+    assert listed("?player=bob&opponent=ann") == ["m1"]
+    assert listed("?since=2026-01-11&until=2026-01-11") == [f"m{at}" for at in range(263, 249, -1)]
+    assert listed("?season=1") == [f"m{at}" for at in range(6, 0, -1)]
+    assert listed("?season=2&until=2026-01-01") == []
+    empty = words(anyone.page(f"/ladders/{league}/matches?season=2&until=2026-01-01"))
+    assert "There are no matches like these. All matches" in empty
+    page = anyone.page(f"/ladders/{league}/matches?season=2&player=ann")
+    following = re.search(r'rel="next" href="([^"]+)"', page)[1].replace("&amp;", "&")
+    assert "season=2" in following
+    assert "player=ann" in following
+    assert re.findall(r'data-key="(m\d+)"', anyone.page(following)) == [f"m{at}" for at in range(254, 249, -1)]
+    assert "choose a player" in words(anyone.page(f"/ladders/{league}/matches?result=won", 422))
+    assert "nobodyx" in words(anyone.page(f"/ladders/{league}/matches?player=nobodyx", 404))
+
+
+def test_standings_show_wins_and_how_the_rating_moved_in_seven_days(anyone, league, service):
+    service.record(duel(200, "ann", "bob", ladder=league))
+    service.view(league)
+    page = anyone.page(f"/ladders/{league}/standings")
+    rows = {who: words(row) for who, row in re.findall(r'(?s)<tr data-key="(\w+)"(.*?)</tr>', page)}
+    moved = elo_by_hand([*RESULTS, ("ann", "bob")])[1]["ann"]
+    assert f" up +{moved:.2f} " in rows["ann"]
+    assert f" down −{moved:.2f} " in rows["bob"]
+    assert " 80 % 4–0–1 " in rows["ann"]
+    assert " no match " in rows["joe"]
+    assert " 25 % 1–0–3 " in rows["joe"]

@@ -21,6 +21,7 @@ TWINS = [  # a page, and the address of the API that has the same
     ("/seasons/1", "/standings?season=1"),
     ("/rules", "/rules"),
     ("/matches", "/matches"),
+    ("/matches?player={player}", "/matches?player={player}"),
     ("/matches/m1", "/matches/m1"),
     ("/queue", "/queues"),
     ("/lab/audit?queue=main", "/queues/main/audit"),

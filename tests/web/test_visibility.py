@@ -35,13 +35,14 @@ RATINGS = {  # in the order of their ids, which is not that of ratings
 }
 ANYBODY = {"team_size": 1, "max_odds": "none", "steps": [[0, 100]], "even_spread": 100, "rematch_wait": 0}
 NUMBER = re.compile(r"(?<![\w.#])[+\-−]?\d[\d,]*(?:\.\d+)?(?:[eE][+-]?\d+)?(?![\w])")
-HIDDEN = {"rating", "before", "after", "expected", "odds"}  # keys whose values are null
+HIDDEN = {"rating", "before", "after", "change", "expected", "odds"}  # keys whose values are null
 QUERIES = {  # of operations and pages that must be asked something, or can be
     "search_players": ["search=a"],
     "standings_among": ["&".join(f"player={name}" for name in RATINGS)],
     "get_standings": ["", "season=1", "season=1&limit=2", "limit=2"],
     "/ladders/{ladder:text}/me": ["player=ann&want=standing", "player=ann&want=why"],
     "/ladders/{ladder:text}/standings": ["", "around=ann", "around=new"],
+    "/ladders/{ladder:text}/matches": ["", "season=1", "player=ann&result=won&opponent=abe&since=2026-01-01"],
     "/search": ["q=a"],
     "/ladders/{ladder:text}/matches/{match:text}": ["", "player=ann"],
     "/ladders/{ladder:text}/lab/results": ["", "job=none"],

@@ -21,8 +21,10 @@ def correcting(caller: Caller, ladder: str, wish: Correcting, request: str | Non
             return AuditEntry(caller, "match.reinstated", ladder, match_id, {"reason": reason}, request)
         case Reinstate(player, reason):
             return AuditEntry(caller, "player.reinstated", ladder, player, {"reason": reason}, request)
-        case Ban(player, rule, since, reason):
-            body = {"rule": rule, "since": None if since is None else iso_time(since), "reason": reason}
+        case Ban(player, _, since, reason, until):
+            times = {"since": since, "until": until}
+            body: dict[str, object] = {"rule": wish.chosen_rule, "reason": reason}
+            body |= {name: None if time is None else iso_time(time) for name, time in times.items()}
             return AuditEntry(caller, "player.banned", ladder, player, body, request)
         case InsertMatches(batch, reason):
             target = batch.ids[0] if len(batch) == 1 else None

@@ -174,7 +174,7 @@ def about(row: Row, changed: Sequence[Difference]) -> str | None:
             when = "" if "parameters" not in event else ", from the start" if event["start"] else ", from now on"
             text: object = ("; ".join(map(str, changed)) or "the same values") + when
         case "player-banned":
-            text = f"{player}, {event['rule']}{_since(event['since'])}"
+            text = f"{player}, {event['rule']}{_time('since', event['since'])}{_time('until', event['until'])}"
         case "player-merged":
             text = f"{player} into {row['into']}"
         case "player-renamed":
@@ -192,10 +192,10 @@ def about(row: Row, changed: Sequence[Difference]) -> str | None:
     return None if text is None else str(text)
 
 
-def _since(since: object) -> str:
+def _time(word: str, time: object) -> str:
     from evenmatch.times import iso_time
 
-    return f", since {iso_time(since)}" if isinstance(since, int) else ""
+    return f", {word} {iso_time(time)}" if isinstance(time, int) else ""
 
 
 def _mapping(value: object) -> Mapping[str, object]:
@@ -229,9 +229,13 @@ def ban(
     player: Annotated[str, argument("PLAYER", "The player's name.")],
     ladder: OnLadder = None,
     rule: Annotated[
-        str, option("--rule RULE", "void (their matches do not count) or refund (losers get points back).")
-    ] = "void",
+        str | None,
+        option("--rule RULE", "void (their matches do not count), refund (losers get points back) or keep."),
+    ] = None,
     since: Annotated[str | None, option("--since TIME", "Leave matches that ended earlier unchanged.")] = None,
+    until: Annotated[
+        str | None, option("--until WHEN", "When the ban ends: a span like 7d or 12h, or an ISO 8601 time.")
+    ] = None,
     reason: Reason = None,
     preview: Preview = False,
     event_id: Id = None,
@@ -241,20 +245,23 @@ def ban(
     """Ban a player from a ladder, and recalculate the ratings that their matches affected.
 
     With rule void, their matches do not count. With rule refund, their matches stay, but players on teams that finished
-    behind theirs keep the rating they had. Banned players leave the standings. `evenmatch reinstate PLAYER` undoes the
-    ban and all its effects.
+    behind theirs keep the rating they had. With rule keep, no rating changes. Without --rule, a ban with an end has the
+    rule keep, and any other the rule void. Banned players leave the standings and cannot queue, with --until only until
+    then. `evenmatch reinstate PLAYER` undoes the ban and all its effects.
 
     Examples:
     evenmatch ban mallory --ladder duel --preview
     evenmatch ban mallory --ladder duel --rule refund --since 2026-11-01 --reason "aimbot"
+    evenmatch ban mallory --ladder duel --until 7d --reason "insults"
     """
-    if rule not in ("void", "refund"):
-        raise UsageError(f"--rule {rule}: expected void or refund")
-    begin = options.moment(since, "--since")
+    if rule not in (None, "void", "refund", "keep"):
+        raise UsageError(f"--rule {rule}: expected void, refund or keep")
+    now = time.time_ns() // 1000
+    begin, ends = options.moment(since, "--since"), options.end(until, "--until", now)
     from evenmatch.corrections.corrections import Ban
 
-    effect = correct(db, ladder, Ban(player, rule, begin, reason), preview, json, event_id)
-    if begin is not None and begin > time.time_ns() // 1000 and not effect.moves and not effect.done:
+    effect = correct(db, ladder, Ban(player, rule, begin, reason, ends), preview, json, event_id)
+    if begin is not None and begin > now and not effect.moves and not effect.done:
         note(f"--since {since} is in the future: no match has changed yet, but the player has left the standings")
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -12,13 +11,9 @@ from evenmatch.cli.shared import options
 from evenmatch.cli.shared.database_options import DATABASE, Db, counted, minutes_text, opened, typed
 from evenmatch.cli.shared.options import argument, option
 from evenmatch.cli.shared.output import as_data, note, print_json, print_table, printable
-from evenmatch.errors import UsageError
 
 if TYPE_CHECKING:
     from evenmatch.accounts.keys import Key
-
-EXPIRY = "a span like 90d, 12h, 30m or 4w, or a future ISO 8601 time"
-UNITS = {"m": 60, "h": 3600, "d": 86_400, "w": 604_800}  # seconds
 
 app = typer.Typer(help="Create, list and revoke the API keys of programs that use the service.", no_args_is_help=True)
 
@@ -46,7 +41,7 @@ def create(
     from evenmatch.accounts.keys import Keys
 
     with opened(db) as service:
-        ends = _moment(expires, service.clock())
+        ends = options.end(expires, "--expires", service.clock())
         created, text = Keys(service.database, service.clock).create(name, scope, ladder or None, ends)
     if json:
         print_json({**as_data(created), "text": text})
@@ -97,19 +92,6 @@ def revoke(
         return
     assert revoked.revoked_at is not None
     print(printable(f"key {revoked.key} ({revoked.name}): revoked at {minutes_text(revoked.revoked_at)} UTC"))
-
-
-def _moment(text: str | None, now: int) -> int | None:
-    """The time of --expires in microseconds; `now` is the start of a span."""
-    if text is None:
-        return None
-    span = re.fullmatch(r"([1-9][0-9]{0,5})([mhdw])", text)
-    if span is not None:
-        return now + int(span[1]) * UNITS[span[2]] * 1_000_000
-    moment = options.moment(text, "--expires", EXPIRY)
-    if moment is None or moment <= now:
-        raise UsageError(f"--expires {text}: expected {EXPIRY}")
-    return moment
 
 
 def _scopes(key: Key) -> str:

@@ -39,7 +39,7 @@ def show(
     evenmatch player show ann
     evenmatch player show ann --ladder duel --matches 50
     """
-    from evenmatch.players.profile import dossier, plain_match, plain_standing
+    from evenmatch.players.profile import dossier, plain_ban, plain_match, plain_standing
 
     with opened(db) as service:
         player = dossier(service.database, name, service.clock(), ladder=ladder, matches=matches)
@@ -47,7 +47,7 @@ def show(
         ladders = [
             {
                 "ladder": appeared.ladder.name,
-                "banned": appeared.banned,
+                **plain_ban(appeared.ban),
                 "standing": plain_standing(appeared.standing),
                 "matches": [plain_match(row) for row in appeared.matches],
             }
@@ -61,6 +61,10 @@ def show(
         _print(appeared)
 
 
+def _banned(until: int | None) -> str:
+    return "banned" if until is None else f"banned until {minutes_text(until)} UTC"
+
+
 def _print(on: PlayerOnLadder) -> None:
     from evenmatch.cli.standings import why_not
 
@@ -71,8 +75,8 @@ def _print(on: PlayerOnLadder) -> None:
         place = (
             f"rank {standing.rank:,}, percentile {standing.percentile}, {standing.division}"
             if standing.rank is not None
-            else "banned"
-            if on.banned
+            else _banned(on.ban.until)
+            if on.ban is not None
             else why_not(standing, on.ladder.settings.standings)
         )
         summary = f"{standing.rating:.2f} after {counted(standing.matches, 'match', 'matches')}, {place}"

@@ -148,9 +148,10 @@ def list_(ladder: OnLadder = None, db: Db = DATABASE, json: options.Json = False
         print_json([_document(name, queue) for queue in queues])
         return
     rows = [[queue.name, _shape(queue), _rules_text(queue.rules)] for queue in queues]
+    paused = [f"{queue.name}: {_pause_text(queue)}" for queue in queues if queue.paused is not None]
     running = [f"{queue.name}: {described(queue.experiment)}" for queue in queues if queue.experiment is not None]
     print_table(f"{name}: {counted(len(rows), 'queue')}", ("queue", "matches", "rules"), rows)
-    for text in running:
+    for text in paused + running:
         print(printable(text))
 
 
@@ -177,6 +178,51 @@ def remove(
         return
     tickets = f"; {counted(removed, 'waiting ticket')} ended" if removed else ""
     print(printable(f"queue {name} of ladder {ladder}: removed{tickets}"))
+
+
+@app.command()
+def pause(
+    ladder: OfLadder,
+    name: Name,
+    message: Annotated[str, option("--message TEXT", "Shown to players who wait or try to join.")] = "",
+    db: Db = DATABASE,
+    json: options.Json = False,
+) -> None:
+    """Pause a queue: it takes no new tickets and makes no matches. Waiting players keep their place.
+
+    Examples:
+    evenmatch queue pause arena ranked
+    evenmatch queue pause arena ranked --message "Maintenance until 18:00 UTC"
+    """
+    _set_pause(db, ladder, name, message, json)
+
+
+@app.command()
+def resume(ladder: OfLadder, name: Name, db: Db = DATABASE, json: options.Json = False) -> None:
+    """Resume a paused queue.
+
+    Example:
+    evenmatch queue resume arena ranked
+    """
+    _set_pause(db, ladder, name, None, json)
+
+
+def _set_pause(db: str, ladder: str, name: str, message: str | None, json: bool) -> None:
+    """Pause a queue with a message, or resume it (None)."""
+    from evenmatch.queues.queue_service import QueueService
+
+    with opened(db) as service:
+        action, body = ("queue.resumed", {}) if message is None else ("queue.paused", {"message": message})
+        entry = audit_entry(action, ladder, name, body)
+        setup = QueueService(service).noting(entry).pause_queue(ladder, name, message)
+    if json:
+        print_json(_document(ladder, setup))
+        return
+    print(printable(f"queue {name} of ladder {ladder}: {'resumed' if setup.paused is None else _pause_text(setup)}"))
+
+
+def _pause_text(setup: QueueSetup) -> str:
+    return f"paused ({setup.paused})" if setup.paused else "paused"
 
 
 @app.command()
@@ -316,6 +362,7 @@ def _document(ladder: str, setup: QueueSetup) -> dict[str, object]:
         "policy": setup.policy,
         "rules": setup.rules,
         "experiment": setup.experiment,
+        "paused": setup.paused,
     }
 
 

@@ -152,13 +152,11 @@ def _shown_players(service: Service, view: View, names: dict[int, str]) -> list[
 
 def _banned(service: Service, ladder: str) -> set[int]:
     """The players who are banned from a ladder, whether or not they have a rating."""
-    from evenmatch.ladders.export import corrections_of
+    from evenmatch.ladders import correction_log
 
-    names: dict[str, bool] = {}
-    for row in corrections_of(service.database, ladder):
-        if row["kind"] in ("player-banned", "player-reinstated"):
-            names[str(row["player"])] = row["kind"] == "player-banned"
-    return {service.player(name) for name, banned in names.items() if banned}
+    with service.reading(ladder) as (store, head):
+        found = correction_log.bans(store, head, service.clock())
+    return {service.player(one.player) for one in found if one.player is not None}
 
 
 def _matching_names(service: Service, view: View, text: str, limit: int) -> list[Standing]:

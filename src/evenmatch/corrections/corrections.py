@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shlex
 from dataclasses import dataclass
-from typing import cast
+from typing import cast, get_args
 
 import numpy as np
 
@@ -25,7 +25,14 @@ from evenmatch.ledger.events import (
 from evenmatch.ledger.plan import plan_of
 from evenmatch.ledger.store import Head, Row, Store
 from evenmatch.recording.insertion import PendingMatches, ids_foreseen
-from evenmatch.times import implausible
+from evenmatch.times import implausible, iso_time
+
+BAN_RULES = get_args(BanRule)
+BAN_EFFECTS = {
+    "void": "matches are void",
+    "refund": "victims get their losses back",
+    "keep": "matches count as before",
+}
 
 
 @dataclass(frozen=True)
@@ -83,36 +90,61 @@ def _planned(store: Store, head: Head, change: AboutMatch, effect: str) -> Plann
 class Ban:
     """A request to ban a player from a ladder.
 
-    rule   "void": their matches are void; "refund": players who finished behind them get their losses back
+    rule   "void": their matches are void; "refund": players who finished behind them get their losses back; "keep": no
+           rating changes. None: keep if the ban has an end, otherwise void
     since  microseconds; matches that ended earlier are not affected. None: all matches, past and future
+    until  microseconds, when the ban ends by itself; None: never. Only with the rule "keep": ratings that changed
+           without an event could neither be previewed nor verified
     """
 
     player: str
-    rule: str = "void"
+    rule: str | None = None
     since: int | None = None
     reason: str | None = None
+    until: int | None = None
 
     def __post_init__(self) -> None:
-        if self.rule not in ("void", "refund"):
-            raise BadParameterError(f"rule is {self.rule!r}; expected void or refund")
-        if self.since is not None and (reason := implausible("since", self.since)):
-            raise BadParameterError(reason)
+        if self.chosen_rule not in BAN_RULES:
+            raise BadParameterError(f"rule is {self.rule!r}; expected {', '.join(BAN_RULES[:-1])} or {BAN_RULES[-1]}")
+        for name, time in (("since", self.since), ("until", self.until)):
+            if time is not None and (reason := implausible(name, time)):
+                raise BadParameterError(reason)
+        if self.chosen_rule == "keep" and self.since is not None:
+            raise BadParameterError("a ban with the rule keep changes no rating; expected no time since which it does")
+        if self.chosen_rule != "keep" and self.until is not None:
+            raise BadParameterError(
+                f"rule is {self.rule!r}; a ban with an end changes no rating, so expected the rule keep"
+            )
+
+    @property
+    def chosen_rule(self) -> str:
+        """The rule, given or by default."""
+        if self.rule is not None:
+            return self.rule
+        return "void" if self.until is None else "keep"
+
+    def check_end(self, now: int) -> None:
+        """Raise BadParameterError if the ban ends before now (microseconds)."""
+        if self.until is not None and self.until <= now:
+            raise BadParameterError(f"until is {iso_time(self.until)}, which has passed; expected a time in the future")
 
     def change(self, store: Store, _: Head) -> PlayerBanned:
         """The player, the rule, the time from which it applies, and the reason."""
-        return PlayerBanned(player_rows.find(store, self.player), self.since, cast("BanRule", self.rule), self.reason)
+        player, rule = player_rows.find(store, self.player), cast("BanRule", self.chosen_rule)
+        return PlayerBanned(player, self.since, rule, self.reason, self.until)
 
     def __call__(self, store: Store, head: Head) -> PlannedCorrection:
-        """Plan the event. Raises ConflictError if the player is banned."""
+        """Plan the event. It replaces a ban with the rule keep. Raises ConflictError for any other ban."""
         change = self.change(store, head)
-        if change.player in event_rows.read_plan(store, head, head.corrected).bans:
+        former = event_rows.read_plan(store, head, head.corrected).bans.get(change.player)
+        if former is not None and former.rule != "keep":
             raise ConflictError(
                 f"player {self.player!r} is already banned from ladder {head.name!r}; "
                 f"`evenmatch reinstate {shlex.quote(self.player)}` lifts it"
             )
-        first = first_match(store, head, change.player, self.since)
-        effect = "matches are void" if self.rule == "void" else "victims get their losses back"
-        return PlannedCorrection(change, first, f"player {self.player!r} is banned, {effect}")
+        end = "" if self.until is None else f" until {iso_time(self.until)}"
+        told = f"player {self.player!r} is banned{end}, {BAN_EFFECTS[self.chosen_rule]}"
+        return PlannedCorrection(change, _first_affected(store, head, change), told)
 
 
 @dataclass(frozen=True)
@@ -132,8 +164,13 @@ class Reinstate:
         banned = event_rows.read_plan(store, head, head.corrected).bans.get(change.player)
         if banned is None:
             raise ConflictError(f"player {self.player!r} is not banned from ladder {head.name!r}")
-        first = first_match(store, head, change.player, banned.since)
+        first = _first_affected(store, head, banned)
         return PlannedCorrection(change, first, f"player {self.player!r} is reinstated")
+
+
+def _first_affected(store: Store, head: Head, ban: PlayerBanned) -> int | None:
+    """Position of the first match that a ban affects; None: it affects none."""
+    return None if ban.rule == "keep" else first_match(store, head, ban.player, ban.since)
 
 
 def _match(store: Store, head: Head, match_id: str) -> int:

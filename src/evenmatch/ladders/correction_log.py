@@ -47,8 +47,7 @@ def _entry(event: Correction, names: Mapping[int, str]) -> CorrectionEntry:
     body = body_of(event.change)
     people = [names.get(one) if isinstance(one := body.get(name), int) else None for name in PEOPLE]
     rest = {name: value for name, value in body.items() if name not in APART}
-    if isinstance(since := rest.get("since"), int):
-        rest["since"] = iso_time(since)
+    rest |= {name: iso_time(time) for name in ("since", "until") if isinstance(time := rest.get(name), int)}
     match_id = event.change.id if isinstance(event.change, AboutMatch) else None
     reason = getattr(event.change, "reason", None)
     head = (event.position, event.id, event.change.kind.value, event.recorded_at)
@@ -60,9 +59,12 @@ def voids(store: Store, head: Head) -> list[CorrectionEntry]:
     return _in_force(rulings(store, head), Kind.VOIDED, Kind.UNVOIDED, "match_id")
 
 
-def bans(store: Store, head: Head) -> list[CorrectionEntry]:
-    """The events behind current bans, latest first."""
-    return _in_force(rulings(store, head), Kind.BANNED, Kind.REINSTATED, "player")
+def bans(store: Store, head: Head, now: int) -> list[CorrectionEntry]:
+    """The events behind the bans in force at a time (microseconds), latest first."""
+    current = _in_force(rulings(store, head), Kind.BANNED, Kind.REINSTATED, "player")
+    banned = event_rows.read_plan(store, head, head.corrected).banned(now)
+    names = set(player_rows.names_of(store, sorted(banned)).values())
+    return [one for one in current if one.player in names]
 
 
 def _in_force(found: list[CorrectionEntry], done: Kind, undone: Kind, subject: str) -> list[CorrectionEntry]:

@@ -32,6 +32,7 @@ from evenmatch.players.odds import LineUpOdds, StakesQuery, prospects
 from evenmatch.players.players import search_ladder
 from evenmatch.players.rated_matches import ALL_MATCHES, LONGEST, MatchFilter, filtered, last_loss, latest_matches
 from evenmatch.players.rating_path import RatingPath, StepLevel, rating_path
+from evenmatch.players.records import PlayerRecord, records
 from evenmatch.players.result_moment import ResultMoment, latest_results, result_moment
 from evenmatch.queues import stored_queues
 from evenmatch.queues.audit import QueueAudit, audit
@@ -68,6 +69,7 @@ class Profile(NamedTuple):
     names        all names of the player; null unless the caller is an admin
     standing     null: the player has no rated match
     state        other values that the rating system stores for the player, as of now; empty: not shown
+    banned       true: they are not listed and cannot queue;  banned_until  null: for good, or not banned
     last_played  null: no match
     inactivity   null: inactivity costs the player nothing
     """
@@ -77,6 +79,7 @@ class Profile(NamedTuple):
     standing: Standing | None
     state: State
     banned: bool
+    banned_until: Time | None
     last_played: Time | None
     inactivity: InactivityNotice | None
 
@@ -188,6 +191,11 @@ class LadderQueries(Transacting):
         missing = [name for name in dict.fromkeys(names) if ids.get(name) not in shown]
         return [(name_of[standing.player], standing) for standing in view.snapshot.among(sorted(shown))], missing
 
+    def records(self, view: View, standings: Sequence[Standing]) -> dict[int, PlayerRecord]:
+        """The records of players by id. standings: of this view, which the caller may see."""
+        with self._read(view.head.name) as (store, head):
+            return records(store, head, view, standings)
+
     # players
 
     def profile(self, ladder: str, name: str) -> Profile:
@@ -206,12 +214,14 @@ class LadderQueries(Transacting):
             played = int(roster.tally["last_played"][0]) if len(roster.ids) and roster.tally["matches"][0] else None
             standing = whole.seen_by(self._caller).snapshot.standing(player)
             present = player_rows.names_of(store, [player])[player]
+            ban = event_rows.read_plan(store, head, head.corrected).banned(now).get(player)
             return Profile(
                 present,
                 player_rows.aliases(store, player) if self._caller.ladders is None else [present],
                 standing,
                 state if standing is not None and standing.rating is not None else {},
-                player in event_rows.read_plan(store, head, head.corrected).bans,
+                ban is not None,
+                None if ban is None else ban.until,
                 played,
                 inactivity_notice(store, head, whole, player, now),
             )
@@ -356,8 +366,11 @@ class LadderQueries(Transacting):
         """
         with self._read(ladder) as (store, head):
             player = players_rows.find(store, head, name)
-            if chosen == ALL_MATCHES:
-                positions, further = matches_rows.page_of(store, head, before=before, limit=limit, player=player)
+            if chosen.is_by_time:
+                since, until = chosen.since, chosen.until
+                positions, further = matches_rows.page_of(
+                    store, head, before=before, limit=limit, player=player, since=since, until=until
+                )
             else:
                 others = [other for other in (chosen.opponent, chosen.team_mate) if other is not None]
                 ids = {other: players_rows.find(store, head, other) for other in others}

@@ -15,6 +15,7 @@ from evenmatch.ledger.block_rating import finish
 from evenmatch.ledger.events import SeasonOpened
 from evenmatch.ledger.ladder_rows import FinalOrder, FinalRow, Season
 from evenmatch.ledger.store import Head, Store
+from evenmatch.players.records import PlayerRecord
 
 __all__ = ["FinalOrder", "Season", "StandingRow", "finals", "finals_from", "open_season", "opened_before", "preview"]
 
@@ -28,6 +29,7 @@ class StandingRow(NamedTuple):
     rating      null: the ladder does not show it
     percentile  1 to 100, among the active players
     completed   matches that the player did not quit
+    record      null: the season has ended
     """
 
     player: str
@@ -37,6 +39,7 @@ class StandingRow(NamedTuple):
     division: str | None
     matches: int
     completed: int
+    record: PlayerRecord | None = None
 
 
 def opened_before(

@@ -53,6 +53,7 @@ class View:
     taken  when the view was complete, on the same clock;  cost  processor seconds to compute it
     lasts  False: ratings change with time alone, so each view reads all of them again
     counting  which matches of a player the snapshot counts, see Plan.counting
+    next_end  when the first ban in force ends, microseconds; None: none ends
     """
 
     head: Head
@@ -63,6 +64,7 @@ class View:
     cost: float
     lasts: bool
     counting: Counting
+    next_end: int | None
 
     def seen_by(self, caller: Caller) -> View:
         """The view as this caller may see it: all of it with the scope `ratings`, otherwise what the ladder shows."""
@@ -259,9 +261,9 @@ def take(store: Store, ladder: str, now: int, old: View | None = None) -> View:
     settings = Settings.read(head.settings)
     board, lasts = None, True
     if old is not None and old.head.generation == head.generation and old.head.ladder == head.ladder:
-        board = _catch_up(store, old, head)
+        board = _catch_up(store, old, head, now)
     if board is None:
-        board = _board(store, head, _columns(rating_rows.read_standings(store, head)))
+        board = _board(store, head, _columns(rating_rows.read_standings(store, head)), now)
         rating, lasts = _aged(store, head, board.rating, now)
         board = replace(board, rating=rating)
     latest = now if head.time is None else max(now, head.time)  # clocks of game servers may be ahead
@@ -270,7 +272,10 @@ def take(store: Store, ladder: str, now: int, old: View | None = None) -> View:
         counting = old.counting
     else:
         counting = event_rows.read_plan(store, head, head.planned).counting
-    return View(head, settings, taken, begun, time.monotonic(), time.thread_time() - begin, lasts, counting)
+    bans = event_rows.read_plan(store, head, head.corrected).banned(now).values()
+    next_end = min((ban.until for ban in bans if ban.until is not None), default=None)
+    cost = time.thread_time() - begin
+    return View(head, settings, taken, begun, time.monotonic(), cost, lasts, counting, next_end)
 
 
 def _aged(store: Store, head: Head, rating: Floats, now: int) -> tuple[Floats, bool]:
@@ -286,13 +291,14 @@ def _aged(store: Store, head: Head, rating: Floats, now: int) -> tuple[Floats, b
     return np.ascontiguousarray(system.as_of(records, now, rules.parameters)["rating"]), False
 
 
-def _catch_up(store: Store, old: View, head: Head) -> Board | None:
+def _catch_up(store: Store, old: View, head: Head, now: int) -> Board | None:
     """The old board with later changes applied; None if reading the whole board is as fast, or necessary."""
     board = old.snapshot.board
     if not old.lasts or head.position - old.head.position > max(1000, len(board) // 20):
         return None
+    has_lapsed = old.next_end is not None and old.next_end <= now
     if head == old.head:
-        return board
+        return replace(board, hidden=_hidden(store, head, board.player, now)) if has_lapsed else board
     later = event_rows.read_changes_between(store, head.ladder, old.head.position, head.position)
     if any(
         kind == Kind.DECAYED or (kind == Kind.SEASON and json.loads(body)["factor"] != 1) for kind, body, _ in later
@@ -302,9 +308,9 @@ def _catch_up(store: Store, old: View, head: Head) -> Board | None:
     changed = _columns(rating_rows.read_standings(store, head, ids))
     added = changed.player[board.find(changed.player) < 0]  # some may be banned already, or have a recorded division
     recorded = ladder_rows.read_divisions_of(store, head.ladder, added.tolist())
-    board = _joined(board, changed, _divisions(recorded, added), _hidden(store, head, added))
-    if head.corrected != old.head.corrected:
-        board = replace(board, hidden=_hidden(store, head, board.player))
+    board = _joined(board, changed, _divisions(recorded, added), _hidden(store, head, added, now))
+    if has_lapsed or head.corrected != old.head.corrected:
+        board = replace(board, hidden=_hidden(store, head, board.player, now))
     if head.divided_at != old.head.divided_at:
         board = replace(board, division=_divisions(ladder_rows.read_divisions(store, head.ladder), board.player))
     return board
@@ -356,9 +362,10 @@ def _columns(rows: list[Row]) -> StandingsColumns:
     return StandingsColumns(*[np.array(column, kind) for column, kind in columns])
 
 
-def _board(store: Store, head: Head, columns: StandingsColumns) -> Board:
+def _board(store: Store, head: Head, columns: StandingsColumns, now: int) -> Board:
     player = columns.player
-    division, hidden = _divisions(ladder_rows.read_divisions(store, head.ladder), player), _hidden(store, head, player)
+    division = _divisions(ladder_rows.read_divisions(store, head.ladder), player)
+    hidden = _hidden(store, head, player, now)
     return Board(*columns, division, hidden)
 
 
@@ -373,11 +380,11 @@ def _divisions(recorded: list[Row], player: Ids) -> NDArray[np.int16]:
     return division
 
 
-def _hidden(store: Store, head: Head, player: Ids) -> Flags:
+def _hidden(store: Store, head: Head, player: Ids, now: int) -> Flags:
     """A mask of banned and erased players, who are never listed."""
     if not len(player):
         return np.zeros(0, np.bool_)
-    banned = list(event_rows.read_plan(store, head, head.corrected).bans)
+    banned = list(event_rows.read_plan(store, head, head.corrected).banned(now))
     return np.isin(player, np.array(banned + player_rows.read_erased(store), np.int64))
 
 

@@ -47,7 +47,7 @@ class Kind(StrEnum):
     INSERTED = "matches-inserted"
 
 
-BanRule = Literal["void", "refund"]
+BanRule = Literal["void", "refund", "keep"]
 
 
 @dataclass(frozen=True)
@@ -79,7 +79,9 @@ class PlayerBanned:
     """A player is banned from the ladder.
 
     since  only matches that ended at or after this time (microseconds) are affected; None: all
-    rule   "void": the player's matches do not count; "refund": they count, but players who finished behind lose nothing
+    rule   "void": the player's matches do not count; "refund": they count, but players who finished behind lose
+           nothing; "keep": they count as usual
+    until  the end of a ban with the rule "keep", microseconds; None: it has none. No rating depends on it
     """
 
     kind: ClassVar[Kind] = Kind.BANNED
@@ -87,6 +89,7 @@ class PlayerBanned:
     since: int | None
     rule: BanRule
     reason: str | None = None
+    until: int | None = None
 
 
 @dataclass(frozen=True)

@@ -69,8 +69,15 @@ lease = table("lease", key("name", TEXT), column("owner", TEXT), column("beat"),
 
 # The change lock of each ladder that has queues: writers lock this row.
 line = table("line", key("ladder"), column("change"))
+# paused: the operator's message, which may be empty; null: the queue is not paused.
 queue = table(
-    "queue", key("ladder"), key("queue", TEXT), column("change"), column("policy", TEXT), column("rules", TEXT)
+    "queue",
+    key("ladder"),
+    key("queue", TEXT),
+    column("change"),
+    column("policy", TEXT),
+    column("rules", TEXT),
+    column("paused", TEXT, empty=True),
 )
 # state: waiting, offered, elsewhere (another ticket of its playlist has an offer), matched or gone (removed).
 # ended: the reason for gone; offer, match_id: set for the states offered and matched.

@@ -41,7 +41,8 @@ class Plan:
     all_turns  season starts, and starting ratings and decays of all systems, by position; they change states between
             matches
     void    positions of voided matches
-    bans    by player id;  merged  the player id that a merged id belongs to now
+    bans    the latest of each player, by player id, even if it has ended
+    merged  the player id that a merged id belongs to now
     systems  the name of the system in force after each correction, by position
     files   systems that come from a file, by its path
     """
@@ -67,6 +68,10 @@ class Plan:
     def rules_at(self, position: int) -> Rules:
         """The rules for the event at this position."""
         return next(rules for since, rules in reversed(self.rules) if since < position or since == 0)
+
+    def banned(self, now: int) -> dict[int, PlayerBanned]:
+        """The bans in force at a time (microseconds), by player id: these players are not listed and cannot queue."""
+        return {player: ban for player, ban in self.bans.items() if ban.until is None or now < ban.until}
 
     @cached_property
     def turns(self) -> tuple[Correction, ...]:

@@ -278,6 +278,29 @@ def read_standings(store: Store, head: Head, players: Sequence[int] | None = Non
     return sorted(store.among(f"{_STANDINGS} AND player IN ({{}})", (head.ladder, head.generation), players))
 
 
+def read_results(store: Store, head: Head, players: Sequence[int]) -> list[Row]:
+    """(player, matches, won, drew, last_completed) of the players with a state."""
+    sql = "SELECT player, matches, won, drew, last_completed FROM state WHERE ladder = ? AND generation = ? "
+    return store.among(f"{sql}AND player IN ({{}})", (head.ladder, head.generation), players)
+
+
+def read_first_rated(store: Store, head: Head, players: Sequence[int], since: int, after: int) -> list[Row]:
+    """(player, played_at, position) of the first rated match of each player that ended at `since` or later.
+
+    Only matches that count after the position `after`; players without one are left out.
+    """
+    first = (
+        "SELECT a.position FROM appearance a JOIN event e ON e.ladder = a.ladder AND e.position = a.position "
+        "LEFT JOIN journal j ON j.ladder = a.ladder AND j.generation = ? AND j.position = a.position "
+        "WHERE a.ladder = ? AND a.player = p.player AND a.played_at >= ? "
+        "AND COALESCE(e.counts_before, e.position) > ? AND LENGTH(COALESCE(j.lines, e.told)) > 0 "
+        "ORDER BY a.played_at, a.position LIMIT 1"
+    )
+    chosen = f"JOIN event e ON e.ladder = ? AND e.position = ({first}) WHERE p.player IN ({{}})"
+    values = (head.ladder, head.generation, head.ladder, since, after)
+    return store.among(f"SELECT p.player, e.played_at, e.position FROM player p {chosen}", values, players)
+
+
 def read_idle(store: Store, head: Head, completed: int, upto: int, above: float) -> list[Row]:
     """(player, rating, completed, last_completed) of idle players, by player id.
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from evenmatch.history import Columns, Flags, Floats
+from evenmatch.history import Columns, Flags, Floats, team_results
 from evenmatch.ledger.codec import ID, Ids, same_bits
 from evenmatch.standings.activity import NEVER
 from evenmatch.standings.placement import UNKNOWN, RatingSample, follow
@@ -21,6 +21,8 @@ from evenmatch.systems.system import Records, Rules
 TALLY = np.dtype(
     [
         ("matches", "<i8"),
+        ("won", "<i8"),
+        ("drew", "<i8"),
         ("completed", "<i8"),
         ("last_played", "<i8"),
         ("last_completed", "<i8"),
@@ -36,8 +38,9 @@ MOVES = ("recent_change", "expected_move")
 class Roster:
     """Players in ascending order of id, each with a record and a tally; updated in place as matches are rated.
 
-    tally     numbers of counted and completed matches, the times of the latest of each (NEVER: none), the mean of
-              recent rating changes, and the lowest expected move of the percentile (see standings.placement)
+    tally     numbers of counted, won, drawn and completed matches, the times of the latest counted and the latest
+              completed one (NEVER: none), the mean of recent rating changes, and the lowest expected move of the
+              percentile (see standings.placement)
     position  of the last event included
     ladders   what the system has learned about the ladder: the records of its pool and its own
     time      effective time of the last rated match; None before the first
@@ -100,7 +103,9 @@ class Roster:
         completed = counted & ~c.quit
         for latest, which in (("last_played", counted), ("last_completed", completed)):
             np.maximum.at(self.tally[latest], rows[which], c.time[slot_match[which]])
-        np.add.at(self.tally["matches"], rows[counted], 1)
+        score = np.repeat(team_results(c.team_start, c.place), np.diff(c.slot_start))
+        for name, which in (("matches", counted), ("won", counted & (score > 0.5)), ("drew", counted & (score == 0.5))):
+            np.add.at(self.tally[name], rows[which], 1)
         after = journal.after[completed]
         follow(
             rows[completed],
@@ -128,7 +133,7 @@ class Roster:
             mean = math.fsum(among.tolist()) / len(among)  # independent of the order of the players
             records[own] = rules.starting(mean + factor * (rating[own] - mean))
         self.records = records
-        for name in ("matches", "completed", *MOVES):
+        for name in ("matches", "won", "drew", "completed", *MOVES):
             self.tally[name] = _BLANK[name]
 
     def pack(self) -> bytes:
@@ -176,7 +181,7 @@ def unpack_ladders(rules: Rules, packed: bytes | None) -> Records:
     return records
 
 
-_BLANK = np.array((0, 0, NEVER, NEVER, 0.0, UNKNOWN), TALLY)
+_BLANK = np.array((0, 0, 0, 0, NEVER, NEVER, 0.0, UNKNOWN), TALLY)
 
 
 def _blank(count: int) -> NDArray[np.void]:

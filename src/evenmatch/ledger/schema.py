@@ -166,6 +166,8 @@ state = table(
     key("player"),
     column("rating", REAL),
     column("matches"),
+    column("won"),
+    column("drew"),
     column("completed"),
     column("last_played"),
     column("last_completed"),

@@ -360,7 +360,7 @@ class Service(Transacting):
     def foresee_merge(self, name: str, into: str) -> None:
         """Raise what `merge` would raise."""
         with self._reading() as store:
-            players.foresee_merge(store, name, into)
+            players.foresee_merge(store, name, into, self.clock())
 
     def merge(self, name: str, into: str, *, rebuild: bool = True) -> list[str]:
         """Merge one player into another, rebuild their ladders unless the caller does, and return their names."""

@@ -1,12 +1,12 @@
 """Explain the rating changes of a match: a sentence for each player, what another result would have done, and factors.
 
-The words are in `systems.wording`, and a system supplies the reason for a change that needs one (`System.because`).
+The messages are in `systems.wording`, and a system supplies the reason for a change that needs one (`System.because`).
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from itertools import count
 from typing import NamedTuple
 
@@ -16,7 +16,7 @@ from evenmatch.history import Floats, History
 from evenmatch.stakes import quitters_differ, turned_around
 from evenmatch.systems import wording
 from evenmatch.systems.system import EVEN_GAP, Change, FactorValue, Rules
-from evenmatch.systems.wording import Reason
+from evenmatch.systems.wording import Reason, Voice
 
 SLIGHT = 0.005  # a result this close to the expected score is neither better nor worse
 OWN_GAP = 50.0  # points above or below the team's average from which a change differs visibly from the team's odds
@@ -39,29 +39,37 @@ class Explanation(NamedTuple):
     factors_of_player: Mapping[str, FactorValue]
 
 
-def explain(by: Rules, match: History, changes: Sequence[Sequence[Change]]) -> tuple[tuple[Explanation, ...], ...]:
-    """Explain the changes of one match, team by team."""
+def explain(
+    by: Rules,
+    match: History,
+    changes: Sequence[Sequence[Change]],
+    translate: Callable[[str], str] = wording.same,
+) -> tuple[tuple[Explanation, ...], ...]:
+    """Explain the changes of one match, team by team.
+
+    translate  returns a message of `wording.messages` in another language, with the same names in braces
+    """
     otherwise, slot, facts = _otherwise(by, match, changes), count(), MatchFacts.of(match)
+    told = _Telling(by, facts, otherwise, translate)
     explained = []
     for team in changes:
         first, *others = (change.factors for change in team)
         shared = {name for name, value in first.items() if others and all(one[name] == value for one in others)}
         mean = sum(change.before for change in team) / len(team)
-        explained.append(tuple(_explain(by, facts, change, mean, next(slot), shared, otherwise) for change in team))
+        explained.append(tuple(told.explain(change, mean, next(slot), shared) for change in team))
     return tuple(explained)
 
 
 class MatchFacts(NamedTuple):
     """A match in lists.
 
-    ranks, tied, sizes  of its teams: rank from 1, how many share it, and players;  largest  the largest size
+    ranks, tied, sizes  of its teams: rank from 1, how many share it, and players
     quit, keep          of its slots: left early; counts for the player's rating
     """
 
     ranks: list[int]
     tied: list[int]
     sizes: list[int]
-    largest: int
     quit: list[bool]
     keep: list[bool]
 
@@ -72,57 +80,95 @@ class MatchFacts(NamedTuple):
         places, ordered = c.place, np.sort(c.place)
         ahead, to = (np.searchsorted(ordered, places, side) for side in ("left", "right"))
         sizes = np.diff(c.slot_start).tolist()
-        return cls((1 + ahead).tolist(), (to - ahead).tolist(), sizes, max(sizes), c.quit.tolist(), c.keep.tolist())
+        return cls((1 + ahead).tolist(), (to - ahead).tolist(), sizes, c.quit.tolist(), c.keep.tolist())
 
 
-def _explain(
-    by: Rules,
-    facts: MatchFacts,
-    change: Change,
-    mean: float,
-    slot: int,
-    shared: set[str],
-    otherwise: Mapping[tuple[int, str], Floats],
-) -> Explanation:
-    """Explain one player's change. mean: of the team's ratings; otherwise: all slots', by team and its other result."""
-    left, counts = facts.quit[slot], facts.keep[slot]
-    values = _values(facts, change)
-    name = ("left and " if left else "") + str(values["result"])
-    reason = _reason(by, change, change.before - mean, name) if counts else wording.NOT_COUNTED
-    note = _note(by, change, change.before - mean) if reason.sentence in wording.NOTED else None
-    other = [
-        _other_result(by, reason, result, change._replace(after=float(ratings[slot])))
-        for (team, result), ratings in otherwise.items()
-        if team == change.team and counts and not left and math.isfinite(ratings[slot])
-    ]
-    points = _points(by, change.moved)
-    to_player, to_others = (
-        " ".join(_headline(one, name, change, values | people, points) for one in (reason, note) if one)
-        for people in wording.PEOPLE.values()
-    )
-    return Explanation(
-        to_player,
-        to_others,
-        " ".join(other) or None,
-        {factor: value for factor, value in change.factors.items() if factor in shared},
-        {factor: value for factor, value in change.factors.items() if factor not in shared},
-    )
+class _Telling(NamedTuple):
+    """What the explanations of a match have in common. otherwise: all slots' ratings, by team and its other result."""
 
+    by: Rules
+    facts: MatchFacts
+    otherwise: Mapping[tuple[int, str], Floats]
+    translate: Callable[[str], str]
 
-def _headline(reason: Reason, name: str, change: Change, values: Mapping[str, object], points: str) -> str:
-    """A sentence about a change. name: of the result, in wording.RESULTS; values: for the clauses."""
-    side = {clause: text.format(**values) for clause, text in wording.SIDES[str(values["members"])].items()}
-    values = {**values, **side, "points": points}
-    result = wording.RESULTS[name].format(**values)
-    expected = wording.OUTCOMES.get((name, str(values["expected"])))
-    effect, it = wording.EFFECTS[_direction(change.moved)]
-    clauses = {
-        "result": result,
-        "outcome": result if expected is None else expected.format(**values),
-        "effect": effect.format(**values),
-        "it": it.format(**values),
-    }
-    return reason.sentence.format(**{**values, **clauses, **reason.values})
+    def explain(self, change: Change, mean: float, slot: int, shared: set[str]) -> Explanation:
+        """Explain one player's change. mean: of the team's ratings; shared: factors that the team has in common."""
+        by, left, counts = self.by, self.facts.quit[slot], self.facts.keep[slot]
+        name, expected, values = self.outcome(change, left)
+        lead = change.before - mean
+        reason = _reason(by, change, lead, name) if counts else wording.NOT_COUNTED
+        told = [reason, *(_notes(by, change, lead) if reason.sentence in wording.NOTED else ())]
+        other = [
+            self.other_result(reason, result, change._replace(after=float(ratings[slot])))
+            for (team, result), ratings in self.otherwise.items()
+            if team == change.team and counts and not left and math.isfinite(ratings[slot])
+        ]
+        clauses = {
+            "result": wording.RESULTS[name],
+            "outcome": wording.OUTCOMES.get((name, expected), wording.RESULTS[name]),
+            **dict(zip(("effect", "it"), wording.EFFECTS[_direction(change.moved)], strict=True)),
+        }
+        to_player, to_others = (
+            " ".join(self.sentence(one, clauses, values, self.voice(person, change.team)) for one in told)
+            for person in ("player", "others")
+        )
+        return Explanation(
+            to_player,
+            to_others,
+            " ".join(other) or None,
+            {factor: value for factor, value in change.factors.items() if factor in shared},
+            {factor: value for factor, value in change.factors.items() if factor not in shared},
+        )
+
+    def sentence(self, reason: Reason, clauses: Mapping[str, str], values: Mapping[str, object], voice: Voice) -> str:
+        """A sentence about a change."""
+
+        def say(template: str, values: Mapping[str, object]) -> str:
+            return self.translate(wording.message(template, voice)).format(**values)
+
+        told = {**values, **{name: say(template, values) for name, template in clauses.items()}, **reason.values}
+        for template, numbers in reason.parts:
+            part = say(template, numbers)
+            told["parts"] = say(wording.PARTS, {"parts": told["parts"], "part": part}) if "parts" in told else part
+        return say(reason.sentence, told)
+
+    def voice(self, person: str, team: int) -> Voice:
+        """The words for a person, "player" or "others", and the teams as one of this team sees them."""
+        sizes = self.facts.sizes
+        members = ["team" if size > 1 else "player" for size in (sizes[team], sizes[1 - team % 2], max(sizes))]
+        return Voice(person, *members)
+
+    def outcome(self, change: Change, left: bool) -> tuple[str, str, dict[str, object]]:
+        """The result and the expectation, as in wording.OUTCOMES, and the values of their clauses."""
+        surprise, teams = change.result - change.expected, len(self.facts.sizes)
+        agrees = change.moved * surprise > 0
+        if teams == 2:
+            chance = min(max(round(100 * change.expected), 1), 99)
+            equal = "nearly equal" if agrees and change.result == 0.5 and chance != 50 else "equal"
+            clear = "favourite" if change.expected > 0.5 else "underdog"
+            expected = equal if abs(change.expected - 0.5) <= EVEN_GAP else clear
+            result = "won" if change.result > 0.5 else "lost" if change.result < 0.5 else "drew"
+        else:
+            chance, tied = 0, self.facts.tied[change.team]
+            told = agrees and abs(surprise) >= SLIGHT if change.moved else abs(surprise) > EVEN_GAP
+            expected = "unsaid" if not told else "better" if surprise > 0 else "worse"
+            result = "placed" if tied == 1 else "all tied" if tied == teams else "tied"
+        place = wording.ordinal(self.facts.ranks[change.team], self.translate)
+        values = {"chance": chance, "place": place, "teams": teams, "points": _points(self.by, change.moved)}
+        return ("left and " if left else "") + result, expected, values
+
+    def other_result(self, reason: Reason, result: str, change: Change) -> str:
+        """The sentence about a change that another result would have brought."""
+        by, moved = self.by, change.moved
+        if moved == 0:
+            effect = "floor" if by.values().get("floor") == change.before else "nothing"
+        elif moved < 0:
+            effect = "cost"
+        else:
+            effect = "earned" if result.startswith(("win", "first")) else "still"
+        large = change.before >= 10 or by.system.whole(by.parameters)
+        floor = f"{change.before:,.0f}" if large else f"{change.before:.2f}"
+        return self.translate(reason.otherwise[result, effect]).format(points=_points(by, moved), floor=floor)
 
 
 def _reason(by: Rules, change: Change, lead: float, name: str) -> Reason:
@@ -140,58 +186,13 @@ def _reason(by: Rules, change: Change, lead: float, name: str) -> Reason:
     return wording.AS_USUAL if change.moved else wording.UNCHANGED
 
 
-def _note(by: Rules, change: Change, lead: float) -> Reason | None:
-    """A second sentence about the size of a change, from the system or because the player is not the team's average."""
+def _notes(by: Rules, change: Change, lead: float) -> list[Reason]:
+    """More sentences about the size of a change, from the system and because the player is not the team's average."""
     own: Reason | None = by.system.note(change, by.parameters)
-    if own is not None or abs(lead) < OWN_GAP or not by.system.own_rating(by.parameters):
-        return own
-    return Reason(wording.OWN_NOTES[_direction(change.moved), lead > 0])
-
-
-def _other_result(by: Rules, reason: Reason, result: str, change: Change) -> str:
-    """The sentence about a change that another result would have brought."""
-    moved, floor = change.moved, by.values().get("floor")
-    if moved == 0:
-        name = "floor" if floor == change.before else "nothing"
-    elif moved < 0:
-        name = "cost"
-    else:
-        name = "earned" if result.startswith(("win", "first")) else "still"
-    shown = f"{change.before:,.0f}" if change.before >= 10 or by.system.whole(by.parameters) else f"{change.before:.2f}"
-    other = wording.OTHER_RESULTS[result]
-    return reason.otherwise[name].format(other=other, points=_points(by, moved), floor=shown)
-
-
-def _values(facts: MatchFacts, change: Change) -> dict[str, object]:
-    """The result and the expectation as in wording.OUTCOMES, and the values of their clauses."""
-    sizes, surprise = facts.sizes, change.result - change.expected
-    members, agrees = _members(sizes[change.team]), change.moved * surprise > 0
-    if len(sizes) == 2:
-        chance = min(max(round(100 * change.expected), 1), 99)
-        equal = "nearly equal" if agrees and change.result == 0.5 and chance != 50 else "equal"
-        clear = "favourite" if change.expected > 0.5 else "underdog"
-        return {
-            "result": "won" if change.result > 0.5 else "lost" if change.result < 0.5 else "drew",
-            "expected": equal if abs(change.expected - 0.5) <= EVEN_GAP else clear,
-            "members": members,
-            "favourite": wording.FAVOURITE[_members(sizes[1 - change.team])],
-            "chance": chance,
-        }
-    tied = facts.tied[change.team]
-    told = agrees and abs(surprise) >= SLIGHT if change.moved else abs(surprise) > EVEN_GAP
-    return {
-        "result": "placed" if tied == 1 else "all tied" if tied == len(sizes) else "tied",
-        "expected": "unsaid" if not told else "better" if surprise > 0 else "worse",
-        "members": members,
-        "place": wording.ordinal(facts.ranks[change.team]),
-        "teams": len(sizes),
-        "players": wording.ALL_TEAMS[_members(facts.largest)],
-    }
-
-
-def _members(size: int) -> str:
-    """A key of wording.SIDES."""
-    return "team" if size > 1 else "player"
+    notes = [] if own is None else [own]
+    if abs(lead) >= OWN_GAP and by.system.own_rating(by.parameters):
+        notes.append(Reason(wording.OWN_NOTES[_direction(change.moved), lead > 0]))
+    return notes
 
 
 def _otherwise(by: Rules, match: History, changes: Sequence[Sequence[Change]]) -> Mapping[tuple[int, str], Floats]:

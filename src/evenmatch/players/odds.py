@@ -50,7 +50,7 @@ def check_stakes(plan: Plan, ids: Sequence[int | None], names: Sequence[str], ti
     """
     for player, name in zip(ids, names, strict=True):
         ban = None if player is None else plan.bans.get(player)
-        if ban is not None and (ban.since is None or ban.since <= time):
+        if ban is not None and ban.rule != "keep" and (ban.since is None or ban.since <= time):
             raise InputError(f"{name!r} is banned from this ladder, so there are no stakes in a match with them")
     most = MOST_WORK // len(names) ** 2
     if chosen > most:

@@ -55,11 +55,11 @@ def rename(store: Store, name: str, to: str, now: int) -> bool:
     return True
 
 
-def foresee_merge(store: Store, name: str, into: str) -> None:
+def foresee_merge(store: Store, name: str, into: str, now: int) -> None:
     """Raise what `merge` would raise, or InputError if a rating would leave the range of a ladder's system."""
     old, new = _two(store, name, into)
     heads = [store.head(ladder) for ladder in player_rows.ladders_of(store, old)]
-    _refuse_merge(store, old, new, name, into)
+    _refuse_merge(store, old, new, name, into, now)
     for head in heads:
         preview(store, head, PlannedCorrection(PlayerMerged(old, new), _first_trace(store, head, old), "merged"))
 
@@ -73,7 +73,7 @@ def merge(store: Store, name: str, into: str, now: int) -> list[str]:
     player_rows.hold_names(store)
     old, new = _two(store, name, into)
     heads = _lock_all(store, old)
-    _refuse_merge(store, old, new, name, into)
+    _refuse_merge(store, old, new, name, into, now)
     for head in heads:
         since = _first_trace(store, head, old)
         correct(store, head, PlayerMerged(old, new), _id("merge"), now, since=since)
@@ -105,13 +105,14 @@ def _first_trace(store: Store, head: Head, player: int) -> int | None:
     return min([*starts, *([] if played is None else [played])], default=None)
 
 
-def _refuse_merge(store: Store, old: int, new: int, name: str, into: str) -> None:
+def _refuse_merge(store: Store, old: int, new: int, name: str, into: str, now: int) -> None:
     known = {called: player_rows.ladders_of(store, player) for player, called in ((old, name), (new, into))}
     ids = [player_rows.identities(store, player) for player in (old, new)]
     for ladder in sorted({*known[name], *known[into]}):
         head = store.head(ladder)
         plan = event_rows.read_plan(store, head, head.corrected)
-        banned = next((called for called, own in zip((name, into), ids, strict=True) if plan.bans.keys() & own), None)
+        bans = plan.banned(now).keys()
+        banned = next((called for called, own in zip((name, into), ids, strict=True) if bans & own), None)
         if banned is not None:
             raise ConflictError(f"{banned!r} is banned from ladder {ladder!r}; reinstate, merge, then ban them again")
         seen = [event_rows.read_match_positions(store, head.ladder, own) for own in ids]

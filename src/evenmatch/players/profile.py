@@ -14,6 +14,7 @@ from evenmatch.ladders.standings import take
 from evenmatch.ladders.visibility import Visibility
 from evenmatch.ledger import event_rows, ladder_rows, player_rows
 from evenmatch.ledger.database import Database
+from evenmatch.ledger.events import PlayerBanned
 from evenmatch.ledger.store import Head, Store
 from evenmatch.standings.board import Standing
 from evenmatch.standings.rules import StandingsRules
@@ -27,13 +28,13 @@ class PlayerOnLadder:
     """A player on one ladder.
 
     standing  None: no rating (every match is void or unrated)
-    banned    they are not listed in the standings
+    ban       the ban in force: they are not listed in the standings; None: there is none
     matches   latest first; see export.matches_of_player
     """
 
     ladder: Ladder
     standing: Standing | None
-    banned: bool
+    ban: PlayerBanned | None
     matches: list[Row]
 
 
@@ -78,7 +79,7 @@ def _on_ladder(store: Store, head: Head, player: int, now: int, matches: int | N
     return PlayerOnLadder(
         describe(store, head),
         take(store, head.name, now).seen_by(caller).snapshot.standing(player),
-        player in event_rows.read_plan(store, head, head.corrected).bans,
+        event_rows.read_plan(store, head, head.corrected).banned(now).get(player),
         matches_of_player(store, head, player, matches),
     )
 
@@ -106,12 +107,18 @@ def _all_of(store: Store, on: PlayerOnLadder, ids: Sequence[int], names: set[str
         "ladder": on.ladder.name,
         "title": on.ladder.title,
         "system": on.ladder.system,
-        "banned": on.banned,
+        **plain_ban(on.ban),
         "standing": plain_standing(on.standing),
         "matches": [plain_match(seen.journal_row(row, placed=placed)) for row in on.matches],
         "seasons": _seasons(store, head, ids, seen, rules),
         "corrections": [row for row in plain_corrections(store, head) if names & {row["player"], row["into"]}],
     }
+
+
+def plain_ban(ban: PlayerBanned | None) -> Row:
+    """Whether a player is banned, and until when (None: for good, or not banned), as JSON values."""
+    until = None if ban is None or ban.until is None else iso_time(ban.until)
+    return {"banned": ban is not None, "banned_until": until}
 
 
 def plain_standing(standing: Standing | None) -> Row | None:

@@ -124,15 +124,23 @@ def _score(places: NDArray[np.int32], team: int) -> float:
 
 
 class MatchFilter(NamedTuple):
-    """Which of a player's matches to list; None: all. With a choice, only rated matches are listed.
+    """Which of a player's matches to list; None: all. With a choice besides time, only rated matches are listed.
 
     opponent, team_mate  a player's name;  result  won, drew or lost;  season  its number
+    since, until         only matches that ended from `since` up to `until`, microseconds
     """
 
     opponent: str | None = None
     team_mate: str | None = None
     result: str | None = None
     season: int | None = None
+    since: int | None = None
+    until: int | None = None
+
+    @property
+    def is_by_time(self) -> bool:
+        """Whether nothing but the time is chosen."""
+        return self._replace(since=None, until=None) == ALL_MATCHES
 
 
 ALL_MATCHES = MatchFilter()
@@ -152,7 +160,9 @@ def filtered(
     ids  of the opponent and the team-mate by name. Only the player's latest LONGEST matches are searched.
     """
     plan = event_rows.read_plan(store, head, head.planned)
-    listed = list_of_player(store, head, plan, player, before=before, limit=LONGEST)
+    listed = list_of_player(
+        store, head, plan, player, before=before, limit=LONGEST, since=chosen.since, until=chosen.until
+    )
     openings = [season.position for season in ladder_rows.read_seasons(store, head.ladder) if season.number > 1]
     rated = {match.position: match for match in rated_matches(store, head, player, [key.position for key in listed])}
     keys = [

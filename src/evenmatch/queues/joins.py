@@ -103,12 +103,15 @@ class _Entrance:
         self._playing = queue_sql.read_ladder_seats(store, self.ladder, players)
         self._kept = kept_filters.read(store, self.ladder, players)
         self.levels, self.newcomer = profile.of(store, players, now), profile.newcomer(now)
+        self._ban_ends = {player: ban.until for player, ban in profile.plan.banned(now).items()}
 
     def completed(self, join: Join, queues: tuple[str, ...]) -> Join:
         """The join to queues of this ladder, with its players' stored filters. Raises EvenmatchError."""
         players = {member.name: self._ids[member.name] for member in join.members if member.name in self._ids}
         for name, player in players.items():
             self._check_player(name, player)
+        for name in queues:
+            self._setups[name].check_open()
         policies = {name: self._setups[name].policy for name in queues}
         join = completed(join, self._ids, self._kept, policies)
         if not self._kept.keys().isdisjoint(players.values()):
@@ -120,7 +123,12 @@ class _Entrance:
         if player in self._playing:
             raise _playing(self._store, name, self.name, self.ladder, self._playing[player], self._now)
         if self.levels[player].banned:
-            raise ConflictError(f"player {name!r} is banned from ladder {self.name!r} and cannot queue")
+            until = self._ban_ends.get(player)
+            if until is None:
+                raise ConflictError(f"player {name!r} is banned from ladder {self.name!r} and cannot queue")
+            raise NotYetError(
+                f"player {name!r} is banned from ladder {self.name!r} and may queue again at {iso_time(until)}", until
+            )
         if player in self._penalties:
             until = self._penalties[player]
             raise NotYetError(

@@ -12,7 +12,7 @@ import numpy as np
 from evenmatch.errors import BadParameterError, InputError
 from evenmatch.history import Floats
 from evenmatch.ladders.standings import View
-from evenmatch.ledger import event_rows, rating_rows
+from evenmatch.ledger import event_rows, player_rows, rating_rows
 from evenmatch.ledger.plan import Plan
 from evenmatch.ledger.store import Store
 from evenmatch.ledger.text import check_text, check_texts
@@ -344,10 +344,12 @@ class JoinProfiles:
             state[ids.searchsorted(roster.ids)] = roster.records
             state = state[ids.searchsorted(players)]
         levels = self._levels(shown, state, now if head.time is None else max(now, head.time))
-        listed = zip(players, levels, placed.tolist(), hidden.tolist(), strict=True)
+        listed = zip(players, levels, placed.tolist(), strict=True)
+        banned = self.plan.banned(now)
+        erased = player_rows.erased_among(store, np.asarray(players)[hidden].tolist()) if hidden.any() else set()
         return {
-            player: level._replace(newcomer=not is_placed, banned=is_hidden or player in self.plan.bans)
-            for player, level, is_placed, is_hidden in listed
+            player: level._replace(newcomer=not is_placed, banned=player in banned or player in erased)
+            for player, level, is_placed in listed
         }
 
     def newcomer(self, now: int) -> Level:

@@ -289,10 +289,28 @@ class QueueService:
             before = stored_queues.read(store, levels.ladder).get(name)
             given, chosen = stored_queues.with_auto(policy, QueueRules() if rules is None else rules, before)
             parsed = stored_queues.policy_of(given, levels.view.settings.team_size)
-            setup = QueueSetup(name, change, parsed, chosen, None if before is None else before.experiment)
+            setup = QueueSetup(name, change, parsed, chosen)
+            if before is not None:
+                setup = setup._replace(experiment=before.experiment, paused=before.paused)
             if setup.experiment is not None and parsed != setup.experiment.first:
                 raise setup.experiment.refusal("stop the experiment before you change the policy")
             stored_queues.put(store, levels.ladder, setup)
+            self.service.note(store)
+            return setup
+
+    def pause_queue(self, ladder: str, name: str, message: str | None) -> QueueSetup:
+        """Pause a queue with a message to players, which may be empty; None: resume it.
+
+        A paused queue refuses joins and makes no offers. Its tickets keep waiting, and open offers can be accepted.
+        Raises UnknownNameError for an unknown queue.
+        """
+        paused = None if message is None else stored_queues.check_message(message)
+        number = self.levels.of(ladder).ladder
+        with self.service.database.write() as store:
+            change = ladder_rows.reserve_changes(store, number, 1)
+            setup = stored_queues.find(stored_queues.read(store, number), name)
+            setup = setup._replace(change=change, paused=paused)
+            stored_queues.put(store, number, setup)
             self.service.note(store)
             return setup
 
@@ -497,12 +515,23 @@ class QueueService:
             statuses = ticket_status.read(store, head.ladder, numbers, now, until)
             statuses = self._offer_stakes.add(store, head, statuses, now)
             statuses = ticket_status.with_receipts(store, head, statuses)
+            setups = stored_queues.read(store, head.ladder)
         changed = [status for status in statuses.values() if status.change > since.get(status.ticket, -1)]
         waiting = {status.ticket: status.change for status in changed if status.state == queue_sql.WAITING}
         if waiting and until is None and self._is_loaded():
             reasons = self.queue_state(ladder).why(waiting, now)
             statuses |= {number: replace(statuses[number], waiting=reason) for number, reason in reasons.items()}
-        return statuses
+        return {number: self._with_pauses(status, setups) for number, status in statuses.items()}
+
+    @staticmethod
+    def _with_pauses(status: Status, setups: Mapping[str, QueueSetup]) -> Status:
+        """The status of a ticket, without a search in its queues that are paused."""
+        if status.state != queue_sql.WAITING:
+            return status
+        known = {name: setups[name].paused for name in status.queues if name in setups}
+        paused = {name: message for name, message in known.items() if message is not None}
+        waiting = {name: entry for name, entry in status.waiting.items() if name not in paused}
+        return replace(status, paused=paused, waiting=waiting) if paused else status
 
     def is_matching(self, ladder: str) -> bool:
         """Whether some process runs the matchmaker of a ladder. False while it starts."""

@@ -311,23 +311,25 @@ def read_experiments(store: Store, ladder: int, queue: str, since: int, until: i
 
 
 class StoredQueue(NamedTuple):
-    """A stored queue. change: the number of the change that last set it;  policy, rules: JSON texts."""
+    """A stored queue. policy, rules: JSON texts;  change, paused: as in QueueSetup."""
 
     name: str
     change: int
     policy: str
     rules: str
+    paused: str | None
 
 
 def read_queues(store: Store, ladder: int) -> list[tuple[StoredQueue, StoredExperiment | None]]:
     """The queues of a ladder, ordered by name, each with its running experiment."""
     sql = (
-        "SELECT q.queue, q.change, q.policy, q.rules, e.experiment, e.queue, e.started_at, e.stopped_at, e.body "
+        "SELECT q.queue, q.change, q.policy, q.rules, q.paused, "
+        "e.experiment, e.queue, e.started_at, e.stopped_at, e.body "
         "FROM queue q LEFT JOIN queue_experiment e ON e.ladder = q.ladder AND e.queue = q.queue "
         "AND e.stopped_at IS NULL WHERE q.ladder = ? ORDER BY q.queue"
     )
     return [
-        (StoredQueue(*row[:4]), None if row[4] is None else StoredExperiment(*row[4:]))
+        (StoredQueue(*row[:5]), None if row[5] is None else StoredExperiment(*row[5:]))
         for row in store.all(sql, ladder)
     ]
 
@@ -343,7 +345,7 @@ def read_all_queues(store: Store) -> list[tuple[int, str, str, str]]:
 
 def put_queue(store: Store, ladder: int, queue: StoredQueue) -> None:
     """Insert a queue, or replace the one with its name."""
-    columns = ("ladder", "queue", "change", "policy", "rules")
+    columns = ("ladder", "queue", "change", "policy", "rules", "paused")
     store.upsert(live_schema.queue, columns, [(ladder, *queue)])
 
 

@@ -472,7 +472,8 @@ class QueueState:
         """
         proposals: list[tuple[str, Proposal]] = []
         expired: set[int] = set()
-        for name in sorted(self.queues, key=lambda queue: (self._oldest(queue), queue)):
+        searching = [name for name in self.queues if self.setups[name].paused is None]
+        for name in sorted(searching, key=lambda queue: (self._oldest(queue), queue)):
             proposed = propose(self.queues[name], now, self.policy(name, now))
             expired.update(proposed.expired.tolist())
             for proposal in proposed:

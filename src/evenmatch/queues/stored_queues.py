@@ -91,19 +91,31 @@ LONGEST_NAME = 64  # characters; match ids contain the name
 
 
 class QueueSetup(NamedTuple):
-    """A queue's configuration. change: the number of the change that last set it;  experiment: the running one."""
+    """A queue's configuration.
+
+    change      the number of the change that last set it
+    experiment  the running one
+    paused      the operator's message to players, which may be empty, while the queue makes no matches; None: it does
+    """
 
     name: str
     change: int
     policy: Policy
     rules: QueueRules
     experiment: QueueExperiment | None = None
+    paused: str | None = None
 
     def policy_at(self, time: int) -> Policy:
         """The policy in force at a time, microseconds."""
         if self.experiment is None or self.experiment.arm_at(time) == "a":
             return self.policy
         return self.experiment.second
+
+    def check_open(self) -> None:
+        """Raise ConflictError if the queue is paused."""
+        if self.paused is not None:
+            why = f": {self.paused}" if self.paused else ""
+            raise ConflictError(f"queue {self.name!r} is paused and takes no new tickets{why}")
 
     @property
     def rematch_fade(self) -> float:
@@ -162,6 +174,7 @@ def _setup(queue: StoredQueue, experiment: StoredExperiment | None) -> QueueSetu
         Policy.from_data(json.loads(queue.policy)),
         QueueRules.from_data(json.loads(queue.rules)),
         None if experiment is None else QueueExperiment.of(experiment),
+        queue.paused,
     )
 
 
@@ -185,7 +198,19 @@ def put(store: Store, ladder: int, setup: QueueSetup) -> None:
     policy, rules = (
         json.dumps(data, ensure_ascii=False, sort_keys=True) for data in (setup.policy.to_data(), setup.rules.to_data())
     )
-    queue_sql.put_queue(store, ladder, StoredQueue(setup.name, setup.change, policy, rules))
+    queue_sql.put_queue(store, ladder, StoredQueue(setup.name, setup.change, policy, rules, setup.paused))
+
+
+LONGEST_MESSAGE = 200  # characters
+
+
+def check_message(message: str) -> str:
+    """The message of a pause without surrounding blanks. Raises BadParameterError, or InputError for its characters."""
+    if message:
+        check_text("message", message)
+    if len(message) > LONGEST_MESSAGE:
+        raise BadParameterError(f"the message has {len(message)} characters; at most {LONGEST_MESSAGE} are allowed")
+    return message.strip()
 
 
 def find(known: Mapping[str, QueueSetup], name: str) -> QueueSetup:

@@ -192,8 +192,8 @@ class MatchmakerTick:
         decisions.dropped = dict(queue_state.refused)
         if levels.view.settings.archived:
             decisions.dropped |= dict.fromkeys(queue_state.held, "the ladder was archived")
-        if levels.plan.bans:
-            self._drop_banned(decisions, levels.plan.bans.keys())
+        if banned := levels.plan.banned(now):
+            self._drop_banned(decisions, banned)
         self._drop_silent(decisions)
         queue_state.take(list(decisions.dropped), decisions.taken)
         self._fill_openings(decisions, levels)
@@ -256,7 +256,7 @@ class MatchmakerTick:
         for match in sorted(matches, key=lambda match: (match.started_at, match.match_id)):
             assert match.openings is not None
             name = match.openings["queue"]
-            if name not in queue_state.queues:
+            if name not in queue_state.queues or queue_state.setups[name].paused is not None:
                 continue
             policy = queue_state.policy(name, self._now)
             with queue_state.without(former(match), self._now):  # players who left do not return

@@ -142,6 +142,7 @@ class Status:
     waited      seconds, without the time when no matchmaker ran; null: the ticket no longer waits
     ended       why the ticket is gone, in words
     waiting     the search state by queue, while the ticket waits
+    paused      the operator's messages, which may be empty, by paused queue, while the ticket waits
     matchmaker  starting: no matches are made yet, and this time does not count as waiting
     playlist    the party's tickets on other ladders; at most one of them has an offer
     """
@@ -159,6 +160,7 @@ class Status:
     waiting: Mapping[str, Waiting] = field(default_factory=dict)
     matchmaker: Literal["running", "starting"] = "running"
     playlist: tuple[LinkedTicket, ...] = ()
+    paused: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def follow(self) -> LinkedTicket | None:

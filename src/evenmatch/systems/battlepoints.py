@@ -33,6 +33,8 @@ from evenmatch.systems.system import (
     wording,
 )
 
+TINY = 1e-9
+
 
 @dataclass(frozen=True)
 class BattlepointsParameters(Parameters):
@@ -190,12 +192,16 @@ def _because(change: Change, p: BattlepointsParameters) -> Reason | None:
     f = change.factors
     if f["floor"]:
         return floor_reason(change, f"{p.floor:g}")
-    surprise, lopsided = float(f["surprise"]), Reason(wording.LOPSIDED)
-    if change.is_against_result:
-        if (change.result - change.expected) * surprise < 0:
-            return None
-        return lopsided if float(f["gain"]) * surprise < 0 else Reason(wording.WHOLE_POINTS)
-    return lopsided if float(f["lopsided"]) > 1 else None
+    surprise = float(f["surprise"])
+    if not change.is_against_result or (change.result - change.expected) * surprise < 0:
+        return None
+    return Reason(wording.ONE_SIDED if float(f["gain"]) * surprise < 0 else wording.WHOLE_POINTS)
+
+
+def _note(change: Change, p: BattlepointsParameters) -> Reason | None:
+    f = change.factors
+    bigger = abs(float(f["gain"])) > abs(float(f["surprise"])) * (1.0 + TINY)
+    return Reason(wording.ONE_SIDED_NOTE) if bigger else None
 
 
 def _recall(change: Change, p: BattlepointsParameters) -> tuple[object, ...]:
@@ -231,6 +237,7 @@ SYSTEM = System(
     update=update,
     scratch_columns=1,
     because=_because,
+    note=_note,
     own_rating=lambda p: True,
     whole=lambda p: p.truncate,
     recall=_recall,

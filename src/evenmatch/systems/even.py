@@ -157,37 +157,30 @@ FACTORS = (
 )
 
 
-BECAUSE = {  # sentences for the factors that can turn a change against the result, by the sign of the change
-    "by_margin": (wording.BY_LESS, wording.BY_LESS),
-    "by_scores": (wording.SCORED_LESS, wording.SCORED_MORE),
-    "by_entry": (wording.NEWCOMERS_WEAKER, wording.NEWCOMERS_STRONGER),
-    "by_pause": (wording.AWAY, wording.AWAY),
-    "by_weights": (wording.LOOK_WEAKER, wording.LOOK_STRONGER),
-}
-
-
 def _because(change: Change, p: EvenParameters) -> Reason | None:
-    """The strongest of the factors that moved the rating against the result."""
-    if not change.is_against_result:
+    """The parts of the change, the largest first, if one besides the result is a quarter of it.
+
+    Parts below a tenth of the change are combined. What rounding leaves is added to the result's part.
+    """
+    moved = abs(change.moved)
+    parts = {name: round(float(change.factors[name]), 2) for name in wording.BY_FACTOR if name.startswith("by_")}
+    others = {name: part for name, part in parts.items() if name != "by_result" and part}
+    if not moved or not any(abs(part) >= moved / 4 for part in others.values()):
         return None
-    sign = 1 if change.moved > 0 else -1
-    strongest = max(BECAUSE, key=lambda factor: sign * float(change.factors[factor]))
-    if strongest == "by_margin" and change.result == 0.5:
-        return Reason(wording.MARGIN)
-    return Reason(BECAUSE[strongest][sign > 0])
-
-
-def _note(change: Change, p: EvenParameters) -> Reason | None:
-    """The two strongest parts of the change besides the result, if they are a quarter of the change."""
-    parts = sorted(((one, float(change.factors[one])) for one in BECAUSE), key=lambda one: -abs(one[1]))
-    told = [
-        wording.PART_NOTES[part > 0].format(cause=wording.CAUSES[factor], part=f"{abs(part):.2f}")
-        for factor, part in parts[:2]
-        if abs(part) >= max(0.01, abs(change.moved) / 4)
-    ]
-    if told:
-        return Reason(" ".join(told))
-    return uncertain_note(change, float(str(_newcomer(p)[1])))
+    told = {name: part for name, part in others.items() if abs(part) >= moved / 10}
+    told["rest"] = sum(others.values()) - sum(told.values())
+    told["by_result"] = change.moved - sum(told.values())
+    ordered = sorted(
+        ((name, round(part, 2)) for name, part in told.items()), key=lambda one: (one[0] == "rest", -abs(one[1]))
+    )
+    return Reason(
+        wording.GAINED_PARTS if change.moved > 0 else wording.LOST_PARTS,
+        parts=tuple(
+            (wording.BY_FACTOR[name][part > 0], {"part": f"{part:+,.2f}".replace("-", "−")})
+            for name, part in ordered
+            if part
+        ),
+    )
 
 
 def _newcomer(p: EvenParameters) -> tuple[object, ...]:
@@ -243,7 +236,7 @@ SYSTEM = System(
     from_start=("start", "single", "performance", "pooled"),
     predicts=True,
     because=_because,
-    note=_note,
+    note=lambda change, p: uncertain_note(change, float(str(_newcomer(p)[1]))),
     ladder=LADDER,
     new_ladder=lambda p: new_ladder(len(_experts(p))),
     learned=_learned,

@@ -8,7 +8,15 @@ import numpy as np
 
 from evenmatch.history import Floats, Integers
 from evenmatch.systems.compiled import kernel
-from evenmatch.systems.system import Change, Reason, Records, starting_rating, uncertain_note, wording
+from evenmatch.systems.system import (
+    RATING_DECIMALS,
+    Change,
+    Reason,
+    Records,
+    starting_rating,
+    uncertain_note,
+    wording,
+)
 
 SHOWN = 0.01  # points: the smallest change that is shown
 STATE = np.dtype([("rating", "f8"), ("mean", "f8"), ("deviation", "f8")], align=True)
@@ -76,7 +84,9 @@ def because(change: Change, p: SkillParameters) -> Reason | None:
     """`System.because`: a rating that lies below the mean also moves if only the deviation changes."""
     if change.factors["weight"] == 0:
         return Reason(wording.NO_TIME)
-    certainty = _by_certainty(change, p)
+    by_mean, certainty = _parts(change, p)
+    if change.moved > 0 and by_mean <= -SHOWN:
+        return Reason(wording.OUTWEIGHED, {"part": f"{certainty:.2f}", "fall": f"{-by_mean:.2f}"})
     if not change.is_against_result or certainty * change.moved <= 0 or abs(certainty) < abs(change.moved) - SHOWN:
         return None  # the mean moved against the result as well
     return Reason(wording.LESS_CERTAIN if change.moved < 0 else wording.MORE_CERTAIN)
@@ -84,15 +94,18 @@ def because(change: Change, p: SkillParameters) -> Reason | None:
 
 def certainty_note(change: Change, p: SkillParameters) -> Reason | None:
     """`System.note`: how much of the change comes from the deviation, or that it is still large."""
-    certainty = _by_certainty(change, p)
-    if certainty >= max(SHOWN, abs(change.moved) / 10):
-        return Reason(wording.SURER[wording.RISE if change.moved > 0 else wording.FALL], {"part": f"{certainty:.2f}"})
-    return uncertain_note(change, p.deviation)
+    by_mean, certainty = _parts(change, p)
+    if certainty < max(SHOWN, abs(change.moved) / 10):
+        return uncertain_note(change, p.deviation)
+    sentence = wording.BY_CERTAINTY if change.moved > 0 else wording.SOFTENED
+    return Reason(sentence, {"part": f"{certainty:.2f}", "fall": f"{-by_mean:.2f}"})
 
 
-def _by_certainty(change: Change, p: SkillParameters) -> float:
-    """Points by which the change of the deviation raised the shown rating."""
-    return p.display * (float(change.factors["deviation_before"]) - float(change.factors["deviation_after"]))
+def _parts(change: Change, p: SkillParameters) -> tuple[float, float]:
+    """Points of the shown change from the mean and from the deviation, rounded so that they add up to it."""
+    narrowed = float(change.factors["deviation_before"]) - float(change.factors["deviation_after"])
+    certainty = round(p.display * narrowed, RATING_DECIMALS)
+    return round(change.moved - certainty, RATING_DECIMALS), certainty
 
 
 def recall(change: Change, p: SkillParameters) -> tuple[object, ...]:

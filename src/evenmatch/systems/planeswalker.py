@@ -104,18 +104,18 @@ def update(
 
 def _because(change: Change, p: PlaneswalkerParameters) -> Reason:
     f = change.factors
-    brought, wins, draws = float(f["participation"]) * p.multiplier, float(f["wins"]), float(f["draws"])
-    duel = wins + draws == 1 and change.result in (0.5, 1.0)
-    earned = [
-        (alone if duel else each).format(each=f"{points * p.multiplier:g}", count=f"{times:g}")
-        for alone, each, points, times in (
-            (wording.FOR_WIN, wording.FOR_WINS, 3.0, wins),
-            (wording.FOR_DRAW, wording.FOR_DRAWS, 1.0, draws),
-        )
-        if times
-    ]
-    values = {"earned": ", ".join(earned), "participation": f"{brought:g}"}
-    return Reason(wording.EARNED if earned else wording.TOOK_PART, values, wording.OTHERWISE_IN_ALL)
+    wins, draws = float(f["wins"]), float(f["draws"])
+    worth = {"win": 3.0 * p.multiplier, "draw": p.multiplier, "participation": float(f["participation"]) * p.multiplier}
+    if wins + draws == 1 and change.result in (0.5, 1.0):
+        sentence = wording.EARNED_WIN if wins else wording.EARNED_DRAW
+    elif wins and draws:
+        sentence = wording.EARNED_BOTH
+    elif wins or draws:
+        sentence = wording.EARNED_WINS if wins else wording.EARNED_DRAWS
+    else:
+        sentence = wording.TOOK_PART
+    values = {name: f"{value:g}" for name, value in {**worth, "wins": wins, "draws": draws}.items()}
+    return Reason(sentence, values, wording.OTHERWISE_IN_ALL)
 
 
 def _newcomer(p: PlaneswalkerParameters) -> tuple[object, ...]:

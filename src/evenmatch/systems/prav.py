@@ -274,14 +274,12 @@ def _columns(state: Records, p: PravParameters) -> dict[str, NDArray[np.generic]
 
 def _because(change: Change, p: PravParameters) -> Reason | None:
     f, rose, against = change.factors, change.moved > 0, change.is_against_result
-    if not change.moved:
-        return None
-    if (float(f["window_outcome"]) > float(f["window_expected"])) != rose:
+    if change.moved and (float(f["window_outcome"]) > float(f["window_expected"])) != rose:
         return Reason(wording.VARIED_LESS if rose else wording.VARIED_MORE) if against else None
     if f["window"] == 1:
         return Reason(wording.PERFORMANCE) if against else None
-    sentence = wording.LAST_GAMES_HIGHER if rose else wording.LAST_GAMES_LOWER
-    return Reason(sentence, {"games": f"{float(f['window']):.0f}", "link": "but" if against else "and"})
+    share, due = wording.percentages(float(f["window_outcome"]), float(f["window_expected"]))
+    return Reason(wording.LAST_GAMES, {"games": f"{float(f['window']):.0f}", "share": share, "due": due})
 
 
 SYSTEM = System(

@@ -245,9 +245,7 @@ def _because(change: Change, p: ScorefactorParameters) -> Reason | None:
         return Reason(wording.ROTTED, {"lost": f"{float(f['rot']):g}"})
     if share == change.result and abs(due - change.expected) < TINY:  # a duel, which goes by the result
         return floor_reason(change, floor) if f["floor"] else None
-    decimals = 0 if round(100 * share) != round(100 * due) else 1
-    own = f"{100 * share:.{decimals}f} %" if share else "none"
-    scores = {"share": own, "due": f"{100 * due:.{decimals}f}", "floor": floor}
+    scores = {**dict(zip(("share", "due"), wording.percentages(share, due), strict=True)), "floor": floor}
     if f["floor"] and change.moved == 0:
         return Reason(wording.SCORED_AT_FLOOR, scores)
     return Reason(wording.SCORED if gain * (share - due) > 0 or share == due else wording.SPARED, scores)

@@ -44,7 +44,6 @@ WIN, LOSS, DRAW, DRAW_GAIN, OTHERS_LEFT, QUIT = range(len(RULES))
 SENTENCES = {
     "draw": wording.DRAW_WITH_WEAKER,
     "draw with a stronger team": wording.DRAW_WITH_STRONGER,
-    "the other team left": wording.OTHERS_LEFT,
 }
 
 
@@ -328,8 +327,15 @@ def _because(change: Change, p: WagerParameters) -> Reason | None:
             return Reason(wording.LEFT_WON if change.result > 0.5 else wording.LEFT_DREW)
     if f["floor"]:
         return floor_reason(change, floor)
+    if f["rule"] == "the other team left":
+        return Reason(wording.OTHERS_LEFT[round(2 * change.result)])
     sentence = SENTENCES.get(str(f["rule"]))
     return None if sentence is None else Reason(sentence)
+
+
+def _recall(change: Change, p: WagerParameters) -> tuple[object, ...] | None:
+    """No other result would count once the other team has left."""
+    return None if change.factors["rule"] == "the other team left" else (change.before,)
 
 
 def _start_at(rating: float, p: WagerParameters) -> tuple[object, ...]:
@@ -355,5 +361,5 @@ SYSTEM = System(
     update=update,
     refuse=lambda h, p: mixed(h, "seconds", "wager"),
     because=_because,
-    recall=lambda change, p: (change.before,),
+    recall=_recall,
 )

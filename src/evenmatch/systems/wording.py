@@ -1,26 +1,47 @@
-"""Every sentence and clause of an explanation, as format strings, so that they can be translated in one place.
+"""Every sentence and clause of an explanation, as messages that a catalogue can translate.
 
-Clauses name the player as {You}, {you}, {them}, {Your} and {your}, and {Side}, {side}, {its} and {was} are about the
-player or, in a team of several, the team. A sentence that joins clauses names {result} ("You lost"), {outcome} ("You
-lost to the favourite (your chance was about 20 %)"), {effect} ("your rating fell by 3.20") and {it}, which repeats it.
+A template names the player as {You}, {you}, {them}, {Your} and {your}; {Side}, {side}, {its} and {was} are about the
+player or, in a team of several, the team; {favourite} is about the rivals and {players} about all. `message` replaces
+these words, so a translator sees a message for each combination, in which only values are left in braces, and may move
+those. Clauses are joined at two places: {result} ("You lost") or {outcome} ("You lost to the favourite (your chance was
+about 20%)") begin a sentence, and {effect} ("your rating fell by 3.20") or {it} ("it fell by 3.20") follow "so".
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
+from itertools import product
 from types import MappingProxyType
 from typing import NamedTuple
 
-PEOPLE = {
+_PEOPLE = {
     "player": {"You": "You", "you": "you", "them": "you", "Your": "Your", "your": "your"},
     "others": {"You": "They", "you": "they", "them": "them", "Your": "Their", "your": "their"},
 }
-SIDES = {
+_SIDES = {
     "player": {"Side": "{You}", "side": "{you}", "its": "{your}", "was": "were"},
     "team": {"Side": "{Your} team", "side": "{your} team", "its": "its", "was": "was"},
 }
-FAVOURITE = {"player": "the favourite", "team": "the favourites"}  # by the size of the rival team
-ALL_TEAMS = {"player": "players", "team": "teams"}  # by the size of the largest team
+_RIVALS = {"player": {"favourite": "the favourite"}, "team": {"favourite": "the favourites"}}
+_LARGEST = {"player": {"players": "players"}, "team": {"players": "teams"}}
+
+
+class Voice(NamedTuple):
+    """To whom a text speaks, "player" or "others"; the own, the rival and the largest team: "player" or "team"."""
+
+    person: str
+    side: str
+    rivals: str
+    largest: str
+
+
+def message(template: str, voice: Voice) -> str:
+    """Replace the words for people and teams; the names of values stay in braces."""
+    words = (_SIDES[voice.side], _PEOPLE[voice.person], _RIVALS[voice.rivals], _LARGEST[voice.largest])
+    for word, text in (item for table in words for item in table.items()):
+        template = template.replace(f"{{{word}}}", text)
+    return template
+
 
 RESULTS = {
     "won": "{Side} won",
@@ -37,15 +58,15 @@ RESULTS = {
     "left and all tied": "{You} left early and all {teams} {players} tied",
 }
 OUTCOMES = {  # by result and expectation; a result that is missing here is told without the expectation
-    ("won", "favourite"): "{Side} won as the favourite ({its} chance was about {chance} %)",
-    ("won", "underdog"): "{Side} beat {favourite} ({its} chance was about {chance} %)",
+    ("won", "favourite"): "{Side} won as the favourite ({its} chance was about {chance}%)",
+    ("won", "underdog"): "{Side} beat {favourite} ({its} chance was about {chance}%)",
     ("won", "equal"): "{Side} won an even match",
-    ("drew", "favourite"): "{Side} drew as the favourite ({its} chance was about {chance} %)",
-    ("drew", "underdog"): "{Side} drew with {favourite} ({its} chance was about {chance} %)",
-    ("drew", "nearly equal"): "{Side} drew a nearly even match ({its} chance was about {chance} %)",
+    ("drew", "favourite"): "{Side} drew as the favourite ({its} chance was about {chance}%)",
+    ("drew", "underdog"): "{Side} drew with {favourite} ({its} chance was about {chance}%)",
+    ("drew", "nearly equal"): "{Side} drew a nearly even match ({its} chance was about {chance}%)",
     ("drew", "equal"): "{Side} drew an even match",
-    ("lost", "favourite"): "{Side} lost as the favourite ({its} chance was about {chance} %)",
-    ("lost", "underdog"): "{Side} lost to {favourite} ({its} chance was about {chance} %)",
+    ("lost", "favourite"): "{Side} lost as the favourite ({its} chance was about {chance}%)",
+    ("lost", "underdog"): "{Side} lost to {favourite} ({its} chance was about {chance}%)",
     ("lost", "equal"): "{Side} lost an even match",
     ("placed", "better"): "{Side} finished {place} of {teams}, better than expected",
     ("placed", "worse"): "{Side} finished {place} of {teams}, worse than expected",
@@ -55,12 +76,12 @@ OUTCOMES = {  # by result and expectation; a result that is missing here is told
     ("all tied", "worse"): "All {teams} {players} tied. As a favourite, {side} {was} expected to finish higher",
 }
 RISE, FALL, NO_CHANGE = range(3)
-EFFECTS = (
-    ("{your} rating rose by {points}", "it rose by {points}"),
-    ("{your} rating fell by {points}", "it fell by {points}"),
-    ("{your} rating did not change", "it did not change"),
-)
-OTHER_RESULTS = {
+EFFECTS = {  # the clauses {effect} and {it}
+    RISE: ("{your} rating rose by {points}", "it rose by {points}"),
+    FALL: ("{your} rating fell by {points}", "it fell by {points}"),
+    NO_CHANGE: ("{your} rating did not change", "it did not change"),
+}
+_OTHER_RESULTS = {
     "win": "A win",
     "loss": "A loss",
     "first": "Finishing first",
@@ -68,132 +89,209 @@ OTHER_RESULTS = {
     "first alone": "Finishing first alone",
     "last alone": "Finishing last alone",
 }
-OTHERWISE = {
-    "earned": "{other} would have earned {points}.",
-    "still": "{other} would still have brought {points}.",
-    "cost": "{other} would have cost {points}.",
-    "nothing": "{other} would have changed nothing.",
-    "floor": "{other} would have changed nothing, because {floor} is the lowest rating there is.",
-}
-OTHERWISE_IN_ALL = {
-    **OTHERWISE,
-    "earned": "{other} would have earned {points} in all.",
-    "still": "{other} would still have brought {points} in all.",
-}
+
+
+def _otherwise(**effects: str) -> Mapping[tuple[str, str], str]:
+    """A sentence for each other result and each effect that it would have had."""
+    each = product(_OTHER_RESULTS.items(), effects.items())
+    return MappingProxyType({(result, effect): f"{words} {text}" for (result, words), (effect, text) in each})
+
+
+OTHERWISE = _otherwise(
+    earned="would have earned {points}.",
+    still="would still have brought {points}.",
+    cost="would have cost {points}.",
+    nothing="would have changed nothing.",
+    floor="would have changed nothing, because {floor} is the lowest rating there is.",
+)
+OTHERWISE_IN_ALL = MappingProxyType(
+    {
+        **OTHERWISE,
+        **_otherwise(earned="would have earned {points} in all.", still="would still have brought {points} in all."),
+    }
+)
 
 
 class Reason(NamedTuple):
     """A sentence for a change that the result and the odds alone do not explain, and the values that it names.
 
     otherwise  the sentences about other results
+    parts      clauses with their values, which {parts} lists
     """
 
     sentence: str
     values: Mapping[str, object] = MappingProxyType({})
-    otherwise: Mapping[str, str] = MappingProxyType(OTHERWISE)
+    otherwise: Mapping[tuple[str, str], str] = OTHERWISE
+    parts: tuple[tuple[str, Mapping[str, object]], ...] = ()
 
 
 AS_USUAL = Reason("{outcome}, so {effect}.")
-UNCHANGED = Reason("{outcome}, and {effect}.")
+UNCHANGED = Reason("{outcome}, and {your} rating did not change.")
 BY_OPPONENT = Reason("{result}, but it matters how {you} did against each single opponent, so {effect}.")
 BY_HISTORY = Reason("{result}, but {your} earlier matches count as well, so {effect}.")
 NOT_COUNTED = Reason("{result}, but this match does not count for {your} rating, so {it}.")
-OWN_ABOVE = Reason("{result}, but {your} own rating is above {your} team's average, so more was expected and {effect}.")
-OWN_BELOW = Reason("{result}, but {your} own rating is below {your} team's average, so less was expected and {effect}.")
-LEFT_UNPUNISHED = Reason("{You} left early, but {side} won, and leaving is not punished here, so {effect}.")
+OWN_ABOVE = Reason(
+    "{outcome}, but more was expected of {them} because {your} own rating is above {your} team's average, so {effect}."
+)
+OWN_BELOW = Reason(
+    "{outcome}, but less was expected of {them} because {your} own rating is below {your} team's average, so {effect}."
+)
+LEFT_UNPUNISHED = Reason("{You} left early, but {side} won, and leaving carries no penalty here, so {effect}.")
 
 # The reasons of the systems; a system of your own may write its own.
-FLOOR_REACHED = "{outcome}, so {effect} and is now {floor}, the lowest there is."
+FLOOR_REACHED = "{outcome}, so {your} rating fell by {points} and is now {floor}, the lowest there is."
 AT_FLOOR = "{outcome}. {Your} rating is already {floor}, the lowest there is, so it did not change."
 LESS_CERTAIN = (
-    "{result}, but this match told us almost nothing new about {them}. We are slightly less sure of {your} rating, so "
-    "we show it {points} lower."
+    "{result}, but this match told us almost nothing new about {them}. The less certain we are of a rating, the lower "
+    "we show it. We are now slightly less certain of {your} rating, so {it}."
 )
-MORE_CERTAIN = "{result}, but the surer we are of {your} rating, the higher we show it, so it rose by {points}."
+MORE_CERTAIN = (
+    "{result}, but the more certain we are of a rating, the higher we show it. We are now more certain of {your} "
+    "rating, so {it}."
+)
+OUTWEIGHED = (
+    "{outcome}. That alone would have lowered {your} rating by {fall}. But the more certain we are of a rating, the "
+    "higher we show it. We are now more certain of {your} rating, which is worth {part}, so {it}."
+)
 VARIED_MORE = "{result}, but {your} results vary more now and {your} rating is shown lower for that, so {it}."
 VARIED_LESS = "{result}, but {your} results vary less now and {your} rating is shown higher for that, so {it}."
 NO_TIME = "{result}, but {you} have no playing time in this match, so {effect}."
 FIRST_GAMES = "{result}. In the first {games} games, {your} rating follows all of {your} results so far, so {it}."
-LOPSIDED = "{outcome}, and a one-sided result counts more, so {effect}."
+ONE_SIDED = "{result}, but one-sided results count for more, so {effect}."
 WHOLE_POINTS = "{result}, but ratings are rounded down to whole points, so {effect}."
 SCORED = (
-    "{result}. This rating compares {your} own points, for the time {you} played, with every other player's: {you} "
-    "scored {share} of the points between {them} and each of the others on average, where {due} % were expected, so "
-    "{effect}."
+    "{result}. This rating looks at how fast {you} scored while {you} were playing. Against each other player, {your} "
+    "average share of the points was {share}%, and {due}% was expected, so {effect}."
 )
 SCORED_AT_FLOOR = (
-    "{result}. {You} scored {share} of the points between {them} and each of the others, where {due} % were expected. "
+    "{result}. Against each other player, {your} average share of the points was {share}%, and {due}% was expected. "
     "{Your} rating is already {floor}, the lowest there is, so {it}."
 )
 SPARED = (
-    "{result}. {You} scored {share} of the points between {them} and each of the others, where {due} % were expected, "
-    "but a favourite never loses points to an outscored opponent, so {effect}."
+    "{result}. Against each other player, {your} average share of the points was {share}%, and {due}% was expected. "
+    "But a favourite never loses points to an opponent who scored less, so {effect}."
 )
 LEFT_OUT = "{result}, but there was too little playing time to compare {your} score with the others', so {effect}."
 ROTTED = "{result}, but {you} had lost {lost} for weeks without a match, so {effect}."
-LAST_GAMES_HIGHER = (
-    "{result}, {link} {your} rating follows {your} last {games} games as a whole. Those games point to a higher "
-    "rating than before, so it rose by {points}."
-)
-LAST_GAMES_LOWER = (
-    "{result}, {link} {your} rating follows {your} last {games} games as a whole. Those games point to a lower "
-    "rating than before, so it fell by {points}."
+LAST_GAMES = (
+    "{result}. This was only one of the {games} games that count. In all {games} together, {your} success rate was "
+    "{share}%, and {due}% was expected with {your} rating, so {effect}."
 )
 PERFORMANCE = "{result}, but {your} own performance in the match counts as well, so {effect}."
-BY_LESS = "{result} by less than expected, so {effect}."
-MARGIN = "{result}, but the margin of the score counts as well, so {effect}."
-SCORED_LESS = "{result}, but {you} scored less than expected compared with the others, so {effect}."
-SCORED_MORE = "{result}, but {you} scored more than expected compared with the others, so {effect}."
-NEWCOMERS_WEAKER = "{result}, but newcomers here turn out weaker than their first rating says, so {effect}."
-NEWCOMERS_STRONGER = "{result}, but newcomers here turn out stronger than their first rating says, so {effect}."
-AWAY = "{result}, but {your} older matches count less after the time without a match, so {effect}."
-LOOK_WEAKER = (
-    "{result}, but other matches since {your} last one make {your} old results look weaker. That outweighed this "
-    "match, so {effect}."
+GAINED_PARTS = "{outcome}. {Your} rating rose by {points}: {parts}."
+LOST_PARTS = "{outcome}. {Your} rating fell by {points}: {parts}."
+PARTS = "{parts}; {part}"  # a list of parts, and one more
+BY_FACTOR = {  # by the factor and the sign of its part of a change
+    "by_result": ("{part} for the result", "{part} for the result"),
+    "by_margin": ("{part} for the margin of the score", "{part} for the margin of the score"),
+    "by_scores": (
+        "{part} because {you} scored less than expected compared with the others",
+        "{part} because {you} scored more than expected compared with the others",
+    ),
+    "by_entry": (
+        "{part} because newcomers here turn out weaker than their first rating says",
+        "{part} because newcomers here turn out stronger than their first rating says",
+    ),
+    "by_pause": (
+        "{part} because {your} older matches count less after the time without a match",
+        "{part} because {your} older matches count less after the time without a match",
+    ),
+    "by_weights": (
+        "{part} because other matches make {your} old results look weaker",
+        "{part} because other matches make {your} old results look stronger",
+    ),
+    "rest": ("{part} for smaller effects", "{part} for smaller effects"),
+}
+EARNED_WIN = "{result}. {You} got {win} for the win and {participation} for playing, so {effect}."
+EARNED_DRAW = "{result}. {You} got {draw} for the draw and {participation} for playing, so {effect}."
+EARNED_WINS = (
+    "{result}. {You} got {win} for every opponent beaten ({wins}) and {participation} for playing, so {effect}."
 )
-LOOK_STRONGER = (
-    "{result}, but other matches since {your} last one make {your} old results look stronger. That outweighed this "
-    "match, so {effect}."
+EARNED_DRAWS = (
+    "{result}. {You} got {draw} for every opponent tied with ({draws}) and {participation} for playing, so {effect}."
 )
-EARNED = "{result}. {You} got {earned} and {participation} for playing, so {effect}."
+EARNED_BOTH = (
+    "{result}. {You} got {win} for every opponent beaten ({wins}), {draw} for every opponent tied with ({draws}) and "
+    "{participation} for playing, so {effect}."
+)
 TOOK_PART = "{result}, but playing always brings {participation}, so {effect}."
-FOR_WIN, FOR_DRAW = "{each} for the win", "{each} for the draw"
-FOR_WINS = "{each} for every opponent beaten ({count})"
-FOR_DRAWS = "{each} for every opponent tied with ({count})"
 DRAW_MOVES_NOTHING = "{result}, and draws do not change {your} rating here."
 DRAW_WITH_WEAKER = "{result}, and only a draw with a stronger team counts here, so {effect}."
-DRAW_WITH_STRONGER = "{result} with a stronger team, which counts as a win here, so {effect}."
-OTHERS_LEFT = "{result}, but everybody on the other team left early, which counts as a win for {side}, so {effect}."
+DRAW_WITH_STRONGER = "{Side} drew with a stronger team, which counts as a win here, so {effect}."
+OTHERS_LEFT = {  # by the result, twice
+    0: "{Side} finished behind, but everyone on the other team left early, so this counts as a win. {Your} rating "
+    "rose by {points}.",
+    1: "{Side} drew, but everyone on the other team left early, so this counts as a win. {Your} rating rose by "
+    "{points}.",
+    2: "{Side} won after everyone on the other team left early, so {effect}.",
+}
 LEFT_WON = "{You} left early, which counts as a loss even though {side} won, so {effect}."
 LEFT_DREW = "{You} left early, which counts as a loss even though {side} drew, so {effect}."
 LEFT_AT_FLOOR = "{You} left early and {your} rating is already {floor}, the lowest there is, so {it}."
-LEFT_TO_FLOOR = "{You} left early, which counts as a loss, so {effect} and is now {floor}, the lowest there is."
+LEFT_TO_FLOOR = (
+    "{You} left early, which counts as a loss, so {your} rating fell by {points} and is now {floor}, the lowest there "
+    "is."
+)
 
 # Second sentences, about the size of a change. They follow the reasons of NOTED only.
-NOTED = (AS_USUAL.sentence, LEFT_UNPUNISHED.sentence, LOPSIDED, SCORED)
-UNCERTAIN = "{Your} rating is still uncertain, so it moves a lot."
-FEW_GAMES = "{You} have played few games here, so {your} rating moves a lot."
-SURER = {  # by the direction of the change
-    RISE: "It rose {part} more because we are surer of {your} rating now.",
-    FALL: "It fell {part} less because we are surer of {your} rating now.",
-}
+NOTED = (AS_USUAL.sentence, LEFT_UNPUNISHED.sentence, SCORED)
+UNCERTAIN = "{Your} rating is still uncertain, so it can move a lot."
+FEW_GAMES = "{You} have played few games here, so {your} rating can move a lot."
+BY_CERTAINTY = "Of that, {part} is because we are now more certain of {your} rating."
+SOFTENED = (
+    "It would have fallen by {fall}, but we are now more certain of {your} rating and show it {part} higher for that."
+)
+ONE_SIDED_NOTE = "The result was one-sided, which made the change bigger."
 OWN_NOTES = {  # by the direction of the change, and whether the own rating is above the team's average
-    (RISE, True): "It rose less than the odds suggest, because {your} own rating is above {your} team's average.",
-    (RISE, False): "It rose more than the odds suggest, because {your} own rating is below {your} team's average.",
-    (FALL, True): "It fell more than the odds suggest, because {your} own rating is above {your} team's average.",
-    (FALL, False): "It fell less than the odds suggest, because {your} own rating is below {your} team's average.",
+    (RISE, True): "{Your} own rating is above {your} team's average, so more was expected of {them}, which made the "
+    "change smaller.",
+    (RISE, False): "{Your} own rating is below {your} team's average, so less was expected of {them}, which made the "
+    "change bigger.",
+    (FALL, True): "{Your} own rating is above {your} team's average, so more was expected of {them}, which made the "
+    "change bigger.",
+    (FALL, False): "{Your} own rating is below {your} team's average, so less was expected of {them}, which made the "
+    "change smaller.",
 }
-PART_NOTES = ("{cause} lowered it by {part}.", "{cause} raised it by {part}.")
-CAUSES = {  # by the factor that caused it
-    "by_margin": "The margin of the score",
-    "by_scores": "The comparison of the players' own scores",
-    "by_entry": "What is known about newcomers here",
-    "by_pause": "The time without a match",
-    "by_weights": "What other matches have shown about old results",
-}
+_ENDINGS = {1: "{number}st", 2: "{number}nd", 3: "{number}rd"}
+ORDINALS = (*_ENDINGS.values(), "{number}th")
 
 
-def ordinal(number: int) -> str:
+def same(text: str) -> str:
+    """Return a message as it is: the translation into English."""
+    return text
+
+
+def ordinal(number: int, translate: Callable[[str], str] = same) -> str:
     """Format an ordinal: 1st, 2nd, 3rd, 4th … 11th … 21st."""
-    ending = "th" if number % 100 in (11, 12, 13) else {1: "st", 2: "nd", 3: "rd"}.get(number % 10, "th")
-    return f"{number:,}{ending}"
+    ending = ORDINALS[-1] if number % 100 in (11, 12, 13) else _ENDINGS.get(number % 10, ORDINALS[-1])
+    return translate(ending).format(number=f"{number:,}")
+
+
+def percentages(one: float, other: float) -> tuple[str, str]:
+    """Two shares from 0 to 1 in percent, with as many decimals, up to three, as it takes to tell them apart."""
+    for decimals in range(4):
+        texts = f"{100 * one:.{decimals}f}", f"{100 * other:.{decimals}f}"
+        if texts[0] != texts[1]:
+            break
+    return texts
+
+
+def messages() -> tuple[str, ...]:
+    """Every message that explanations are made of, for catalogues."""
+    sizes = ("player", "team")
+    voices = [Voice(*keys) for keys in product(_PEOPLE, sizes, sizes, sizes)]
+    public = [value for name, value in globals().items() if name.isupper() and not name.startswith("_")]
+    return tuple(dict.fromkeys(message(text, voice) for text in _texts(public) for voice in voices))
+
+
+def _texts(value: object) -> Iterator[str]:
+    """The templates in a constant of this module."""
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, Reason):
+        yield value.sentence
+    elif isinstance(value, Mapping):
+        yield from _texts(list(value.values()))
+    elif isinstance(value, (list, tuple)):
+        for one in value:
+            yield from _texts(one)

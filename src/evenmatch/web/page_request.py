@@ -64,10 +64,11 @@ from evenmatch.web.view_models import seen_of
 
 SESSION, ME, NOTICE, ONCE = "evenmatch-session", "evenmatch-me", "evenmatch-notice", "evenmatch-once"
 FRIENDS = "evenmatch-friends"
+THEME, THEMES = "evenmatch-theme", ("light", "dark")  # without the cookie: as the system
 NUMBERS = "evenmatch-numbers"  # the group and decimal separators of the visitor; evenmatch.js writes it
 PREFIX = "__Host-"
 YEAR = 365 * 86_400
-LASTING = {SESSION: LASTS, ME: YEAR, FRIENDS: YEAR, NOTICE: 60, ONCE: 60}  # seconds
+LASTING = {SESSION: LASTS, ME: YEAR, FRIENDS: YEAR, THEME: YEAR, NOTICE: 60, ONCE: 60}  # seconds
 SAME_SITE: dict[str, Literal["lax", "strict"]] = {ONCE: "strict"}  # the others: lax
 
 
@@ -611,6 +612,12 @@ class PageRequest:
     def friends(self) -> list[str]:
         """The names of players in the visitor's list of friends, which only their browser stores."""
         return [name for name in self.cookies.text(FRIENDS).split(BETWEEN) if 0 < len(name) <= LONGEST_NAME]
+
+    @property
+    def theme(self) -> str | None:
+        """The theme that the visitor chose; None: as the system."""
+        theme = self.cookies.read(THEME)
+        return theme if theme in THEMES else None
 
     @property
     def is_player(self) -> bool:

@@ -73,8 +73,18 @@ class BatchOutcome(Struct):
     outcomes: list[Outcome]
 
 
+class PlayerRecord(Struct):
+    """A player's results. change: of the rating in 7 days; None: no rated match, or the rating is not shown."""
+
+    won: int
+    drew: int
+    lost: int
+    last_completed: datetime | None
+    change: float | None
+
+
 class StandingRow(Struct):
-    """A listed player. rating: None if the ladder does not show it."""
+    """A listed player. rating: None if the ladder does not show it; record: None if the season has ended."""
 
     rank: int | None
     player: str
@@ -83,6 +93,7 @@ class StandingRow(Struct):
     division: str | None
     matches: int
     completed: int
+    record: PlayerRecord | None = None
 
 
 class StandingsPage(Struct):

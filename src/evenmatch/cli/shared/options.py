@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
@@ -134,6 +135,23 @@ def moment(
     if micros is None or not is_plausible(micros):
         raise UsageError(f"{option} {text}{clause}: expected {expected}, in {YEARS}, or {SECONDS.accepted}")
     return micros
+
+
+ENDS = "a span like 90d, 12h, 30m or 4w, or a future ISO 8601 time"
+UNITS = {"m": 60, "h": 3600, "d": 86_400, "w": 604_800}  # seconds
+
+
+def end(text: str | None, option: str, now: int) -> int | None:
+    """Parse a future time, or a span that starts now, into microseconds since 1970. Raises UsageError."""
+    if text is None:
+        return None
+    span = re.fullmatch(r"([1-9][0-9]{0,5})([mhdw])", text)
+    if span is not None:
+        return (-(-now // 1_000_000) + int(span[1]) * UNITS[span[2]]) * 1_000_000
+    parsed = moment(text, option, ENDS)
+    if parsed is None or parsed <= now:
+        raise UsageError(f"{option} {text}: expected {ENDS}")
+    return parsed
 
 
 def matches_of(

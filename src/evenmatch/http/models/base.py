@@ -43,7 +43,7 @@ class ResponseModel(BaseModel):
     )
 
     @classmethod
-    def from_record(cls, record: object, **others: object) -> Self:
+    def from_record(cls, record: object, /, **others: object) -> Self:
         """The response with the attributes of a record. others: fields that differ from the record's attributes."""
         own = {name: getattr(record, name) for name in cls.model_fields if name not in others and hasattr(record, name)}
         return cls.model_validate({**own, **others})

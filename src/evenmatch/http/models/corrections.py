@@ -28,12 +28,18 @@ class BanRequest(RequestModel):
     model_config = examples({"player": "joe", "rule": "refund", "since": "2026-11-01T00:00:00Z"})
 
     player: Name
-    rule: Literal["void", "refund"] = Field(
-        default="void",
-        description="void: the player's matches do not count; refund: losses against them cost no rating.",
+    rule: Literal["void", "refund", "keep"] | None = Field(
+        default=None,
+        description="void: the player's matches do not count; refund: losses against them cost no rating; keep: no "
+        "rating changes; null: keep for a ban with an end, otherwise void.",
     )
     since: Moment | None = Field(
         default=None, description="Matches that ended before this time still count; null: none."
+    )
+    until: Moment | None = Field(
+        default=None,
+        description="When the ban ends by itself: the player is listed and can queue again. Only with the rule keep. "
+        "null: never.",
     )
     reason: Reason | None = None
     id: EventId = None

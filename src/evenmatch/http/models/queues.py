@@ -8,7 +8,16 @@ from pydantic import BeforeValidator, ConfigDict, Field
 
 from evenmatch.attributes import Attribute
 from evenmatch.experiment import ExperimentDesign
-from evenmatch.http.models.base import Moment, Name, RequestModel, ResponseModel, ShownTime, examples, none_for_nan
+from evenmatch.http.models.base import (
+    Moment,
+    Name,
+    RequestModel,
+    ResponseModel,
+    ShownTime,
+    Text,
+    examples,
+    none_for_nan,
+)
 from evenmatch.http.models.from_options import (
     OptionsRequest,
     OptionsResponse,
@@ -26,7 +35,7 @@ from evenmatch.queues.experiment_audit import ComparedFigure
 from evenmatch.queues.parties import QueueFilter
 from evenmatch.queues.policy_fits import LastFit
 from evenmatch.queues.queue_rules import QueueRules
-from evenmatch.queues.stored_queues import QueueExperiment
+from evenmatch.queues.stored_queues import LONGEST_MESSAGE, QueueExperiment
 from evenmatch.queues.ticket_status import LinkedTicket, OfferStatus, Status
 
 Texts = Annotated[list[str], Field(max_length=256)]
@@ -142,6 +151,16 @@ class SetQueue(RequestModel):
     rules: QueueRulesIn = Field(default_factory=QueueRulesIn)
 
 
+class PauseQueue(RequestModel):
+    """The pause of a queue."""
+
+    model_config = examples({"message": "Maintenance until 18:00 UTC"})
+
+    message: Annotated[Text, Field(max_length=LONGEST_MESSAGE)] = Field(
+        default="", description="Shown to players who wait or try to join."
+    )
+
+
 class QueueOut(ResponseModel):
     """A queue and the number of players who wait in it."""
 
@@ -150,6 +169,9 @@ class QueueOut(ResponseModel):
     change: int
     policy: QueuePolicy
     rules: dict[str, float | str | None]
+    paused: str | None = Field(
+        description="The operator's message, which may be empty, while the queue is paused; null: it is not paused."
+    )
     matchmaker: Literal["running", "starting"] = Field(
         default="running", description="Starting: no matches are made until it runs."
     )

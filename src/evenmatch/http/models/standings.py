@@ -9,6 +9,7 @@ from pydantic import Field
 from evenmatch.http.models.base import ResponseModel
 from evenmatch.http.models.from_records import Shown, fields_of
 from evenmatch.ladders.seasons import StandingRow
+from evenmatch.players.records import PlayerRecord
 from evenmatch.standings.board import Standing
 
 
@@ -17,6 +18,7 @@ class StandingOut(ResponseModel):
     """The standing of a player; rank, percentile and division are null if the player is not listed."""
 
     player: str
+    record: Shown[PlayerRecord]
 
 
 class StandingsPage(ResponseModel):

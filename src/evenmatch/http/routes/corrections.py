@@ -140,9 +140,13 @@ async def unvoid_match(
 async def ban_player(
     ladder: str, asked: BanRequest, request: Request, caller: Admin, preview: Seen = False
 ) -> Response:
-    """Ban a player from a ladder and rate the affected matches again; banned players are not in the standings."""
-    since = None if asked.since is None else micros(asked.since)
-    ban = Ban(asked.player, asked.rule, since, asked.reason)
+    """Ban a player from a ladder and rate the affected matches again.
+
+    Banned players are not in the standings and cannot queue. A ban with an end changes no rating.
+    """
+    since, until = (None if time is None else micros(time) for time in (asked.since, asked.until))
+    ban = Ban(asked.player, asked.rule, since, asked.reason, until)
+    ban.check_end(site_of(request).service.clock())
     return await _correct(request, caller, ladder, ban, asked.id, preview)
 
 
@@ -230,5 +234,6 @@ def _read(site: Site, ladder: str, kind: str, before: int | None, limit: int) ->
     with site.service.reading(ladder) as (store, head):
         if kind == "all":
             return correction_log.rulings(store, head, before, limit)
-        rulings = correction_log.voids(store, head) if kind == "voids" else correction_log.bans(store, head)
+        now = site.service.clock()
+        rulings = correction_log.voids(store, head) if kind == "voids" else correction_log.bans(store, head, now)
         return [ruling for ruling in rulings if before is None or ruling.position < before][:limit]

@@ -29,7 +29,7 @@ from evenmatch.http.models.players import (
 from evenmatch.http.responses import encoded, read, read_page, written
 from evenmatch.http.routes.corrections import outcome
 from evenmatch.http.routes.ladders import readable
-from evenmatch.http.routes.standings import standing_out
+from evenmatch.http.routes.standings import standings_out
 from evenmatch.http.site import site_of
 from evenmatch.jobs.tasks import DueTask
 from evenmatch.players.explanations import ShownRatingChange, shown, shown_number
@@ -51,9 +51,11 @@ async def get_player(ladder: str, player: str, request: Request, caller: Reader)
     site = site_of(request)
     check_own(site, caller, player)
     await site.views.view(ladder)
-    profile = await site.work(site.reading(caller).profile, ladder, player)
+    reading = site.reading(caller)
+    profile = await site.work(reading.profile, ladder, player)
     names = profile.names if caller.may("admin", ladder) else None
-    standing = None if profile.standing is None else standing_out(profile.player, profile.standing)
+    own = [] if profile.standing is None else [(profile.player, profile.standing)]
+    standing = next(iter(await site.work(standings_out, reading, ladder, own)), None)
     return read(request, PlayerProfile.from_record(profile, ladder=ladder, names=names, standing=standing))
 
 

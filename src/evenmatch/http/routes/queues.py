@@ -7,6 +7,8 @@ from typing import Annotated
 from fastapi import APIRouter, Query, Request
 from starlette.responses import Response
 
+from evenmatch.accounts.access import Caller
+from evenmatch.accounts.audit_trail import AuditEntry
 from evenmatch.experiment import ARMS
 from evenmatch.http.access import Admin, Queuer, Reader, audit_entry
 from evenmatch.http.models.base import Moment, micros, moment
@@ -17,6 +19,7 @@ from evenmatch.http.models.queues import (
     ExperimentOut,
     FilterChange,
     FilterOut,
+    PauseQueue,
     PenaltyOut,
     QueueAuditOut,
     QueueOut,
@@ -127,6 +130,32 @@ async def stop_experiment(ladder: str, queue: str, request: Request, caller: Adm
     return written(experiment_out(ladder, await site.change(ladder, queue_service.stop_experiment, ladder, queue)))
 
 
+@router.put("/queues/{queue:text}/pause", response_model=QueueOut, operation_id="pause_queue")
+async def pause_queue(ladder: str, queue: str, body: PauseQueue, request: Request, caller: Admin) -> Response:
+    """Pause a queue, or change the message of its pause.
+
+    It refuses new tickets and makes no offers. Waiting tickets stay, and open offers can be accepted.
+    """
+    entry = audit_entry(request, caller, "queue.paused", ladder, queue, {"message": body.message})
+    return await _paused(request, caller, ladder, queue, entry, body.message)
+
+
+@router.delete("/queues/{queue:text}/pause", response_model=QueueOut, operation_id="resume_queue")
+async def resume_queue(ladder: str, queue: str, request: Request, caller: Admin) -> Response:
+    """Resume a paused queue."""
+    entry = audit_entry(request, caller, "queue.resumed", ladder, queue)
+    return await _paused(request, caller, ladder, queue, entry, None)
+
+
+async def _paused(
+    request: Request, caller: Caller, ladder: str, queue: str, entry: AuditEntry, message: str | None
+) -> Response:
+    site = site_of(request)
+    setup = await site.change(ladder, site.queue_service.noting(entry).pause_queue, ladder, queue, message)
+    seen = await site.visibility(caller, ladder)
+    return written(await site.work(_queue, site, ladder, setup, seen))
+
+
 @router.delete("/queues/{queue:text}", status_code=204, operation_id="remove_queue")
 async def remove_queue(ladder: str, queue: str, request: Request, caller: Admin, force: bool = False) -> Response:
     """Remove a queue. Refused while players wait in it, unless `force` is set, which removes their tickets."""
@@ -213,6 +242,7 @@ def _queue(site: Site, ladder: str, setup: QueueSetup, seen: Visibility) -> Queu
         change=setup.change,
         policy=QueuePolicy.model_validate(setup.policy.to_data()),
         rules=setup.rules.to_data(),  # type: ignore[arg-type] # numbers, or none
+        paused=setup.paused,
         matchmaker="running" if site.queue_service.is_matching(ladder) else "starting",
         tickets=0 if counts is None else counts.tickets,
         players=0 if counts is None else counts.players,

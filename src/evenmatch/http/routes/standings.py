@@ -24,10 +24,9 @@ from evenmatch.http.models.standings import (
 )
 from evenmatch.http.responses import encoded, read
 from evenmatch.http.site import Site, site_of
-from evenmatch.ladders.ladder_queries import LadderQueries
+from evenmatch.ladders.ladder_queries import LadderQueries, Named
 from evenmatch.ladders.seasons import StandingRow
 from evenmatch.ladders.standings import View
-from evenmatch.standings.board import Standing
 
 router = APIRouter(prefix="/v1/ladders/{ladder:text}/standings", tags=["standings"])
 BINS = 40
@@ -61,7 +60,7 @@ async def get_standings(
         return read(request, await site.work(_finals, site.reading(caller), ladder, number, cursor, limit))
     if cursor is not None:
         _place(cursor)
-    make = partial(_page, site, limit=limit, cursor=cursor)
+    make = partial(_page, site, site.reading(caller), limit=limit, cursor=cursor)
     return read(request, await site.views.body(request, ladder, caller, make))
 
 
@@ -72,9 +71,10 @@ async def standings_around(
     """Return a player and the listed players above and below. An unlisted player is placed by rating, if shown."""
     site = site_of(request)
     await site.views.view(ladder)
-    name, standing, rows = await site.work(site.reading(caller).around, ladder, player, each_side)
-    items = [standing_out(*row) for row in rows]
-    return read(request, NeighboursOut(ladder=ladder, player=name, standing=standing_out(name, standing), items=items))
+    reading = site.reading(caller)
+    name, standing, rows = await site.work(reading.around, ladder, player, each_side)
+    own, *items = await site.work(standings_out, reading, ladder, [(name, standing), *rows])
+    return read(request, NeighboursOut(ladder=ladder, player=name, standing=own, items=items))
 
 
 @router.get("/among", response_model=SelectedStandings, operation_id="standings_among")
@@ -82,16 +82,19 @@ async def standings_among(ladder: str, request: Request, caller: Reader, players
     """Return selected players with their ranks: listed players first, then the others by rating, if it is shown."""
     site = site_of(request)
     await site.views.view(ladder)
-    rows, missing = await site.work(site.reading(caller).among, ladder, players)
-    return read(request, SelectedStandings(ladder=ladder, items=[standing_out(*row) for row in rows], missing=missing))
+    reading = site.reading(caller)
+    rows, missing = await site.work(reading.among, ladder, players)
+    items = await site.work(standings_out, reading, ladder, rows)
+    return read(request, SelectedStandings(ladder=ladder, items=items, missing=missing))
 
 
-def standing_out(name: str, standing: Standing) -> StandingOut:
-    """Return the response model of a player's standing."""
-    return StandingOut.from_record(standing, player=name)
+def standings_out(reading: LadderQueries, ladder: str, rows: Named) -> list[StandingOut]:
+    """Return the response models of standings."""
+    records = reading.records(reading.view(ladder), [standing for _, standing in rows])
+    return [StandingOut.from_record(standing, player=name, record=records[standing.player]) for name, standing in rows]
 
 
-def _page(site: Site, view: View, *, limit: int, cursor: str | None) -> bytes:
+def _page(site: Site, reading: LadderQueries, view: View, *, limit: int, cursor: str | None) -> bytes:
     walk, moved = view, False
     if cursor is None:
         rows = view.snapshot.page(1, limit + 1)
@@ -100,7 +103,11 @@ def _page(site: Site, view: View, *, limit: int, cursor: str | None) -> bytes:
         kept = site.views.kept.find(view, identity)
         walk, moved = kept or view, kept is None
         rows = walk.snapshot.after(place, player, limit + 1)
-    items = [StandingRow(name, *standing[1:7]) for name, standing in site.service.named(rows[:limit])]
+    records = reading.records(walk, rows[:limit])
+    items = [
+        StandingRow(name, *standing[1:7], records.get(standing.player))
+        for name, standing in site.service.named(rows[:limit])
+    ]
     following = None
     if len(rows) > limit:
         site.views.kept.keep(walk)

@@ -15,7 +15,7 @@ from evenmatch.players.placement import why_nobody
 from evenmatch.players.rating_path import RatingPath
 from evenmatch.standings.bands import DivisionProgress, division_progress
 from evenmatch.standings.board import Standing
-from evenmatch.web.page_request import LONGEST_NAME, ME, PageRequest, address, local
+from evenmatch.web.page_request import LONGEST_NAME, ME, THEME, THEMES, PageRequest, address, local
 from evenmatch.web.svg_charts import sparkline
 from evenmatch.web.view_models import LETTERS, LadderShown, MatchResult
 
@@ -204,6 +204,17 @@ async def forget_me(visit: PageRequest) -> Response:
     await visit.form()
     response = visit.go("/", "This site has forgotten your name.")
     visit.cookies.delete(response, ME)
+    return response
+
+
+async def set_theme(visit: PageRequest) -> Response:
+    """Store the visitor's choice of light or dark colours; any other choice follows the system."""
+    form = await visit.form()
+    theme, response = form.get("theme"), visit.go(local(form.get("to", "")) or "/")
+    if theme in THEMES:
+        visit.cookies.write(response, THEME, theme)
+    else:
+        visit.cookies.delete(response, THEME)
     return response
 
 

@@ -13,6 +13,7 @@ from starlette.responses import Response
 from evenmatch.accounts.audit_entries import Correcting, correcting
 from evenmatch.corrections.corrections import Ban, Reinstate, Unvoid, Void
 from evenmatch.corrections.effect import Effect, RatingMove
+from evenmatch.durations import DAY, SECOND
 from evenmatch.errors import ConflictError, UsageError
 from evenmatch.http.routes.corrections import ended, outcome
 from evenmatch.jobs.jobs import Job
@@ -25,7 +26,7 @@ from evenmatch.players.name_rule import odd_names
 from evenmatch.standings.division import Division, checked, division_at
 from evenmatch.standings.rules import RATING
 from evenmatch.systems.system import Rules
-from evenmatch.times import implausible, likeness
+from evenmatch.times import implausible, iso_time, likeness
 from evenmatch.web.forms import (
     OFFERED,
     about,
@@ -120,15 +121,16 @@ async def correction(visit: PageRequest) -> Response:
     if what not in WHATS:
         raise UsageError(f"what is {what[:20]!r}; expected {', '.join(WHATS)}")
     foreseen: Effect | Job | None = None
+    request: Correcting | None = None
     if visit.refused is None:
         with visit.previewing():
-            request = _correction_of(typed)
+            request = _correction_of(typed, visit.site.service.clock())
             with about("match" if what in ("void", "unvoid") else "player"):
                 await visit.site.work(_check_known, visit, request)
                 foreseen = None if request is None else await previewed(visit, request)
     if isinstance(foreseen, Job) and not visit.asked(FOLLOWED):
         return visit.go(visit.same_page(**{FOLLOWED: foreseen.job}))  # so that reloading does not start another
-    values = {"what": what, **preview_values(visit, foreseen), "id": new_id()}
+    values = {"what": what, **preview_values(visit, foreseen), "id": new_id(), "until": until_of(request)}
     return await visit.show("correct", lambda: ladder_and_form(visit) | values)
 
 
@@ -140,7 +142,7 @@ def ladder_and_form(visit: PageRequest) -> dict[str, object]:
 async def correct(visit: PageRequest) -> Response:
     """Apply the correction."""
     form = await visit.form()
-    caller, request = visit.check("admin", visit.ladder), _correction_of(form)
+    caller, request = visit.check("admin", visit.ladder), _correction_of(form, visit.site.service.clock())
     field = "match" if form.get("what", "void") in ("void", "unvoid") else "player"
     with about(field):
         if request is None:
@@ -177,8 +179,8 @@ def event_id_of(form: Mapping[str, str]) -> str | None:
     return text or None
 
 
-def _correction_of(typed: Mapping[str, str]) -> Correcting | None:
-    """The correction that a form describes; None if its match or player is empty."""
+def _correction_of(typed: Mapping[str, str], now: int) -> Correcting | None:
+    """The correction that a form describes; None if its match or player is empty. now: microseconds."""
     what, reason = typed.get("what", "void"), typed.get("reason", "").strip() or None
     match_id, player = typed.get("match", "").strip(), typed.get("player", "").strip()
     match what:
@@ -187,15 +189,37 @@ def _correction_of(typed: Mapping[str, str]) -> Correcting | None:
         case "unvoid":
             return Unvoid(match_id, reason) if match_id else None
         case "ban":
-            with about("since"):
-                since = day_typed(typed.get("since", ""))
-            return Ban(player, typed.get("rule") or "void", since, reason) if player else None
+            return ban_of(typed, player, now) if player else None
         case "reinstate":
             return Reinstate(player, reason) if player else None
     raise UsageError(f"what is {what[:20]!r}; expected {', '.join(WHATS)}")
 
 
-def day_typed(text: str) -> int | None:
+SPANS = {"1": DAY, "7": 7 * DAY, "30": 30 * DAY}  # ends of bans to choose from, in days
+
+
+def ban_of(typed: Mapping[str, str], player: str, now: int) -> Ban:
+    """The ban of a player that a form describes. Raises FieldError. now: microseconds."""
+    span = typed.get("span", "")
+    with about("since"):
+        since = day_typed(typed.get("since", ""))
+    with about("until"):
+        until = now // SECOND * SECOND + SPANS[span] if span in SPANS else day_typed(typed.get("until", ""), "good")
+        if span == "date" and until is None:
+            raise UsageError("expected the day on which the ban ends")
+    with about("rule"):
+        ban = Ban(player, typed.get("rule") or None, since, typed.get("reason", "").strip() or None, until)
+    with about("until"):
+        ban.check_end(now)
+    return ban
+
+
+def until_of(request: Correcting | None) -> str | None:
+    """The end of a previewed ban for its form, which must not move when the form is sent; None: it has none."""
+    return iso_time(request.until) if isinstance(request, Ban) and request.until is not None else None
+
+
+def day_typed(text: str, empty: str = "all") -> int | None:
     """Return the start of a typed day, in microseconds; None: the field is empty. Raises UsageError."""
     if not text.strip():
         return None
@@ -203,7 +227,7 @@ def day_typed(text: str) -> int | None:
         day = datetime.fromisoformat(text.strip())
     except ValueError:
         got = f"{text[:40]!r}{likeness(text).clause}"
-        raise UsageError(f"expected a day such as 2026-11-21, or an empty field for all, got {got}") from None
+        raise UsageError(f"expected a day such as 2026-11-21, or an empty field for {empty}, got {got}") from None
     micros = int((day if day.tzinfo else day.replace(tzinfo=UTC)).timestamp() * 1e6)
     if reason := implausible("the day", micros):
         raise UsageError(reason)
@@ -226,7 +250,7 @@ def _ladder(visit: PageRequest) -> Mapping[str, object]:
     with site.service.reading(name) as (store, head):
         corrections = {
             "voids": correction_log.voids(store, head)[:RULINGS],
-            "bans": correction_log.bans(store, head)[:RULINGS],
+            "bans": correction_log.bans(store, head, site.service.clock())[:RULINGS],
             "rulings": correction_log.rulings(store, head, None, RULINGS),
         }
     jobs = site.jobs.page(name, None, JOBS)

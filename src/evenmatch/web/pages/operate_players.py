@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import NamedTuple
 
 from starlette.responses import Response
 
 from evenmatch.accounts.audit_entries import correcting
-from evenmatch.corrections.corrections import Ban
 from evenmatch.errors import BusyError, UnknownNameError, UsageError
 from evenmatch.http.routes.corrections import outcome
 from evenmatch.jobs.tasks import CorrectionTask, DueTask
@@ -16,7 +16,7 @@ from evenmatch.ladders import correction_log
 from evenmatch.ladders.ladder_queries import PlayerLadders
 from evenmatch.web.forms import about, check_confirmed
 from evenmatch.web.page_request import PageRequest, address
-from evenmatch.web.pages.operate_ladder import event_id_of, ladder_and_form, new_id
+from evenmatch.web.pages.operate_ladder import ban_of, event_id_of, ladder_and_form, new_id, until_of
 
 AT = "/operate/players"
 WHATS = ("rename", "merge", "erase")
@@ -97,11 +97,13 @@ async def bans(visit: PageRequest) -> Response:
 
 def _bans(visit: PageRequest) -> Mapping[str, object]:
     found: list[Banned] = []
+    until: str | None = None
     with visit.previewing():
         if visit.typed.get("look"):
+            until = until_of(ban_of(visit.typed, "", visit.site.service.clock()))
             found = _found(visit, visit.typed)
     bannable = sum(one.is_known and not one.is_banned for one in found)
-    return {**ladder_and_form(visit), "found": found, "bannable": bannable, "id": new_id()}
+    return {**ladder_and_form(visit), "found": found, "bannable": bannable, "id": new_id(), "until": until}
 
 
 def _found(visit: PageRequest, form: Mapping[str, str]) -> list[Banned]:
@@ -111,7 +113,7 @@ def _found(visit: PageRequest, form: Mapping[str, str]) -> list[Banned]:
         if not 1 <= len(names) <= BANS_AT_ONCE:
             raise UsageError(f"the list has {len(names)} names; expected 1 to {BANS_AT_ONCE}")
     with visit.site.service.reading(visit.ladder) as (store, head):
-        banned = {one.player for one in correction_log.bans(store, head)}
+        banned = {one.player for one in correction_log.bans(store, head, visit.site.service.clock())}
     found: dict[str, Banned] = {}
     for name in names:
         try:
@@ -128,16 +130,17 @@ def _found(visit: PageRequest, form: Mapping[str, str]) -> list[Banned]:
 async def ban_all(visit: PageRequest) -> Response:
     """Ban the players of a list, one correction each."""
     form, caller = await visit.form(), visit.check("admin", visit.ladder)
-    event, reason = event_id_of(form) or new_id(), form.get("reason", "").strip() or None
+    event, terms = event_id_of(form) or new_id(), ban_of(form, "", visit.site.service.clock())
     listed = [one.name for one in await visit.site.work(_found, visit, form) if one.is_known and not one.is_banned]
     home, done = address("ladders", visit.ladder, "operate"), 0
     for name in listed:
-        request = Ban(name, form.get("rule") or "void", None, reason)
+        request = replace(terms, player=name)
         entry = correcting(caller, visit.ladder, request, visit.request_id)
         try:
             await outcome(visit.site, CorrectionTask(visit.ladder, request, f"{event}:{name}", entry))
         except BusyError:  # on a large ladder, each ban is a job, and the line of jobs is full
-            rest = address("ladders", visit.ladder, "operate", "bans", names="\n".join(listed[done:]), reason=reason)
+            asked = {name: form.get(name) or None for name in ("rule", "until", "reason")}
+            rest = address("ladders", visit.ladder, "operate", "bans", names="\n".join(listed[done:]), **asked)
             notice = f"{done:,} bans were applied or are running. Ban the others when the jobs have ended."
             return visit.go(rest, notice, is_good=False)
         done += 1

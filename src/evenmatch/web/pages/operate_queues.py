@@ -31,7 +31,8 @@ async def queues(visit: PageRequest) -> Response:
 
 def _queues(visit: PageRequest) -> Mapping[str, object]:
     queues = [(setup, _waiting(visit, setup.name)) for setup in visit.site.queue_service.queues(visit.ladder)]
-    return {"ladder": LadderShown.of(visit.reading.view(visit.ladder)), "queues": queues}
+    form = visit.form_at("ladders", visit.ladder, "operate", "queue", "pause")
+    return {"ladder": LadderShown.of(visit.reading.view(visit.ladder)), "queues": queues, "form": form}
 
 
 def _waiting(visit: PageRequest, queue: str) -> int:
@@ -138,6 +139,17 @@ async def set_queue(visit: PageRequest) -> Response:
     notice = await visit.site.change(visit.ladder, change)
     visit.site.kernels.follow()
     return visit.go(address("ladders", visit.ladder, "operate", "queues"), notice)
+
+
+async def pause_queue(visit: PageRequest) -> Response:
+    """Pause a queue with a message to players, or resume it."""
+    form = await visit.form()
+    name, message = form.get("name", ""), form.get("message", "") if form.get("do") == "pause" else None
+    words = "resumed" if message is None else "paused"
+    body = {} if message is None else {"message": message}
+    service = visit.site.queue_service.noting(visit.audit_entry(f"queue.{words}", visit.ladder, name, body))
+    await visit.site.change(visit.ladder, service.pause_queue, visit.ladder, name, message)
+    return visit.go(address("ladders", visit.ladder, "operate", "queues"), f"Queue {name[:60]} was {words}.")
 
 
 async def queue_to_remove(visit: PageRequest) -> Response:

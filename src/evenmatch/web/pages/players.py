@@ -11,7 +11,6 @@ from typing import NamedTuple
 from starlette.responses import Response
 
 from evenmatch.durations import SECOND
-from evenmatch.errors import UsageError
 from evenmatch.http.cursors import FIRST_PAGE, list_key, write_cursor
 from evenmatch.lab.display_names import plain
 from evenmatch.ladders.descriptions import state_meanings
@@ -19,18 +18,18 @@ from evenmatch.ladders.inactivity import InactivityFall
 from evenmatch.ladders.standings import View
 from evenmatch.players.career import Career, Tally
 from evenmatch.players.placement import placement_progress
-from evenmatch.players.rated_matches import ALL_MATCHES, MatchFilter
+from evenmatch.players.rated_matches import ALL_MATCHES
 from evenmatch.players.rating_path import RatingPath, RatingStep
 from evenmatch.standings.activity import NEVER
 from evenmatch.standings.bands import DivisionProgress, division_progress
 from evenmatch.standings.board import Standing
 from evenmatch.systems.system import FactorValue
 from evenmatch.web.page_request import PageRequest, address, number, signed
+from evenmatch.web.pages.matches import chosen_matches, typed_filter
 from evenmatch.web.svg_charts import Chart, Point, day, path_chart
 from evenmatch.web.view_models import LadderShown, PlayedMatch, played
 
 SIZE = 20
-RESULTS = ("won", "drew", "lost")
 FORM = 10  # latest results shown in a row
 LAST = 30  # matches of the shortest chart
 PERIOD = 3  # hours per period of the day, from midnight UTC
@@ -76,7 +75,7 @@ async def player(visit: PageRequest) -> Response:
 def _player(visit: PageRequest) -> Mapping[str, object]:
     view = visit.reading.view(visit.ladder)
     profile = visit.reading.profile(visit.ladder, visit.part("player"))
-    before, chosen = list_key(visit.asked("before") or None), _chosen(visit)
+    before, chosen, typed = list_key(visit.asked("before") or None), chosen_matches(visit), typed_filter(visit)
     name, matches, further = visit.reading.played(visit.ladder, profile.player, before, SIZE, chosen)
     _, career, path = visit.reading.career(visit.ladder, name)
     here = ("ladders", visit.ladder, "players", name)
@@ -108,8 +107,7 @@ def _player(visit: PageRequest) -> Mapping[str, object]:
         "falls": _falls_between(
             career.falls if chosen == ALL_MATCHES else (), rows, before.played_at, last=further is None
         ),
-        "chosen": chosen,
-        "everything": ALL_MATCHES,
+        "typed": typed,
         "seasons": seasons,
         "titles": {season.number: season.title for season in seasons},
         "has_queue": bool(visit.site.queue_service.queues(visit.ladder)),
@@ -120,26 +118,9 @@ def _player(visit: PageRequest) -> Mapping[str, object]:
         "career": career,
         "hours": best_and_worst(career) if has_expectations else None,
         "first_page": before is FIRST_PAGE,
-        "before": None if before is FIRST_PAGE else address(*here, **_query(chosen)),
-        "after": None if further is None else address(*here, before=write_cursor(*further), **_query(chosen)),
+        "before": None if before is FIRST_PAGE else address(*here, **typed),
+        "after": None if further is None else address(*here, before=write_cursor(*further), **typed),
     }
-
-
-def _chosen(visit: PageRequest) -> MatchFilter:
-    """Return the choice of matches in the query of the page."""
-    result = visit.asked("result") or None
-    if result not in (None, *RESULTS):
-        raise UsageError(f"result is {result[:40]!r}; expected {', '.join(RESULTS)}")
-    return MatchFilter(
-        visit.asked("opponent").strip() or None,
-        visit.asked("team_mate").strip() or None,
-        result,
-        visit.number("season", 0, 0, 10**9) or None,
-    )
-
-
-def _query(chosen: MatchFilter) -> dict[str, object]:
-    return {name: value for name, value in chosen._asdict().items() if value is not None}
 
 
 def _way(view: View, standing: Standing | None) -> DivisionProgress | None:

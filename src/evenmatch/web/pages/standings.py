@@ -13,7 +13,6 @@ from starlette.responses import Response
 from evenmatch.errors import UnknownNameError
 from evenmatch.ladders.standings import View
 from evenmatch.players.placement import why_nobody, why_not
-from evenmatch.standings.activity import NEVER
 from evenmatch.standings.bands import band_of
 from evenmatch.standings.board import Standing
 from evenmatch.web.page_request import PageRequest, address
@@ -64,7 +63,7 @@ def _standings(visit: PageRequest) -> Mapping[str, object]:
         name, standing, rows = visit.reading.around(visit.ladder, visit.asked("around"), EACH_SIDE)
         why = None if standing is None else why_not(view, standing)
         about = {"around": name, "standing": standing, "why_not": why, "jumps": _jumps(visit, view, 0)}
-        return shared | about | _rows(view, rows)
+        return shared | about | _rows(visit, view, rows)
     number, pages = visit.number("page", 1, 1, 10**9), view.snapshot.pages(SIZE)
     rows = visit.site.service.named(view.snapshot.page(number, SIZE))
     return (
@@ -78,7 +77,7 @@ def _standings(visit: PageRequest) -> Mapping[str, object]:
             else None,
             "after": address("ladders", visit.ladder, "standings", page=number + 1) if number < pages else None,
         }
-        | _rows(view, rows)
+        | _rows(visit, view, rows)
     )
 
 
@@ -98,15 +97,10 @@ def _jumps(visit: PageRequest, view: View, number: int) -> list[Jump]:
     ]
 
 
-def _rows(view: View, rows: Sequence[tuple[str, Standing]]) -> dict[str, object]:
-    """The bands of these players, and by id when each last completed a match."""
-    board = view.snapshot.board
-    ids = [standing.player for _, standing in rows]
-    last = board.last_completed[board.find(ids)].tolist()
-    return {
-        "bands": _banded(view, rows),
-        "last_completed": {player: None if at == NEVER else at for player, at in zip(ids, last, strict=True)},
-    }
+def _rows(visit: PageRequest, view: View, rows: Sequence[tuple[str, Standing]]) -> dict[str, object]:
+    """The bands of these players, and their records by id."""
+    records = visit.reading.records(view, [standing for _, standing in rows])
+    return {"bands": _banded(view, rows), "records": records}
 
 
 def _banded(view: View, rows: Sequence[tuple[str, Standing]]) -> list[Band]:
