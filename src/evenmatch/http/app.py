@@ -19,6 +19,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from evenmatch import __version__
 from evenmatch.accounts.access import ANYONE
 from evenmatch.errors import EvenmatchError, RateLimitError
+from evenmatch.http import reference_page
 from evenmatch.http.access import allow, count, recalled
 from evenmatch.http.hosts import is_api
 from evenmatch.http.hot_routes import HotRoutes
@@ -106,26 +107,33 @@ def endpoints(site: Site, lifespan: Lifespan | None = None) -> FastAPI:
 
 
 def _describe(app: FastAPI, site: Site) -> None:
-    """Serve the OpenAPI document. A worker thread generates it once, which takes a second."""
+    """Serve the OpenAPI document, also as a page. A worker thread generates it once, which takes a second."""
     generate, making = app.openapi, Lock()
 
     def document() -> dict[str, Any]:
         return complete(generate())
 
     @cache
-    def encoded() -> bytes:
-        return json.dumps(app.openapi(), ensure_ascii=False).encode()
+    def encoded() -> tuple[bytes, bytes]:
+        made = app.openapi()
+        return json.dumps(made, ensure_ascii=False).encode(), reference_page.page(made).encode()
 
-    def made_once() -> bytes:
+    def made_once() -> tuple[bytes, bytes]:
         with making:
             return encoded()
 
     async def openapi(request: Request) -> Response:
         allow(site, request.scope, recalled(site, request.scope) or ANYONE)
-        return Response(await site.work(made_once), media_type="application/json")
+        return Response((await site.work(made_once))[0], media_type="application/json")
+
+    async def docs(request: Request) -> Response:
+        allow(site, request.scope, recalled(site, request.scope) or ANYONE)
+        headers = {"Content-Security-Policy": reference_page.POLICY, "X-Content-Type-Options": "nosniff"}
+        return Response((await site.work(made_once))[1], headers=headers, media_type="text/html")
 
     app.openapi = cache(document)  # type: ignore[method-assign]
     app.add_route("/v1/openapi.json", openapi, include_in_schema=False)
+    app.add_route("/docs", docs, include_in_schema=False)
 
 
 async def _evenmatch_error(request: Request, error: Exception) -> Response:
