@@ -182,6 +182,7 @@ def test_without_a_server_the_players_wait_again_in_their_place_and_without_a_st
     maker.step(ladder)
     assert states(queue_service, ladder, tickets) == ["offered"] * 3
     clock.move(seconds=2)
+    assert accept_all(queue_service, ladder, tickets[:1])[0].state == "offered"  # repeating it changes nothing
     ask(allocator)  # too late to ask
     assert maker.step(ladder).lapsed
     statuses = [queue_service.status(ladder, ticket) for ticket in tickets]

@@ -70,6 +70,8 @@ class QueueChanges:
     def accept(self, row: TicketRow, players: set[int]) -> None:
         """Let players of a ticket accept its offer. The last acceptance begins the match, or the wait for a server."""
         offer = self._offer_of(row)
+        if offer.state == queue_sql.ALLOCATING:  # all have accepted
+            return
         if self.now > offer.deadline:
             raise ConflictError(
                 f"offer {offer.offer} can no longer be accepted; it was open until {iso_time(offer.deadline)} "
