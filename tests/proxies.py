@@ -56,6 +56,35 @@ def caddy(folder: Path, upstream: str) -> Iterator[str]:
 
 
 @contextmanager
+def small_nginx(folder: Path, upstream: str) -> Iterator[str]:
+    """Run nginx with deploy/nginx-site.conf, for any name, before the process at this address; yields its URL."""
+    port = _free_port()
+    site = (DEPLOY / "nginx-site.conf").read_text().replace("listen 80;", f"listen 127.0.0.1:{port};")
+    site = site.replace("listen [::]:80;", "").replace("127.0.0.1:8080", upstream)
+    main = (
+        (DEPLOY / "nginx-main.conf").read_text().replace("/var/tmp", str(folder)).replace("nginx.conf;", "site.conf;")
+    )
+    (folder / "site.conf").write_text(site)
+    (folder / "main.conf").write_text(main.replace("worker_processes auto", "worker_processes 1"))
+    user = " user root;" if os.geteuid() == 0 else ""
+    command = [NGINX, "-g", f"daemon off;{user}", "-c", folder / "main.conf"]
+    with _running(command, port, folder / "nginx.log", {}) as url:
+        yield url
+
+
+@contextmanager
+def small_caddy(folder: Path, upstream: str) -> Iterator[str]:
+    """Run Caddy with deploy/small, for any name and without TLS, before this address and port; yields its URL."""
+    port, file = _free_port(), folder / "Caddyfile"
+    text = (DEPLOY / "small/etc/caddy/Caddyfile").read_text().replace("127.0.0.1:8080", upstream)
+    file.write_text("{\n\tadmin off\n}\n" + text.replace("rank.example", f"http://:{port}"))
+    command = [CADDY, "run", "--config", file, "--adapter", "caddyfile"]
+    homes = dict.fromkeys(("HOME", "XDG_CONFIG_HOME", "XDG_DATA_HOME"), str(folder))
+    with _running(command, port, folder / "caddy.log", homes) as url:
+        yield url
+
+
+@contextmanager
 def _running(command: list[object], port: int, log: Path, environment: dict[str, str]) -> Iterator[str]:
     with log.open("wb") as output:
         process = subprocess.Popen(

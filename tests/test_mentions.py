@@ -19,7 +19,7 @@ from evenmatch.http.options import Options
 ROOT = Path(__file__).parents[1]
 SOURCE = [path for kind in ("py", "jinja") for path in sorted((ROOT / "src").rglob(f"*.{kind}"))]
 SOURCE += sorted((ROOT / "clients" / "python" / "src").rglob("*.py"))
-DEPLOYED = [*sorted((ROOT / "deploy").iterdir()), ROOT / "compose.yaml"]
+DEPLOYED = [*sorted(path for path in (ROOT / "deploy").rglob("*") if path.is_file()), ROOT / "compose.yaml"]
 PAGES = [*sorted(ROOT.glob("*.md")), *sorted((ROOT / "docs").rglob("*.md"))]
 UNITS = [path for path in DEPLOYED if path.suffix == ".service"]
 FENCE = re.compile(r"^ *```(\w*)\n(.*?)^ *```$", re.MULTILINE | re.DOTALL)

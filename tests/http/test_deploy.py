@@ -1,12 +1,9 @@
 """What an operator is given fits together: dashboard, alerts, composition, load balancer, and the service."""
 
 import json
-import os
 import re
-import shlex
 import shutil
 import subprocess
-import sys
 from pathlib import Path
 
 import httpx
@@ -15,15 +12,12 @@ import yaml
 from prometheus_client.parser import text_string_to_metric_families
 
 import proxies
-from evenmatch import rules
 from evenmatch.accounts.access import SCOPES
 from evenmatch.accounts.keys import Keys
 from evenmatch.http.options import Options
 from evenmatch.http.server import workers
 from evenmatch.kernel_folder import INSTALLED
 from evenmatch.ledger.secrets import FILE_VARIABLE, VARIABLE
-from evenmatch.operations.master_secret import confirm
-from evenmatch.operations.service import Service
 
 ROOT = Path(__file__).parents[2]
 DEPLOY = ROOT / "deploy"
@@ -145,37 +139,6 @@ def test_load_balancer_and_prometheus_know_the_processes_by_the_names_of_the_com
     assert set(re.findall(r"^server (\S+:\d+) ", (DEPLOY / "upstream-compose.conf").read_text(), re.M)) == apis
     (job,) = yaml.safe_load((DEPLOY / "prometheus.yml").read_text())["scrape_configs"]
     assert set(job["static_configs"][0]["targets"]) == apis
-
-
-def started(unit, folder):
-    """Run what a unit of systemd starts, with /backups and the database in a folder."""
-    text = (
-        (DEPLOY / unit).read_text().replace("/var/lib/evenmatch", str(folder)).replace("/backups", f"{folder}/backups")
-    )
-    (line,) = re.findall(r"^ExecStart=(.*)$", text, re.M)
-    variables = dict(shlex.split(given)[0].split("=", 1) for given in re.findall(r"^Environment=(.*)$", text, re.M))
-    environment = {**os.environ, **variables, "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"}
-    environment.pop(VARIABLE, None)
-    command = [word.replace("%%", "%").replace("$$", "$") for word in shlex.split(line)]
-    return subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
-
-
-def test_the_nightly_backup_is_restored_where_nothing_of_the_service_is_left(tmp_path, monkeypatch):
-    monkeypatch.delenv(VARIABLE, raising=False)
-    (tmp_path / "backups").mkdir()
-    with Service.open(str(tmp_path / "evenmatch.db")) as service:
-        service.create_ladder("duel", "elo", rules("elo"))
-        Keys(service.database, service.clock).create("game", ["report"])
-    for _ in range(2):  # a second start on the same day replaces what the first one wrote
-        assert started("evenmatch-backup.service", tmp_path).returncode == 0
-    drill = started("evenmatch-drill.service", tmp_path)
-    assert (drill.returncode, "secret" in drill.stdout) == (0, False)
-    for file in tmp_path.glob("evenmatch.db*"):
-        file.unlink()
-    copy, secret = sorted((tmp_path / "backups").iterdir())
-    assert secret.name == f"{copy.name}.secret"
-    with Service.open(str(copy)) as service:
-        confirm(service.database)
 
 
 @pytest.mark.skipif(proxies.NGINX is None, reason="nginx is not installed")

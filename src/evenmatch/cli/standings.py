@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import csv
-from collections.abc import Sequence
+import tempfile
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from itertools import pairwise
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 from evenmatch.cli.shared import options
@@ -18,9 +21,9 @@ from evenmatch.cli.shared.database_options import (
     opened,
     typed,
 )
-from evenmatch.cli.shared.options import option
+from evenmatch.cli.shared.options import argument, option
 from evenmatch.cli.shared.output import beyond, note, print_json, print_table, printable, working
-from evenmatch.errors import UsageError
+from evenmatch.errors import UsageError, needing
 from evenmatch.standings.rules import AUTO
 
 if TYPE_CHECKING:
@@ -28,6 +31,7 @@ if TYPE_CHECKING:
     from evenmatch.operations.service import Service
     from evenmatch.standings.board import Standing
     from evenmatch.standings.rules import StandingsRules
+    from evenmatch.systems.system import Rules
 
 HEADS = ("rank", "player", "rating", "matches", "percentile", "division", "")
 BARS = 40  # characters of the longest bar
@@ -35,6 +39,9 @@ NEARLY = 1e-6  # tolerance for rounding errors of bin edges, as a share of a bin
 
 
 def command(
+    matches: Annotated[
+        Path | None, argument("[MATCHES]", "With --html and --system: a file of matches instead of a database.")
+    ] = None,
     ladder: OnLadder = None,
     page: Annotated[int | None, option("--page N", "Page number, from 1.", low=1)] = None,
     size: Annotated[int, option("--size N", "Players per page.", low=1, high=10_000)] = 20,
@@ -45,27 +52,50 @@ def command(
     friends: Annotated[str | None, option("--friends A,B,C", "Only these players, with their ranks.")] = None,
     distribution: Annotated[bool, option("--distribution", "Number of active players by rating.")] = False,
     as_of: Annotated[str | None, option("--as-of TIME", "last (the time of the last match) or a later time.")] = None,
+    html: Annotated[
+        Path | None, option("--html FOLDER", "Write pages of standings, players and matches that need no server.")
+    ] = None,
+    limit: Annotated[
+        int, option("--limit N", "With --html: most players, and most matches, with a page.", low=1, high=100_000)
+    ] = 1000,
+    system: Annotated[str | None, option("--system, -s NAME", "The rating system for MATCHES.")] = None,
+    preset: options.Preset = None,
+    param: options.Param = None,
+    skip_bad: options.SkipBad = False,
+    time_format: options.TimeFormat = "seconds",
     db: Db = DATABASE,
     json: options.Json = False,
 ) -> None:
-    """Show the current standings.
+    """Show the current standings, or write them as web pages.
 
     Players are listed once they have completed their placement matches, if they played within the active days.
+
+    With --html, the ladder's pages become files, which any web server can serve and any browser can open from a disk.
+    They show what the ladder shows to players, and work without scripts. A second run replaces them. With MATCHES, the
+    matches are rated first, and the standings are as of the last of them.
 
     Examples:
     evenmatch standings --ladder duel
     evenmatch standings --ladder duel --around ann --size 11
     evenmatch standings --ladder duel --friends "ann,bob" --as-of last
+    evenmatch standings --ladder duel --html public
+    evenmatch standings season.csv --system elo --html public
     """
     views = {"--page": page, "--around": around, "--search": search, "--friends": friends}
     named = [name for name, value in views.items() if value is not None] + ["--distribution"] * distribution
-    if len(named) > 1:
-        raise UsageError(f"{' and '.join(named)} cannot be combined; use only one of them")
+    _check_together(named, html, matches, system)
     when = None if as_of in (None, "last") else options.moment(as_of)
-    with opened(db) as service:
-        name = ladder_of(service, ladder)
+    rated = None
+    if matches is not None and system is not None:
+        rated = _rated(matches, ladder, options.rules_of(system, preset, param), system, skip_bad, time_format)
+        as_of = as_of or "last"
+    with rated or opened(db) as service:
+        name = ladder_of(service, None if rated else ladder)
         with working("standings"):
             view = _view(service, name, when, as_of == "last", db)
+        if html is not None:
+            _write_pages(service, view, html, limit, json)
+            return
         if not view.snapshot.population:
             _note_why_empty(view, as_of, db)
         if distribution:
@@ -85,6 +115,49 @@ def command(
         print_json({**document, "standings": [plain(player, standing) for player, standing in rows]})
     else:
         _print(view, rows, page or 1, size, db, paged=not named or page is not None)
+
+
+def _check_together(named: Sequence[str], html: Path | None, matches: Path | None, system: str | None) -> None:
+    """Raise UsageError for options that cannot be combined. named: those that choose what is printed."""
+    if len(named) > 1:
+        raise UsageError(f"{' and '.join(named)} cannot be combined; use only one of them")
+    if html is None and (matches or system):
+        raise UsageError("MATCHES and --system need --html FOLDER; `evenmatch rate` prints the standings of a file")
+    if html is not None and named:
+        raise UsageError(f"--html writes all standings; leave out {named[0]}")
+    if (matches is None) != (system is None):
+        raise UsageError("MATCHES and --system go together; leave out both for a ladder in a database")
+
+
+@contextmanager
+def _rated(
+    file: Path, ladder: str | None, rules: Rules, system: str, skip_bad: bool, time_format: str
+) -> Iterator[Service]:
+    """A temporary database with the matches of a file on a ladder that is named after the file, or by it."""
+    from evenmatch.operations.service import Service
+
+    matches = options.matches_of(file, ladder, False, skip_bad, time_format)
+    options.check_one_ladder(matches)
+    name = file.stem if matches.ladders[0] == "default" else matches.ladders[0]
+    with tempfile.TemporaryDirectory() as folder, Service.open(str(Path(folder) / "rated.db")) as service:
+        service.create_ladder(name, system, rules)
+        with working(f"rating with {rules.system.name}", len(matches)) as progress:
+            service.import_matches(name, matches, skip_bad=skip_bad, progress=progress)
+        yield service
+
+
+def _write_pages(service: Service, view: View, folder: Path, limit: int, json: bool) -> None:
+    with needing("serve", "the pages"):
+        from evenmatch.web.page_files import write_pages
+
+    name = view.head.name
+    with working(f"writing the pages of {name}") as progress:
+        count = write_pages(service, name, folder, view.snapshot.as_of, limit, progress)
+    first = folder / "index.html"
+    if json:
+        print_json({"ladder": name, "folder": str(folder), "files": count, "as_of": view.snapshot.as_of})
+    else:
+        print(printable(f"{folder}: {counted(count, 'file')}; open {first}"))
 
 
 def _view(service: Service, ladder: str, when: int | None, last: bool, db: str) -> View:

@@ -87,6 +87,11 @@ class Options(BaseSettings):
     logo: str = Field(
         "", description="File with the logo of the web site: SVG, PNG or WebP, at most 100 kB; empty: evenmatch's."
     )
+    imprint: str = Field(
+        "",
+        description="Address of the imprint, which every page then links to in its footer: https://…, or mailto:….",
+    )
+    imprint_name: str = Field("Imprint", min_length=1, max_length=40, description="Text of the link to the imprint.")
     guests: bool = Field(
         False, description="Let visitors of the web site join queues under any name, without a key: for demonstrations."
     )
@@ -130,6 +135,13 @@ class Options(BaseSettings):
         if path and Path(path).stat().st_size > LARGEST_LOGO:
             raise ValueError(f"the file is larger than {LARGEST_LOGO:,} bytes")
         return path
+
+    @field_validator("imprint")
+    @classmethod
+    def _check_imprint(cls, address: str) -> str:
+        if address and not address.startswith(("https://", "http://", "mailto:")):
+            raise ValueError("expected an address that begins with https://, http:// or mailto:")
+        return address
 
     @field_validator("hosts")
     @classmethod

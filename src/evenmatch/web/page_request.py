@@ -449,11 +449,13 @@ class ChangeStream:
 
 
 class Brand(NamedTuple):
-    """Name and accent colour of the site, and the address of its logo; empty: evenmatch's own."""
+    """Name and accent colour of the site, the address of its logo, and its imprint; empty: evenmatch's own, or none."""
 
     name: str
     accent: str
     logo: str
+    imprint: str
+    imprint_name: str
 
 
 @dataclass(frozen=True)
@@ -471,7 +473,8 @@ class SharedState:
         """Create the shared state of a site."""
         options = site.options
         address_of_logo = f"/assets/{logo(options.logo).version}/{LOGO}" if options.logo else ""
-        brand = Brand(options.site_name, options.accent, address_of_logo)
+        imprint = options.imprint, options.imprint_name
+        brand = Brand(options.site_name, options.accent, address_of_logo, *imprint)
         return cls(site, ChangeStream(site), LadderQueries(site.service, site.service.shown_view), brand)
 
 
