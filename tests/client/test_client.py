@@ -106,10 +106,16 @@ def test_players_queue_with_tokens_and_play(serving, admin, ladder):
     match = admin.wait_for_match(ladder, tickets["kim"]).match
     sides = [[player.player for player in team] for team in match.teams]
     assert sorted(sides) == [["kim"], ["lee"]]
-    admin.send(calls.announce_match(ladder, match.match_id, sides, queue="main"))
+    at = {"address": "203.0.113.7:7777", "tokens": {"kim": "k-1"}}
+    assert admin.send(calls.announce_match(ladder, match.match_id, sides, queue="main", connection=at)).connected
+    announced = {name: admin.wait_for_match(ladder, tickets[name], stage="announced").match for name in tickets}
+    assert [announced[name].connection.tokens for name in ("kim", "lee")] == [{"kim": "k-1"}, {}]
+    assert announced["lee"].connection.address == "203.0.113.7:7777"
     assert [live.match_id for live in admin.send(calls.live_matches(ladder)).items] == [match.match_id]
     receipt = admin.send(calls.close_match(ladder, match.match_id, {"teams": [{"score": 2}, {"score": 1}]}))
     assert receipt.rated
+    rated = admin.wait_for_match(ladder, tickets["kim"], stage="rated").match.receipt.players["kim"]
+    assert {rated.after} == {line.after for team in receipt.teams for line in team if line.player == "kim"}
     gone = admin.send(calls.join_queue(ladder, ["main"], [{"player": "mia"}])).ticket
     assert admin.wait_for_match(ladder, gone, timeout=0.2).state == "waiting"
     assert admin.send(calls.leave_queue(ladder, gone)).state == "gone"

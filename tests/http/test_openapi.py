@@ -22,6 +22,7 @@ from evenmatch.ledger.database import Database
 from evenmatch.operations.service import Service
 from evenmatch.options import Number, options_of
 from evenmatch.policy import Policy
+from evenmatch.webhooks.subscriptions import EVENTS
 
 pytestmark = pytest.mark.slow
 
@@ -113,6 +114,9 @@ def test_its_own_examples_are_answered_as_the_document_says(asked):
         case = operation.Case(**parts)
         answer = case.call(headers=headers)
         case.validate_response(answer, checks=CHECKS)
+        headers_named = raw["responses"].get(str(answer.status_code), {}).get("headers", {})
+        assert [name for name in headers_named if name.lower() not in answer.headers] == [], raw["operationId"]
+        assert ("etag" in answer.headers) == ("ETag" in headers_named), raw["operationId"]
         if answer.status_code < 300:
             good.add(raw["operationId"])
     assert good > {
@@ -125,6 +129,42 @@ def test_its_own_examples_are_answered_as_the_document_says(asked):
         "void_match",
     }
     assert len(good) > 40, good
+
+
+def test_an_operation_lists_the_errors_that_it_can_give(asked):
+    listed = {
+        found.ok().definition.raw["operationId"]: {
+            int(status) for status in found.ok().definition.raw["responses"] if status >= "4"
+        }
+        for found in asked[0].get_all_operations()
+    }
+    assert listed["health"] == set()
+    assert listed["list_systems"] == {401, 403, 429, 503}
+    assert listed["get_ladder"] == {401, 403, 404, 429, 503}
+    assert listed["ticket"] == {401, 403, 404, 422, 429, 503}
+    assert listed["join_queue"] == {400, 401, 403, 404, 409, 413, 422, 429, 503}
+    assert sum(map(len, listed.values())) < 7 * len(listed)  # nine each would be all
+
+
+def test_no_field_of_a_request_has_a_default_that_generators_take_for_required(asked):
+    schemas = asked[0].raw_schema["components"]["schemas"]
+    sent = {"JoinRequest", "PartyMember", "MatchReport", "SettingsChange", "SetQueue", "Close", "TokenRequest"}
+    assert sent < schemas.keys()
+    with_default = {name for name in sent for field in schemas[name]["properties"].values() if "default" in field}
+    assert with_default == set()
+    assert schemas["TokenRequest"]["properties"]["expires_in"]["description"].endswith("Default: 3600.")
+    assert {"next", "items"} <= set(schemas["LadderPage"]["required"])
+
+
+def test_the_document_names_server_signature_events_and_problems(asked):
+    made = asked[0].raw_schema
+    assert made["servers"][0]["url"] == "/"
+    assert made["components"]["securitySchemes"]["signature"]["name"] == "Authorization"
+    stream = made["paths"]["/v1/ladders/{ladder}/tickets/{ticket}/events"]["get"]["responses"]["200"]["content"]
+    assert stream["text/event-stream"]["schema"]["$ref"].endswith("/TicketEvent")
+    problems = made["components"]["schemas"]["Problem"]["properties"]["type"]["enum"]
+    assert {"urn:evenmatch:problem:not-yet", "urn:evenmatch:problem:unknown-name"} < set(problems)
+    assert set(made["webhooks"]) == set(EVENTS)
 
 
 def test_what_the_document_allows_is_answered_as_it_says(asked):

@@ -1,6 +1,7 @@
 """What players and designers read, over a small league whose numbers are worked by hand."""
 
 import json
+import re
 from datetime import timedelta
 
 import pytest
@@ -427,3 +428,14 @@ def test_what_is_answered_is_what_the_document_says(league):
             extra = getattr(model, "model_config", {}).get("json_schema_extra") or {}
             for example in extra.get("examples", []):
                 model.model_validate_json(json.dumps(example))
+
+
+def test_the_page_of_the_endpoints_names_each_of_them_and_loads_nothing(asking):
+    page = asking.get("/docs")
+    assert (page.status_code, page.headers["content-type"]) == (200, "text/html; charset=utf-8")
+    for path, methods in asking.get("/v1/openapi.json").json()["paths"].items():
+        for method in methods:
+            assert f"<code>{method.upper()} {path}</code>" in page.text
+    assert re.findall(r'(?:src|href|action)="([^"]*)"', page.text) == ["/v1/openapi.json"]
+    assert "<script" not in page.text
+    assert page.headers["content-security-policy"].startswith("default-src 'none'")

@@ -261,6 +261,7 @@ NOTHING = {
     },
     "queue": {
         *("tick", "auto_within", "auto_share"),
+        *("allocate_within", "allocate_fallback"),  # when they end a wait, nobody is refused
         *("penalty_most", "penalty_fades"),  # they shorten what `penalty` begins
     },
     "policy": {  # they decide who plays whom, and when

@@ -128,7 +128,7 @@ def check_everything(service):
                 assert seats[player] in [(*entry, None) for entry in offered or open_tickets]
         if state == "offered":
             asked = [chair["ticket"] for team in offers[ladder, offer][1]["teams"] for chair in team]
-            assert offers[ladder, offer][0] == "open"
+            assert offers[ladder, offer][0] in ("open", "allocating")
             assert asked.count(ticket) == len(players)
     assert max(waiting.values(), default=1) == 1
     here = {
@@ -158,8 +158,11 @@ def check_everything(service):
         assert len(set(chairs)) == len(chairs)
         assert said <= set(chairs)
         assert (state == "made") == (match_id is not None)
+        if state == "allocating":
+            assert said == set(chairs)
         if state == "open":
             assert said != set(chairs)
+        if state in ("open", "allocating"):
             assert all(tickets[ladder, chair["ticket"]][0] == "offered" for team in body["teams"] for chair in team)
         if state == "made":
             assert said == set(chairs)

@@ -405,3 +405,15 @@ def test_attributes_and_vetoes_are_chosen_and_shown_with_the_match(player, anyon
     assert "mode dm" in shown
     assert "platform pc" in shown
     assert "mirage" in words(player.page(QUEUE))
+
+
+def test_the_pages_say_that_a_game_server_is_being_found(site, queue, matchmaker, anyone):
+    policy = {"team_size": 1, "steps": [[0, 100]], "max_odds": "none", "even_spread": 100}
+    site.queue_service.set_queue(queue, "main", policy, QueueRules(heartbeat=None, allocate_within=60.0))
+    at = [joined(anyone, name, within="100") for name in ("ann", "bob")]
+    matchmaker.step(queue)
+    site.queue_service.apply(queue, [Accept(int(address.rpartition("/")[2])) for address in at])
+    ticket = anyone.get(at[1]).text
+    assert status_words(ticket) == "All have accepted. Finding a game server."
+    assert "All have accepted. Finding a game server, 60 s at most." in words(ticket)
+    assert "finding a server" in words(anyone.get(QUEUE).text)

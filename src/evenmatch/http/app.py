@@ -9,7 +9,6 @@ from functools import cache
 from threading import Lock
 from typing import Any
 
-import msgspec
 from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
@@ -20,12 +19,12 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from evenmatch import __version__
 from evenmatch.accounts.access import ANYONE
 from evenmatch.errors import EvenmatchError, RateLimitError
+from evenmatch.http import reference_page
 from evenmatch.http.access import allow, count, recalled
 from evenmatch.http.hosts import is_api
 from evenmatch.http.hot_routes import HotRoutes
 from evenmatch.http.middleware import (
     HEADER,
-    LONGEST,
     REPEATED,
     CompressedReads,
     ErrorBoundary,
@@ -33,13 +32,9 @@ from evenmatch.http.middleware import (
     Idempotency,
     RequestLifecycle,
     ResponseCache,
-    takes_key,
 )
-from evenmatch.http.models.base import Problem
-from evenmatch.http.models.ladders import StartingRatings, StartingRatingsSet
-from evenmatch.http.models.reports import BatchOutcome, BatchReport, LateMatches, MatchReport, Receipt
-from evenmatch.http.models.tickets import JoinRequest, OfferAnswer, TicketChange
-from evenmatch.http.problems import MEDIA_TYPE, OTHERS, ProblemKind, invalid, make_problem, refusal, respond
+from evenmatch.http.openapi import complete
+from evenmatch.http.problems import OTHERS, ProblemKind, invalid, make_problem, refusal, respond
 from evenmatch.http.request_context import BodyRefusedError, context_of
 from evenmatch.http.routes import ROUTERS
 from evenmatch.http.site import Site, site_of
@@ -51,34 +46,6 @@ DESCRIPTION = """Ratings, standings and even matches for competitive games.
 Send your key as `Authorization: Bearer em_…`. Times are ISO 8601 in UTC. Lists come in pages: send `next` back as
 `cursor`. Errors are `application/problem+json`. Reads have an `ETag`, writes take an `Idempotency-Key`. Names in an
 address are percent-encoded."""
-STRUCTS = (
-    *(Problem, MatchReport, BatchReport, LateMatches, Receipt, BatchOutcome, StartingRatings, StartingRatingsSet),
-    *(JoinRequest, OfferAnswer, TicketChange),
-)  # FastAPI does not describe these
-ANSWERS: dict[int | str, dict[str, Any]] = {
-    status: {"description": title, "content": {MEDIA_TYPE: {"schema": {"$ref": "#/components/schemas/Problem"}}}}
-    for status, title in (
-        (400, "The request cannot be read"),
-        (401, "A valid key or token is needed"),
-        (403, "The key does not allow this"),
-        (404, "Nothing with this name exists"),
-        (409, "This conflicts with existing data"),
-        (413, "The body is too large"),
-        (422, "A value is not accepted"),
-        (429, "Too many requests"),
-        (503, "The database does not answer, or too many requests are waiting"),
-    )
-}
-
-
-IDEMPOTENCY_KEY = {
-    "name": HEADER,
-    "in": "header",
-    "required": False,
-    "schema": {"type": "string", "minLength": 1, "maxLength": LONGEST},
-    "description": "A new random text for each request. A request repeated with the same text within 24 hours "
-    f"is not carried out again: it gets the first answer, with the header {REPEATED}.",
-}
 
 
 def application(site: Site, lifespan: Lifespan | None = None, pages: Pages | None = None) -> ASGIApp:
@@ -124,10 +91,8 @@ def endpoints(site: Site, lifespan: Lifespan | None = None) -> FastAPI:
         docs_url=None,
         redoc_url=None,
         openapi_url=None,  # `_describe` serves it
-        responses=ANSWERS,
         strict_content_type=False,
         redirect_slashes=False,
-        separate_input_output_schemas=False,
     )
     app.state.site = site
     for router in ROUTERS:
@@ -142,41 +107,33 @@ def endpoints(site: Site, lifespan: Lifespan | None = None) -> FastAPI:
 
 
 def _describe(app: FastAPI, site: Site) -> None:
-    """Serve the OpenAPI document. A worker thread generates it once, which takes a second.
-
-    The schemas of structs and the header Idempotency-Key are added to what FastAPI generates.
-    """
+    """Serve the OpenAPI document, also as a page. A worker thread generates it once, which takes a second."""
     generate, making = app.openapi, Lock()
 
     def document() -> dict[str, Any]:
-        generated = generate()
-        schemas = generated.setdefault("components", {}).setdefault("schemas", {})
-        schemas.update(msgspec.json.schema_components(STRUCTS, ref_template="#/components/schemas/{name}")[1])
-        for struct in STRUCTS:
-            if hasattr(struct, "EXAMPLE"):
-                schemas[struct.__name__]["examples"] = [struct.EXAMPLE]
-        for unused in ("HTTPValidationError", "ValidationError"):
-            schemas.pop(unused, None)
-        for path, methods in generated["paths"].items():
-            for method, operation in methods.items():
-                if takes_key(method.upper(), path):
-                    operation["parameters"] = [*operation.get("parameters", []), IDEMPOTENCY_KEY]
-        return generated
+        return complete(generate())
 
     @cache
-    def encoded() -> bytes:
-        return json.dumps(app.openapi(), ensure_ascii=False).encode()
+    def encoded() -> tuple[bytes, bytes]:
+        made = app.openapi()
+        return json.dumps(made, ensure_ascii=False).encode(), reference_page.page(made).encode()
 
-    def made_once() -> bytes:
+    def made_once() -> tuple[bytes, bytes]:
         with making:
             return encoded()
 
     async def openapi(request: Request) -> Response:
         allow(site, request.scope, recalled(site, request.scope) or ANYONE)
-        return Response(await site.work(made_once), media_type="application/json")
+        return Response((await site.work(made_once))[0], media_type="application/json")
+
+    async def docs(request: Request) -> Response:
+        allow(site, request.scope, recalled(site, request.scope) or ANYONE)
+        headers = {"Content-Security-Policy": reference_page.POLICY, "X-Content-Type-Options": "nosniff"}
+        return Response((await site.work(made_once))[1], headers=headers, media_type="text/html")
 
     app.openapi = cache(document)  # type: ignore[method-assign]
     app.add_route("/v1/openapi.json", openapi, include_in_schema=False)
+    app.add_route("/docs", docs, include_in_schema=False)
 
 
 async def _evenmatch_error(request: Request, error: Exception) -> Response:

@@ -88,7 +88,7 @@ def client_address(host: str) -> str:
     return str(ipaddress.ip_network((address, NETWORK), strict=False))
 
 
-API = ("/v1/", "/healthz", "/readyz", "/metrics")  # path prefixes; all other paths belong to the web site
+API = ("/v1/", "/healthz", "/readyz", "/metrics", "/docs")  # path prefixes; all other paths belong to the web site
 
 
 def is_api(path: str) -> bool:

@@ -49,6 +49,7 @@ from evenmatch.operations.service import Service
 from evenmatch.queues.policy_fits import AutoPolicies
 from evenmatch.queues.queue_service import QueueService
 from evenmatch.recording.recorder import MatchLimits
+from evenmatch.webhooks.allocation import Allocator
 from evenmatch.webhooks.delivery import Deliverer
 from evenmatch.webhooks.subscriptions import Webhooks
 
@@ -182,14 +183,15 @@ def site_over(service: Service, options: Options, compilation: Compilation | Non
         *(options.team_limit, options.player_limit, options.running_limit),
         *("EVENMATCH_TEAM_LIMIT", "EVENMATCH_PLAYER_LIMIT"),
     )
+    queue_service = QueueService(service, kernels.matchmaker_loaded)
     site = Site(
         service=service,
         options=options,
         keys=keys,
         tokens=Tokens(database, clock, keys),
         audit=Audit(database),
-        queue_service=QueueService(service, kernels.matchmaker_loaded),
-        running=Running(service),
+        queue_service=queue_service,
+        running=Running(service, queue_service.notifier),
         webhooks=Webhooks(service, allow_private=options.private_webhooks),
         kernels=kernels,
     )
@@ -216,6 +218,7 @@ def matchmaking(site: Site) -> list[Worker]:
     return [
         ("matchmaker", service_metrics.TimedMatchmaker(site.queue_service, site.metrics).run),
         ("webhooks", Deliverer(site.webhooks).run),
+        ("allocation", Allocator(site.webhooks, site.queue_service).run),
         ("expiry", site.running.run),
         ("decay", DailyDecay(site.service).run),
         ("policies", AutoPolicies(site.queue_service, site.jobs).run),

@@ -150,7 +150,7 @@ class OfferCounts:
         for row in changed:
             if row.offer > after:
                 counts[row.queue, "made"] += 1
-            if row.state != queue_sql.OFFERS_OPEN:
+            if row.state not in queue_sql.OFFERS_PENDING:
                 counts[row.queue, _outcome(row, reasons)] += 1
         return counts
 

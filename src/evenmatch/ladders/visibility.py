@@ -19,7 +19,7 @@ from evenmatch.matchmaking import Waiting
 from evenmatch.players.career import Career
 from evenmatch.players.matches import MatchProfile, Part, PlayerEffect, TeamProfile
 from evenmatch.players.rating_path import RatingPath
-from evenmatch.queues.ticket_status import OfferStatus, Status
+from evenmatch.queues.ticket_status import OfferStatus, Status, TicketRating
 from evenmatch.standings.rules import AUTO, StandingsRules
 
 NOWHERE = (math.nan, math.nan)  # replaces the window of a ticket if it is hidden
@@ -120,13 +120,24 @@ class Visibility:
     # queues and running matches
 
     def ticket(self, status: Status) -> Status:
-        """A ticket with its offer."""
+        """A ticket with its offer, or the match and its receipt."""
         if self.is_all:
             return status
+        match = status.match
+        if match is not None and match.receipt is not None:
+            players = {name: self._rating(rating) for name, rating in match.receipt.players.items()}
+            match = replace(match, receipt=match.receipt._replace(players=players))
         waiting: Mapping[str, Waiting] = status.waiting
         if not self.percentiles:
             waiting = {name: replace(entry, window=NOWHERE, widens_to=None) for name, entry in waiting.items()}
-        return replace(status, offer=None if status.offer is None else self._offer(status.offer), waiting=waiting)
+        offer = None if status.offer is None else self._offer(status.offer)
+        return replace(status, offer=offer, match=match, waiting=waiting)
+
+    def _rating(self, rating: TicketRating) -> TicketRating:
+        if self.ratings and rating.percentile is not None:  # only placed players have one
+            return rating
+        percentile = rating.percentile if self.percentiles else None
+        return rating._replace(before=None, after=None, change=None, percentile=percentile)
 
     def _offer(self, offer: OfferStatus) -> OfferStatus:
         return replace(offer, odds=None, spread=offer.spread if self.percentiles else math.nan, costs={}, stakes={})

@@ -12,6 +12,7 @@ import sqlalchemy as sa
 from evenmatch.ledger.schema import BYTES, REAL, TEXT, WHOLE, column, key, table
 
 OPEN = "state = 'open'"  # few rows compared with finished ones
+ALLOCATING = "state = 'allocating'"
 PENDING = "next_at IS NOT NULL"
 DEAD = "next_at IS NULL AND delivered_at IS NULL"
 
@@ -108,7 +109,8 @@ seat = table(
 )
 # The seat of a player in a match announced by a key that is limited to some ladders: it applies to this ladder only.
 ladder_seat = table("ladder_seat", key("ladder"), key("player"), column("match_id", TEXT), clustered=True)
-# state: open, made (accepted by all) or off (cancelled). said: the players who have accepted.
+# state: open, allocating (accepted by all, wants a game server), made (the match began) or off (cancelled). said: the
+# players who have accepted.
 offer = table(
     "offer",
     key("ladder"),
@@ -122,6 +124,12 @@ offer = table(
     column("body", TEXT),
     column("said", TEXT),
     sa.Index("ix_offer_change", "ladder", "change"),
+    sa.Index(
+        "ix_offer_allocating",
+        "deadline",
+        postgresql_where=sa.text(ALLOCATING),
+        sqlite_where=sa.text(ALLOCATING),
+    ),
 )
 # strikes: missed or declined matches, decaying since struck_at; until: when the player may queue again.
 penalty = table(

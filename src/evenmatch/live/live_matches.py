@@ -11,6 +11,7 @@ import threading
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass, field
 
 from evenmatch.durations import DAY
 from evenmatch.errors import ConflictError, InputError, RateLimitError, StoreError, UnknownNameError
@@ -32,6 +33,7 @@ from evenmatch.live.live_sql import (
     MatchSlot,
     MatchStart,
     Openings,
+    StoredConnection,
 )
 from evenmatch.live.slots import check_expiry, check_on, state_in_words
 from evenmatch.live.status import MatchStatus, status_of, statuses_of
@@ -42,6 +44,7 @@ from evenmatch.queues import queue_sql, stored_queues
 from evenmatch.queues.queue_sql import StoredPenalty
 from evenmatch.queues.stored_queues import rules_of
 from evenmatch.queues.stored_queues import strike as strike_players
+from evenmatch.queues.ticket_notifier import TicketNotifier
 from evenmatch.recording.ledger_append import AHEAD
 from evenmatch.recording.receipts import MatchReceipt, first_receipts
 from evenmatch.times import implausible, iso_time
@@ -108,6 +111,46 @@ def announce(
     match = slots.begin(store, head.ladder, match_id, change, queue, began, expires_at, body)
     slots.take(store, head, match_id, match.slots(), everywhere=everywhere)
     return match
+
+
+@dataclass(frozen=True)
+class Connection:
+    """Where the players of a match connect. tokens: what each player presents there, by name."""
+
+    address: str
+    tokens: Mapping[str, str] = field(default_factory=dict)
+
+
+def connect(store: Store, head: Head, match: LiveMatchRow, connection: Connection) -> LiveMatchRow:
+    """Store where the players of a match connect. Tokens may be added later, for players who join.
+
+    Requires the ladder's change lock. Raises InputError for the token of a player who is not in the match, and
+    ConflictError if the match has another address or another token of a player.
+    """
+    name = repr(match.match_id)
+    ids, players = player_rows.ids_of(store, sorted(connection.tokens)), {slot["id"] for slot in match.slots()}
+    strangers = [player for player in connection.tokens if ids.get(player) not in players]
+    if strangers:
+        raise InputError(f"match {name}: connection.tokens names {strangers[0]!r}, who is not in the match")
+    tokens = {str(ids[player]): token for player, token in connection.tokens.items()}
+    before = match.body.get("connection")
+    if before is not None:
+        if before["address"] != connection.address or any(
+            before["tokens"].get(player, token) != token for player, token in tokens.items()
+        ):
+            raise ConflictError(
+                f"match {name} already has a connection, to {before['address']!r}, with other content; a connection "
+                "cannot be replaced, and only players without a token can get one"
+            )
+        tokens = before["tokens"] | tokens
+    new: StoredConnection = {"address": connection.address, "tokens": tokens}
+    if new == before:
+        return match
+    check_on(match)
+    match.body["connection"] = new
+    connected = match._replace(change=reserve_changes(store, head.ladder, 1))
+    live_sql.put(store, head.ladder, connected)
+    return connected
 
 
 def _confirm(store: Store, head: Head, match: LiveMatchRow, start: MatchStart, limited_at: int | None) -> LiveMatchRow:
@@ -333,7 +376,8 @@ def cancel(store: Store, head: Head, match: LiveMatchRow, reason: str | None) ->
 
 
 def end(store: Store, head: Head, match: LiveMatchRow, state: str) -> LiveMatchRow:
-    """Write the final state of a match and free its seats."""
+    """Write the final state of a match, free its seats, and forget where its players connected."""
+    match.body.pop("connection", None)
     slots.free(store, head, match.match_id, [slot["id"] for slot in match.slots()])
     match = match._replace(state=state, openings=None, change=reserve_changes(store, head.ladder, 1))
     live_sql.put(store, head.ladder, match)
@@ -417,8 +461,9 @@ class Running:
     ConflictError for a request that contradicts the match's state.
     """
 
-    def __init__(self, service: Service) -> None:
-        self._service, self._clock = service, service.clock
+    def __init__(self, service: Service, notifier: TicketNotifier | None = None) -> None:
+        """notifier: told of the tickets whose match changes; None: their followers find out when they look again."""
+        self._service, self._clock, self._notifier = service, service.clock, notifier
 
     @contextmanager
     def _read(self, ladder: str) -> Iterator[tuple[Store, Head]]:
@@ -427,11 +472,18 @@ class Running:
 
     @contextmanager
     def _write(self, ladder: str) -> Iterator[tuple[Store, Head]]:
-        """A write transaction that holds the ladder's change lock."""
+        """A write transaction that holds the ladder's change lock. Notifies the tickets of the matches it changes."""
+        touched: list[int] = []
         with self._service.database.write() as store:
             head = store.head(ladder)
-            ladder_rows.lock_changes(store, head.ladder)
+            before = ladder_rows.reserve_changes(store, head.ladder, 0) - 1
             yield store, head
+            if self._notifier is not None:
+                slots = [slot for match in live_sql.read_changed(store, head.ladder, before) for slot in match.slots()]
+                touched = sorted({number for slot in slots if (number := slot.get("ticket")) is not None})
+                self._notifier.announce(store, ladder, touched)
+        if self._notifier is not None:
+            self._notifier.ring(ladder, touched)
 
     def announce(
         self,
@@ -442,6 +494,7 @@ class Running:
         started_at: int | None = None,
         expires_in: float | None = None,
         queue: str | None = None,
+        connection: Connection | None = None,
         everywhere: bool = True,
     ) -> MatchStatus:
         """Begin a match, or confirm the start of one that a queue created. Repeating the call changes nothing.
@@ -449,6 +502,7 @@ class Running:
         started_at  microseconds since the epoch; None: now, or the creation time of a match that a queue created
         expires_in  seconds from its start until it expires unless closed; None: the queue's longest_match
         queue       the queue whose rules penalize players who leave; None: no penalties
+        connection  where the players connect, see `connect`; None: not known yet
         everywhere  False: the caller is limited to some ladders, so the players' seats hold on this ladder only
         Raises RateLimitError if the ladder has too many live matches.
         """
@@ -459,6 +513,8 @@ class Running:
             most = self._service.match_limits.running
             start = (started_at, expires_in, queue)
             match = announce(store, head, match_id, teams, *start, now, everywhere=everywhere, most=most)
+            if connection is not None:
+                match = connect(store, head, match, connection)
             return status_of(store, ladder, match)
 
     def leaves(

@@ -47,6 +47,13 @@ class MatchStart(TypedDict):
     queue: str | None
 
 
+class StoredConnection(TypedDict):
+    """Where the players of a match connect. tokens: by player id, as text because JSON has no other keys."""
+
+    address: str
+    tokens: dict[str, str]
+
+
 class MatchClosing(TypedDict):
     """How a match is being closed. fingerprint: of the ending, which identifies retries.
 
@@ -63,6 +70,7 @@ class LiveMatchBody(TypedDict):
 
     attributes, map  chosen by the queue that created the match; missing: none
     announced  True if no queue created it;  start  None or absent until the game server confirms the match
+    connection  absent until it is announced, and deleted when the match ends
     """
 
     teams: list[list[MatchSlot]]
@@ -73,6 +81,7 @@ class LiveMatchBody(TypedDict):
     spread: NotRequired[float | None]
     announced: NotRequired[bool]
     start: NotRequired[MatchStart | None]
+    connection: NotRequired[StoredConnection]
     close: NotRequired[MatchClosing | None]
     reason: NotRequired[str | None]
 

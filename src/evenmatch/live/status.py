@@ -42,6 +42,7 @@ class MatchStatus:
     state       closed: the match is recorded in the ledger
     made_by     queue: the matchmaker formed it; announcement: its game server announced it
     confirmed   true: the game server has reported that the match started
+    connected   true: the tickets of its players show where to connect
     queue       the queue that formed the match, or whose rules apply
     attributes  the value of each attribute with which the match is played
     map         null: the queue has no maps
@@ -59,6 +60,7 @@ class MatchStatus:
     state: LiveState
     made_by: Literal["queue", "announcement"]
     confirmed: bool
+    connected: bool
     queue: str | None
     region: str | None
     attributes: Mapping[str, str]
@@ -106,6 +108,7 @@ def _status(ladder: str, match: LiveMatchRow, names: Mapping[int, str]) -> Match
         expires_at=match.expires_at,
         made_by="announcement" if body.get("announced", False) else "queue",
         confirmed=body.get("start") is not None,
+        connected="connection" in body,
         teams=tuple(teams),
         region=body.get("region"),
         attributes=body.get("attributes", {}),

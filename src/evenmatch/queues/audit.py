@@ -357,7 +357,7 @@ def _warning(slope: Measure) -> str | None:
 class RecentOffer(NamedTuple):
     """An offer at the time it was made.
 
-    state        open, made (the match began) or off (cancelled)
+    state        open, allocating (a game server is wanted), made (the match began) or off (cancelled)
     odds         predicted score of each team; None: the ladder's system cannot predict such a match
     spread       percentiles between the lowest and the highest player
     players      number of players who received it; in a backfill, only the new ones

@@ -10,7 +10,7 @@ from evenmatch.durations import SECOND
 from evenmatch.errors import ConflictError
 from evenmatch.ledger.ladder_rows import reserve_changes_of_each
 from evenmatch.ledger.store import Store
-from evenmatch.live.live_sql import LiveMatchBody, MatchSlot
+from evenmatch.live.live_sql import LiveMatchBody, MatchSlot, StoredConnection
 from evenmatch.live.slots import begin, fill_teams
 from evenmatch.queues import queue_sql, stored_queues
 from evenmatch.queues.playlists import PlaylistMoves
@@ -68,8 +68,10 @@ class QueueChanges:
     # answers
 
     def accept(self, row: TicketRow, players: set[int]) -> None:
-        """Let players of a ticket accept its offer. The last acceptance begins the match."""
+        """Let players of a ticket accept its offer. The last acceptance begins the match, or the wait for a server."""
         offer = self._offer_of(row)
+        if offer.state == queue_sql.ALLOCATING:  # all have accepted
+            return
         if self.now > offer.deadline:
             raise ConflictError(
                 f"offer {offer.offer} can no longer be accepted; it was open until {iso_time(offer.deadline)} "
@@ -79,8 +81,13 @@ class QueueChanges:
             return
         offer.said |= players
         self._change(offer)
-        if len(offer.said) == len(offer.chairs):
-            self._complete(offer)
+        if len(offer.said) < len(offer.chairs):
+            return
+        rules = self._rules(offer.queue)
+        if rules.allocate_within is None or offer.body["match"] is not None:
+            self.complete(offer)
+        else:
+            offer.state, offer.deadline = queue_sql.ALLOCATING, self.now + round(rules.allocate_within * SECOND)
 
     def leave(self, row: TicketRow, players: set[int], reason: str) -> None:
         """Remove a ticket that waits or declines its offer. Declining gives these players a strike.
@@ -115,7 +122,13 @@ class QueueChanges:
                 self._move(ticket, TicketMove(queue_sql.WAITING))
 
     def lapse(self, offer: OfferRow) -> None:
-        """Cancel an expired offer. Players who did not answer get a strike, and their tickets end."""
+        """End an expired offer. Players who did not answer get a strike, and their tickets end.
+
+        If a game server was not found in time, the match begins without one, or the players wait again.
+        """
+        if offer.state == queue_sql.ALLOCATING and self._rules(offer.queue).allocate_fallback == "play":
+            self.complete(offer)
+            return
         silent = [slot for slot in offer.chairs if slot["id"] not in offer.said]
         names: defaultdict[int, list[str]] = defaultdict(list)
         for slot in silent:
@@ -171,11 +184,14 @@ class QueueChanges:
             row.state, row.offer, row.match_id, row.ended = move
             row.change = self.last
 
-    def _complete(self, offer: OfferRow) -> None:
-        """Begin the match of an offer that all accepted, or add the players to the live match that they fill."""
+    def complete(self, offer: OfferRow, connection: StoredConnection | None = None) -> None:
+        """Begin the match of an offer that all accepted, or add the players to the live match that they fill.
+
+        connection  where the players connect; None: not known yet
+        """
         if offer.body["match"] is None:
             offer.match_id = f"{offer.queue}-{offer.offer}-{secrets.token_hex(4)}"
-            self._begin(offer, offer.match_id)
+            self._begin(offer, offer.match_id, connection)
         elif self._fill(offer, offer.body["match"]):
             offer.match_id = offer.body["match"]
         else:  # the live match has ended in the meantime
@@ -187,7 +203,7 @@ class QueueChanges:
         for ticket in offer.tickets:
             self._move(ticket, TicketMove(queue_sql.MATCHED, match_id=offer.match_id))
 
-    def _begin(self, offer: OfferRow, match_id: str) -> None:
+    def _begin(self, offer: OfferRow, match_id: str, connection: StoredConnection | None) -> None:
         body = offer.body
         expires_at = self.now + round(self._rules(offer.queue).longest_match * SECOND)
         match_body: LiveMatchBody = {
@@ -199,6 +215,8 @@ class QueueChanges:
         }
         if body["map"] is not None:
             match_body["map"] = body["map"]
+        if connection is not None:
+            match_body["connection"] = connection
         begin(self.store, self.ladder, match_id, self.last, offer.queue, self.now, expires_at, match_body)
         formed = FormedMatch(match_id, offer.queue, self.now, body["policy"], _forecast(body))
         queue_sql.insert_formed_match(self.store, self.ladder, formed)

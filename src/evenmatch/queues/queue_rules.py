@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 
-from evenmatch.options import Checked, known_values, number
+from evenmatch.options import Checked, choice, known_values, number
 from evenmatch.policy import FEWEST_SHARE, LONGEST_TARGET, MOST_SHARE, SHORTEST_TARGET, WaitTarget
 
 DAY = 86_400  # seconds
@@ -33,6 +33,21 @@ class QueueRules(Checked):
     )
     auto_share: float = number(
         0.9, FEWEST_SHARE, MOST_SHARE, "The share of the players to which `auto_within` applies."
+    )
+
+    allocate_within: float | None = number(
+        None,
+        1,
+        300,
+        "Time to find a game server once all players have accepted, see the webhook event `server.wanted`; none: "
+        "matches begin without one.",
+        optional=True,
+    )
+    allocate_fallback: str = choice(
+        "requeue",
+        ("requeue", "play"),
+        "If no server is found in time, the players wait again and keep their place (requeue), or the match begins "
+        "without one (play).",
     )
 
     @property

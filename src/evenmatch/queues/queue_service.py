@@ -2,22 +2,22 @@
 
 from __future__ import annotations
 
-import json
 import logging
 import secrets
 import threading
 from collections import OrderedDict
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from copy import copy
 from dataclasses import replace
 
 from evenmatch.accounts.audit_trail import AuditEntry
 from evenmatch.errors import ConflictError, EvenmatchError, ForbiddenError, InputError, StoreError, UnknownNameError
 from evenmatch.experiment import ExperimentDesign
-from evenmatch.ledger import ladder_rows, notifications, player_rows
+from evenmatch.ledger import ladder_rows, player_rows
 from evenmatch.ledger.database import Database
 from evenmatch.ledger.store import Head, Store
 from evenmatch.ledger.text import check_text
+from evenmatch.live.live_sql import StoredConnection
 from evenmatch.live.slots import seat_on
 from evenmatch.operations.service import Service
 from evenmatch.players.odds import stakes_by_id
@@ -33,6 +33,7 @@ from evenmatch.queues.queue_sql import OfferRow, Seat, TicketRow
 from evenmatch.queues.requests import Accept, Decline, Join, Leave, QueueRequest, RequestResult, TicketAnswer
 from evenmatch.queues.state import Counts, QueueState
 from evenmatch.queues.stored_queues import Penalty, QueueExperiment, QueueSetup, penalty_of, second_policy
+from evenmatch.queues.ticket_notifier import TicketNotifier
 from evenmatch.queues.ticket_status import Status
 from evenmatch.stake_assumptions import StakeAssumptions
 from evenmatch.stakes import PlayerStakes
@@ -189,77 +190,7 @@ def _by_ticket(store: Store, head: Head, offer: OfferRow, now: int) -> ByTicket:
     return tickets
 
 
-Listener = Callable[[str, list[int]], None]
-CHANNEL = "evenmatch"
-NOTIFIED_AT_ONCE = 400  # tickets in one notification; a number has at most 16 characters
-RECONNECT_AFTER = 1.0  # seconds
-
 logger = logging.getLogger(__name__)
-
-
-class TicketNotifier:
-    """Calls listeners with the name of a ladder and the numbers of changed tickets. Thread-safe."""
-
-    def __init__(self, database: Database) -> None:
-        self._database = database
-        self._listeners: list[Listener] = []
-        self._own = secrets.token_hex(8)
-
-    def listen(self, listener: Listener) -> None:
-        """Call `listener` after each change, in the thread that wrote or received it. It should return quickly."""
-        self._listeners.append(listener)
-
-    def announce(self, store: Store, ladder: str, numbers: Sequence[int]) -> None:
-        """Notify other processes when the transaction commits."""
-        for first in range(0, len(numbers), NOTIFIED_AT_ONCE):
-            body = {"by": self._own, "ladder": ladder, "tickets": list(numbers[first : first + NOTIFIED_AT_ONCE])}
-            notifications.notify(store, CHANNEL, json.dumps(body, ensure_ascii=False))
-
-    def announce_changed(
-        self, store: Store, ladder: str, touched: Mapping[int, Collection[int]]
-    ) -> dict[str, list[int]]:
-        """Announce the tickets that a change to a ladder touched. Returns them by ladder, for `ring_changed`.
-
-        touched  tickets by the id of their ladder, including playlist tickets on other ladders
-        """
-        names = ladder_rows.ladder_names(store, sorted(touched)) if len(touched) > 1 else dict.fromkeys(touched, ladder)
-        by_name = {names[number]: sorted(listed) for number, listed in touched.items()}
-        for name, numbers in by_name.items():
-            self.announce(store, name, numbers)
-        return by_name
-
-    def ring(self, ladder: str, numbers: Sequence[int]) -> None:
-        """Call the listeners of this process. Requires that the transaction has committed."""
-        if numbers:
-            for listener in list(self._listeners):
-                listener(ladder, list(numbers))
-
-    def ring_changed(self, touched: Mapping[str, Sequence[int]]) -> None:
-        """Call `ring` for the tickets of each ladder."""
-        for ladder, numbers in touched.items():
-            self.ring(ladder, numbers)
-
-    def hear(self, stop: threading.Event) -> None:
-        """Receive notifications of other processes until `stop` is set. Returns immediately on SQLite."""
-        while not stop.is_set():
-            try:
-                notifications.listen(self._database, CHANNEL, self._receive, stop.is_set)
-            except StoreError as error:
-                wait = RECONNECT_AFTER
-                logger.warning("listening for changed tickets failed, next attempt in %.0f s: %s", wait, error)
-                stop.wait(wait)
-            else:
-                return
-
-    def _receive(self, text: str) -> None:
-        try:
-            body = json.loads(text)
-            by, ladder, numbers = body["by"], body["ladder"], body["tickets"]
-        except (ValueError, TypeError, KeyError):
-            return  # from another application on the same channel
-        if by != self._own:
-            self.ring(ladder, numbers)
-
 
 WRITE_EVERY = 5.0  # seconds
 GRACE = WRITE_EVERY + 1  # seconds until a heartbeat that was given in time has been written
@@ -548,6 +479,25 @@ class QueueService:
                 outcomes[index] = error
         changes.write()
 
+    def allocate(self, ladder: str, offer: int, connection: StoredConnection) -> bool:
+        """Begin the match of an offer that wants a game server, on this one. False: the offer no longer wants one."""
+        number = self.levels.of(ladder).ladder
+
+        def begin(counts: Mapping[int, int]) -> tuple[bool, dict[str, list[int]]]:
+            with self.service.database.write() as store:
+                changes = QueueChanges(store, number, self.service.clock(), counts)
+                changes.read_offers([offer])
+                row = changes.offers.get(offer)
+                if row is None or row.state != queue_sql.ALLOCATING or row.deadline < changes.now:
+                    return False, {}
+                changes.complete(row, connection)
+                changes.write()
+                return True, self.notifier.announce_changed(store, ladder, changes.touched)
+
+        has_begun, touched = with_locks({number: 1}, begin)
+        self.notifier.ring_changed(touched)
+        return has_begun
+
     def statuses(
         self, ladder: str, numbers: Sequence[int], since: Mapping[int, int] = NOTHING_KNOWN
     ) -> dict[int, Status]:
@@ -564,6 +514,7 @@ class QueueService:
             head = store.head(ladder)
             statuses = ticket_status.read(store, head.ladder, numbers, now, until)
             statuses = self._offer_stakes.add(store, head, statuses, now)
+            statuses = ticket_status.with_receipts(store, head, statuses)
             setups = stored_queues.read(store, head.ladder)
         changed = [status for status in statuses.values() if status.change > since.get(status.ticket, -1)]
         waiting = {status.ticket: status.change for status in changed if status.state == queue_sql.WAITING}
@@ -596,12 +547,13 @@ class QueueService:
             raise UnknownNameError("ticket", str(ticket), ())
         return statuses[ticket]
 
-    def is_member(self, ladder: str, ticket: int, player: str) -> bool:
-        """Whether a player is in a ticket, by any name that the player has had since joining."""
+    def member_name(self, ladder: str, ticket: int, player: str) -> str | None:
+        """The name under which a player joined a ticket, by any name that the player has had since; None: not in it."""
         with self.service.database.read() as store:
             rows = queue_sql.read_tickets(store, store.head(ladder).ladder, [ticket])
             ids = player_rows.ids_of(store, [player])
-        return ticket in rows and ids.get(player) in rows[ticket].party.players
+        members = rows[ticket].party.members if ticket in rows else ()
+        return next((member["name"] for member in members if member["id"] == ids.get(player)), None)
 
     def seat(self, ladder: str, player: str) -> Seat | None:
         """Where a player waits or plays on a ladder; None: nowhere, or an unknown name."""

@@ -433,7 +433,8 @@ def read_formed_matches(store: Store, ladder: int, queue: str, since: int, until
     return [FormedMatch._make((*row[:4], json.loads(row[4]))) for row in reversed(rows)]
 
 
-OFFERS_OPEN, MADE, OFF = "open", "made", "off"
+OFFERS_OPEN, ALLOCATING, MADE, OFF = "open", "allocating", "made", "off"
+OFFERS_PENDING = (OFFERS_OPEN, ALLOCATING)
 AT_ONCE = 1000  # offers read at a time by `read_recent_offers`
 
 
@@ -480,7 +481,11 @@ class OfferBody(TypedDict):
 
 @dataclass(slots=True)
 class OfferRow:
-    """A stored offer. state: open, made (the match began) or off (cancelled); said: ids of players who accepted."""
+    """A stored offer. said: ids of the players who accepted.
+
+    state     open, allocating (all accepted, a game server is wanted), made (the match began) or off (cancelled)
+    deadline  by which players must answer or, while allocating, a server must be found
+    """
 
     offer: int
     change: int
@@ -519,15 +524,28 @@ def read_changed_offers(store: Store, ladder: int, after: int) -> list[OfferRow]
 
 
 def read_recent_offers(store: Store, ladder: int, since: int) -> Iterator[OfferRow]:
-    """Open offers, and offers since a time that became matches, in order of changes, read AT_ONCE at a time."""
+    """Pending offers, and offers since a time that became matches, in order of changes, read AT_ONCE at a time."""
     sql = (
-        f"{_OFFER} AND (state = ? OR (state = ? AND made_at >= ?)) "
+        f"{_OFFER} AND (state IN (?, ?) OR (state = ? AND made_at >= ?)) "
         "AND change >= ? AND (change > ? OR offer > ?) ORDER BY change, offer LIMIT ?"
     )
     offer, change = -1, -1
-    while rows := store.all(sql, ladder, OFFERS_OPEN, MADE, since, change, change, offer, AT_ONCE):
+    while rows := store.all(sql, ladder, *OFFERS_PENDING, MADE, since, change, change, offer, AT_ONCE):
         yield from map(_offer, rows)
         offer, change = rows[-1][:2]
+
+
+def read_allocating_offers(store: Store) -> list[tuple[str, OfferRow]]:
+    """Offers of all ladders that want a game server, the oldest first, each with the name of its ladder.
+
+    The state is a literal so that PostgreSQL can use the partial index.
+    """
+    columns = ", ".join(f"o.{name}" for name in _OFFERS_COLUMNS)
+    sql = (
+        f"SELECT l.name, {columns} FROM offer o JOIN ladder l ON l.ladder = o.ladder "
+        "WHERE o.state = 'allocating' ORDER BY o.deadline, o.ladder, o.offer"
+    )
+    return [(name, _offer(tuple(row))) for name, *row in store.all(sql)]
 
 
 def read_latest_offers(store: Store, ladder: int, limit: int) -> list[OfferRow]:
@@ -559,10 +577,10 @@ def insert_offers(store: Store, ladder: int, offers: Iterable[OfferRow]) -> None
 def update_offers(store: Store, ladder: int, offers: Iterable[OfferRow]) -> None:
     """Write the mutable columns of offers."""
     rows = [
-        (ladder, offer.offer, offer.change, offer.state, offer.match_id, json.dumps(sorted(offer.said)))
-        for offer in offers
+        (ladder, row.offer, row.change, row.state, row.deadline, row.match_id, json.dumps(sorted(row.said)))
+        for row in offers
     ]
-    store.update(live_schema.offer, ("ladder", "offer"), ("change", "state", "match_id", "said"), rows)
+    store.update(live_schema.offer, ("ladder", "offer"), ("change", "state", "deadline", "match_id", "said"), rows)
 
 
 def delete_offers_before(store: Store, ladder: int, before: int, most: int = 2000) -> None:

@@ -262,7 +262,7 @@ class QueueState:
 
     setups    the queues; the `odds` of their policies are those of this state
     odds      predicts matches by the ladder's system
-    held      waiting tickets, by number;  offers  open offers, by number
+    held      waiting tickets, by number;  offers  pending offers, by number
     openings  live matches with open slots to be filled, by id
     refused   tickets that a queue rejected, with the reason
     estimates  of the waits at joining, by ticket and queue, for a few tickets per second
@@ -365,7 +365,7 @@ class QueueState:
         self.offers.pop(offer.offer, None)
         if offer.state != queue_sql.OFF:
             self._end_waits(offer.tickets, offer.made_at, offer.queue if offer.body["match"] is None else None)
-        if offer.state == queue_sql.OFFERS_OPEN:
+        if offer.state in queue_sql.OFFERS_PENDING:
             self.offers[offer.offer] = offer
         elif offer.state == queue_sql.MADE and offer.match_id is not None:
             self._meetings.add(offer.match_id, offer.made_at, [slot["id"] for slot in offer.chairs])

@@ -337,8 +337,9 @@ class MatchmakerTick:
         with self._database.write() as store:
             changes = QueueChanges(store, queue_state.ladder, now, counts, queue_state.setups)
             changes.read_offers([*decisions.lapsed, *decisions.off])
-            still_open = [offer for offer in changes.offers.values() if offer.state == queue_sql.OFFERS_OPEN]
-            lapsed = [offer for offer in still_open if offer.offer not in decisions.off]
+            still_open = [offer for offer in changes.offers.values() if offer.state in queue_sql.OFFERS_PENDING]
+            # The last player may have accepted in the meantime, which gives the offer a new deadline.
+            lapsed = [offer for offer in still_open if offer.offer not in decisions.off and offer.deadline < now]
             for offer in lapsed:
                 changes.lapse(offer)
             for offer in still_open:

@@ -5,18 +5,21 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Literal, NamedTuple, cast
+from urllib.parse import quote
 
 from evenmatch.accounts.access import Caller
 from evenmatch.durations import SECOND
 from evenmatch.history import FloatOrNaN
-from evenmatch.ledger import ladder_rows
-from evenmatch.ledger.store import Store
+from evenmatch.ledger import ladder_rows, player_rows
+from evenmatch.ledger.store import Head, Store
 from evenmatch.live import live_sql
 from evenmatch.live.live_sql import LiveMatchRow
 from evenmatch.live.status import LiveState
 from evenmatch.matchmaking import Waiting
+from evenmatch.players.explanations import ShownRatingChange
 from evenmatch.queues import queue_sql
-from evenmatch.queues.queue_sql import OfferRow, TicketRow, TicketState
+from evenmatch.queues.queue_sql import OfferRow, Party, TicketRow, TicketState
+from evenmatch.recording.receipts import MatchReceipt, first_receipts
 from evenmatch.stakes import PlayerStakes
 from evenmatch.times import Time
 
@@ -67,9 +70,46 @@ class MatchedPlayer(NamedTuple):
     role: str | None
 
 
+class TicketConnection(NamedTuple):
+    """Where the players of a ticket connect to play their match.
+
+    tokens  what each player of this ticket presents there, by name; empty: nothing, or not shown
+    """
+
+    address: str
+    tokens: Mapping[str, str]
+
+
+class TicketRating(NamedTuple):
+    """What a match did to a player of a ticket. Its numbers are null if the match is not rated.
+
+    before, after, change  of the rating; null: also if hidden
+    percentile, division   as shown after the match; null: also if not shown
+    page                   path of the web page that explains the result
+    """
+
+    before: float | None
+    after: float | None
+    change: float | None
+    percentile: int | None
+    division: str | None
+    page: str
+
+
+class TicketReceipt(NamedTuple):
+    """The receipt of a recorded match, for the players of one ticket, by name. rated: false: no rating changed."""
+
+    rated: bool
+    players: Mapping[str, TicketRating]
+
+
 @dataclass(frozen=True)
 class StartedMatch:
-    """The match that a ticket was assigned to."""
+    """The match that a ticket was assigned to.
+
+    connection  null: not announced yet, or the match has ended
+    receipt     null: the match is not recorded
+    """
 
     match_id: str
     state: LiveState
@@ -79,6 +119,8 @@ class StartedMatch:
     map: str | None
     started_at: Time
     teams: tuple[tuple[MatchedPlayer, ...], ...]
+    connection: TicketConnection | None = None
+    receipt: TicketReceipt | None = None
 
 
 class LinkedTicket(NamedTuple):
@@ -95,7 +137,8 @@ class Status:
 
     state       offered: players must accept or decline; elsewhere: a match is offered on another ladder of the
                 playlist; matched: the match can be played; gone: the ticket was removed, see `ended`
-    change      number of the latest change of the ticket or its offer; send it as `after` to wait for the next one
+    change      number of the latest change of the ticket, its offer or its match; send it as `after` to wait for the
+                next one
     waited      seconds, without the time when no matchmaker ran; null: the ticket no longer waits
     ended       why the ticket is gone, in words
     waiting     the search state by queue, while the ticket waits
@@ -126,9 +169,23 @@ class Status:
         others = [entry for entry in self.playlist if entry.state in states]
         return min(others, key=lambda entry: states.index(entry.state), default=None)
 
-    def seen_by(self, caller: Caller) -> Status:
-        """The status without the tickets on ladders that the caller may not read."""
-        return replace(self, playlist=tuple(entry for entry in self.playlist if caller.may("read", entry.ladder)))
+    @property
+    def is_over(self) -> bool:
+        """True if nothing will change any more: the ticket is gone, or its match has ended."""
+        return self.state == queue_sql.GONE or (
+            self.state == queue_sql.MATCHED and (self.match is None or self.match.state != live_sql.OPEN)
+        )
+
+    def seen_by(self, caller: Caller, own: str | None) -> Status:
+        """The status without tickets on ladders that the caller may not read, and without tokens of other players.
+
+        own  the name under which the caller joined; None: the caller is not a player, and sees all tokens
+        """
+        match, playlist = self.match, tuple(entry for entry in self.playlist if caller.may("read", entry.ladder))
+        if match is not None and match.connection is not None and caller.player is not None:
+            tokens = {name: token for name, token in match.connection.tokens.items() if name == own}
+            match = replace(match, connection=match.connection._replace(tokens=tokens))
+        return replace(self, match=match, playlist=playlist)
 
 
 class StatusRead(NamedTuple):
@@ -188,14 +245,14 @@ def _status(
     return Status(
         ticket=row.ticket,
         state=row.state,
-        change=row.change if offer is None else max(row.change, offer.change),
+        change=max(row.change, *(also.change for also in (offer, match) if also is not None), 0),
         players=row.party.names,
         queues=row.party.queues,
         queued_at=row.queued_at,
         waited=max((now if until is None else min(now, until)) - row.queued_at, 0) / SECOND if is_open else None,
         ended=row.ended,
         offer=None if offer is None or row.state != queue_sql.OFFERED else _offer_status(offer, row.ticket),
-        match=None if match is None else _begun_match(match),
+        match=None if match is None else _begun_match(match, row.party),
         matchmaker="running" if until is None else "starting",
         playlist=linked,
     )
@@ -223,7 +280,48 @@ def _offer_status(offer: OfferRow, ticket: int) -> OfferStatus:
     )
 
 
-def _begun_match(match: LiveMatchRow) -> StartedMatch:
+def with_receipts(store: Store, head: Head, statuses: Mapping[int, Status]) -> dict[int, Status]:
+    """These tickets by number, with the receipts of those whose match is recorded. Raises DamageError."""
+    closed = {
+        number: status.match
+        for number, status in statuses.items()
+        if status.match is not None and status.match.state == live_sql.CLOSED
+    }
+    if not closed:
+        return dict(statuses)
+    receipts = first_receipts(store, head, sorted({match.match_id for match in closed.values()}))
+    ids = player_rows.ids_of(store, sorted({name for number in closed for name in statuses[number].players}))
+    present = player_rows.names_of(store, sorted(ids.values()))
+    names = {player: present[number] for player, number in ids.items()}
+    rated = {
+        number: replace(match, receipt=_ticket_receipt(receipts[match.match_id], statuses[number].players, names))
+        for number, match in closed.items()
+        if match.match_id in receipts
+    }
+    return dict(statuses) | {number: replace(statuses[number], match=match) for number, match in rated.items()}
+
+
+def _ticket_receipt(receipt: MatchReceipt, players: Sequence[str], names: Mapping[str, str]) -> TicketReceipt:
+    """The part of a receipt that concerns the players of a ticket. names: their present ones."""
+    lines = {line.change.player: line for team in receipt.teams for line in team}
+    ratings = {}
+    for player in players:
+        name = names.get(player, player)
+        page = "/".join(
+            ("/ladders", quote(receipt.ladder, ""), "matches", quote(receipt.match_id, ""), "results", quote(name, ""))
+        )
+        if (line := lines.get(name)) is None:
+            ratings[player] = TicketRating(None, None, None, None, None, page)
+        else:
+            change = ShownRatingChange.of(line.change.before, line.change.after)
+            ratings[player] = TicketRating(*change, line.percentile, line.division, page)
+    return TicketReceipt(receipt.rated, ratings)
+
+
+def _begun_match(match: LiveMatchRow, party: Party) -> StartedMatch:
+    stored = match.body.get("connection")
+    tokens = {} if stored is None else stored["tokens"]
+    own = {member["name"]: tokens[str(member["id"])] for member in party.members if str(member["id"]) in tokens}
     return StartedMatch(
         match_id=match.match_id,
         state=cast("LiveState", match.state),
@@ -235,4 +333,5 @@ def _begun_match(match: LiveMatchRow) -> StartedMatch:
         region=match.body.get("region"),
         attributes=match.body.get("attributes", {}),
         map=match.body.get("map"),
+        connection=None if stored is None else TicketConnection(stored["address"], own),
     )

@@ -246,6 +246,8 @@ def receipts(
 def first_receipts(store: Store, head: Head, ids: Sequence[str]) -> dict[str, MatchReceipt]:
     """The receipts of these recorded matches, by id, as they were first returned. Raises DamageError."""
     matches = event_rows.read_matches(store, head.ladder, ids)
+    if not matches:
+        return {}
     names = player_rows.names_of(store, np.unique(np.concatenate([block.ids for block, _ in matches])).tolist())
     rules_of = {
         generation: event_rows.read_rules(store, head, generation) for generation in {row[1] for _, row in matches}

@@ -7,16 +7,11 @@ exponentially, and the later ones wait for it. Failing or slow receivers do not 
 from __future__ import annotations
 
 import asyncio
-import hashlib
-import hmac
 import logging
 import os
 import secrets
-import ssl
 import threading
 import time
-from collections.abc import Callable
-from concurrent.futures import Future
 from typing import NamedTuple
 
 import httpx
@@ -27,8 +22,8 @@ from evenmatch.ledger import ladder_rows
 from evenmatch.ledger.store import Store
 from evenmatch.queues.leases import Leases
 from evenmatch.webhooks import webhook_sql
-from evenmatch.webhooks.addresses import check_url
 from evenmatch.webhooks.payloads import NewEvents, news
+from evenmatch.webhooks.sending import message_of, new_client, post, signed_headers
 from evenmatch.webhooks.subscriptions import Webhooks
 from evenmatch.webhooks.webhook_sql import Cursor, Delivery, Webhook
 
@@ -38,8 +33,6 @@ GIVEN_UP = "the receiver kept failing for a day"
 GONE = 410  # the receiver wants no further attempt of this delivery
 KEPT, KEPT_DEAD = 7 * DAY, 30 * DAY  # age at which deliveries that arrived, or were given up, are deleted
 DEADLINE = 10.0  # seconds of an attempt: resolve, connect, send, and receive status and headers
-CONNECT = 3.0  # seconds to connect to one address, which leaves time for the next one
-ADDRESSES = 3  # addresses of a host that are tried in turn
 AT_ONCE, LADDER_AT_ONCE = 64, 16  # attempts at once: in total, and of the webhooks of one ladder; a webhook has one
 BATCH, TURN = 50, 5.0  # a webhook yields to the next one after this many deliveries or seconds
 POLL = 0.5  # seconds between polls
@@ -70,7 +63,6 @@ class Deliverer:
         self._leases = leases or Leases(self._database, f"{os.getpid()}-{secrets.token_hex(8)}")
         self._turns: dict[Webhook, asyncio.Task[None]] = {}
         self._last_turns: dict[int, float] = {}
-        self._trust: ssl.SSLContext | None = None
         self._pruned_at = 0
         self._stop = threading.Event()
 
@@ -166,7 +158,7 @@ class Deliverer:
             secret = hook.secret(self._database.master.sealer())
             pending = await asyncio.to_thread(self._pending, hook)
             until = time.monotonic() + TURN
-            async with self._client() as client:
+            async with new_client(DEADLINE) as client:
                 for delivery in pending:
                     outcome = await self._attempt(client, hook, secret, delivery)
                     outcomes.append((delivery, outcome))
@@ -183,56 +175,18 @@ class Deliverer:
         waiting = next((index for index, each in enumerate(pending) if each.next_at and each.next_at > now), BATCH)
         return pending[:waiting]
 
-    def _client(self) -> httpx.AsyncClient:
-        if self._trust is None:
-            self._trust = ssl.create_default_context()
-        # trust_env=False: a proxy from the environment would bypass the address check.
-        timeout = httpx.Timeout(DEADLINE, connect=CONNECT)
-        return httpx.AsyncClient(timeout=timeout, verify=self._trust, trust_env=False, follow_redirects=False)
-
     async def _attempt(self, client: httpx.AsyncClient, hook: Webhook, secret: bytes, delivery: Delivery) -> Outcome:
-        timestamp = self._clock() // SECOND
-        headers = {
-            "Content-Type": "application/json",
-            "User-Agent": "evenmatch",
-            "Evenmatch-Event": delivery.event,
-            "Evenmatch-Delivery": str(delivery.delivery),
-            "Evenmatch-Timestamp": str(timestamp),
-            "Evenmatch-Signature": sign(secret, timestamp, delivery.body),
-        }
+        headers = signed_headers(secret, delivery.event, str(delivery.delivery), self._clock() // SECOND, delivery.body)
         try:
             async with asyncio.timeout(DEADLINE):
-                return await self._post(client, hook.url, headers, delivery.body.encode())
+                status, _ = await post(client, self._webhooks.check, hook.url, headers, delivery.body.encode())
         except TimeoutError:
             return Outcome(f"the receiver did not answer within {DEADLINE:g} s")
         except InputError as error:
             return Outcome(str(error))
         except Exception as error:  # whatever a URL or a receiver causes counts as a failed attempt
-            return Outcome(_message(error))
-
-    async def _post(self, client: httpx.AsyncClient, url: str, headers: dict[str, str], body: bytes) -> Outcome:
-        """Resolve the host, check its addresses, and send.
-
-        This is done for each attempt, and the connection uses a checked address: a host that resolves to another
-        address a moment later cannot bypass the check.
-        """
-        parts, outcome = check_url(url), Outcome("the host has no address")
-        addresses = await _in_thread(lambda: self._webhooks.check(url))
-        for address in addresses[:ADDRESSES]:
-            try:
-                async with client.stream(
-                    "POST",
-                    httpx.URL(url).copy_with(host=address),
-                    content=body,
-                    headers={"Host": parts.netloc, **headers},
-                    extensions={"sni_hostname": str(parts.hostname)},  # the certificate is checked against this name
-                ) as response:  # the body is not read
-                    status = response.status_code
-            except (httpx.ConnectError, httpx.ConnectTimeout) as error:
-                outcome = Outcome(_message(error))
-            else:
-                return Outcome(None if 200 <= status < 300 else f"the receiver answered {status}", status == GONE)
-        return outcome
+            return Outcome(message_of(error))
+        return Outcome(None if 200 <= status < 300 else f"the receiver answered {status}", status == GONE)
 
     def _record(self, outcomes: list[tuple[Delivery, Outcome]]) -> None:
         now = self._clock()
@@ -249,11 +203,6 @@ class Deliverer:
                 deleted = webhook_sql.delete_old_deliveries(store, now - KEPT, now - KEPT_DEAD, PRUNED_AT_ONCE)
             count += deleted
         return count
-
-
-def sign(secret: bytes, timestamp: int, body: str) -> str:
-    """The signature of a delivery: HMAC-SHA256 over timestamp (seconds since the epoch) and body."""
-    return f"v1={hmac.new(secret, f'{timestamp}.{body}'.encode(), hashlib.sha256).hexdigest()}"
 
 
 def record(store: Store, delivery: Delivery, outcome: Outcome, now: int) -> None:
@@ -298,22 +247,3 @@ def _new_events(store: Store) -> list[tuple[int, Cursor, NewEvents, list[Webhook
             wanted = frozenset(event for hook in group for event in hook.events)
             batches.append((head.ladder, before, news(store, head, before, end.change, wanted), group))
     return batches
-
-
-async def _in_thread(find: Callable[[], list[str]]) -> list[str]:
-    """Resolve in a thread of its own, which is abandoned if it takes too long: resolvers cannot be cancelled."""
-    resolved: Future[list[str]] = Future()
-    resolved.set_running_or_notify_cancel()
-
-    def run() -> None:
-        try:
-            resolved.set_result(find())
-        except Exception as error:
-            resolved.set_exception(error)
-
-    threading.Thread(target=run, name="evenmatch-resolver", daemon=True).start()
-    return await asyncio.wrap_future(resolved)
-
-
-def _message(error: Exception) -> str:
-    return f"{type(error).__name__}: {error}"[:300]

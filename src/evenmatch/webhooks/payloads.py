@@ -125,6 +125,12 @@ def _made(offer: OfferRow) -> Body:
     return {**head, "backfill": backfill, **_line_up(offer)}
 
 
+def server_wanted(ladder: str, offer: OfferRow) -> str:
+    """The request for the game server of an offered match, as JSON."""
+    head: Body = {"event": "server.wanted", "ladder": ladder, "offer": offer.offer, "queue": offer.queue}
+    return write({**head, "deadline": iso_time(offer.deadline), **_line_up(offer)})
+
+
 def _line_up(offer: OfferRow) -> Body:
     """The players of the offered match; of a backfill, only the new ones."""
     body = offer.body

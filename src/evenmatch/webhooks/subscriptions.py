@@ -16,7 +16,11 @@ from evenmatch.webhooks.webhook_sql import Cursor, Delivery, Webhook
 
 __all__ = ["EVENTS", "Delivery", "Webhook", "Webhooks"]
 
-EVENTS = ("match.rated", "proposal.made", "match.made", "season.opened", "season.closed", "ratings.decayed")
+SERVER_WANTED = "server.wanted"  # not delivered: asked while players wait, see `allocation`
+EVENTS = (
+    *("match.rated", "proposal.made", "match.made", "season.opened", "season.closed", "ratings.decayed"),
+    SERVER_WANTED,
+)
 PAGE_LIMIT = 500  # deliveries returned at once
 WEBHOOKS_PER_LADDER = 100  # also the limit of webhooks for all ladders
 

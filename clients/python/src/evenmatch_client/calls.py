@@ -203,10 +203,18 @@ def live_match(ladder: str, match_id: str, *, after: int | None = None, wait: fl
 
 
 def announce_match(
-    ladder: str, match_id: str, teams: Sequence[Sequence[str]], *, queue: str | None = None
+    ladder: str,
+    match_id: str,
+    teams: Sequence[Sequence[str]],
+    *,
+    queue: str | None = None,
+    connection: Mapping[str, object] | None = None,
 ) -> Call[LiveMatch]:
-    """Announce the start of a match, or confirm a match of a queue. Repeating it changes nothing."""
-    body = {"teams": [{"players": team} for team in teams], "queue": queue}
+    """Announce the start of a match, or confirm a match of a queue. Repeating it changes nothing.
+
+    connection  `address` and, by player, `tokens`: where the players connect, which their own tickets then show
+    """
+    body = {"teams": [{"players": team} for team in teams], "queue": queue, "connection": connection}
     return Call("PUT", _path("ladders", ladder, "live", match_id), LiveMatch, body=body)
 
 

@@ -21,7 +21,7 @@ import msgspec
 from evenmatch_client import calls
 from evenmatch_client.calls import Call, Json
 from evenmatch_client.errors import ListMovedError, ProblemError, UnreachableError
-from evenmatch_client.models import Job, Problem, StandingRow, StandingsPage, Ticket
+from evenmatch_client.models import Job, Problem, Stage, StandingRow, StandingsPage, Ticket
 
 T = TypeVar("T")
 FIRST_PAUSE, LONGEST_PAUSE = 0.1, 5.0  # seconds before a retry: doubled each time
@@ -133,14 +133,16 @@ class _Settings:
             return ProblemError.of(outcome)
         return UnreachableError(f"{call.method} {call.path}: {str(outcome) or type(outcome).__name__}")
 
-    def _match(self, ladder: str, ticket: int, *, accept: bool, timeout: float | None) -> Conversation[Ticket]:
+    def _match(
+        self, ladder: str, ticket: int, *, accept: bool, timeout: float | None, stage: Stage
+    ) -> Conversation[Ticket]:
         until = None if timeout is None else time.monotonic() + timeout
         current = yield from self._ask(calls.ticket(ladder, ticket))
-        while not current.is_over:
+        while not current.has_reached(stage):
             while current.follow is not None:
                 current = yield from self._ask(calls.ticket(current.follow.ladder, current.follow.ticket))
             wait = LONG_POLL if until is None else min(LONG_POLL, until - time.monotonic())
-            if wait <= 0.0 or current.is_over:
+            if wait <= 0.0 or current.has_reached(stage):
                 break
             if accept and current.offer is not None and not all(current.offer.own.values()):
                 yield from self._ask(calls.accept_offer(current.ladder, current.ticket, offer=current.offer.offer))
@@ -232,13 +234,16 @@ class Client(_Settings):
             yield from _items(page, is_first=next_call is call)
             next_call = _next_page(next_call, page)
 
-    def wait_for_match(self, ladder: str, ticket: int, *, accept: bool = False, timeout: float | None = None) -> Ticket:
+    def wait_for_match(
+        self, ladder: str, ticket: int, *, accept: bool = False, timeout: float | None = None, stage: Stage = "matched"
+    ) -> Ticket:
         """Wait until a ticket is matched or gone, for `timeout` seconds at most, and return it.
 
         accept  accept each offer for the whole party
+        stage   announced: wait until the match has a connection;  rated: wait for its receipt
         Of a playlist, the ticket that gets the match is returned.
         """
-        return self._run(self._match(ladder, ticket, accept=accept, timeout=timeout))
+        return self._run(self._match(ladder, ticket, accept=accept, timeout=timeout, stage=stage))
 
     def finish(self, call: Call[dict[str, Any]], shown: Callable[[Job], None] | None = None) -> dict[str, Any]:
         """Send a request that may take long, such as a correction, and return its result, also if it became a job."""
@@ -314,10 +319,10 @@ class AsyncClient(_Settings):
             next_call = _next_page(next_call, page)
 
     async def wait_for_match(
-        self, ladder: str, ticket: int, *, accept: bool = False, timeout: float | None = None
+        self, ladder: str, ticket: int, *, accept: bool = False, timeout: float | None = None, stage: Stage = "matched"
     ) -> Ticket:
         """Wait until a ticket is matched or gone; arguments as for `Client`."""
-        return await self._run(self._match(ladder, ticket, accept=accept, timeout=timeout))
+        return await self._run(self._match(ladder, ticket, accept=accept, timeout=timeout, stage=stage))
 
     async def finish(self, call: Call[dict[str, Any]], shown: Callable[[Job], None] | None = None) -> dict[str, Any]:
         """Send a request that may take long, and return its result, also if it became a job."""

@@ -8,6 +8,7 @@ from typing import Any, Literal
 from msgspec import Struct, field
 
 TicketState = Literal["waiting", "offered", "matched", "elsewhere", "gone"]
+Stage = Literal["matched", "announced", "rated"]
 
 
 class Fault(Struct):
@@ -148,8 +149,33 @@ class MatchedPlayer(Struct):
     role: str | None = None
 
 
+class Connection(Struct):
+    """Where the players of a ticket connect. tokens: what each of them presents there, by name."""
+
+    address: str
+    tokens: dict[str, str] = {}
+
+
+class TicketRating(Struct):
+    """What a match did to a player of a ticket; None: not rated, or hidden. page: path of the page that explains it."""
+
+    page: str
+    before: float | None = None
+    after: float | None = None
+    change: float | None = None
+    percentile: int | None = None
+    division: str | None = None
+
+
+class TicketReceipt(Struct):
+    """The receipt of a match for the players of a ticket, by name."""
+
+    rated: bool
+    players: dict[str, TicketRating]
+
+
 class FormedMatch(Struct):
-    """The match that a ticket got."""
+    """The match that a ticket got. connection: None until it is announced; receipt: None until it is recorded."""
 
     match_id: str
     state: str
@@ -158,6 +184,9 @@ class FormedMatch(Struct):
     queue: str | None = None
     region: str | None = None
     map: str | None = None
+    attributes: dict[str, str] = {}
+    connection: Connection | None = None
+    receipt: TicketReceipt | None = None
 
 
 class Waiting(Struct):
@@ -194,6 +223,13 @@ class Ticket(Struct):
         """Whether the ticket is matched or gone."""
         return self.state in ("matched", "gone")
 
+    def has_reached(self, stage: Stage) -> bool:
+        """Whether the ticket has come as far as a stage, or cannot come that far any more."""
+        if self.state != "matched" or self.match is None or stage == "matched":
+            return self.is_over
+        has_ended = self.match.state != "open"
+        return has_ended or (stage == "announced" and self.match.connection is not None)
+
 
 class Attendance(Struct):
     """A span of time in which a player was in a live match. left: None while they are."""
@@ -221,6 +257,7 @@ class LiveMatch(Struct):
     state: Literal["open", "closed", "cancelled", "expired"]
     made_by: Literal["queue", "announcement"]
     confirmed: bool
+    connected: bool
     started_at: datetime
     teams: list[list[LivePlayer]]
     queue: str | None = None

@@ -34,7 +34,13 @@ class RequestModel(BaseModel):
 class ResponseModel(BaseModel):
     """Base of response bodies. A field that holds a model also accepts a record with the same attributes."""
 
-    model_config = ConfigDict(extra="ignore", frozen=True, from_attributes=True, hide_input_in_errors=True)
+    model_config = ConfigDict(
+        extra="ignore",
+        frozen=True,
+        from_attributes=True,
+        hide_input_in_errors=True,
+        json_schema_serialization_defaults_required=True,  # responses contain them
+    )
 
     @classmethod
     def from_record(cls, record: object, /, **others: object) -> Self:

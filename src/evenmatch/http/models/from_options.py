@@ -93,7 +93,8 @@ def _type(option: Option, limits: Callable[..., Any]) -> Any:  # noqa: ANN401 - 
             kind = Annotated[int if option.whole else float, limits(ge=option.low, le=option.high)]
             kind = kind if option.word is None else kind | Literal[option.word]
         case Choice():
-            kind = Literal[option.choices] if limits is Field else str
+            of_document = Field(json_schema_extra={"enum": list(option.choices)})
+            kind = Literal[option.choices] if limits is Field else Annotated[str, of_document]
         case Flag():
             kind = bool
         case Text():

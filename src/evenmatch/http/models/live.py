@@ -6,7 +6,7 @@ from typing import Annotated
 
 from pydantic import Field
 
-from evenmatch.http.models.base import Moment, Name, RequestModel, ResponseModel, Seconds, examples
+from evenmatch.http.models.base import Moment, Name, RequestModel, ResponseModel, Seconds, Text, examples
 from evenmatch.http.models.from_records import Shown
 from evenmatch.live.status import MatchStatus
 
@@ -19,10 +19,24 @@ class LiveTeam(RequestModel):
     players: list[Name] = Field(max_length=256)
 
 
+class ConnectionIn(RequestModel):
+    """Where the players of a match connect. Only their own tickets show it."""
+
+    address: Annotated[Text, Field(min_length=1, max_length=512)] = Field(
+        description="Address of the server, such as a host and a port; handed on as it is."
+    )
+    tokens: dict[Name, Annotated[Text, Field(max_length=4096)]] = Field(
+        default_factory=dict, max_length=256, description="What each player presents to the server, by name."
+    )
+
+
 class Announce(RequestModel):
     """A match that begins."""
 
-    model_config = examples({"teams": [{"players": ["ann", "bob"]}, {"players": ["eve", "joe"]}], "started_at": WHEN})
+    model_config = examples(
+        {"teams": [{"players": ["ann", "bob"]}, {"players": ["eve", "joe"]}], "started_at": WHEN},
+        {"teams": [{"players": ["ann"]}, {"players": ["eve"]}], "connection": {"address": "203.0.113.7:7777"}},
+    )
 
     teams: list[LiveTeam] = Field(min_length=2, max_length=256)
     started_at: Moment | None = Field(default=None, description="Default: now.")
@@ -31,6 +45,11 @@ class Announce(RequestModel):
         description="Seconds after which a match that was never closed expires; default: the queue's rule.",
     )
     queue: Name | None = Field(default=None, description="Queue of the ladder from which open slots may be filled.")
+    connection: ConnectionIn | None = Field(
+        default=None,
+        description="Where the players connect. It may be sent later, once. A repeated request may add the tokens of "
+        "players who joined.",
+    )
 
 
 class AttendanceChange(RequestModel):
@@ -70,7 +89,7 @@ class TeamResult(RequestModel):
     score: float | None = None
 
 
-class PlayerResult(RequestModel):
+class PlayerEnding(RequestModel):
     """The result of a player."""
 
     score: float | None = None
@@ -84,7 +103,7 @@ class Close(RequestModel):
     model_config = examples({"teams": [{"score": 7}, {"score": 4}], "players": {"ann": {"score": 12}}})
 
     teams: list[TeamResult] = Field(min_length=2, max_length=256, description="In the order of the announcement.")
-    players: dict[Name, PlayerResult] = Field(default_factory=dict, description="By player name.")
+    players: dict[Name, PlayerEnding] = Field(default_factory=dict, description="By player name.")
     ended_at: Moment | None = Field(default=None, description="Default: now.")
     duration: Seconds | None = Field(default=None, description="Seconds; default: the time from start to end.")
     rated: bool = True

@@ -168,7 +168,7 @@ class QueueOut(ResponseModel):
     queue: str
     change: int
     policy: QueuePolicy
-    rules: dict[str, float | None]
+    rules: dict[str, float | str | None]
     paused: str | None = Field(
         description="The operator's message, which may be empty, while the queue is paused; null: it is not paused."
     )

@@ -10,7 +10,15 @@ from evenmatch.http.models.base import Name, RequestModel, ResponseModel, ShownT
 from evenmatch.http.models.from_records import fields_of
 from evenmatch.webhooks.webhook_sql import Delivery, Webhook
 
-Event = Literal["match.rated", "proposal.made", "match.made", "season.opened", "season.closed", "ratings.decayed"]
+Event = Literal[
+    "match.rated",
+    "proposal.made",
+    "match.made",
+    "season.opened",
+    "season.closed",
+    "ratings.decayed",
+    "server.wanted",
+]
 
 
 class WebhookCreate(RequestModel):
@@ -29,6 +37,7 @@ class WebhookCreate(RequestModel):
 class WebhookOut(ResponseModel):
     """A URL that receives events."""
 
+    events: list[Event]
     failures: int = Field(description="Failed attempts of the next delivery; later deliveries wait for it.")
     error: str | None = Field(description="Error of the last of these attempts.")
     next_at: ShownTime | None = Field(description="Time of its next attempt; null if it has not failed.")
@@ -46,4 +55,5 @@ class WebhookCreated(WebhookOut):
 class DeliveryOut(ResponseModel):
     """One event to send to one webhook, and the state of its delivery."""
 
+    event: Event
     state: Literal["pending", "delivered", "dead"] = Field(description="Dead: the last attempt failed.")

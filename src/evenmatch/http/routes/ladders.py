@@ -192,7 +192,12 @@ async def decay_ratings(ladder: str, request: Request, caller: Admin) -> Respons
     return written(DecayOut.from_record(result))
 
 
-@changes_router.get(f"{BY_NAME}/decay/preview", response_model=CorrectionEffect, operation_id="preview_decay")
+@changes_router.get(
+    f"{BY_NAME}/decay/preview",
+    response_model=CorrectionEffect,
+    operation_id="preview_decay",
+    responses={409: {"description": "The ladder has no rule for inactive players."}},
+)
 async def preview_decay(ladder: str, request: Request, _: Admin, days: Ahead = 0) -> Response:
     """Preview which ratings would fall after some days without matches; nothing is changed."""
     site = site_of(request)

@@ -23,6 +23,7 @@ from evenmatch.http.responses import read, written
 from evenmatch.http.site import Site, site_of
 from evenmatch.http.waiting_requests import until
 from evenmatch.live.attendance import Ending, PlayerEnd, Presence, TeamEnd
+from evenmatch.live.live_matches import Connection
 from evenmatch.live.status import MatchStatus
 
 router = APIRouter(prefix="/v1/ladders/{ladder:text}/live", tags=["running matches"])
@@ -82,9 +83,9 @@ async def announce_match(ladder: str, match_id: str, match: Announce, request: R
     """Announce a match that begins, or confirm one that a queue made. Repeating the request changes nothing.
 
     Its players cannot queue until they leave or the match ends: on any ladder or, with a key for some ladders, on this
-    one.
+    one. A connection reaches each player on the ticket with which they queued.
     """
-    site = site_of(request)
+    site, given = site_of(request), match.connection
     announce = partial(
         site.running.announce,
         ladder,
@@ -93,6 +94,7 @@ async def announce_match(ladder: str, match_id: str, match: Announce, request: R
         started_at=None if match.started_at is None else micros(match.started_at),
         expires_in=match.expires_in,
         queue=match.queue,
+        connection=None if given is None else Connection(given.address, given.tokens),
         everywhere=caller.ladders is None,
     )
     return await _changed(site, ladder, announce)

@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator
 from contextlib import ExitStack
 from dataclasses import fields, replace
 from functools import partial
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from fastapi import APIRouter, Path, Query, Request
 from msgspec.json import encode
@@ -26,6 +26,7 @@ from evenmatch.http.site import Site, site_of
 from evenmatch.http.waiting_requests import EventStream, until
 from evenmatch.queues import requests
 from evenmatch.queues.queue_service import of_another_party
+from evenmatch.queues.queue_sql import MATCHED
 from evenmatch.queues.ticket_status import OfferStatus, Status, StatusRead
 
 router = APIRouter(prefix="/v1/ladders/{ladder:text}/tickets", tags=["tickets"])
@@ -36,7 +37,10 @@ After = Annotated[int | None, Query(ge=0, le=2**62, description="The latest chan
 RESULT = tuple(field.name for field in fields(requests.RequestResult))
 FRESH = 5.0  # seconds between two events of a stream without changes
 EVENTS: dict[int | str, dict[str, Any]] = {
-    200: {"content": {"text/event-stream": {"schema": {"type": "string"}}}, "description": "Events `ticket`."}
+    200: {
+        "content": {"text/event-stream": {"schema": {"$ref": "#/components/schemas/TicketEvent"}}},
+        "description": "Events `ticket`, `announced`, `rated`.",
+    }
 }
 
 
@@ -71,9 +75,11 @@ async def ticket(
 
 @router.get("/{ticket}/events", operation_id="ticket_events", response_class=StreamingResponse, responses=EVENTS)
 async def ticket_events(ladder: str, ticket: Number, request: Request, caller: Queuer) -> StreamingResponse:
-    """Stream a ticket as server-sent events: one `ticket` now, one at each change, and one every five seconds.
+    """Stream a ticket as server-sent events: one now, one at each change, and one every five seconds while it waits.
 
-    The stream ends when the ticket no longer waits, and after a minute. Reading it counts as a heartbeat.
+    An event is named `announced` while its match has a connection, `rated` once it has changed ratings, and `ticket`
+    otherwise. The stream ends when the ticket is gone or its match has ended, and after a minute. Reading it counts as
+    a heartbeat.
     """
     site = site_of(request)
     context_of(request.scope).waits = True
@@ -81,12 +87,17 @@ async def ticket_events(ladder: str, ticket: Number, request: Request, caller: Q
     async def events(status: Status) -> AsyncIterator[bytes]:
         async with site.waiting.stream(LONGEST_WAIT) as waiter:
             with site.ticket_notifications.telling(ladder, ticket, waiter):
+                known = -1
                 while True:
-                    seen = await site.visibility(caller, ladder)
-                    body = to_json(ticket_out(ladder, seen.ticket(status))).decode()
-                    yield f"id: {status.change}\nevent: ticket\ndata: {body}\n\n".encode()
-                    if status.state in {"matched", "gone"} or site.stopping.is_set():
+                    if status.state == MATCHED and status.change == known:
+                        yield b": nothing new\n\n"  # keeps the connection open
+                    else:
+                        seen = await site.visibility(caller, ladder)
+                        body = to_json(ticket_out(ladder, seen.ticket(status))).decode()
+                        yield f"id: {status.change}\nevent: {_event_of(status)}\ndata: {body}\n\n".encode()
+                    if status.is_over or site.stopping.is_set():
                         return
+                    known = status.change
                     await waiter.news(FRESH)
                     if waiter.is_over:
                         return
@@ -95,6 +106,15 @@ async def ticket_events(ladder: str, ticket: Number, request: Request, caller: Q
     with ExitStack() as held:
         held.enter_context(site.waiting.place(request, caller))
         return EventStream(events(await _status(site, caller, ladder, ticket)), held.pop_all())
+
+
+def _event_of(status: Status) -> Literal["ticket", "announced", "rated"]:
+    match = status.match
+    if match is None or (match.connection is None and match.receipt is None):
+        return "ticket"
+    if match.receipt is None:
+        return "announced"
+    return "rated" if match.receipt.rated else "ticket"
 
 
 @router.post(
@@ -177,12 +197,13 @@ async def _status(site: Site, caller: Caller, ladder: str, ticket: int, since: i
     Raises ForbiddenError for a player's token of another party, whose request is no heartbeat.
     """
     status = await site.status_reads.one(ladder, StatusRead(ticket, since))
-    player, is_member = caller.player, site.queue_service.is_member
-    is_known = player is None or player in status.players  # by the names under which they joined
-    if player is not None and not is_known and not await site.work(is_member, ladder, ticket, player):
-        raise of_another_party(ticket, player)
+    own = player = caller.player
+    if player is not None and player not in status.players:  # the names under which they joined
+        own = await site.work(site.queue_service.member_name, ladder, ticket, player)
+        if own is None:
+            raise of_another_party(ticket, player)
     site.queue_service.heartbeats.note(ladder, status)
-    return status.seen_by(caller)
+    return status.seen_by(caller, own)
 
 
 async def _answered(request: Request, ladder: str, queue_request: requests.QueueRequest, status: int = 200) -> Response:

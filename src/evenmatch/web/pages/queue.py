@@ -412,11 +412,11 @@ async def _own_status(visit: PageRequest) -> Status:
     status = await visit.site.status_reads.one(visit.ladder, StatusRead(int(text)))
     is_allowed = visit.me in status.players
     if not is_allowed and visit.is_player:  # names as of joining
-        is_member = visit.site.queue_service.is_member
-        is_allowed = await visit.site.work(is_member, visit.ladder, status.ticket, visit.me)
+        member_name = visit.site.queue_service.member_name
+        is_allowed = await visit.site.work(member_name, visit.ladder, status.ticket, visit.me) is not None
     elif not is_allowed:
         is_allowed = visit.session is not None and visit.may("queue", visit.ladder)
     if not is_allowed:
         raise ForbiddenError(visit.text("ticket %(ticket)s belongs to another party", ticket=text))
     visit.site.queue_service.heartbeats.note(visit.ladder, status)
-    return status.seen_by(visit.caller or ANYONE)
+    return status.seen_by(visit.caller or ANYONE, None)
