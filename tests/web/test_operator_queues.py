@@ -82,10 +82,10 @@ def test_a_queue_is_paused_with_a_message_that_players_read_and_resumed(operator
     operator.submit(f"{QUEUE}/pause", on=queues, name="main", do="pause", message="Back at <18:00>")
     assert "Queue main was paused." in words(operator.page(queues))
     shown = words(operator.page(play))
-    assert "The queue is paused: Back at <18:00>" in shown
+    assert "The queue is paused. Back at <18:00>" in shown
     assert "Find a match" not in shown
     waiting = words(operator.page(f"{play}/tickets/{told.ticket}"))
-    assert "The queue is paused: Back at <18:00>" in waiting
+    assert "The queue is paused. Back at <18:00>" in waiting
     assert "Finding a match" not in waiting
     assert (site.audit.page(league)[0].action, site.audit.page(league)[0].target) == ("queue.paused", "main")
     operator.submit(f"{QUEUE}/pause", on=queues, name="main", do="resume")
