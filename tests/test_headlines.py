@@ -287,6 +287,28 @@ def test_after_a_tie_of_all_both_ends_are_told():
     assert [team[0].otherwise for team in told] == [said] * 3
 
 
+def test_a_small_change_after_a_tie_of_all_is_compared_with_both_ends():
+    """Elo: 1520 against 1500 twice; 0.5288 is expected, K is 32: -0.92, and 15.08 or -16.92 alone at either end."""
+    by = rules("elo")
+    history = History(columns_of([1, 1, 1], [1, 1, 1]))
+    result = loop.replay(by, history, by.starting(np.array([1520.0, 1500.0, 1500.0])), journal=True)
+    told = explain(by, history, changes(by, history, result.expected, result.journal, 0, ["a", "b", "c"]))
+    assert told[0][0].otherwise == (
+        "This change is small compared with what was possible. Finishing first alone would have earned 15.08. "
+        "Finishing last alone would have cost 16.92."
+    )
+
+
+def test_a_loss_that_would_have_cost_as_much_as_the_win_says_so():
+    """TrueSkill with far more luck than skill: the deviation grows by tau, and the result moves next to nothing."""
+    by = rules("trueskill", deviation=0.01, beta=400.0, tau=0.02)
+    history = History(columns_of([1, 2], [1, 1]))
+    result = loop.replay(by, history, by.newcomers(2), journal=True)
+    told = explain(by, history, changes(by, history, result.expected, result.journal, 0, ["a", "b"]))
+    assert told[0][0].headline.startswith("You won, but this match told us almost nothing new about you.")
+    assert told[0][0].otherwise == "A loss would have cost just as much."
+
+
 def test_a_player_at_the_floor_reads_that_no_rating_is_lower():
     by = rules("trophies")
     history = History(columns_of([1, 2], [1, 1]))

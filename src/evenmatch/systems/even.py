@@ -142,10 +142,7 @@ FACTORS = (
     Factor("by_scores", "points for the player's own score, compared with the others'"),
     Factor("by_entry", "points by the usual strength of newcomers to this ladder, in the first match"),
     Factor("by_pause", "points by the time without a match, after which two experts rely less on what they knew"),
-    Factor(
-        "by_weights",
-        "points because other matches have shown since which experts to trust",
-    ),
+    Factor("by_weights", "points because other matches have shown since which experts to trust"),
     Factor("from_steady", "points of the change from the steady expert; with `single`, from the only one"),
     Factor("from_quick", "points of the change from the quick expert"),
     Factor("from_wide", "points of the change from the expert that gives newcomers much room"),
@@ -176,8 +173,7 @@ def _because(change: Change, p: EvenParameters) -> Reason | None:
     rest = round(sum(parts[name] for name in CAUSES) - main, 2)
     if not main:
         against = change.is_against_result or change.moved * by_result < 0
-        sentence = wording.BREAKDOWN_AGAINST if against else wording.BREAKDOWN
-        return Reason(sentence, parts=_listed({**own, "rest": rest}))
+        return Reason(wording.BREAKDOWN_AGAINST if against else wording.BREAKDOWN, parts=_listed(own | {"rest": rest}))
     whole = round(sum(own.values()), 2)
     mainly = main * change.moved > 0 and main * whole >= 0 and abs(main) > 2 * abs(whole)
     scored = parts["by_margin"] or parts["by_scores"]

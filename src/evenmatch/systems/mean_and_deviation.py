@@ -82,7 +82,7 @@ def move(state: Records, rating: Floats, p: SkillParameters) -> Records:
 
 def because(change: Change, p: SkillParameters) -> Reason | None:
     """`System.because`: a rating that lies below the mean also moves if only the deviation changes."""
-    if change.factors["weight"] == 0:
+    if change.factors["weight"] == 0 or (not change.moved and float(change.factors["weight"]) < 0.01):
         return Reason(wording.NO_TIME)
     by_mean, certainty = _parts(change, p)
     if change.moved >= 0 and by_mean <= -SHOWN:

@@ -112,8 +112,6 @@ OTHERWISE_IN_ALL = MappingProxyType(
     }
 )
 
-SMALL = "The change was small for this match."  # before the sentences about both ends after a tie of all
-
 
 class Reason(NamedTuple):
     """A sentence for a change that the result and the odds alone do not explain, and the values that it names.
@@ -152,8 +150,7 @@ LESS_CERTAIN = (
     "rating, and the less certain we are, the lower we show it, so {it}."
 )
 MORE_CERTAIN = (
-    "{result}, but we are now more certain of {your} rating, and the more certain we are, the higher we show it, so "
-    "{it}."
+    "{result}, but we are more certain of {your} rating, and the more certain we are, the higher we show it, so {it}."
 )
 OUTWEIGHED = (
     "{outcome}. That alone would have lowered {your} rating by {fall}. But we are now more certain of {your} rating, "
@@ -161,7 +158,7 @@ OUTWEIGHED = (
 )
 VARIED_MORE = "{result}, but {your} results vary more now and {your} rating is shown lower for that, so {it}."
 VARIED_LESS = "{result}, but {your} results vary less now and {your} rating is shown higher for that, so {it}."
-NO_TIME = "{result}, but {you} have no playing time in this match, so {effect}."
+NO_TIME = "{result}, but {you} have too little playing time in this match, so {effect}."
 FIRST_GAMES = "{result}. In the first {games} games, {your} rating follows all of {your} results so far, so {it}."
 ONE_SIDED = "{result}, but one-sided results count for more, so {effect}."
 WHOLE_POINTS = "{result}, but ratings are rounded down to whole points, so {effect}."
@@ -213,16 +210,16 @@ MAINLY = {key: f"In all, {{effect}}, mainly because {why} ({{part}})." for key, 
 EARNED_WIN = "{result}. {You} got {win} for the win and {participation} for playing, so {effect}."
 EARNED_DRAW = "{result}. {You} got {draw} for the draw and {participation} for playing, so {effect}."
 EARNED_WINS = (
-    "{result}. {You} got {win} for each opponent {you} beat ({wins} of them) and {participation} for playing, so "
+    "{result}. {You} got {win} for each opponent {you} beat ({wins} in total) and {participation} for playing, so "
     "{effect}."
 )
 EARNED_DRAWS = (
-    "{result}. {You} got {draw} for each opponent {you} tied with ({draws} of them) and {participation} for playing, "
+    "{result}. {You} got {draw} for each opponent {you} tied with ({draws} in total) and {participation} for playing, "
     "so {effect}."
 )
 EARNED_BOTH = (
-    "{result}. {You} got {win} for each opponent {you} beat ({wins} of them), {draw} for each opponent {you} tied "
-    "with ({draws} of them) and {participation} for playing, so {effect}."
+    "{result}. {You} got {win} for each opponent {you} beat ({wins} in total), {draw} for each opponent {you} tied "
+    "with ({draws} in total) and {participation} for playing, so {effect}."
 )
 TOOK_PART = "{result}, but playing always brings {participation}, so {effect}."
 DRAW_MOVES_NOTHING = "{result}, and draws do not change {your} rating here."
@@ -246,6 +243,7 @@ LEFT_TO_FLOOR = (
 # Second sentences, about the size of a change. They follow the reasons of NOTED only.
 BY_OWN = (OWN_ABOVE.sentence, OWN_BELOW.sentence)
 NOTED = (AS_USUAL.sentence, LEFT_UNPUNISHED.sentence, *BY_OWN, SCORED, SCORED_PLACED, SCORED_AGAINST)
+SMALL = "This change is small compared with what was possible."  # after a tie of all
 UNCERTAIN = "{Your} rating is still uncertain, so it can move a lot."
 FEW_GAMES = "{You} have played few games here, so {your} rating still moves faster."
 SHORT_TIME = "{You} did not play long, which made the change smaller."
