@@ -96,7 +96,7 @@ def check_sentence(sentence, change, places, team, *, left):
     assert "  " not in sentence
     assert len(sentence) <= 350
     moved = round(round(change.after, 2) - round(change.before, 2), 2)
-    verbs = re.findall(r"(?:[Yy]our rating|it) (rose|fell) by ([\d,.]+?)(?:\.(?= |$)|:| and is now)", sentence)
+    verbs = re.findall(r"(?:[Yy]our rating|it) (rose|fell) by ([\d,.]+?)(?:\.(?= |$)|:|, mainly| and is now)", sentence)
     if moved == 0:
         assert verbs == []
         assert "did not change" in sentence or "do not change" in sentence
@@ -126,14 +126,27 @@ def check_sentence(sentence, change, places, team, *, left):
     check_parts(sentence, moved)
 
 
+def amount(text):
+    return float(text.replace("−", "-").replace(",", ""))
+
+
 def check_parts(sentence, moved):
     """The parts that a sentence names add up to the change."""
-    parts = [float(part.replace("−", "-").replace(",", "")) for part in re.findall(r"[+−][\d,]+\.\d\d", sentence)]
-    assert not parts or round(sum(parts), 2) == moved
-    worth = r"would have (?:fallen|lowered your rating) by (\d+\.\d\d).* (?:which is worth|and show it) (\d+\.\d\d)"
+    listed = re.search(r"(?:\(|: )([+−][^()]*)", sentence)
+    parts = [amount(part) for part in re.findall(r"[+−][\d,]+\.\d\d", listed[1])] if listed else []
+    told = re.findall(r"(earned|cost)(?: you)?(?: only)? ([\d,]+\.\d\d)", sentence)
+    sums = [amount(part) if verb == "earned" else -amount(part) for verb, part in told]
+    if "In all, " in sentence:
+        if " itself " in sentence and "for the " in sentence:
+            assert round(sum(parts), 2) == sums[0]
+        mainly = re.search(r", mainly because .*\(([+−].*)\)\.$", sentence)
+        assert round(sum(sums) + (amount(mainly[1]) if mainly else 0), 2) == moved
+    else:
+        assert not parts or round(sum(parts), 2) == moved
+    worth = r"would have (?:fallen|lowered your rating) by (\d+\.\d\d).* (?:That is worth|made up for) (\d+\.\d\d)"
     if whole := re.search(worth, sentence):
         assert round(float(whole[2]) - float(whole[1]), 2) == moved
-    if share := re.search(r"Of that, (\d+\.\d\d) is because", sentence):
+    if share := re.search(r"Of that, (\d+\.\d\d) is for certainty", sentence):
         assert 0 < float(share[1]) <= moved
 
 
@@ -144,13 +157,13 @@ def check_expectation(sentence, change, teams):
         assert change.expected > 0.5
     elif re.search(r"(beat|drew with|lost to) the favourites? \(", sentence):
         assert change.expected < 0.5
-    if chance := re.search(r"chance was about (\d+)%", sentence):
+    if chance := re.search(r"chance of winning was about (\d+)%", sentence):
         assert 0 < int(chance[1]) < 100
         assert abs(int(chance[1]) / 100 - change.expected) <= 0.005 + 1e-9 or int(chance[1]) in (1, 99)
-    if re.search("better than expected|expected to finish lower", sentence):
+    if re.search("better than expected|expected to do worse", sentence):
         assert surprise > 0
         assert change.moved >= 0
-    if re.search("worse than expected|expected to finish higher", sentence):
+    if re.search("worse than expected|expected to do better", sentence):
         assert surprise < 0
         assert change.moved <= 0
     if re.match(r"[^,.]*, so your rating ", sentence) and teams == 2 and "expected of" not in sentence:
@@ -209,10 +222,14 @@ def test_what_another_result_would_have_done_is_what_it_does(name, preset, line_
             moved = change.moved
             word = "win" if wins else "loss"
             verb = "cost" if moved < 0 else "earned" if wins else "brought"
-            said = re.search(rf"A {word} would (?:still )?have (\w+) ([\d,.]*\d|nothing)", explanation.otherwise)
+            said = re.search(
+                rf"A {word} would (?:still )?have (\w+) ([\d,.]*\d|nothing|just as much)", explanation.otherwise
+            )
             assert said, explanation.otherwise
             if moved == 0:
                 assert said.groups() == ("changed", "nothing")
+            elif said[2] == "just as much":
+                assert (said[1], moved) == ("cost", changed[team][index].moved)
             else:
                 assert (said[1], float(said[2].replace(",", ""))) == (verb, abs(moved))
 
@@ -270,6 +287,28 @@ def test_after_a_tie_of_all_both_ends_are_told():
     assert [team[0].otherwise for team in told] == [said] * 3
 
 
+def test_a_small_change_after_a_tie_of_all_is_compared_with_both_ends():
+    """Elo: 1520 against 1500 twice; 0.5288 is expected, K is 32: -0.92, and 15.08 or -16.92 alone at either end."""
+    by = rules("elo")
+    history = History(columns_of([1, 1, 1], [1, 1, 1]))
+    result = loop.replay(by, history, by.starting(np.array([1520.0, 1500.0, 1500.0])), journal=True)
+    told = explain(by, history, changes(by, history, result.expected, result.journal, 0, ["a", "b", "c"]))
+    assert told[0][0].otherwise == (
+        "This change is small compared with what was possible. Finishing first alone would have earned 15.08. "
+        "Finishing last alone would have cost 16.92."
+    )
+
+
+def test_a_loss_that_would_have_cost_as_much_as_the_win_says_so():
+    """TrueSkill with far more luck than skill: the deviation grows by tau, and the result moves next to nothing."""
+    by = rules("trueskill", deviation=0.01, beta=400.0, tau=0.02)
+    history = History(columns_of([1, 2], [1, 1]))
+    result = loop.replay(by, history, by.newcomers(2), journal=True)
+    told = explain(by, history, changes(by, history, result.expected, result.journal, 0, ["a", "b"]))
+    assert told[0][0].headline.startswith("You won, but this match told us almost nothing new about you.")
+    assert told[0][0].otherwise == "A loss would have cost just as much."
+
+
 def test_a_player_at_the_floor_reads_that_no_rating_is_lower():
     by = rules("trophies")
     history = History(columns_of([1, 2], [1, 1]))
@@ -311,9 +350,9 @@ def test_a_catalogue_may_change_the_order_of_words_and_the_ordinals():
 
 def test_a_catalogue_lists_a_message_for_each_person_and_size_with_only_values_in_braces():
     assert {
-        "You beat the favourite (your chance was about {chance}%)",
-        "You beat the favourites (your chance was about {chance}%)",
-        "Their team beat the favourite (its chance was about {chance}%)",
+        "You beat the favourite (your chance of winning was about {chance}%)",
+        "You beat the favourites (your chance of winning was about {chance}%)",
+        "Their team beat the favourite (their team's chance of winning was about {chance}%)",
         "A loss would have cost {points}.",
         "{number}rd",
     } <= MESSAGES

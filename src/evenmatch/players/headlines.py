@@ -20,6 +20,7 @@ from evenmatch.systems.wording import Reason, Voice
 
 SLIGHT = 0.005  # a result this close to the expected score is neither better nor worse
 OWN_GAP = 50.0  # points above or below the team's average from which a change differs visibly from the team's odds
+SMALL_PART = 5  # a change is small if both ends would have moved the rating this many times as far
 TURNED_AT_MOST = 16  # teams of a match for which other results are computed: a replay of the match for each
 
 
@@ -97,12 +98,8 @@ class _Telling(NamedTuple):
         name, expected, values = self.outcome(change, left)
         lead = change.before - mean
         reason = _reason(by, change, lead, name) if counts else wording.NOT_COUNTED
-        told = [reason, *(_notes(by, change, lead) if reason.sentence in wording.NOTED else ())]
-        other = [
-            self.other_result(reason, result, change._replace(after=float(ratings[slot])))
-            for (team, result), ratings in self.otherwise.items()
-            if team == change.team and counts and not left and math.isfinite(ratings[slot])
-        ]
+        told = [reason, *reason.then, *(_notes(by, change, lead, reason) if reason.sentence in wording.NOTED else ())]
+        other = self.other_results(reason, change, slot) if counts and not left else []
         clauses = {
             "result": wording.RESULTS[name],
             "outcome": wording.OUTCOMES.get((name, expected), wording.RESULTS[name]),
@@ -157,13 +154,24 @@ class _Telling(NamedTuple):
         values = {"chance": chance, "place": place, "teams": teams, "points": _points(self.by, change.moved)}
         return ("left and " if left else "") + result, expected, values
 
-    def other_result(self, reason: Reason, result: str, change: Change) -> str:
-        """The sentence about a change that another result would have brought."""
+    def other_results(self, reason: Reason, change: Change, slot: int) -> list[str]:
+        """The sentences about the changes that other results would have brought."""
+        others = {
+            result: change._replace(after=float(ratings[slot]))
+            for (team, result), ratings in self.otherwise.items()
+            if team == change.team and math.isfinite(ratings[slot])
+        }
+        least = min((abs(other.moved) for result, other in others.items() if result.endswith("alone")), default=0.0)
+        first = [self.translate(wording.SMALL)] if 0 < SMALL_PART * abs(change.moved) <= least else []
+        return first + [self.other_result(reason, result, one, change.moved) for result, one in others.items()]
+
+    def other_result(self, reason: Reason, result: str, change: Change, really: float) -> str:
+        """The sentence about a change that another result would have brought. really: the change that it did bring."""
         by, moved = self.by, change.moved
         if moved == 0:
             effect = "floor" if by.values().get("floor") == change.before else "nothing"
         elif moved < 0:
-            effect = "cost"
+            effect = "same" if moved == really else "cost"
         else:
             effect = "earned" if result.startswith(("win", "first")) else "still"
         large = change.before >= 10 or by.system.whole(by.parameters)
@@ -183,14 +191,16 @@ def _reason(by: Rules, change: Change, lead: float, name: str) -> Reason:
         return wording.BY_HISTORY if name.removeprefix("left and ") in ("won", "drew", "lost") else wording.BY_OPPONENT
     if name == "left and won" and change.moved > 0 and not quitters_differ(by):
         return wording.LEFT_UNPUNISHED
+    if not change.moved and name in ("won", "lost") and abs(change.result - change.expected) <= EVEN_GAP:
+        return wording.AS_EXPECTED
     return wording.AS_USUAL if change.moved else wording.UNCHANGED
 
 
-def _notes(by: Rules, change: Change, lead: float) -> list[Reason]:
+def _notes(by: Rules, change: Change, lead: float, reason: Reason) -> list[Reason]:
     """More sentences about the size of a change, from the system and because the player is not the team's average."""
     own: Reason | None = by.system.note(change, by.parameters)
     notes = [] if own is None else [own]
-    if abs(lead) >= OWN_GAP and by.system.own_rating(by.parameters):
+    if reason.sentence not in wording.BY_OWN and abs(lead) >= OWN_GAP and by.system.own_rating(by.parameters):
         notes.append(Reason(wording.OWN_NOTES[_direction(change.moved), lead > 0]))
     return notes
 

@@ -340,5 +340,5 @@ SYSTEM = System(
     pair=pair,
     update=update,
     scratch_columns=6,
-    note=lambda change, p: uncertain_note(change, p.deviation),
+    note=lambda change, p: uncertain_note(change, p.deviation / 2, 0.1),
 )

@@ -6,6 +6,7 @@ scale of margins and which of its experts to trust, so a ladder needs no tuning.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -53,6 +54,7 @@ from evenmatch.systems.system import (
     wording,
 )
 
+CAUSES = ("by_entry", "by_pause", "by_weights")  # of a change, besides the match itself
 LOWEST, HIGHEST = -1e6, 1e6
 
 
@@ -140,10 +142,7 @@ FACTORS = (
     Factor("by_scores", "points for the player's own score, compared with the others'"),
     Factor("by_entry", "points by the usual strength of newcomers to this ladder, in the first match"),
     Factor("by_pause", "points by the time without a match, after which two experts rely less on what they knew"),
-    Factor(
-        "by_weights",
-        "points because other matches have shown since which experts to trust",
-    ),
+    Factor("by_weights", "points because other matches have shown since which experts to trust"),
     Factor("from_steady", "points of the change from the steady expert; with `single`, from the only one"),
     Factor("from_quick", "points of the change from the quick expert"),
     Factor("from_wide", "points of the change from the expert that gives newcomers much room"),
@@ -158,29 +157,41 @@ FACTORS = (
 
 
 def _because(change: Change, p: EvenParameters) -> Reason | None:
-    """The parts of the change, the largest first, if one besides the result is a quarter of it.
+    """The match's own parts of the change and the largest other cause, if one besides the result is a quarter of it.
 
-    Parts below a tenth of the change are combined. What rounding leaves is added to the result's part.
+    A cause below a tenth of the change is combined with the others. What rounding leaves is added to the result's part.
     """
+    parts = {name: round(float(change.factors[name]), 2) for name in ("by_margin", "by_scores", *CAUSES)}
     moved = abs(change.moved)
-    parts = {name: round(float(change.factors[name]), 2) for name in wording.BY_FACTOR if name.startswith("by_")}
-    others = {name: part for name, part in parts.items() if name != "by_result" and part}
-    if not moved or not any(abs(part) >= moved / 4 for part in others.values()):
+    if not moved or max(map(abs, parts.values())) < moved / 4:
         return None
-    told = {name: part for name, part in others.items() if abs(part) >= moved / 10}
-    told["rest"] = sum(others.values()) - sum(told.values())
-    told["by_result"] = change.moved - sum(told.values())
-    ordered = sorted(
-        ((name, round(part, 2)) for name, part in told.items()), key=lambda one: (one[0] == "rest", -abs(one[1]))
-    )
-    return Reason(
-        wording.GAINED_PARTS if change.moved > 0 else wording.LOST_PARTS,
-        parts=tuple(
-            (wording.BY_FACTOR[name][part > 0], {"part": f"{part:+,.2f}".replace("-", "−")})
-            for name, part in ordered
-            if part
-        ),
-    )
+    by_result = round(change.moved - sum(parts.values()), 2)
+    margin = "narrow" if change.result in (0.0, 1.0) and parts["by_margin"] * by_result < 0 else "by_margin"
+    own = {"by_result": by_result, margin: parts["by_margin"], "by_scores": parts["by_scores"]}
+    cause = max(CAUSES, key=lambda name: abs(parts[name]))
+    main = parts[cause] if abs(parts[cause]) >= moved / 10 else 0.0
+    rest = round(sum(parts[name] for name in CAUSES) - main, 2)
+    if not main:
+        against = change.is_against_result or change.moved * by_result < 0
+        return Reason(wording.BREAKDOWN_AGAINST if against else wording.BREAKDOWN, parts=_listed(own | {"rest": rest}))
+    whole = round(sum(own.values()), 2)
+    mainly = main * change.moved > 0 and main * whole >= 0 and abs(main) > 2 * abs(whole)
+    scored = parts["by_margin"] or parts["by_scores"]
+    sentences = wording.WHOLE_PART if scored else wording.ONLY_PART if mainly else wording.RESULT_PART
+    told = [Reason(sentences[whole > 0], _part(whole), parts=_listed(own)) if whole else Reason(wording.NO_PART)]
+    if not mainly:
+        told.append(Reason((wording.BUT if main * whole < 0 else wording.ALSO)[cause, main > 0], _part(main)))
+    told += [Reason(wording.REST[rest > 0], _part(rest))] if rest else []
+    in_all = wording.MAINLY[cause, main > 0] if mainly else wording.IN_ALL
+    return Reason(wording.OUTCOME, then=(*told, Reason(in_all, _part(main, signed=True))))
+
+
+def _listed(parts: Mapping[str, float]) -> tuple[tuple[str, Mapping[str, object]], ...]:
+    return tuple((wording.BY_FACTOR[name], _part(part, signed=True)) for name, part in parts.items() if part)
+
+
+def _part(part: float, *, signed: bool = False) -> Mapping[str, object]:
+    return {"part": f"{part:+,.2f}".replace("-", "−") if signed else f"{abs(part):,.2f}"}
 
 
 def _newcomer(p: EvenParameters) -> tuple[object, ...]:
@@ -236,7 +247,7 @@ SYSTEM = System(
     from_start=("start", "single", "performance", "pooled"),
     predicts=True,
     because=_because,
-    note=lambda change, p: uncertain_note(change, float(str(_newcomer(p)[1]))),
+    note=lambda change, p: uncertain_note(change, float(str(_newcomer(p)[1])) / 2, 0.1),
     ladder=LADDER,
     new_ladder=lambda p: new_ladder(len(_experts(p))),
     learned=_learned,

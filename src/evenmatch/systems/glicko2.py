@@ -246,7 +246,7 @@ SYSTEM = System(
     pair=pair,
     update=update,
     scratch_columns=2,
-    note=lambda change, p: uncertain_note(change, p.deviation),
+    note=lambda change, p: uncertain_note(change, p.deviation / 4, 0.0),
     own_rating=lambda p: p.compared_as == "player",
     recall=_recall,
 )

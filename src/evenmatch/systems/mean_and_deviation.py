@@ -82,10 +82,10 @@ def move(state: Records, rating: Floats, p: SkillParameters) -> Records:
 
 def because(change: Change, p: SkillParameters) -> Reason | None:
     """`System.because`: a rating that lies below the mean also moves if only the deviation changes."""
-    if change.factors["weight"] == 0:
+    if change.factors["weight"] == 0 or (not change.moved and float(change.factors["weight"]) < 0.01):
         return Reason(wording.NO_TIME)
     by_mean, certainty = _parts(change, p)
-    if change.moved > 0 and by_mean <= -SHOWN:
+    if change.moved >= 0 and by_mean <= -SHOWN:
         return Reason(wording.OUTWEIGHED, {"part": f"{certainty:.2f}", "fall": f"{-by_mean:.2f}"})
     if not change.is_against_result or certainty * change.moved <= 0 or abs(certainty) < abs(change.moved) - SHOWN:
         return None  # the mean moved against the result as well
@@ -96,7 +96,7 @@ def certainty_note(change: Change, p: SkillParameters) -> Reason | None:
     """`System.note`: how much of the change comes from the deviation, or that it is still large."""
     by_mean, certainty = _parts(change, p)
     if certainty < max(SHOWN, abs(change.moved) / 10):
-        return uncertain_note(change, p.deviation)
+        return uncertain_note(change, p.deviation / 2, 1 / 3)
     sentence = wording.BY_CERTAINTY if change.moved > 0 else wording.SOFTENED
     return Reason(sentence, {"part": f"{certainty:.2f}", "fall": f"{-by_mean:.2f}"})
 

@@ -248,11 +248,15 @@ def _because(change: Change, p: ScorefactorParameters) -> Reason | None:
     scores = {**dict(zip(("share", "due"), wording.percentages(share, due), strict=True)), "floor": floor}
     if f["floor"] and change.moved == 0:
         return Reason(wording.SCORED_AT_FLOOR, scores)
-    return Reason(wording.SCORED if gain * (share - due) > 0 or share == due else wording.SPARED, scores)
+    if gain * (share - due) <= 0 and share != due:
+        return Reason(wording.SPARED, scores)
+    sentence = wording.SCORED_AGAINST if change.is_against_result else wording.SCORED
+    return Reason(sentence if change.result in (0.0, 0.5, 1.0) else wording.SCORED_PLACED, scores)
 
 
 def _note(change: Change, p: ScorefactorParameters) -> Reason | None:
-    return Reason(wording.FEW_GAMES) if float(change.factors["k"]) >= 0.6 * p.k and abs(change.moved) > 20 else None
+    part = float(change.factors["k"]) / p.k
+    return Reason(wording.FEW_GAMES) if part > 0.25 else Reason(wording.SHORT_TIME) if part < 0.2 - TINY else None
 
 
 def _newcomer(p: ScorefactorParameters) -> tuple[object, ...]:

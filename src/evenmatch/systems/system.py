@@ -458,10 +458,10 @@ def floor_reason(change: Change, floor: str) -> Reason:
     return Reason(wording.FLOOR_REACHED if change.moved else wording.AT_FLOOR, {"floor": floor})
 
 
-def uncertain_note(change: Change, deviation: float) -> Reason | None:
-    """For `System.note`: a large change of a rating whose deviation is still above half of a newcomer's."""
+def uncertain_note(change: Change, uncertain: float, share: float) -> Reason | None:
+    """For `System.note`: a rating whose deviation is above `uncertain` moved by more than this share of it."""
     before = float(change.factors["deviation_before"])
-    return Reason(wording.UNCERTAIN) if before > deviation / 2 and abs(change.moved) > before / 10 else None
+    return Reason(wording.UNCERTAIN) if before > uncertain and abs(change.moved) > share * before else None
 
 
 def system_as_data(system: System) -> dict[str, object]:

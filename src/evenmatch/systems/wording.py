@@ -3,8 +3,8 @@
 A template names the player as {You}, {you}, {them}, {Your} and {your}; {Side}, {side}, {its} and {was} are about the
 player or, in a team of several, the team; {favourite} is about the rivals and {players} about all. `message` replaces
 these words, so a translator sees a message for each combination, in which only values are left in braces, and may move
-those. Clauses are joined at two places: {result} ("You lost") or {outcome} ("You lost to the favourite (your chance was
-about 20%)") begin a sentence, and {effect} ("your rating fell by 3.20") or {it} ("it fell by 3.20") follow "so".
+those. Clauses are joined at two places: {result} ("You lost") or {outcome} ("You lost to the favourite (your chance of
+winning was about 20%)") begin a sentence, and {effect} ("your rating fell by 3.20") or {it} ("it fell …") follow "so".
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _PEOPLE = {
 }
 _SIDES = {
     "player": {"Side": "{You}", "side": "{you}", "its": "{your}", "was": "were"},
-    "team": {"Side": "{Your} team", "side": "{your} team", "its": "its", "was": "was"},
+    "team": {"Side": "{Your} team", "side": "{your} team", "its": "{your} team's", "was": "was"},
 }
 _RIVALS = {"player": {"favourite": "the favourite"}, "team": {"favourite": "the favourites"}}
 _LARGEST = {"player": {"players": "players"}, "team": {"players": "teams"}}
@@ -58,22 +58,22 @@ RESULTS = {
     "left and all tied": "{You} left early and all {teams} {players} tied",
 }
 OUTCOMES = {  # by result and expectation; a result that is missing here is told without the expectation
-    ("won", "favourite"): "{Side} won as the favourite ({its} chance was about {chance}%)",
-    ("won", "underdog"): "{Side} beat {favourite} ({its} chance was about {chance}%)",
+    ("won", "favourite"): "{Side} won as the favourite ({its} chance of winning was about {chance}%)",
+    ("won", "underdog"): "{Side} beat {favourite} ({its} chance of winning was about {chance}%)",
     ("won", "equal"): "{Side} won an even match",
-    ("drew", "favourite"): "{Side} drew as the favourite ({its} chance was about {chance}%)",
-    ("drew", "underdog"): "{Side} drew with {favourite} ({its} chance was about {chance}%)",
-    ("drew", "nearly equal"): "{Side} drew a nearly even match ({its} chance was about {chance}%)",
+    ("drew", "favourite"): "{Side} drew as the favourite ({its} chance of winning was about {chance}%)",
+    ("drew", "underdog"): "{Side} drew with {favourite} ({its} chance of winning was about {chance}%)",
+    ("drew", "nearly equal"): "{Side} drew a nearly even match ({its} chance of winning was about {chance}%)",
     ("drew", "equal"): "{Side} drew an even match",
-    ("lost", "favourite"): "{Side} lost as the favourite ({its} chance was about {chance}%)",
-    ("lost", "underdog"): "{Side} lost to {favourite} ({its} chance was about {chance}%)",
+    ("lost", "favourite"): "{Side} lost as the favourite ({its} chance of winning was about {chance}%)",
+    ("lost", "underdog"): "{Side} lost to {favourite} ({its} chance of winning was about {chance}%)",
     ("lost", "equal"): "{Side} lost an even match",
     ("placed", "better"): "{Side} finished {place} of {teams}, better than expected",
     ("placed", "worse"): "{Side} finished {place} of {teams}, worse than expected",
     ("tied", "better"): "{Side} tied for {place} of {teams}, better than expected",
     ("tied", "worse"): "{Side} tied for {place} of {teams}, worse than expected",
-    ("all tied", "better"): "All {teams} {players} tied. As an underdog, {side} {was} expected to finish lower",
-    ("all tied", "worse"): "All {teams} {players} tied. As a favourite, {side} {was} expected to finish higher",
+    ("all tied", "better"): "All {teams} {players} tied. {Side} {was} expected to do worse than the others",
+    ("all tied", "worse"): "All {teams} {players} tied. {Side} {was} expected to do better than the others",
 }
 RISE, FALL, NO_CHANGE = range(3)
 EFFECTS = {  # the clauses {effect} and {it}
@@ -101,6 +101,7 @@ OTHERWISE = _otherwise(
     earned="would have earned {points}.",
     still="would still have brought {points}.",
     cost="would have cost {points}.",
+    same="would have cost just as much.",
     nothing="would have changed nothing.",
     floor="would have changed nothing, because {floor} is the lowest rating there is.",
 )
@@ -117,16 +118,19 @@ class Reason(NamedTuple):
 
     otherwise  the sentences about other results
     parts      clauses with their values, which {parts} lists
+    then       the sentences that follow
     """
 
     sentence: str
     values: Mapping[str, object] = MappingProxyType({})
     otherwise: Mapping[tuple[str, str], str] = OTHERWISE
     parts: tuple[tuple[str, Mapping[str, object]], ...] = ()
+    then: tuple[Reason, ...] = ()
 
 
 AS_USUAL = Reason("{outcome}, so {effect}.")
 UNCHANGED = Reason("{outcome}, and {your} rating did not change.")
+AS_EXPECTED = Reason("{result}, as everybody expected ({its} chance of winning was about {chance}%), so {effect}.")
 BY_OPPONENT = Reason("{result}, but it matters how {you} did against each single opponent, so {effect}.")
 BY_HISTORY = Reason("{result}, but {your} earlier matches count as well, so {effect}.")
 NOT_COUNTED = Reason("{result}, but this match does not count for {your} rating, so {it}.")
@@ -142,77 +146,80 @@ LEFT_UNPUNISHED = Reason("{You} left early, but {side} won, and leaving carries 
 FLOOR_REACHED = "{outcome}, so {your} rating fell by {points} and is now {floor}, the lowest there is."
 AT_FLOOR = "{outcome}. {Your} rating is already {floor}, the lowest there is, so it did not change."
 LESS_CERTAIN = (
-    "{result}, but this match told us almost nothing new about {them}. The less certain we are of a rating, the lower "
-    "we show it. We are now slightly less certain of {your} rating, so {it}."
+    "{result}, but this match told us almost nothing new about {them}. We are now slightly less certain of {your} "
+    "rating, and the less certain we are, the lower we show it, so {it}."
 )
 MORE_CERTAIN = (
-    "{result}, but the more certain we are of a rating, the higher we show it. We are now more certain of {your} "
-    "rating, so {it}."
+    "{result}, but we are more certain of {your} rating, and the more certain we are, the higher we show it, so {it}."
 )
 OUTWEIGHED = (
-    "{outcome}. That alone would have lowered {your} rating by {fall}. But the more certain we are of a rating, the "
-    "higher we show it. We are now more certain of {your} rating, which is worth {part}, so {it}."
+    "{outcome}. That alone would have lowered {your} rating by {fall}. But we are now more certain of {your} rating, "
+    "and the more certain we are, the higher we show it. That is worth {part}, so {it}."
 )
 VARIED_MORE = "{result}, but {your} results vary more now and {your} rating is shown lower for that, so {it}."
 VARIED_LESS = "{result}, but {your} results vary less now and {your} rating is shown higher for that, so {it}."
-NO_TIME = "{result}, but {you} have no playing time in this match, so {effect}."
+NO_TIME = "{result}, but {you} have too little playing time in this match, so {effect}."
 FIRST_GAMES = "{result}. In the first {games} games, {your} rating follows all of {your} results so far, so {it}."
 ONE_SIDED = "{result}, but one-sided results count for more, so {effect}."
 WHOLE_POINTS = "{result}, but ratings are rounded down to whole points, so {effect}."
-SCORED = (
-    "{result}. This rating looks at how fast {you} scored while {you} were playing. Against each other player, {your} "
-    "average share of the points was {share}%, and {due}% was expected, so {effect}."
-)
-SCORED_AT_FLOOR = (
-    "{result}. Against each other player, {your} average share of the points was {share}%, and {due}% was expected. "
-    "{Your} rating is already {floor}, the lowest there is, so {it}."
-)
-SPARED = (
-    "{result}. Against each other player, {your} average share of the points was {share}%, and {due}% was expected. "
-    "But a favourite never loses points to an opponent who scored less, so {effect}."
-)
+_COMPARED = "Compared with the other players one by one, {you} averaged {share}% of the points. We expected {due}%"
+_SPEED = f"how fast {{you}} scored while {{you}} were playing. {_COMPARED}, so {{effect}}."
+SCORED = f"{{result}}. What counts here is {_SPEED}"
+SCORED_PLACED = f"{{result}}, but places do not count here. What counts is {_SPEED}"
+SCORED_AGAINST = f"{{result}}, but this rating looks only at {_SPEED}"
+SCORED_AT_FLOOR = f"{{result}}. {_COMPARED}. {{Your}} rating is already {{floor}}, the lowest there is, so {{it}}."
+SPARED = f"{{result}}. {_COMPARED}. But a favourite never loses points to an opponent who scored less, so {{effect}}."
 LEFT_OUT = "{result}, but there was too little playing time to compare {your} score with the others', so {effect}."
 ROTTED = "{result}, but {you} had lost {lost} for weeks without a match, so {effect}."
-LAST_GAMES = (
-    "{result}. This was only one of the {games} games that count. In all {games} together, {your} success rate was "
-    "{share}%, and {due}% was expected with {your} rating, so {effect}."
-)
-PERFORMANCE = "{result}, but {your} own performance in the match counts as well, so {effect}."
-GAINED_PARTS = "{outcome}. {Your} rating rose by {points}: {parts}."
-LOST_PARTS = "{outcome}. {Your} rating fell by {points}: {parts}."
-PARTS = "{parts}; {part}"  # a list of parts, and one more
-BY_FACTOR = {  # by the factor and the sign of its part of a change
-    "by_result": ("{part} for the result", "{part} for the result"),
-    "by_margin": ("{part} for the margin of the score", "{part} for the margin of the score"),
-    "by_scores": (
-        "{part} because {you} scored less than expected compared with the others",
-        "{part} because {you} scored more than expected compared with the others",
-    ),
-    "by_entry": (
-        "{part} because newcomers here turn out weaker than their first rating says",
-        "{part} because newcomers here turn out stronger than their first rating says",
-    ),
-    "by_pause": (
-        "{part} because {your} older matches count less after the time without a match",
-        "{part} because {your} older matches count less after the time without a match",
-    ),
-    "by_weights": (
-        "{part} because other matches make {your} old results look weaker",
-        "{part} because other matches make {your} old results look stronger",
-    ),
-    "rest": ("{part} for smaller effects", "{part} for smaller effects"),
+LAST_GAMES = "{result}. {Your} rating depends on {your} last {games} games together."
+NOT_ALONE = "{result}, but {your} rating depends on {your} last {games} games together, not on this one alone."
+COUNTED = {  # by what the match counted for, and whether that is above the average
+    (by, above): f"{start}his match counted as {{own}}% of a win, {'above' if above else 'below'} {{your}} average."
+    for by, start in (("result", "T"), ("share", "By its score, t"), ("performance", "With {your} own performance, t"))
+    for above in (True, False)
 }
+AVERAGE = "In all {games}, {you} averaged {share}%, and a player with {your} rating should average {due}%."
+STANDING = "{You} are ahead, so {effect}.", "{You} are behind, so {effect}.", "That is almost the same, so {effect}."
+PERFORMANCE = "{result}, but {your} own performance in the match counts as well, so {effect}."
+BREAKDOWN, BREAKDOWN_AGAINST = "{outcome}, so {effect}: {parts}.", "{outcome}, but {effect}: {parts}."
+PARTS = "{parts}, {part}"  # a list of parts, and one more
+BY_FACTOR = {
+    "by_result": "{part} for the result",
+    "by_margin": "{part} for the margin",
+    "narrow": "{part} because the margin was smaller than expected",
+    "by_scores": "{part} for {your} own score",
+    "rest": "{part} for everything else",
+}
+OUTCOME, IN_ALL = "{outcome}.", "In all, {effect}."
+NO_PART = "This match itself changed nothing."
+WHOLE_PART = "This match itself cost {them} {part} ({parts}).", "This match itself earned {them} {part} ({parts})."
+RESULT_PART = "The result itself cost {them} {part}.", "The result itself earned {them} {part}."
+ONLY_PART = "The result itself cost {them} only {part}.", "The result itself earned {them} only {part}."
+REST = "Everything else cost {part}.", "Everything else earned {part}."
+_CAUSES = {  # by whether it raised the rating
+    ("by_entry", False): "newcomers here turn out weaker than their first rating says",
+    ("by_entry", True): "newcomers here turn out stronger than their first rating says",
+    ("by_pause", False): "{your} older, better results count less after the time without a match",
+    ("by_pause", True): "{your} older, worse results count less after the time without a match",
+    ("by_weights", False): "other matches make {your} old results look weaker",
+    ("by_weights", True): "other matches make {your} old results look stronger",
+}
+BUT = {key: f"But {why}, which {'earned' if key[1] else 'cost'} {{part}}." for key, why in _CAUSES.items()}
+ALSO = {key: f"Also, {why}, which {'earned' if key[1] else 'cost'} {{part}}." for key, why in _CAUSES.items()}
+MAINLY = {key: f"In all, {{effect}}, mainly because {why} ({{part}})." for key, why in _CAUSES.items()}
 EARNED_WIN = "{result}. {You} got {win} for the win and {participation} for playing, so {effect}."
 EARNED_DRAW = "{result}. {You} got {draw} for the draw and {participation} for playing, so {effect}."
 EARNED_WINS = (
-    "{result}. {You} got {win} for every opponent beaten ({wins}) and {participation} for playing, so {effect}."
+    "{result}. {You} got {win} for each opponent {you} beat ({wins} in total) and {participation} for playing, so "
+    "{effect}."
 )
 EARNED_DRAWS = (
-    "{result}. {You} got {draw} for every opponent tied with ({draws}) and {participation} for playing, so {effect}."
+    "{result}. {You} got {draw} for each opponent {you} tied with ({draws} in total) and {participation} for playing, "
+    "so {effect}."
 )
 EARNED_BOTH = (
-    "{result}. {You} got {win} for every opponent beaten ({wins}), {draw} for every opponent tied with ({draws}) and "
-    "{participation} for playing, so {effect}."
+    "{result}. {You} got {win} for each opponent {you} beat ({wins} in total), {draw} for each opponent {you} tied "
+    "with ({draws} in total) and {participation} for playing, so {effect}."
 )
 TOOK_PART = "{result}, but playing always brings {participation}, so {effect}."
 DRAW_MOVES_NOTHING = "{result}, and draws do not change {your} rating here."
@@ -234,23 +241,23 @@ LEFT_TO_FLOOR = (
 )
 
 # Second sentences, about the size of a change. They follow the reasons of NOTED only.
-NOTED = (AS_USUAL.sentence, LEFT_UNPUNISHED.sentence, SCORED)
+BY_OWN = (OWN_ABOVE.sentence, OWN_BELOW.sentence)
+NOTED = (AS_USUAL.sentence, LEFT_UNPUNISHED.sentence, *BY_OWN, SCORED, SCORED_PLACED, SCORED_AGAINST)
+SMALL = "This change is small compared with what was possible."  # after a tie of all
 UNCERTAIN = "{Your} rating is still uncertain, so it can move a lot."
-FEW_GAMES = "{You} have played few games here, so {your} rating can move a lot."
-BY_CERTAINTY = "Of that, {part} is because we are now more certain of {your} rating."
+FEW_GAMES = "{You} have played few games here, so {your} rating still moves faster."
+SHORT_TIME = "{You} did not play long, which made the change smaller."
+BY_CERTAINTY = "Of that, {part} is for certainty: the more certain we are of {your} rating, the higher we show it."
 SOFTENED = (
-    "It would have fallen by {fall}, but we are now more certain of {your} rating and show it {part} higher for that."
+    "It would have fallen by {fall}, but we are more certain of {your} rating now, which made up for {part}: the more "
+    "certain we are, the higher we show it."
 )
 ONE_SIDED_NOTE = "The result was one-sided, which made the change bigger."
 OWN_NOTES = {  # by the direction of the change, and whether the own rating is above the team's average
-    (RISE, True): "{Your} own rating is above {your} team's average, so more was expected of {them}, which made the "
-    "change smaller.",
-    (RISE, False): "{Your} own rating is below {your} team's average, so less was expected of {them}, which made the "
-    "change bigger.",
-    (FALL, True): "{Your} own rating is above {your} team's average, so more was expected of {them}, which made the "
-    "change bigger.",
-    (FALL, False): "{Your} own rating is below {your} team's average, so less was expected of {them}, which made the "
-    "change smaller.",
+    (direction, above): f"{{Your}} own rating is {where} {{your}} team's average, so {much} was expected of {{them}}, "
+    f"which made the change {'smaller' if (direction == RISE) == above else 'bigger'}."
+    for direction in (RISE, FALL)
+    for above, where, much in ((True, "above", "more"), (False, "below", "less"))
 }
 _ENDINGS = {1: "{number}st", 2: "{number}nd", 3: "{number}rd"}
 ORDINALS = (*_ENDINGS.values(), "{number}th")
