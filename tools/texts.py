@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import io
 import re
 import sys
@@ -10,7 +11,6 @@ from pathlib import Path
 
 import jinja2
 from babel.messages.catalog import Catalog
-from babel.messages.extract import extract_python
 from babel.messages.pofile import read_po, write_po
 from jinja2 import nodes
 from jinja2.ext import babel_extract
@@ -30,7 +30,7 @@ from evenmatch.web.view_models import COUNTED, LETTERS
 
 WEB = Path(__file__).parents[1] / "src" / "evenmatch" / "web"
 FOLDER = WEB / "texts"
-CALLS = dict.fromkeys(("text", "plural", "_forms"))  # in Python, with messages as arguments
+PLURALS = ("plural", "_forms")  # calls in Python, beside `text`
 AS_AT_RUN_TIME = {"trimmed": "true", "newstyle_gettext": "true"}
 
 LETTER = re.compile(r"[^\W\d_]")
@@ -62,11 +62,23 @@ def of_templates() -> Iterator[Message]:
 def of_python() -> Iterator[Message]:
     """The messages of the modules of the web site."""
     for path in sorted(WEB.rglob("*.py")):
-        with path.open("rb") as file:
-            for _, _, found, _ in extract_python(file, CALLS, [], {}):
-                message = _message(found)
-                if message is not None:
-                    yield message
+        for call in ast.walk(ast.parse(path.read_text("utf-8"))):
+            if isinstance(call, ast.Call):
+                name = getattr(call.func, "attr", getattr(call.func, "id", ""))
+                given = [list(_literals(argument)) for argument in call.args]
+                if name == "text" and given:
+                    yield from given[0]
+                elif name in PLURALS and len(given) > 1 and given[0] and given[1]:
+                    yield given[0][0], given[1][0]
+
+
+def _literals(argument: ast.expr) -> Iterator[str]:
+    """The texts that an argument may be."""
+    if isinstance(argument, ast.Constant) and isinstance(argument.value, str):
+        yield argument.value
+    elif isinstance(argument, ast.IfExp):
+        yield from _literals(argument.body)
+        yield from _literals(argument.orelse)
 
 
 def of_tables() -> Iterator[str]:
