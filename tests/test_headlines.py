@@ -146,7 +146,7 @@ def check_parts(sentence, moved):
     worth = r"would have (?:fallen|lowered your rating) by (\d+\.\d\d).* (?:That is worth|made up for) (\d+\.\d\d)"
     if whole := re.search(worth, sentence):
         assert round(float(whole[2]) - float(whole[1]), 2) == moved
-    if share := re.search(r"Of that, (\d+\.\d\d) is for certainty", sentence):
+    if share := re.search(r"(\d+\.\d\d) of that is because the more certain", sentence):
         assert 0 < float(share[1]) <= moved
 
 

@@ -289,7 +289,7 @@ def test_a_page_says_whether_it_counts_a_season_or_all_of_them(anyone, league, s
     page, standings, overview = told()
     assert "Matches this season 1 1 completed" in page
     assert "All time 4 – 1 won – lost" in page
-    assert "Percentile Matches this season Last match" in standings
+    assert "Percentile Matches this season Won Last match" in standings
     assert "Division Matches this season" in overview
     service.open_season(league, title="Summer", reset="none")
     page, standings, overview = told()

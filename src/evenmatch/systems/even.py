@@ -166,7 +166,8 @@ def _because(change: Change, p: EvenParameters) -> Reason | None:
     if not moved or max(map(abs, parts.values())) < moved / 4:
         return None
     by_result = round(change.moved - sum(parts.values()), 2)
-    margin = "narrow" if change.result in (0.0, 1.0) and parts["by_margin"] * by_result < 0 else "by_margin"
+    narrow = "narrow" if parts["by_margin"] * by_result < 0 else "by_margin"
+    margin = "level" if change.result == 0.5 else narrow if change.result in (0.0, 1.0) else "by_margin"
     own = {"by_result": by_result, margin: parts["by_margin"], "by_scores": parts["by_scores"]}
     cause = max(CAUSES, key=lambda name: abs(parts[name]))
     main = parts[cause] if abs(parts[cause]) >= moved / 10 else 0.0

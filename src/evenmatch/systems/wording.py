@@ -146,8 +146,8 @@ LEFT_UNPUNISHED = Reason("{You} left early, but {side} won, and leaving carries 
 FLOOR_REACHED = "{outcome}, so {your} rating fell by {points} and is now {floor}, the lowest there is."
 AT_FLOOR = "{outcome}. {Your} rating is already {floor}, the lowest there is, so it did not change."
 LESS_CERTAIN = (
-    "{result}, but this match told us almost nothing new about {them}. We are now slightly less certain of {your} "
-    "rating, and the less certain we are, the lower we show it, so {it}."
+    "{result}, but this match told us almost nothing new about {them}. Skill can change between matches, so we are now "
+    "slightly less certain of {your} rating, and the less certain we are, the lower we show it, so {it}."
 )
 MORE_CERTAIN = (
     "{result}, but we are more certain of {your} rating, and the more certain we are, the higher we show it, so {it}."
@@ -162,7 +162,9 @@ NO_TIME = "{result}, but {you} have too little playing time in this match, so {e
 FIRST_GAMES = "{result}. In the first {games} games, {your} rating follows all of {your} results so far, so {it}."
 ONE_SIDED = "{result}, but one-sided results count for more, so {effect}."
 WHOLE_POINTS = "{result}, but ratings are rounded down to whole points, so {effect}."
-_COMPARED = "Compared with the other players one by one, {you} averaged {share}% of the points. We expected {due}%"
+_COMPARED = (
+    "Against each other player in turn, {your} share was {share}% on average (50%: equally fast). We expected {due}%"
+)
 _SPEED = f"how fast {{you}} scored while {{you}} were playing. {_COMPARED}, so {{effect}}."
 SCORED = f"{{result}}. What counts here is {_SPEED}"
 SCORED_PLACED = f"{{result}}, but places do not count here. What counts is {_SPEED}"
@@ -175,11 +177,19 @@ LAST_GAMES = "{result}. {Your} rating depends on {your} last {games} games toget
 NOT_ALONE = "{result}, but {your} rating depends on {your} last {games} games together, not on this one alone."
 COUNTED = {  # by what the match counted for, and whether that is above the average
     (by, above): f"{start}his match counted as {{own}}% of a win, {'above' if above else 'below'} {{your}} average."
-    for by, start in (("result", "T"), ("share", "By its score, t"), ("performance", "With {your} own performance, t"))
+    for by, start in (
+        ("result", "T"),
+        ("share", "By its score, t"),
+        ("performance", "{Your} own performance counts too, so t"),
+    )
     for above in (True, False)
 }
-AVERAGE = "In all {games}, {you} averaged {share}%, and a player with {your} rating should average {due}%."
-STANDING = "{You} are ahead, so {effect}.", "{You} are behind, so {effect}.", "That is almost the same, so {effect}."
+AVERAGE = "Over the last {games} games, {you} averaged {share}%. A player with {your} rating should average {due}%."
+STANDING = (
+    "{You} are ahead of that, so {effect}.",
+    "{You} are still behind that, so {effect}.",
+    "That is almost the same, so {effect}.",
+)
 PERFORMANCE = "{result}, but {your} own performance in the match counts as well, so {effect}."
 BREAKDOWN, BREAKDOWN_AGAINST = "{outcome}, so {effect}: {parts}.", "{outcome}, but {effect}: {parts}."
 PARTS = "{parts}, {part}"  # a list of parts, and one more
@@ -187,6 +197,7 @@ BY_FACTOR = {
     "by_result": "{part} for the result",
     "by_margin": "{part} for the margin",
     "narrow": "{part} because the margin was smaller than expected",
+    "level": "{part} for the level score",
     "by_scores": "{part} for {your} own score",
     "rest": "{part} for everything else",
 }
@@ -201,8 +212,8 @@ _CAUSES = {  # by whether it raised the rating
     ("by_entry", True): "newcomers here turn out stronger than their first rating says",
     ("by_pause", False): "{your} older, better results count less after the time without a match",
     ("by_pause", True): "{your} older, worse results count less after the time without a match",
-    ("by_weights", False): "other matches make {your} old results look weaker",
-    ("by_weights", True): "other matches make {your} old results look stronger",
+    ("by_weights", False): "later matches make {your} earlier results look less impressive",
+    ("by_weights", True): "later matches make {your} earlier results look more impressive",
 }
 BUT = {key: f"But {why}, which {'earned' if key[1] else 'cost'} {{part}}." for key, why in _CAUSES.items()}
 ALSO = {key: f"Also, {why}, which {'earned' if key[1] else 'cost'} {{part}}." for key, why in _CAUSES.items()}
@@ -247,7 +258,7 @@ SMALL = "This change is small compared with what was possible."  # after a tie o
 UNCERTAIN = "{Your} rating is still uncertain, so it can move a lot."
 FEW_GAMES = "{You} have played few games here, so {your} rating still moves faster."
 SHORT_TIME = "{You} did not play long, which made the change smaller."
-BY_CERTAINTY = "Of that, {part} is for certainty: the more certain we are of {your} rating, the higher we show it."
+BY_CERTAINTY = "{part} of that is because the more certain we are of {your} rating, the higher we show it."
 SOFTENED = (
     "It would have fallen by {fall}, but we are more certain of {your} rating now, which made up for {part}: the more "
     "certain we are, the higher we show it."
