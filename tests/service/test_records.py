@@ -52,23 +52,23 @@ def test_a_trend_begins_before_the_first_rated_match_of_the_week(service):
     service.record_many("default", [duel(RECENT + 1, "bob", "ann"), duel(RECENT + 2, "eve", "bob")])
     favourite = 1 / (1 + 10 ** (-32 / 400))  # ann, at 1516 against 1484
     found, now = records_of(service), ratings(service)
-    assert found["ann"].change == pytest.approx(-32 * favourite)
-    assert found["bob"].change == pytest.approx(now["bob"] - 1484)
-    assert found["eve"].change == pytest.approx(now["eve"] - 1500)
-    assert found["cat"].change is None
+    assert found["ann"].rating_change == pytest.approx(-32 * favourite)
+    assert found["bob"].rating_change == pytest.approx(now["bob"] - 1484)
+    assert found["eve"].rating_change == pytest.approx(now["eve"] - 1500)
+    assert found["cat"].rating_change is None
 
 
 def test_a_trend_of_two_players_who_were_merged_begins_with_the_first_match_of_either(service):
     service.record_many("default", [duel(RECENT, "old", "bob"), duel(RECENT + 1, "bob", "new")])
     service.merge("old", "new")
-    assert records_of(service)["new"].change == pytest.approx(ratings(service)["new"] - 1500)
+    assert records_of(service)["new"].rating_change == pytest.approx(ratings(service)["new"] - 1500)
 
 
 def test_a_reset_begins_the_results_and_the_trend_again(service):
     service.record_many("default", [duel(RECENT, "ann", "bob"), duel(RECENT + 1, "ann", "bob")])
     service.open_season("default", reset="full")
     assert records_of(service)["ann"][:3] == (0, 0, 0)
-    assert records_of(service)["ann"].change is None
+    assert records_of(service)["ann"].rating_change is None
     service.record(duel(RECENT + 2, "bob", "ann"))
     assert records_of(service)["ann"] == (0, 0, 1, micros(after(RECENT + 2)), pytest.approx(-16))
 
@@ -77,4 +77,4 @@ def test_a_reset_begins_the_results_and_the_trend_again(service):
 def test_a_trend_is_shown_where_ratings_are(service, show, is_shown):
     service.record(duel(RECENT, "ann", "bob"))
     service.change_settings("default", {"show": show, "placement": 1})
-    assert (records_of(service, ANYONE)["ann"].change == pytest.approx(16)) is is_shown
+    assert (records_of(service, ANYONE)["ann"].rating_change == pytest.approx(16)) is is_shown

@@ -45,7 +45,6 @@ def test_a_catalogue_has_exactly_the_messages_of_the_site(path, wanted):
     assert path.read_bytes() == updated(path.read_bytes(), path.stem, wanted)
 
 
-@pytest.mark.xfail(reason="the translations are being written")
 @pytest.mark.parametrize("path", CATALOGUES, ids=LANGUAGES)
 def test_nothing_is_untranslated(path):
     missing = [one.id for one in catalogue(path) if one.id and not all(forms(one.string))]
@@ -74,7 +73,7 @@ def test_a_translation_has_the_placeholders_elements_and_outer_spaces_of_its_mes
                 given, expected = ([word for word in listed if word != "%(n)s"] for listed in (given, expected))
             assert given == expected, one.id
             assert (form[0] == " ", form[-1] == " ") == (message[0] == " ", message[-1] == " "), one.id
-            assert '"' not in form, one.id  # texts stand in attributes
+            assert '"' not in re.sub(r"<[^>]*>", "", form), one.id  # texts stand in attributes
 
 
 @pytest.mark.parametrize("path", CATALOGUES, ids=LANGUAGES)
@@ -182,7 +181,6 @@ PLAYER = (
 )
 
 
-@pytest.mark.xfail(reason="the translations are being written")
 @pytest.mark.parametrize("language", LANGUAGES)
 def test_no_page_shows_a_message_in_english(anyone, league, language):
     messages = {one.id for one in template() if isinstance(one.id, str) and len(one.id.split()) > 2}

@@ -35,7 +35,7 @@ RATINGS = {  # in the order of their ids, which is not that of ratings
 }
 ANYBODY = {"team_size": 1, "max_odds": "none", "steps": [[0, 100]], "even_spread": 100, "rematch_wait": 0}
 NUMBER = re.compile(r"(?<![\w.#])[+\-−]?\d[\d,]*(?:\.\d+)?(?:[eE][+-]?\d+)?(?![\w])")
-HIDDEN = {"rating", "before", "after", "change", "expected", "odds"}  # keys whose values are null
+HIDDEN = {"rating", "before", "after", "rating_change", "expected", "odds"}  # keys whose values are null
 QUERIES = {  # of operations and pages that must be asked something, or can be
     "search_players": ["search=a"],
     "standings_among": ["&".join(f"player={name}" for name in RATINGS)],

@@ -23,7 +23,7 @@ class PlayerRecord(NamedTuple):
 
     won, drew, lost  results of the matches that the standing counts
     last_completed   when the player last completed a match; null: never
-    change           change of the rating since the first rated match of the last 7 days, that match included, but only
+    rating_change    change of the rating since the first rated match of the last 7 days, that match included, but only
                      since ratings were reset; null: no such match, or the rating is not shown
     """
 
@@ -31,7 +31,7 @@ class PlayerRecord(NamedTuple):
     drew: int
     lost: int
     last_completed: Time | None
-    change: float | None
+    rating_change: float | None
 
     @property
     def share(self) -> float | None:

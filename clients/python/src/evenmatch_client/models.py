@@ -74,13 +74,13 @@ class BatchOutcome(Struct):
 
 
 class PlayerRecord(Struct):
-    """A player's results. change: of the rating in 7 days; None: no rated match, or the rating is not shown."""
+    """A player's results. rating_change: in 7 days; None: no rated match, or the rating is not shown."""
 
     won: int
     drew: int
     lost: int
     last_completed: datetime | None
-    change: float | None
+    rating_change: float | None
 
 
 class StandingRow(Struct):
