@@ -104,7 +104,16 @@ def test_a_file_is_rated_by_every_system_whose_needs_it_meets(file, system, tmp_
     assert ratings.column_names[:8] == expected_columns
     assert np.isfinite(ratings["rating"].to_numpy()).all()
     assert ratings.num_rows == len(document["standings"])
-    assert changes.column_names[:7] == ["match_id", "ladder", "player", "team", "before", "after", "expected"]
+    assert changes.column_names[:8] == [
+        "match_id",
+        "played_at",
+        "ladder",
+        "player",
+        "team",
+        "before",
+        "after",
+        "expected",
+    ]
     assert changes.num_rows == sum(row["matches"] for row in document["standings"])
     expected = changes["expected"].to_numpy()
     assert ((expected >= 0) & (expected <= 1)).all()

@@ -40,15 +40,15 @@ def test_a_page_of_the_back_button_is_live_again(page, game):
     page.goto(standings)
     page.wait_for_function(LIVE)
     mark(page)
-    before = int(row_cells(page, "Duellist 11")[-2])
+    before = int(row_cells(page, "Duellist 11")[-3])
     page.goto(address("ladders", DUELS, "rules"))
     report_duel(game, "left", "Duellist 11", "Duellist 12")
     page.go_back(wait_until="commit")
     assert stayed(page)  # not loaded anew: the browser had kept it
-    wait_for(lambda: int(row_cells(page, "Duellist 11")[-2]) == before + 1)
+    wait_for(lambda: int(row_cells(page, "Duellist 11")[-3]) == before + 1)
     page.wait_for_function(LIVE)
     report_duel(game, "back", "Duellist 11", "Duellist 12")
-    wait_for(lambda: int(row_cells(page, "Duellist 11")[-2]) == before + 2)
+    wait_for(lambda: int(row_cells(page, "Duellist 11")[-3]) == before + 2)
     assert stayed(page)
 
 

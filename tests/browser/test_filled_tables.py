@@ -21,7 +21,7 @@ pytestmark = pytest.mark.slow
 WIDTHS = (360, 390, 1280)
 LAB = address("ladders", FILLED, "lab")
 LONGEST = 90_000  # milliseconds: systems may have to be compiled first
-SHOWN = re.compile(r"<caption[^>]*?>([^<{]+)")  # the beginning of a caption, up to what a template fills in
+SHOWN = re.compile(r'<caption[^>]*?>(?:{{ _\("|{% trans[^%]*%})([^"{]+)')  # a caption, up to what a template fills in
 
 
 @pytest.fixture(scope="module")

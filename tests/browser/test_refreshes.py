@@ -73,7 +73,7 @@ def test_a_button_that_is_held_down_over_a_refresh_is_pressed_when_let_go(page):
 
 def match_count(page):
     """The matches of Duellist 05 in the standings."""
-    return int(row_cells(page, "Duellist 05")[-2])
+    return int(row_cells(page, "Duellist 05")[-3])
 
 
 def test_a_page_reports_a_refused_stream_and_opens_another(shaky, game):
