@@ -60,7 +60,7 @@ class World:
     """What tests know of the database.
 
     keys     their texts, by scope;  key  the id of one of them
-    match    of each ladder the id of a match in which somebody quit, or of the last
+    match    of each ladder the id of a match of HOSTILE[0] in which somebody quit, or of the last
     ticket   of ladders that have queues one that waits
     """
 
@@ -120,9 +120,10 @@ def make(path):
 
 
 def chosen(matches):
-    """The id of the last match in which somebody quit, or of the last."""
-    with_quitters = [one for one in matches if any(each.quit for team in one.teams for each in team.players)]
-    return (with_quitters or matches)[-1].id
+    """The id of the last match of HOSTILE[0] in which somebody quit, or of their last."""
+    line_ups = {one.id: [each for team in one.teams for each in team.players] for one in matches}
+    own = [name for name, players in line_ups.items() if any(each.player == HOSTILE[0] for each in players)]
+    return ([name for name in own if any(each.quit for each in line_ups[name])] or own)[-1]
 
 
 def match_times(count):

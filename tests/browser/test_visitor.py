@@ -50,7 +50,7 @@ def test_times_and_numbers_are_those_of_the_visitor(visitor, known):
     found = re.fullmatch(r"(\d\d)\.(\d\d)\.(\d{4}), (\d\d):(\d\d)", shown)
     assert found is not None, shown
     assert int(found[4]) in ((hour + 12) % 24, (hour + 13) % 24), (day, shown)
-    assert page.get_by_text("times are in your time zone").is_visible()
+    assert page.get_by_text("Zeiten in deiner Zeitzone").is_visible()
     page.reload()
     ratings = page.locator("#standings td.num").all_inner_texts()
     assert any(re.fullmatch(r"\d\.\d{3}", text) for text in ratings), ratings[:9]
