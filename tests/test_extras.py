@@ -121,7 +121,7 @@ def test_a_sample_is_made_without_its_picture(bare):
     assert "rating-paths.svg" not in told.stdout
 
 
-def test_every_extra_of_the_project_is_named_in_the_readme():
+def test_every_extra_of_the_project_is_named_on_the_page_about_installing_it():
     extras = metadata.metadata("evenmatch").get_all("Provides-Extra")
-    page = (ROOT / "README.md").read_text(encoding="utf-8")
+    page = (ROOT / "docs" / "how-to" / "install.md").read_text(encoding="utf-8")
     assert [name for name in extras if f"| `{name}` |" not in page] == []

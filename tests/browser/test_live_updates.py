@@ -63,7 +63,7 @@ def test_the_standings_move_while_matches_arrive(page, game, served, known):
     for number in range(3):
         receipt = report_duel(game, number, "Duellist 07", "Duellist 01")
     (line,) = (one for team in receipt["teams"] for one in team if one["player"] == "Duellist 07")
-    after = wait_for(lambda: (now := row_cells(page, "Duellist 07"))[-2] == str(int(before[-2]) + 3) and now, before)
+    after = wait_for(lambda: (now := row_cells(page, "Duellist 07"))[-3] == str(int(before[-3]) + 3) and now, before)
     assert stayed(page)
     assert float(after[1].replace(",", "")) == pytest.approx(line["after"], abs=0.5)
     assert float(after[1].replace(",", "")) > float(before[1].replace(",", ""))

@@ -44,7 +44,7 @@ def test_a_void_moves_the_standings_and_can_be_taken_back(operator):
     operator.get_by_role("button", name="Show who would move").click()
     rows = operator.locator("#preview tbody tr").all()
     foreseen = {row.get_by_role("link").get_attribute("href"): row.locator("td").all_inner_texts() for row in rows}
-    operator.get_by_role("button", name="Void a match now").click()
+    operator.get_by_role("button", name="Void the match now").click()
     assert "is void" in operator.get_by_role("status").inner_text()
     after = ratings(operator, DUELS)
     moved = {name for name in before if abs(before[name] - after[name]) >= 1}
@@ -57,7 +57,7 @@ def test_a_void_moves_the_standings_and_can_be_taken_back(operator):
     operator.goto(address("ladders", DUELS, "operate"))
     operator.get_by_role("link", name="count again").first.click()
     operator.get_by_role("button", name="Show who would move").click()
-    operator.get_by_role("button", name="Reinstate a match now").click()
+    operator.get_by_role("button", name="Reinstate the match now").click()
     assert ratings(operator, DUELS) == before
 
 

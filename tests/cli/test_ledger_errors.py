@@ -41,7 +41,7 @@ WRONG = [
     ("void d3", "unknown match 'd3' of ladder 'duel'"),
     ("void d3", "did you mean 'd03'?"),
     ("ban aa --rule void", "unknown player 'aa'"),
-    ("ban a --rule forgive", "--rule forgive: expected void or refund"),
+    ("ban a --rule forgive", "--rule forgive: expected void, refund or keep"),
     ("ban a --since yesterday", "--since yesterday: expected ISO 8601"),
     ("reinstate", "expected either a banned player, or --match"),
     ("reinstate a --match d01", "expected either a banned player, or --match"),
@@ -231,6 +231,7 @@ def test_an_example_of_the_help_is_accepted(line, run, league, tmp_path):
     (tmp_path / "m.csv").write_text(
         f"match_id,played_at,team,player,place\n{rows}m19,2026-02-01,1,ann_smurf,1\nm19,2026-02-01,2,bob,2\n"
     )
+    (tmp_path / "season.csv").write_bytes((tmp_path / "m.csv").read_bytes())
     assert run("import", "m.csv").code == 0
     for first in next((value for start, value in FIRST.items() if line.startswith(start)), []):
         assert run(*first.split()).code == 0

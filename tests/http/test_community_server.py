@@ -21,7 +21,7 @@ UNITS = SMALL / "etc" / "systemd" / "system"
 PAGE = (ROOT / "docs" / "how-to" / "community-server.md").read_text()
 SITE = ROOT / "deploy" / "nginx-site.conf"
 NAME = "ranks.test"
-PLACES = re.compile(r"/(?:var/(?:lib|cache)/evenmatch|etc/evenmatch|etc/caddy|opt/evenmatch/bin)")
+PLACES = re.compile(r"/(?:var/(?:lib|cache)/evenmatch|etc/evenmatch|etc/caddy|usr/local/lib/evenmatch/bin)")
 # What needs root, the internet or systemd itself. `systemctl start` and `stop` are carried out by Machine.
 ELSEWHERE = re.compile(r"(?:apt|git|useradd|chown|certbot|python3 -m venv|systemctl (?:daemon-reload|reload)) ?.*")
 SYSTEMD = shutil.which("systemd-analyze")
@@ -52,9 +52,9 @@ class Machine:
 
     def __init__(self, folder):
         self.folder, self.running, self.skipped = folder, {}, []
-        for made in ("opt/evenmatch/bin", "var/lib/evenmatch", "var/lib/evenmatch-backups", "etc/caddy"):
+        for made in ("usr/local/lib/evenmatch/bin", "var/lib/evenmatch", "var/lib/evenmatch-backups", "etc/caddy"):
             (folder / made).mkdir(parents=True)
-        (folder / "opt/evenmatch/bin/evenmatch").symlink_to(Path(sys.executable).parent / "evenmatch")
+        (folder / "usr/local/lib/evenmatch/bin/evenmatch").symlink_to(Path(sys.executable).parent / "evenmatch")
         self.environment = {name: text for name, text in os.environ.items() if not name.startswith("EVENMATCH_")}
         path = os.pathsep.join([str(folder / "usr/local/bin"), self.environment["PATH"]])
         self.environment |= {"PATH": path, "EVENMATCH_PORT": "0", "EVENMATCH_STOP_WITHIN": "5"}

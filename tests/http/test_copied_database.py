@@ -20,7 +20,7 @@ import sqlalchemy as sa
 from evenmatch.accounts import signing
 from evenmatch.accounts.signing import SignedRequest
 from evenmatch.errors import AccessError
-from evenmatch.webhooks import delivery, webhook_sql
+from evenmatch.webhooks import sending, webhook_sql
 
 HOOK = {"url": "https://93.184.216.34/hook", "events": ["match.rated"], "ladder": "duel"}
 BODY = '{"event":"match.rated","ladder":"duel"}'
@@ -85,7 +85,7 @@ class Used:
                 with suppress(AccessError):
                     if verify(*arguments) is not None:
                         opened.add(what)
-        if hmac.compare_digest(delivery.sign(secret, now, BODY), delivery.sign(self.webhook, now, BODY)):
+        if hmac.compare_digest(sending.sign(secret, now, BODY), sending.sign(self.webhook, now, BODY)):
             opened.add("webhook")
         return opened
 

@@ -136,6 +136,7 @@ def test_who_is_not_placed_is_shown_among_those_around_their_rating(league):
     assert found["standing"] == {
         **{"player": "dan", "rating": 1500.0, "rank": None, "percentile": None, "division": None},
         **{"matches": 1, "completed": 1, "placed": False, "active": True, "expected_move": None},
+        "record": {"won": 0, "drew": 1, "lost": 0, "last_completed": "2026-01-01T04:00:00Z", "rating_change": None},
     }
     assert [row["player"] for row in found["items"]] == ["Bobby", "cat"]  # of 1500.03 and 1468.70
 

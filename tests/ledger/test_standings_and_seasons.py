@@ -140,7 +140,7 @@ def test_final_standings_stay_as_they_were_after_later_corrections(banded):
     assert (opened.number, opened.title) == (2, "Winter")
     kept = banded.finals("default", 1)
     assert {one.player: one[1:] for one in kept} == {
-        name: (one.rank, one.rating, one.percentile, one.division, one.matches, one.completed)
+        name: (one.rank, one.rating, one.percentile, one.division, one.matches, one.completed, None)
         for name, one in ended.items()
     }
     assert [one.rank for one in kept if one.rank] == sorted(one.rank for one in kept if one.rank)

@@ -154,7 +154,7 @@ def test_four_hundred_points_are_odds_of_ten_to_one_between_players_of_many_matc
     state["games"], state["last_played"] = 1000, 0
     state["variance"][:, 0] = 0.04 - by.compiled.step[0]
     rater._rows, rater._state = {"ann": 0, "bob": 1}, state
-    chances = [rater.odds(teams, 0).expected[0] for teams in ([["ann"], ["bob"]], [["bob"], ["ann"]])]
+    chances = [rater.odds(teams, np.datetime64(0, "us")).expected[0] for teams in ([["ann"], ["bob"]], [["bob"], ["ann"]])]
     assert chances[0] == pytest.approx(10 / 11, abs=0.005)  # less by the width of draws
     assert chances[0] + chances[1] == pytest.approx(1)
 
