@@ -31,6 +31,7 @@ PROBE = "import sys, venv, importlib.util as u; print(*sys.version_info[:2], boo
 UV = ("requirements/uv.txt",)
 RUN = (*UV, "requirements/run.txt", "requirements/build.txt", "pyproject.toml")  # one that changes is installed again
 TEST = (*RUN, "requirements/test.txt")
+DOCS = (*UV, "requirements/docs.txt")
 COMPILE = ("pip", "compile", "--quiet", "--universal", "--python-version", "3.11", "--generate-hashes")
 NO_TRACES = ("--no-emit-index-url", "--no-header", "--no-annotate")  # of the machine that compiled
 SETTINGS = {"PIP_DISABLE_PIP_VERSION_CHECK": "1", "UV_PYTHON_DOWNLOADS": "never", "UV_SYSTEM_CERTS": "true"}
@@ -343,6 +344,12 @@ def choosing(*extra: str) -> None:
     hand_over("python", "tools/choosing.py", *extra)
 
 
+def docs(*extra: str) -> None:
+    """Build the documentation site into build/docs; a broken link is an error."""
+    prepare(DOCS)
+    hand_over("mkdocs", "build", "--strict", *extra)
+
+
 def lock(*extra: str) -> None:
     """Write requirements/ from pyproject.toml, keeping versions that still fit; --upgrade takes the newest."""
     prepare(UV)
@@ -353,6 +360,10 @@ def lock(*extra: str) -> None:
         ),
         "build": ("--group", "build", "-c", "requirements/run.txt"),
         "test": ("--group", "test", "-c", "requirements/run.txt", "-c", "requirements/build.txt"),
+        "docs": (
+            *("--group", "docs"),
+            *(word for name in ("run", "build", "test") for word in ("-c", f"requirements/{name}.txt")),
+        ),
         "sbom": ("--group", "sbom"),
         "uv": ("-",),
     }
@@ -376,7 +387,9 @@ def clean(*_: str) -> None:
         shutil.rmtree(folder, ignore_errors=True)
 
 
-COMMANDS = {f.__name__: f for f in (demo, test, slow, screenshots, soak, bench, choosing, lock, lint, dist, clean)}
+COMMANDS = {
+    f.__name__: f for f in (demo, test, slow, screenshots, soak, bench, choosing, docs, lock, lint, dist, clean)
+}
 
 
 def main(name: str = "help", *extra: str) -> None:

@@ -432,7 +432,7 @@ def test_what_is_answered_is_what_the_document_says(league):
 
 
 def test_the_page_of_the_endpoints_names_each_of_them_and_loads_nothing(asking):
-    page = asking.get("/docs")
+    page = asking.get("/v1/docs")
     assert (page.status_code, page.headers["content-type"]) == (200, "text/html; charset=utf-8")
     for path, methods in asking.get("/v1/openapi.json").json()["paths"].items():
         for method in methods:

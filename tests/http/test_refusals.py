@@ -252,7 +252,7 @@ NOTHING = {
         *("trusted_proxies", "cors_origins"),  # whom the service believes; what browsers refuse
         *("matchmaker", "jobs_at_once", "stop_within"),  # who works, how fast, and for how long
         "connections",  # uvicorn refuses those beyond it, with 503
-        *("site_name", "accent", "logo", "imprint", "imprint_name", "texts"),
+        *("site_name", "accent", "logo", "imprint", "imprint_name", "texts", "docs"),
     },
     "ladder": {
         *("title", "colour", "team_size", "reset", "factor", "stomp_margin", "side_counts", "switch_window"),

@@ -21,6 +21,7 @@ from evenmatch.accounts.access import ANYONE
 from evenmatch.errors import EvenmatchError, RateLimitError
 from evenmatch.http import reference_page
 from evenmatch.http.access import allow, count, recalled
+from evenmatch.http.docs_site import add_docs
 from evenmatch.http.hosts import is_api
 from evenmatch.http.hot_routes import HotRoutes
 from evenmatch.http.middleware import (
@@ -41,6 +42,7 @@ from evenmatch.http.site import Site, site_of
 
 Lifespan = Callable[[FastAPI], AbstractAsyncContextManager[None]]
 Pages = Callable[[Site], ASGIApp]  # creates the web site
+REFERENCE = "/v1/docs"
 DESCRIPTION = """Ratings, standings and even matches for competitive games.
 
 Send your key as `Authorization: Bearer em_…`. Times are ISO 8601 in UTC. Lists come in pages: send `next` back as
@@ -103,6 +105,7 @@ def endpoints(site: Site, lifespan: Lifespan | None = None) -> FastAPI:
     app.add_exception_handler(RecursionError, _nested_too_deep)
     app.add_middleware(ErrorBoundary)  # inside the middleware that FastAPI adds around its endpoints
     _describe(app, site)
+    add_docs(app, site, REFERENCE)
     return app
 
 
@@ -126,14 +129,14 @@ def _describe(app: FastAPI, site: Site) -> None:
         allow(site, request.scope, recalled(site, request.scope) or ANYONE)
         return Response((await site.work(made_once))[0], media_type="application/json")
 
-    async def docs(request: Request) -> Response:
+    async def reference(request: Request) -> Response:
         allow(site, request.scope, recalled(site, request.scope) or ANYONE)
         headers = {"Content-Security-Policy": reference_page.POLICY, "X-Content-Type-Options": "nosniff"}
         return Response((await site.work(made_once))[1], headers=headers, media_type="text/html")
 
     app.openapi = cache(document)  # type: ignore[method-assign]
     app.add_route("/v1/openapi.json", openapi, include_in_schema=False)
-    app.add_route("/docs", docs, include_in_schema=False)
+    app.add_route(REFERENCE, reference, include_in_schema=False)
 
 
 async def _evenmatch_error(request: Request, error: Exception) -> Response:

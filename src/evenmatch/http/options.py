@@ -97,6 +97,9 @@ class Options(BaseSettings):
         description="Folder with catalogues for the web site, LANGUAGE.po, which add languages or replace texts; "
         "empty: none.",
     )
+    docs: str = Field(
+        "", description="Folder with the documentation site that `make docs` built, served at /docs; empty: not served."
+    )
     guests: bool = Field(
         False, description="Let visitors of the web site join queues under any name, without a key: for demonstrations."
     )
@@ -153,6 +156,13 @@ class Options(BaseSettings):
     def _check_texts(cls, path: str) -> str:
         if path and not Path(path).is_dir():
             raise ValueError("there is no such folder")
+        return path
+
+    @field_validator("docs")
+    @classmethod
+    def _check_docs(cls, path: str) -> str:
+        if path and not (Path(path) / "index.html").is_file():
+            raise ValueError("expected a folder with an index.html, such as build/docs after `make docs`")
         return path
 
     @field_validator("hosts")
