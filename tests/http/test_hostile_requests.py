@@ -411,11 +411,7 @@ PATHS = (
 )
 
 
-<<<<<<< HEAD
-OUTSIDE = (b"//v1/ladders", b"/V1/LADDERS/duel", b"/openapi.json", b"/.env")  # pages answer there
-=======
 OUTSIDE = (b"//v1/ladders", b"/V1/LADDERS/duel", b"/openapi.json", b"/swagger", b"/.env")  # pages answer there
->>>>>>> origin/main
 
 
 @pytest.mark.parametrize("path", OUTSIDE)
