@@ -163,9 +163,10 @@ FIRST_GAMES = "{result}. In the first {games} games, {your} rating follows all o
 ONE_SIDED = "{result}, but one-sided results count for more, so {effect}."
 WHOLE_POINTS = "{result}, but ratings are rounded down to whole points, so {effect}."
 _COMPARED = (
-    "Against each other player in turn, {your} share was {share}% on average (50%: equally fast). We expected {due}%"
+    "Compared with every other player, {your} share of the two speeds was {share}% on average (50%: equally fast). We "
+    "expected {due}%"
 )
-_SPEED = f"how fast {{you}} scored while {{you}} were playing. {_COMPARED}, so {{effect}}."
+_SPEED = f"how fast {{you}} scored while playing. {_COMPARED}, so {{effect}}."
 SCORED = f"{{result}}. What counts here is {_SPEED}"
 SCORED_PLACED = f"{{result}}, but places do not count here. What counts is {_SPEED}"
 SCORED_AGAINST = f"{{result}}, but this rating looks only at {_SPEED}"
@@ -184,10 +185,10 @@ COUNTED = {  # by what the match counted for, and whether that is above the aver
     )
     for above in (True, False)
 }
-AVERAGE = "Over the last {games} games, {you} averaged {share}%. A player with {your} rating should average {due}%."
+AVERAGE = "Over the last {games} games, {you} averaged {share}% of a win. We expect {due}% with {your} rating."
 STANDING = (
-    "{You} are ahead of that, so {effect}.",
-    "{You} are still behind that, so {effect}.",
+    "That is more than expected, so {effect}.",
+    "That is less than expected, so {effect}.",
     "That is almost the same, so {effect}.",
 )
 PERFORMANCE = "{result}, but {your} own performance in the match counts as well, so {effect}."
@@ -212,8 +213,8 @@ _CAUSES = {  # by whether it raised the rating
     ("by_entry", True): "newcomers here turn out stronger than their first rating says",
     ("by_pause", False): "{your} older, better results count less after the time without a match",
     ("by_pause", True): "{your} older, worse results count less after the time without a match",
-    ("by_weights", False): "later matches make {your} earlier results look less impressive",
-    ("by_weights", True): "later matches make {your} earlier results look more impressive",
+    ("by_weights", False): "matches since {your} last one make {your} old results look less impressive",
+    ("by_weights", True): "matches since {your} last one make {your} old results look more impressive",
 }
 BUT = {key: f"But {why}, which {'earned' if key[1] else 'cost'} {{part}}." for key, why in _CAUSES.items()}
 ALSO = {key: f"Also, {why}, which {'earned' if key[1] else 'cost'} {{part}}." for key, why in _CAUSES.items()}
