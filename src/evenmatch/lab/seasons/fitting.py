@@ -188,7 +188,7 @@ def fits(folder: Path, progress: Callable[[str], None] | None = None) -> dict[st
     """Each game fitted anew to the recorded matches in this folder, and a season of it beside the last recording.
 
     The season has as many matches for each player as the recording, so that ratings are equally certain in both, but
-    never fewer than 4,000.
+    4,000 at least and 16,000 at most.
 
     progress  called with the name of each game that begins
     """
@@ -199,8 +199,15 @@ def fits(folder: Path, progress: Callable[[str], None] | None = None) -> dict[st
         matches = recorded(folder, RECORDINGS[name][-1])
         shown, players = matches.history, 400
         present = min(0.5, 2.0 * game.players / players)  # few at a time: matches of all gaps
-        count = max(4000, round(players * len(shown.columns.player) / shown.players / game.players))
-        settings = SeasonSettings(game=name, players=players, matches=count, present=present, policy="quick", seed=SEED)
+        count = round(players * len(shown.columns.player) / shown.players / game.players)
+        settings = SeasonSettings(
+            game=name,
+            players=players,
+            matches=min(max(count, 4000), 16_000),
+            present=present,
+            policy="quick",
+            seed=SEED,
+        )
         record = simulate_season(settings, rules_of("even"))
         found[name] = Fit(fitted(folder, game), compare(matches, record))
     return found
