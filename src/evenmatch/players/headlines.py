@@ -166,7 +166,7 @@ class _Telling(NamedTuple):
         return first + [self.other_result(reason, result, one, change.moved) for result, one in others.items()]
 
     def other_result(self, reason: Reason, result: str, change: Change, really: float) -> str:
-        """The sentence about a change that another result would have brought. really: the change that it did bring."""
+        """Say what another result would have done to the rating. really: the change that this result brought."""
         by, moved = self.by, change.moved
         if moved == 0:
             effect = "floor" if by.values().get("floor") == change.before else "nothing"

@@ -171,7 +171,7 @@ class Status:
 
     @property
     def is_over(self) -> bool:
-        """True if nothing will change any more: the ticket is gone, or its match has ended."""
+        """Whether this status is final: the ticket is gone, or its match has ended."""
         return self.state == queue_sql.GONE or (
             self.state == queue_sql.MATCHED and (self.match is None or self.match.state != live_sql.OPEN)
         )
