@@ -81,7 +81,8 @@ def use_queues(site, admin):
 
 
 def use_credentials(site, asking, admin, key):
-    """A token, an ended session, a signed request, and one with an Idempotency-Key."""
+    """A token, a linked account, an ended session, a signed request, and one with an Idempotency-Key."""
+    admin.put("/v1/players/ann/accounts", json={"issuer": "steam", "subject": "7656"})
     admin.post("/v1/tokens", json={"player": "ann"}, headers={"Idempotency-Key": "make a token"})
     site.sessions.end(site.sessions.find(site.sessions.begin(key)))
     body = json.dumps({"name": "signed", "scopes": ["read"]}).encode()

@@ -173,7 +173,7 @@ THIRD_PARTY = {
     # compilers: for their versions
     "ledger": ["numpy", "numba", "llvmlite", "sqlalchemy", "alembic", "psycopg", "cryptography", "disarm"],
     **{subject: ["numpy"] for subject in SUBJECTS},
-    "accounts": ["jwt", "sqlalchemy"],
+    "accounts": ["httpx", "jwt", "sqlalchemy"],
     **{subject: ["numpy", "pyarrow"] for subject in ("corrections", "ladders", "recording")},
     "webhooks": ["httpx", "numpy", "sqlalchemy"],
     "cluster": ["llvmlite", "numba", "numpy", "ray"],  # compilers: for their versions

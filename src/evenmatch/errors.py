@@ -253,6 +253,13 @@ class BusyError(EvenmatchError):
         super().__init__(message)
 
 
+class IssuerError(BusyError):
+    """An identity provider does not answer as OpenID Connect, OAuth or OpenID require."""
+
+    def __init__(self, message: str) -> None:
+        super().__init__(message, 10)
+
+
 class StoreError(EvenmatchError):
     """The database cannot be opened, read or written; the command line exits with status 3.
 

@@ -253,6 +253,7 @@ NOTHING = {
         *("matchmaker", "jobs_at_once", "stop_within"),  # who works, how fast, and for how long
         "connections",  # uvicorn refuses those beyond it, with 503
         *("site_name", "accent", "logo", "imprint", "imprint_name", "texts", "docs"),
+        *("player_issuer", "player_audience", "player_claim"),  # whose tokens are accepted, besides our own
     },
     "ladder": {
         *("title", "colour", "team_size", "reset", "factor", "stomp_margin", "side_counts", "switch_window"),

@@ -15,6 +15,8 @@ GIVES = {
     "admin": frozenset(SCOPES),
 }
 
+PLAYER_SCOPES = frozenset({"queue", "read"})
+
 
 @dataclass(frozen=True)
 class Caller:
@@ -37,7 +39,7 @@ class Caller:
 
     @property
     def issuer(self) -> str:
-        """The id of the caller's API key, or of the key that issued the player's token."""
+        """Who vouches for the caller: their API key, the key that issued their token, or an identity provider."""
         return self.key if self.player is None else self.key.removesuffix(f"/{self.player}")
 
     def may(self, scope: str, ladder: str | None = None) -> bool:

@@ -1,4 +1,4 @@
-"""Rows of the tables `api_key`, `audit`, `ended_session` and `seen_signature`.
+"""Rows of the tables `api_key`, `linked_account`, `audit`, `ended_session` and `seen_signature`.
 
 An API key is stored with its scopes (JSON), a hash that verifies it and a sealed signing key. The audit trail gets one
 entry per action, in the transaction of the action.
@@ -107,6 +107,48 @@ def _key(row: Row) -> Key:
     key, name, scopes, ladders, *times = row[:7]
     limits = None if ladders is None else tuple(json.loads(ladders))
     return Key(key, name, tuple(json.loads(scopes)), limits, *times)
+
+
+class LinkedAccount(NamedTuple):
+    """An account at an identity provider and the player whose owner logs in with it.
+
+    issuer   the URL of an OpenID Connect provider, `discord` or `steam`
+    subject  the id of the account there
+    """
+
+    issuer: str
+    subject: str
+    player: str
+    linked_at: Time
+
+
+_ACCOUNT = "SELECT issuer, subject, player, linked_at FROM linked_account"
+
+
+def put_new_account(store: Store, account: LinkedAccount) -> None:
+    """Link an account, unless it is linked already."""
+    store.upsert(live_schema.linked_account, LinkedAccount._fields, [account], same=True)
+
+
+def read_account(store: Store, issuer: str, subject: str) -> LinkedAccount | None:
+    """Return the link of an account; None if there is none."""
+    rows = store.all(f"{_ACCOUNT} WHERE issuer = ? AND subject = ?", issuer, subject)
+    return LinkedAccount(*rows[0]) if rows else None
+
+
+def read_accounts_of(store: Store, names: Sequence[str]) -> list[LinkedAccount]:
+    """Return the accounts that are linked to any of these names, by issuer and subject."""
+    return sorted(LinkedAccount(*row) for row in store.among(f"{_ACCOUNT} WHERE player IN ({{}})", (), names))
+
+
+def delete_account(store: Store, issuer: str, subject: str) -> None:
+    """Delete the link of an account."""
+    store.run("DELETE FROM linked_account WHERE issuer = ? AND subject = ?", issuer, subject)
+
+
+def delete_accounts_of(store: Store, names: Sequence[str]) -> None:
+    """Delete the links to any of these names."""
+    store.run_among("DELETE FROM linked_account WHERE player IN ({})", (), names)
 
 
 _AUDIT_ENTRIES_COLUMNS = ("at", "actor", "action", "ladder", "target", "body", "request")

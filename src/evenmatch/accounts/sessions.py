@@ -11,9 +11,9 @@ from dataclasses import dataclass
 import jwt
 
 from evenmatch.accounts import account_sql
-from evenmatch.accounts.access import Caller
+from evenmatch.accounts.access import PLAYER_SCOPES, Caller
 from evenmatch.accounts.keys import PREFIX, Keys
-from evenmatch.accounts.tokens import PLAYER_SCOPES, Tokens, decode_signed, encode_signed
+from evenmatch.accounts.tokens import Tokens, decode_signed, encode_signed
 from evenmatch.durations import SECOND
 from evenmatch.errors import AccessError
 from evenmatch.ledger.database import Database

@@ -8,7 +8,8 @@ from dataclasses import dataclass, field
 
 import jwt
 
-from evenmatch.accounts.access import Caller
+from evenmatch.accounts.access import PLAYER_SCOPES, Caller
+from evenmatch.accounts.issuer_tokens import IssuerTokens
 from evenmatch.accounts.keys import PREFIX, Keys
 from evenmatch.durations import SECOND
 from evenmatch.errors import AccessError, ForbiddenError, UsageError
@@ -18,7 +19,6 @@ from evenmatch.times import Time, iso_time
 
 ISSUER = "evenmatch"
 LASTS, LONGEST = 3600, 86_400  # lifetime in seconds: default, maximum
-PLAYER_SCOPES = frozenset({"queue", "read"})
 CLOCK_SKEW = 60  # seconds by which the clocks of two processes may differ
 LARGEST = 6_000  # characters of a token, which must fit into the request headers
 OTHER = "it does not have the claims of a player token"
@@ -50,10 +50,17 @@ class Tokens:
     """Issues and verifies player tokens, which are signed with keys derived from the master secret. Thread-safe.
 
     Every method raises SecretError without a master secret.
+    issued_elsewhere  verifies the tokens of the studio's own identity provider; None: only our own are accepted
     """
 
-    def __init__(self, database: Database, clock: Callable[[], int], keys: Keys) -> None:
-        self._database, self._clock, self._keys = database, clock, keys
+    def __init__(
+        self,
+        database: Database,
+        clock: Callable[[], int],
+        keys: Keys,
+        issued_elsewhere: IssuerTokens | None = None,
+    ) -> None:
+        self._database, self._clock, self._keys, self._elsewhere = database, clock, keys, issued_elsewhere
 
     def issue(self, by: Caller, player: str, ladders: Iterable[str] | None = None, lasts: int | None = None) -> Token:
         """Issue a token to queue and read as this player, who need not exist yet.
@@ -96,16 +103,24 @@ class Tokens:
     def verify(self, text: str) -> Caller:
         """Return the caller of a token.
 
-        Raises AccessError if it is forged or expired, or the key that issued it was revoked or has expired.
+        Raises AccessError if it is forged or expired, or the key that issued it was revoked or has expired; IssuerError
+        if the keys of its identity provider cannot be read.
         """
+        if self._elsewhere is not None and self._is_from_elsewhere(text):
+            return self._elsewhere.verify(text)
         caller = self._caller(text)
         self._keys.caller(caller.issuer)
         return caller
 
     def recall(self, text: str) -> Caller | None:
         """Like `verify`, but without querying the database; None if a query is needed."""
+        if self._is_from_elsewhere(text):
+            return None
         caller = self._caller(text)
         return caller if self._keys.is_remembered(caller.issuer) and self._keys.caller(caller.issuer) else None
+
+    def _is_from_elsewhere(self, text: str) -> bool:
+        return self._elsewhere is not None and len(text) <= LARGEST and self._elsewhere.issued(text)
 
     def _caller(self, text: str) -> Caller:
         """Return the player of a token with a valid signature. Raises AccessError."""

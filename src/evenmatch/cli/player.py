@@ -1,4 +1,4 @@
-"""evenmatch player: show, rename, merge, export and erase players, across ladders."""
+"""evenmatch player: show, rename, merge, link to accounts, export and erase players, across ladders."""
 
 from __future__ import annotations
 
@@ -19,7 +19,8 @@ if TYPE_CHECKING:
     from evenmatch.players.profile import PlayerOnLadder
 
 app = typer.Typer(
-    help="Show or rename a player, merge two accounts, export or erase the data of a player.", no_args_is_help=True
+    help="Show, rename, merge and erase players, export their data, and link them to accounts.",
+    no_args_is_help=True,
 )
 
 Name = Annotated[str, argument("NAME", "The player's name, or one they had before.")]
@@ -176,6 +177,47 @@ def export(
         print_json({"player": document["player"], "file": str(out), "bytes": out.stat().st_size})
         return
     print(printable(f"{out}: the data about {name}" + (", with all ratings" if whole else "")))
+
+
+Issuer = Annotated[str, argument("ISSUER", "discord, steam, or the URL of an OpenID Connect provider.")]
+Subject = Annotated[str, argument("ID", "The id of the account there.")]
+
+
+@app.command()
+def link(name: Name, issuer: Issuer, subject: Subject, db: Db = DATABASE, json: options.Json = False) -> None:
+    """Let the owner of an account log in as this player, who need not have played yet.
+
+    The page that an unlinked account sees after logging in shows this command.
+
+    Examples:
+    evenmatch player link ann steam 76561197960287930
+    evenmatch player link ann https://id.studio.example 4711
+    """
+    from evenmatch.accounts.linked_accounts import LinkedAccounts
+
+    with opened(db) as service:
+        linked = LinkedAccounts(service.database, service.clock).link(name, issuer, subject)
+    if json:
+        print_json(linked)
+        return
+    print(printable(f"the account {subject} of {issuer} now logs in as {linked.player}"))
+
+
+@app.command()
+def unlink(name: Name, issuer: Issuer, subject: Subject, db: Db = DATABASE, json: options.Json = False) -> None:
+    """End the link between a player and an account, and the sessions begun with it.
+
+    Example:
+    evenmatch player unlink ann steam 76561197960287930
+    """
+    from evenmatch.accounts.linked_accounts import LinkedAccounts
+
+    with opened(db) as service:
+        unlinked = LinkedAccounts(service.database, service.clock).unlink(name, issuer, subject)
+    if json:
+        print_json(unlinked)
+        return
+    print(printable(f"the account {subject} of {issuer} is no longer linked to {unlinked.player}"))
 
 
 @app.command()

@@ -286,6 +286,7 @@ def audit_entry(
 Reader = Annotated[Caller, Depends(RequireScope("read", open_read=True))]
 Watcher = Annotated[Caller, Depends(RequireScope("read", everywhere=True))]
 Reporter = Annotated[Caller, Depends(RequireScope("report"))]
+Linker = Annotated[Caller, Depends(RequireScope("queue", everywhere=True))]
 Queuer = Annotated[Caller, Depends(RequireScope("queue"))]
 Admin = Annotated[Caller, Depends(RequireScope("admin"))]
 AnyAdmin = Annotated[Caller, Depends(RequireScope("admin", somewhere=True))]  # of at least one ladder

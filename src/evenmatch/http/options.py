@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Literal
+from urllib.parse import urlsplit
 
 from pydantic import Field, ValidationError, field_validator
 from pydantic_settings import BaseSettings, SettingsConfigDict, SettingsError
@@ -15,6 +16,7 @@ from evenmatch.options import check_colour
 
 MEGABYTE = 2**20
 LOGO_TYPES = {".svg": "image/svg+xml", ".png": "image/png", ".webp": "image/webp"}  # by the ending of the file
+LOOPBACK = ("localhost", "127.0.0.1", "::1")
 LARGEST_LOGO = 100_000  # bytes; every page loads it
 
 
@@ -103,6 +105,21 @@ class Options(BaseSettings):
     guests: bool = Field(
         False, description="Let visitors of the web site join queues under any name, without a key: for demonstrations."
     )
+    player_issuer: str = Field(
+        "",
+        description="URL of the identity provider of your players, for OpenID Connect: https://id.studio.example; "
+        "empty: none.",
+    )
+    player_audience: str = Field(
+        "",
+        description="Audience (claim aud) with which tokens of the player issuer are accepted in place of this "
+        "service's own; empty: they are not.",
+    )
+    player_claim: str = Field(
+        "",
+        description="Claim of the player issuer that is the player's name here, such as sub; empty: accounts are "
+        "linked to players.",
+    )
     private_webhooks: bool = Field(
         False, description="Also send webhooks to loopback, private and link-local addresses."
     )
@@ -164,6 +181,14 @@ class Options(BaseSettings):
         if path and not (Path(path) / "index.html").is_file():
             raise ValueError("expected a folder with an index.html, such as build/docs after `make docs`")
         return path
+
+    @field_validator("player_issuer")
+    @classmethod
+    def _check_issuer(cls, url: str) -> str:
+        host = urlsplit(url).hostname
+        if url and not (host and (url.startswith("https://") or (url.startswith("http://") and host in LOOPBACK))):
+            raise ValueError("expected the URL of an OpenID Connect provider, https://…")
+        return url
 
     @field_validator("hosts")
     @classmethod

@@ -30,7 +30,9 @@ from starlette.types import ASGIApp
 from uvicorn.supervisors import Multiprocess
 
 from evenmatch.accounts.audit_trail import Audit
+from evenmatch.accounts.issuer_tokens import IssuerTokens, TrustedIssuer
 from evenmatch.accounts.keys import Keys
+from evenmatch.accounts.linked_accounts import LinkedAccounts
 from evenmatch.accounts.tokens import Tokens
 from evenmatch.errors import UsageError
 from evenmatch.http import service_metrics
@@ -184,11 +186,15 @@ def site_over(service: Service, options: Options, compilation: Compilation | Non
         *("EVENMATCH_TEAM_LIMIT", "EVENMATCH_PLAYER_LIMIT"),
     )
     queue_service = QueueService(service, kernels.matchmaker_loaded)
+    accounts = LinkedAccounts(database, clock)
+    issuer = TrustedIssuer(options.player_issuer, options.player_audience, options.player_claim)
+    trusted = IssuerTokens(issuer, clock, accounts) if issuer.url and issuer.audience else None
     site = Site(
         service=service,
         options=options,
         keys=keys,
-        tokens=Tokens(database, clock, keys),
+        accounts=accounts,
+        tokens=Tokens(database, clock, keys, trusted),
         audit=Audit(database),
         queue_service=queue_service,
         running=Running(service, queue_service.notifier),

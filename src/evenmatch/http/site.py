@@ -15,6 +15,7 @@ from evenmatch.accounts.access import Caller
 from evenmatch.accounts.audit_trail import Audit
 from evenmatch.accounts.idempotent_requests import IdempotentRequests
 from evenmatch.accounts.keys import Keys
+from evenmatch.accounts.linked_accounts import LinkedAccounts
 from evenmatch.accounts.sessions import Sessions
 from evenmatch.accounts.signing import SeenSignatures, SignedRequest
 from evenmatch.accounts.tokens import Tokens
@@ -63,6 +64,7 @@ class Site:
     service: Service
     options: Options
     keys: Keys
+    accounts: LinkedAccounts
     tokens: Tokens
     audit: Audit
     queue_service: QueueService

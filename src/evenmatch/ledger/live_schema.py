@@ -32,6 +32,16 @@ api_key = table(
     column("expires_at", empty=True),
     column("revoked_at", empty=True),
 )
+# Accounts at identity providers, by which players log in. issuer: the URL of an OpenID provider, discord or steam.
+# player: a name of the player, not necessarily the present one.
+linked_account = table(
+    "linked_account",
+    key("issuer", TEXT),
+    key("subject", TEXT),
+    column("player", TEXT),
+    column("linked_at"),
+    sa.Index("ix_linked_account_player", "player"),
+)
 # Page sessions ended before they expired; until: when they would have expired.
 ended_session = table("ended_session", key("session", TEXT), column("until"))
 # Signatures of writes that were accepted. until: when their timestamp is too old, in seconds since the epoch.

@@ -10,6 +10,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from evenmatch.accounts import account_sql
 from evenmatch.corrections.corrections import first_match, preview
 from evenmatch.errors import ConflictError, InputError, UnknownNameError
 from evenmatch.jobs import job_sql
@@ -169,6 +170,7 @@ def erase(store: Store, name: str, now: int) -> str:
         _scrub(store, head, player, names, pseudonym)
         _scrub_jobs(store, head, names, pseudonym)
         correct(store, head, PlayerErased(player), _id("erase"), now)
+    account_sql.delete_accounts_of(store, sorted(names))
     player_rows.erase(store, player, pseudonym, now)
     return pseudonym
 

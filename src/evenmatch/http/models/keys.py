@@ -1,4 +1,4 @@
-"""API keys and player tokens."""
+"""API keys, player tokens and linked accounts."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from evenmatch.accounts.account_sql import Key
+from evenmatch.accounts.account_sql import Key, LinkedAccount
 from evenmatch.accounts.tokens import Token
 from evenmatch.http.models.base import Moment, Name, RequestModel, ResponseModel, examples
 from evenmatch.http.models.from_records import fields_of
@@ -63,3 +63,17 @@ class TokenOut(ResponseModel):
     """A token that acts as a player until it expires or the key that issued it is revoked."""
 
     token: str = Field(description="Send it as `Authorization: Bearer …`.")
+
+
+class AccountLink(RequestModel):
+    """An account at an identity provider."""
+
+    model_config = examples({"issuer": "steam", "subject": "76561197960287930"})
+
+    issuer: Name = Field(description="The URL of an OpenID Connect provider, `discord` or `steam`.")
+    subject: Name = Field(description="The id of the account there: the claim `sub`, the Discord id or the SteamID64.")
+
+
+@fields_of(LinkedAccount)
+class AccountOut(ResponseModel):
+    """An account with which a player logs in."""

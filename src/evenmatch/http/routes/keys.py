@@ -1,4 +1,4 @@
-"""Endpoints for access: keys for servers, tokens for players, and the audit trail."""
+"""Endpoints for access: keys for servers, tokens and linked accounts of players, and the audit trail."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from starlette.responses import Response
 
 from evenmatch.accounts.account_sql import Entry
 from evenmatch.accounts.keys import Key
-from evenmatch.http.access import Admin, AnyAdmin, Queuer
+from evenmatch.http.access import Admin, AnyAdmin, Linker, Queuer
 from evenmatch.http.cursors import Cursor, Limit, number_of, read_cursor, split_page
 from evenmatch.http.models.base import micros
 from evenmatch.http.models.from_records import page_of
-from evenmatch.http.models.keys import KeyCreate, KeyCreated, KeyOut, TokenOut, TokenRequest
+from evenmatch.http.models.keys import AccountLink, AccountOut, KeyCreate, KeyCreated, KeyOut, TokenOut, TokenRequest
 from evenmatch.http.request_context import context_of
 from evenmatch.http.responses import read_page, written
 from evenmatch.http.site import site_of
@@ -61,6 +61,38 @@ async def issue_token(asked: TokenRequest, request: Request, caller: Queuer) -> 
     site = site_of(request)
     token = await site.work(site.tokens.issue, caller, asked.player, asked.ladders, asked.expires_in)
     return written(TokenOut.from_record(token, token=token.text), 201)
+
+
+ACCOUNTS = "/players/{player:text}/accounts"
+
+
+@router.put(ACCOUNTS, response_model=AccountOut, operation_id="link_account")
+async def link_account(player: str, asked: AccountLink, request: Request, caller: Linker) -> Response:
+    """Let the owner of an account log in as this player, who need not have played yet; requires a key for all ladders.
+
+    The account may be linked to one player only, and a player may have several accounts.
+    """
+    site, request_id = site_of(request), context_of(request.scope).id
+    linked = await site.work(
+        lambda: site.accounts.link(player, asked.issuer, asked.subject, by=caller, request=request_id)
+    )
+    return written(AccountOut.from_record(linked))
+
+
+@router.get(ACCOUNTS, response_model=page_of(AccountOut), operation_id="list_accounts")
+async def list_accounts(player: str, request: Request, _: Linker) -> Response:
+    """List the accounts with which a player can log in; requires a key for all ladders."""
+    site = site_of(request)
+    linked = await site.work(site.accounts.of, player)
+    return read_page(request, AccountOut, [AccountOut.from_record(account) for account in linked])
+
+
+@router.delete(ACCOUNTS, response_model=AccountOut, operation_id="unlink_account")
+async def unlink_account(player: str, request: Request, caller: Linker, issuer: str, subject: str) -> Response:
+    """End the link of an account, and the sessions begun with it; requires a key for all ladders."""
+    site, request_id = site_of(request), context_of(request.scope).id
+    unlinked = await site.work(lambda: site.accounts.unlink(player, issuer, subject, by=caller, request=request_id))
+    return written(AccountOut.from_record(unlinked))
 
 
 @router.get("/audit", response_model=page_of(Entry), operation_id="read_audit")

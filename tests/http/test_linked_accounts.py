@@ -1,0 +1,75 @@
+"""Accounts at identity providers are linked to players by the game's backend, or by an operator."""
+
+import pytest
+
+from evenmatch import rules
+from ledger.sample_matches import duel
+
+ANN, STEAM = "/v1/players/ann/accounts", {"issuer": "steam", "subject": "7656"}
+
+
+@pytest.fixture
+def backend(asking, site):
+    return Backend(asking, site.keys.create("backend", ["queue"])[1])
+
+
+class Backend:
+    def __init__(self, asking, key):
+        self._asking, self._headers = asking, {"Authorization": f"Bearer {key}"}
+
+    def ask(self, method, path, status=200, **fields):
+        answer = self._asking.request(method, path, headers=self._headers, **fields)
+        assert answer.status_code == status, answer.text
+        return answer.json()
+
+
+def linked(backend, player="ann"):
+    return [(one["issuer"], one["subject"]) for one in backend.ask("GET", f"/v1/players/{player}/accounts")["items"]]
+
+
+def test_an_account_is_linked_listed_and_unlinked(backend, site):
+    assert backend.ask("PUT", ANN, json=STEAM)["player"] == "ann"
+    assert backend.ask("PUT", ANN, json=STEAM)["player"] == "ann"
+    backend.ask("PUT", ANN, json={"issuer": "discord", "subject": "80"})
+    assert linked(backend) == [("discord", "80"), ("steam", "7656")]
+    assert backend.ask("DELETE", ANN, params=STEAM)["subject"] == "7656"
+    assert linked(backend) == [("discord", "80")]
+    entries = [entry for entry in site.audit.page(None, None, 10) if entry.action.startswith("account.")]
+    assert [(entry.action, entry.target, entry.body["subject"]) for entry in entries] == [
+        ("account.unlinked", "ann", "7656"),
+        ("account.linked", "ann", "80"),
+        ("account.linked", "ann", "7656"),
+    ]
+
+
+def test_an_account_belongs_to_one_player(backend):
+    backend.ask("PUT", ANN, json=STEAM)
+    told = backend.ask("PUT", "/v1/players/bob/accounts", 409, json=STEAM)["detail"]
+    assert "linked to 'ann'" in told
+    backend.ask("DELETE", "/v1/players/bob/accounts", 404, params=STEAM)
+    assert linked(backend) == [("steam", "7656")]
+
+
+def test_links_follow_renamed_and_merged_players_and_go_with_erased_ones(backend, site):
+    site.service.create_ladder("league", "elo", rules("elo"))
+    site.service.record_many("league", [duel(1, "ann", "kim", "league"), duel(2, "bob", "kim", "league")])
+    backend.ask("PUT", ANN, json=STEAM)
+    site.service.rename("ann", "anna")
+    assert site.accounts.player("steam", "7656") == "anna"
+    assert backend.ask("PUT", "/v1/players/anna/accounts", json=STEAM)["player"] == "anna"
+    site.service.merge("anna", "bob")
+    assert site.accounts.player("steam", "7656") == "bob"
+    assert linked(backend, "bob") == [("steam", "7656")]
+    site.service.erase("bob")
+    assert site.accounts.player("steam", "7656") is None
+
+
+def test_a_key_for_some_ladders_and_a_player_link_nothing(asking, site):
+    site.service.create_ladder("league", "elo", rules("elo"))
+    _, limited = site.keys.create("backend", ["queue"], ["league"])
+    player = site.tokens.issue(site.keys.authenticate(limited), "ann").text
+    _, reader = site.keys.create("reader", ["read", "report"])
+    for key in (limited, player, reader):
+        for method, fields in (("PUT", {"json": STEAM}), ("GET", {}), ("DELETE", {"params": STEAM})):
+            Backend(asking, key).ask(method, ANN, 403, **fields)
+    assert site.accounts.of("ann") == []
