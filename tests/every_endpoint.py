@@ -34,6 +34,7 @@ BODIES = {  # by operation id; in braces what a test fills in
     "ban_player": {"player": "{player}"},
     "create_key": {"name": "another", "scopes": ["read"], "ladders": ["{ladder}"]},
     "issue_token": {"player": "{player}", "ladders": ["{ladder}"]},
+    "issue_login_link": {"player": "{player}"},
     "link_account": {"issuer": "steam", "subject": "{player}"},
     "rename_player": {"to": "{other}"},
     "merge_player": {"into": "{other}"},

@@ -191,7 +191,7 @@ THIRD_PARTY = {
         "numpy",  # receipts are made by column
         "uvicorn",
     ],
-    "web": ["babel", "jinja2", "markupsafe", "numpy", "resvg_py", "starlette"],
+    "web": ["authlib", "babel", "httpx2", "jinja2", "joserfc", "markupsafe", "numpy", "resvg_py", "starlette"],
     "demo": ["httpx", "numpy", "starlette"],
     "cli": ["numpy", "pyarrow", "typer", "rich"],
 }

@@ -61,5 +61,6 @@ def parts_of(known, ladder):
         "key": known.key,
         "webhook": "1",
         "name": "elo",
+        "provider": "openid",
         "system": "elo",
     }

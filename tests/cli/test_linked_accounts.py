@@ -1,4 +1,4 @@
-"""evenmatch player link and unlink."""
+"""evenmatch player link, unlink and login-link."""
 
 import json
 
@@ -15,3 +15,9 @@ def test_an_operator_links_and_unlinks_an_account(run, league):
     assert "is linked to 'a'; unlink it first" in refused.err
     assert run("player", "unlink", "a", *STEAM).out.startswith("the account 76561197960287930 of steam is no longer")
     assert run("player", "unlink", "a", *STEAM).code != 0
+
+
+def test_a_login_link_leads_to_the_site(run, league):
+    ended = run("player", "login-link", "a", "--site", "https://ranks.example/")
+    assert ended.out.startswith("https://ranks.example/login/link?token=ey")
+    assert run("player", "login-link", "a", "--expires", "2d").code != 0  # a day at most

@@ -253,7 +253,11 @@ NOTHING = {
         *("matchmaker", "jobs_at_once", "stop_within"),  # who works, how fast, and for how long
         "connections",  # uvicorn refuses those beyond it, with 503
         *("site_name", "accent", "logo", "imprint", "imprint_name", "texts", "docs"),
-        *("player_issuer", "player_audience", "player_claim"),  # whose tokens are accepted, besides our own
+        # who vouches for players and operators: tests/service/test_issuer_tokens.py and tests/web/test_logins.py
+        *("player_issuer", "player_audience", "player_claim", "player_client_id", "player_client_secret"),
+        *("discord_client_id", "discord_client_secret", "steam_login"),
+        *("operator_issuer", "operator_client_id", "operator_client_secret"),
+        *("operator_groups", "operator_groups_claim"),
     },
     "ladder": {
         *("title", "colour", "team_size", "reset", "factor", "stomp_margin", "side_counts", "switch_window"),

@@ -1,13 +1,12 @@
-"""Web sessions end with what they were begun with: an API key, or a player's token."""
+"""Web sessions end with what they were begun with: an API key, a login link, an account, or groups."""
 
 import pytest
 
+from evenmatch.accounts.access import OPERATOR
 from evenmatch.accounts.keys import Keys
 from evenmatch.accounts.sessions import Sessions
 from evenmatch.accounts.tokens import Tokens
 from evenmatch.errors import AccessError
-
-HOUR = 3600
 
 
 class Process:
@@ -18,9 +17,9 @@ class Process:
         self.tokens = Tokens(service.database, clock, self.keys)
         self.sessions = Sessions(service.database, clock, self.keys, self.tokens)
 
-    def token(self, player, lasts=HOUR):
-        backend = self.keys.authenticate(self.keys.create("backend", ["queue"])[1])
-        return self.tokens.issue(backend, player, lasts=lasts).text
+    def link(self, player, key=None):
+        backend = self.keys.authenticate(key or self.keys.create("backend", ["queue"])[1])
+        return self.tokens.issue_link(backend, player).text.partition("=")[2]
 
 
 @pytest.fixture
@@ -33,21 +32,12 @@ def other(other_service, clock):
     return Process(other_service, clock)
 
 
-def test_a_session_ends_with_its_token(process, clock):
-    text = process.sessions.begin(process.token("ann", lasts=60))
-    clock.move(seconds=59)
-    assert process.sessions.find(text) is not None
-    clock.move(seconds=1)
-    assert process.sessions.find(text) is None
-
-
 @pytest.mark.parametrize("end", ["revoked", "expired"])
-@pytest.mark.parametrize("kind", ["key", "token"])
+@pytest.mark.parametrize("kind", ["key", "link"])
 def test_a_session_ends_with_its_key(process, other, clock, end, kind):
     key, text = process.keys.create("somebody", ["queue"], None, clock.now + 60_000_000)
-    if kind == "token":
-        text = process.tokens.issue(process.keys.authenticate(text), "ann").text
-    session = process.sessions.begin(text)
+    sessions = process.sessions
+    session = sessions.begin(text) if kind == "key" else sessions.begin_by_link(process.link("ann", text))
     assert other.sessions.find(session) is not None
     if end == "revoked":
         process.keys.revoke(key.key)
@@ -58,6 +48,58 @@ def test_a_session_ends_with_its_key(process, other, clock, end, kind):
 
 
 def test_a_session_that_no_browser_would_keep_is_refused(process):
-    assert len(process.sessions.begin(process.token("\N{GRINNING FACE}" * 200))) < 4096
+    long_name = "\N{GRINNING FACE}"
+    assert len(process.sessions.begin_by_link(process.link(long_name * 200))) < 4096
     with pytest.raises(AccessError, match=r"has 4,\d{3} characters, at most 3,900 fit"):
-        process.sessions.begin(process.token("\N{GRINNING FACE}" * 256))
+        process.sessions.begin_by_link(process.link(long_name * 256))
+
+
+def test_a_login_link_works_once_in_all_processes(process, other):
+    link = process.link("ann")
+    assert other.tokens.read_link(link).player == "ann"
+    session = process.sessions.find(process.sessions.begin_by_link(link))
+    assert (session.caller.player, session.caller.scopes) == ("ann", {"queue", "read"})
+    for each in (process, other):
+        with pytest.raises(AccessError, match="already used"):
+            each.sessions.begin_by_link(link)
+
+
+def test_another_spelling_of_the_signature_does_not_make_a_login_link_work_twice(process):
+    """The last letter of 43 in base64 has two bits that stand for nothing."""
+    link = process.link("ann")
+    letters = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_"
+    at = letters.index(link[-1])
+    again = link[:-1] + letters[at + 1 if at % 2 == 0 else at - 1]
+    process.sessions.begin_by_link(link)
+    with pytest.raises(AccessError):
+        process.sessions.begin_by_link(again)
+
+
+def test_a_login_link_is_no_token_and_a_token_no_link_nor_key(process, clock):
+    backend = process.keys.authenticate(process.keys.create("backend", ["queue"])[1])
+    token, link = process.tokens.issue(backend, "ann").text, process.link("ann")
+    for use, text in (
+        (process.tokens.verify, link),
+        (process.sessions.begin_by_link, token),
+        (process.sessions.begin, token),
+        (process.sessions.begin, link),
+    ):
+        with pytest.raises(AccessError):
+            use(text)
+    clock.move(seconds=900)
+    with pytest.raises(AccessError, match="expired"):
+        process.sessions.begin_by_link(link)
+
+
+def test_the_operator_at_the_command_line_makes_login_links(process):
+    link = process.tokens.issue_link(OPERATOR, "ann", lasts=60).text
+    assert link.startswith("/login/link?token=")
+    session = process.sessions.find(process.sessions.begin_by_link(link.partition("=")[2]))
+    assert (session.caller.player, session.caller.issuer) == ("ann", "operator")
+
+
+def test_a_cookie_of_a_login_that_has_begun_is_no_session(process):
+    text = process.sessions.remember_login({"provider": "openid"})
+    assert process.sessions.recall_login(text) == {"provider": "openid"}
+    assert process.sessions.find(text) is None
+    assert process.sessions.recall_login(process.sessions.begin_by_link(process.link("ann"))) is None

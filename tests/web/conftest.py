@@ -11,6 +11,7 @@ from evenmatch.ladders.settings import Settings
 from evenmatch.operations.service import Service
 from evenmatch.web.app import pages
 from ledger.sample_matches import ManualClock, duel
+from oidc_provider import provider  # noqa: F401
 from web_client import RESULTS, Browsing
 
 

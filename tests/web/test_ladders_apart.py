@@ -13,7 +13,15 @@ from two_ladders import HIDDEN, make_two_ladders
 from web_client import Browsing, words
 
 STREAMS = ("/ladders/{ladder:text}/pulse",)
-OWN = {"ladder": "alpha", "season": "1", "match": "m1", "webhook": "999", "key": "em_aaaaaaaaaa", "kind": "svg"}
+OWN = {
+    "ladder": "alpha",
+    "season": "1",
+    "match": "m1",
+    "webhook": "999",
+    "key": "em_aaaaaaaaaa",
+    "kind": "svg",
+    "provider": "openid",
+}
 
 ON = "/ladders/{ladder:text}"
 QUERIES = {  # names that are much like those of the other ladder
@@ -42,12 +50,13 @@ def hidden(service, site):
 
 @pytest.fixture(params=["operator", "player"])
 def visitor(request, site, hidden):
-    """Logged in with an admin key of alpha, or with a player's token for alpha."""
-    _, key = site.keys.create("alpha", ["queue", "admin"], ["alpha"], None)
-    caller = site.keys.authenticate(key)
+    """Logged in with an admin key of alpha, or as a player with a link for alpha."""
     browsing = Browsing(application(site, pages=pages))
-    text = key if request.param == "operator" else site.tokens.issue(caller, "nomad").text
-    assert browsing.submit("/login", on="/login", key=text).status_code == 303
+    if request.param == "player":
+        browsing.log_in_as(site, "nomad", ["alpha"])
+    else:
+        _, key = site.keys.create("alpha", ["queue", "admin"], ["alpha"], None)
+        assert browsing.submit("/login", on="/login", key=key).status_code == 303
     yield browsing
     browsing.close()
 

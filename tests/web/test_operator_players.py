@@ -128,3 +128,18 @@ def test_an_empty_list_of_bans_is_refused(operator, league):
     refused = operator.submit(BANS, on=BANS, names=" \n")
     assert refused.status_code == 422
     assert "The list has 0 names; expected 1 to 100" in words(refused.text)
+
+
+def test_an_operator_links_and_unlinks_an_account(operator, site, league):
+    at = "/operate/accounts"
+    assert field(operator.page(f"{at}?issuer=discord&subject=80"), "subject")[0] == "80"
+    steam = {"player": "ann", "issuer": "steam", "subject": "7656"}
+    answer = operator.submit(at, **steam)
+    assert (answer.status_code, answer.headers["location"]) == (303, f"{at}?player=ann")
+    assert "7656" in words(operator.page(f"{at}?player=ann"))
+    refused = operator.submit(at, **{**steam, "player": "bob"})
+    assert refused.status_code == 409
+    assert "is linked to 'ann'" in words(refused.text)
+    assert operator.submit(at, **steam, do="unlink").status_code == 303
+    assert site.accounts.of("ann") == []
+    assert "No account is linked to ann" in words(operator.page(f"{at}?player=ann"))

@@ -274,12 +274,10 @@ def test_an_answer_that_comes_too_late_is_refused_in_words(anyone, queue):
 
 @pytest.fixture
 def player(site, service, league):
-    """Ann, logged in with a token that the game gave her; guests may not queue on this site."""
+    """Ann, logged in with a link that the game gave her; guests may not queue on this site."""
     closed = site_over(service, Options(matchmaker=False, open_reads=True, open_rate=10_000, open_burst=10_000))
-    backend = closed.keys.authenticate(closed.keys.create("backend", ["queue"], [league], None)[1])
     browsing = Browsing(application(closed, pages=pages))
-    answer = browsing.submit("/login", on="/login", key=closed.tokens.issue(backend, "ann").text)
-    assert answer.status_code == 303
+    browsing.log_in_as(closed, "ann", [league])
     yield browsing
     browsing.close()
 

@@ -134,6 +134,7 @@ class World:
             "delivery": 1,
             "job": self.job,
             "kind": "svg",
+            "provider": "openid",
         }
         return re.sub(r"\{(\w+)(?::\w+)?\}", lambda part: quote(str(known[part[1]]), safe=""), path)
 

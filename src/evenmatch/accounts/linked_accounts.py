@@ -21,9 +21,11 @@ from evenmatch.ledger.text import check_text
 DISCORD, STEAM = "discord", "steam"
 
 
-def player_caller(player: str, issuer: str = "", expires_at: int | None = None) -> Caller:
-    """Return the caller who acts as this player on every ladder. issuer: who vouches for them, as in Caller.issuer."""
-    return Caller(f"player {player}", PLAYER_SCOPES, None, player, f"{issuer}/{player}", expires_at)
+def player_caller(
+    player: str, issuer: str, expires_at: int | None = None, ladders: frozenset[str] | None = None
+) -> Caller:
+    """Return the caller who acts as this player. issuer: who vouches for them, as in Caller.issuer."""
+    return Caller(f"player {player}", PLAYER_SCOPES, ladders, player, f"{issuer}/{player}", expires_at)
 
 
 class LinkedAccounts:

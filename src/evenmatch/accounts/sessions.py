@@ -1,25 +1,27 @@
-"""Web sessions: signed cookies, created with an API key or a player's token, and valid until logout or expiry."""
+"""Web sessions: signed cookies, begun with an API key, a login link or an account, and valid until logout or expiry."""
 
 from __future__ import annotations
 
 import hashlib
 import hmac
 import secrets
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 
 import jwt
 
 from evenmatch.accounts import account_sql
-from evenmatch.accounts.access import PLAYER_SCOPES, Caller
-from evenmatch.accounts.keys import PREFIX, Keys
+from evenmatch.accounts.access import OPERATOR, Caller
+from evenmatch.accounts.keys import Keys
+from evenmatch.accounts.linked_accounts import LinkedAccounts, player_caller
 from evenmatch.accounts.tokens import Tokens, decode_signed, encode_signed
 from evenmatch.durations import SECOND
 from evenmatch.errors import AccessError
 from evenmatch.ledger.database import Database
 
 LASTS = 12 * 3600  # seconds
-ISSUER = "evenmatch session"
+ISSUER, BEGUN = "evenmatch session", "evenmatch login"
+LOGIN_LASTS = 600  # seconds between leaving for an identity provider and coming back
 LARGEST = 3_900  # characters of a session's text: browsers drop cookies of more than 4,096 bytes
 PROOF_SIZE = 32  # bytes
 
@@ -28,7 +30,7 @@ PROOF_SIZE = 32  # bytes
 class Session:
     """A valid session.
 
-    caller  the holder of its API key, or the player whose token began it
+    caller  the holder of its API key, the player of its account or login link, or an operator by their groups
     proof   the CSRF token that every form of the session carries, under a mask
     name    the session's id;  until  its expiry, microseconds since the epoch
     """
@@ -57,51 +59,88 @@ class Session:
         return hmac.compare_digest(bytes.fromhex(self.proof), unmasked)
 
 
+@dataclass(frozen=True)
+class OperatorGroups:
+    """The scopes that operators have by single sign-on.
+
+    issuer  the identity provider;  scopes  those of each of its groups
+    """
+
+    issuer: str = ""
+    scopes: Mapping[str, Sequence[str]] = field(default_factory=dict)
+
+    def caller(self, issuer: str, subject: str, groups: Sequence[object]) -> Caller:
+        """Return an operator with the scopes of their groups. Raises AccessError if they have none."""
+        scopes = frozenset(scope for group, given in self.scopes.items() if group in groups for scope in given)
+        if issuer != self.issuer or not scopes:
+            raise AccessError(
+                f"the account {subject!r} of {issuer} is in none of the groups that EVENMATCH_OPERATOR_GROUPS lists: "
+                f"{', '.join(self.scopes) or 'it is empty'}"
+            )
+        return Caller(f"operator {subject}", scopes, key=f"{issuer}/{subject}")
+
+
+NO_GROUPS = OperatorGroups()
+
+
 class Sessions:
     """Creates, verifies and ends sessions, which are signed with keys derived from the master secret. Thread-safe.
 
-    A session also ends when its API key, or the key that issued the player's token, expires or is revoked. A session
-    begun with a token ends with the token. Sessions that ended early are recorded in the database.
+    A session also ends when its API key, or the key that issued its login link, expires or is revoked, when its account
+    is no longer linked, or when the groups of its operator give no scope. Sessions that ended early are recorded in the
+    database.
     """
 
-    def __init__(self, database: Database, clock: Callable[[], int], keys: Keys, tokens: Tokens) -> None:
+    def __init__(
+        self,
+        database: Database,
+        clock: Callable[[], int],
+        keys: Keys,
+        tokens: Tokens,
+        operators: OperatorGroups = NO_GROUPS,
+    ) -> None:
         self._database, self._clock, self._keys, self._tokens = database, clock, keys, tokens
+        self._accounts, self._operators = LinkedAccounts(database, clock), operators
 
-    def begin(self, text: str) -> str:
-        """Create a session with a key or a player's token, and return its cookie text.
+    def begin(self, key: str) -> str:
+        """Begin a session with an API key, and return its cookie text. Raises AccessError if the key is not valid."""
+        return self._begun({"sub": self._keys.authenticate(key.strip()).key})
 
-        Raises AccessError if the key or token is invalid, revoked or expired, or if the token is too large.
-        """
-        text = text.strip()
-        claims: dict[str, object] = {"iss": ISSUER, "jti": secrets.token_urlsafe(18)}
-        ends = self._clock() // SECOND + LASTS
-        if text.startswith(PREFIX):
-            claims |= {"sub": self._keys.authenticate(text).key, "exp": ends}
-        else:
-            caller = self._tokens.verify(text)
-            assert caller.expires_at is not None
-            claims |= {
-                "sub": caller.issuer,
-                "exp": min(ends, caller.expires_at // SECOND),
-                "player": caller.player,
-                "ladders": None if caller.ladders is None else sorted(caller.ladders),
-            }
-        cookie = encode_signed(claims, self._signing_keys())
+    def begin_by_link(self, text: str) -> str:
+        """Begin a session of a player with a login link, which is then used up. Raises AccessError."""
+        caller = self._tokens.use_link(text)
+        ladders = None if caller.ladders is None else sorted(caller.ladders)
+        return self._begun({"sub": caller.issuer, "player": caller.player, "ladders": ladders})
+
+    def begin_as_player(self, issuer: str, subject: str) -> str:
+        """Begin a session of the player of an account. Raises AccessError if it is not linked."""
+        self._accounts.caller(issuer, subject)
+        return self._begun({"sub": subject, "account": issuer})
+
+    def begin_as_operator(self, issuer: str, subject: str, groups: Sequence[str]) -> str:
+        """Begin a session of an operator with the scopes of their groups. Raises AccessError if they have none."""
+        self._operators.caller(issuer, subject, groups)
+        known = [group for group in groups if group in self._operators.scopes]
+        return self._begun({"sub": subject, "operator": issuer, "groups": known})
+
+    def _begun(self, claims: Mapping[str, object]) -> str:
+        common = {"iss": ISSUER, "jti": secrets.token_urlsafe(18), "exp": self._clock() // SECOND + LASTS}
+        cookie = encode_signed({**common, **claims}, self._signing_keys())
         if len(cookie) > LARGEST:
             raise AccessError(
-                f"a session with this token has {len(cookie):,} characters, at most {LARGEST:,} fit into a cookie; "
-                "expected a token for fewer ladders, or of a player with a shorter name"
+                f"this session has {len(cookie):,} characters, at most {LARGEST:,} fit into a cookie; expected a login "
+                "for fewer ladders or groups, or of a player with a shorter name"
             )
         return cookie
 
     def find(self, text: str) -> Session | None:
-        """Return the session of a cookie; None if it is forged, expired or ended, or its key or token is invalid."""
+        """Return the session of a cookie; None if it is forged, expired or ended, or what began it is not valid."""
         signed = self._signed(text)
         if signed is None:
             return None
         claims, until = signed
         try:
-            caller = _as_player(self._keys.caller(str(claims["sub"])), claims)
+            caller = self._caller(claims)
         except AccessError:
             return None
         session = str(claims["jti"])
@@ -110,6 +149,33 @@ class Sessions:
                 return None
         proof = hmac.new(self._signing_keys()[-1], f"proof {session}".encode(), hashlib.sha256).hexdigest()
         return Session(caller, proof, session, until)
+
+    def _caller(self, claims: Mapping[str, object]) -> Caller:
+        """Return the caller of a session. Raises AccessError if what began it is no longer valid."""
+        begun_by = str(claims["sub"])
+        match claims:
+            case {"account": str(issuer)}:
+                return self._accounts.caller(issuer, begun_by)
+            case {"operator": str(issuer), "groups": list(groups)}:
+                return self._operators.caller(issuer, begun_by, groups)
+            case {"player": str(player), "ladders": ladders}:
+                if begun_by != OPERATOR.key:
+                    self._keys.caller(begun_by)
+                limits = frozenset(map(str, ladders)) if isinstance(ladders, list) else None
+                return player_caller(player, begun_by, ladders=limits)
+            case _:
+                return self._keys.caller(begun_by)
+
+    def remember_login(self, state: Mapping[str, object]) -> str:
+        """Return the cookie text that carries the state of a login while its owner is at an identity provider."""
+        claims = {"iss": BEGUN, "exp": self._clock() // SECOND + LOGIN_LASTS, "state": dict(state)}
+        return encode_signed(claims, self._signing_keys())
+
+    def recall_login(self, text: str) -> Mapping[str, object] | None:
+        """Return the state of a login; None if the cookie is forged or too old."""
+        signed = self._signed(text, BEGUN)
+        state = None if signed is None else signed[0].get("state")
+        return state if isinstance(state, dict) else None
 
     def is_invalid(self, text: str) -> bool:
         """Return whether a cookie is forged or expired, without querying the database."""
@@ -121,10 +187,11 @@ class Sessions:
             account_sql.delete_expired_sessions(store, self._clock())
             account_sql.put_ended_session(store, session.name, session.until)
 
-    def _signed(self, text: str) -> tuple[Mapping[str, object], int] | None:
+    def _signed(self, text: str, issuer: str = ISSUER) -> tuple[Mapping[str, object], int] | None:
         """Return the claims of a signed text, and its expiry in microseconds; None if it is forged or expired."""
+        required = ["exp", "sub", "jti", "iss"] if issuer == ISSUER else ["exp", "iss"]
         try:
-            claims = decode_signed(text, ISSUER, ["exp", "sub", "jti", "iss"], self._signing_keys())
+            claims = decode_signed(text, issuer, required, self._signing_keys())
         except jwt.PyJWTError:
             return None
         expires = claims["exp"]
@@ -138,12 +205,3 @@ class Sessions:
 
 def _xor(one: bytes, other: bytes) -> bytes:
     return bytes(a ^ b for a, b in zip(one, other, strict=True))
-
-
-def _as_player(issuer: Caller, claims: Mapping[str, object]) -> Caller:
-    """Return the caller of a session: that of the key, or the player if a token began it."""
-    player, ladders = claims.get("player"), claims.get("ladders")
-    if player is None:
-        return issuer
-    limits = frozenset(map(str, ladders)) if isinstance(ladders, list) else None
-    return Caller(f"player {player}", PLAYER_SCOPES, limits, str(player), f"{issuer.key}/{player}")

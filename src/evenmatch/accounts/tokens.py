@@ -1,14 +1,20 @@
-"""Player tokens: short-lived signed tokens, issued to the game's backend, with which a client acts as one player."""
+"""Player tokens and login links: short-lived signed texts, issued to the game's backend.
+
+With a token, a client acts as one player. A login link begins one session of one player on the web site.
+"""
 
 from __future__ import annotations
 
+import hashlib
+import secrets
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import jwt
 
-from evenmatch.accounts.access import PLAYER_SCOPES, Caller
+from evenmatch.accounts import account_sql
+from evenmatch.accounts.access import OPERATOR, PLAYER_SCOPES, Caller
 from evenmatch.accounts.issuer_tokens import IssuerTokens
 from evenmatch.accounts.keys import PREFIX, Keys
 from evenmatch.durations import SECOND
@@ -17,8 +23,10 @@ from evenmatch.ledger.database import Database
 from evenmatch.ledger.text import check_text
 from evenmatch.times import Time, iso_time
 
-ISSUER = "evenmatch"
+ISSUER, LINK = "evenmatch", "evenmatch login link"
 LASTS, LONGEST = 3600, 86_400  # lifetime in seconds: default, maximum
+LINK_LASTS = 900  # seconds, by default
+LINK_PATH = "/login/link"
 CLOCK_SKEW = 60  # seconds by which the clocks of two processes may differ
 LARGEST = 6_000  # characters of a token, which must fit into the request headers
 OTHER = "it does not have the claims of a player token"
@@ -69,11 +77,28 @@ class Tokens:
         ladders  None: those of the key;  lasts  seconds, 3,600 by default
         Raises ForbiddenError, UsageError, InputError for an invalid player name, UnknownNameError for a ladder.
         """
+        if not by.key.startswith(PREFIX):
+            raise ForbiddenError(f"{by.actor} cannot issue tokens; authenticate with an API key")
+        return self._issue(by, player, ladders, LASTS if lasts is None else lasts, {"iss": ISSUER})
+
+    def issue_link(
+        self, by: Caller, player: str, ladders: Iterable[str] | None = None, lasts: int | None = None
+    ) -> Token:
+        """Issue a login link, as `issue` does for tokens: its text is a path of the web site, which works once.
+
+        by  also the operator at the command line; lasts: 900 seconds by default
+        """
+        seconds = LINK_LASTS if lasts is None else lasts
+        link = self._issue(by, player, ladders, seconds, {"iss": LINK, "jti": secrets.token_urlsafe(18)})
+        return replace(link, text=f"{LINK_PATH}?token={link.text}")
+
+    def _issue(
+        self, by: Caller, player: str, ladders: Iterable[str] | None, seconds: int, claims: Mapping[str, object]
+    ) -> Token:
         by.check("queue")
-        if by.player is not None or not by.key.startswith(PREFIX):
+        if by.player is not None or not (by.key.startswith(PREFIX) or by.key == OPERATOR.key):
             raise ForbiddenError(f"{by.actor} cannot issue tokens; authenticate with an API key")
         check_text("player name", player)
-        seconds = LASTS if lasts is None else lasts
         if not 1 <= seconds <= LONGEST:
             raise UsageError(f"a token cannot last {seconds} s; expected 1 to {LONGEST} s")
         limits = by.ladders
@@ -81,7 +106,7 @@ class Tokens:
             limits = frozenset(ladders)
             self._check_ladders(by, limits)
         issued = self._clock() // SECOND
-        claims = {"iss": ISSUER, "sub": player, "iat": issued, "exp": issued + seconds, "key": by.key}
+        claims = {**claims, "sub": player, "iat": issued, "exp": issued + seconds, "key": by.key}
         if limits is not None:
             claims["ladders"] = sorted(limits)
         text = encode_signed(claims, self._signing_keys())
@@ -119,15 +144,32 @@ class Tokens:
         caller = self._caller(text)
         return caller if self._keys.is_remembered(caller.issuer) and self._keys.caller(caller.issuer) else None
 
+    def read_link(self, text: str) -> Caller:
+        """Return the player of the token in a login link, without using it up. Raises AccessError."""
+        return self._caller(text, LINK)
+
+    def use_link(self, text: str) -> Caller:
+        """Return the player of the token in a login link, once. Raises AccessError."""
+        caller = self._caller(text, LINK)
+        if caller.issuer != OPERATOR.key:
+            self._keys.caller(caller.issuer)
+        assert caller.expires_at is not None
+        signed = text.rpartition(".")[0]  # the signature itself can be spelled in several ways
+        used = [(caller.expires_at // SECOND, hashlib.sha256(signed.encode()).digest())]
+        with self._database.write() as store:
+            if not account_sql.insert_new_signatures(store, used):
+                raise AccessError("this login link was already used; ask for a new one")
+        return caller
+
     def _is_from_elsewhere(self, text: str) -> bool:
         return self._elsewhere is not None and len(text) <= LARGEST and self._elsewhere.issued(text)
 
-    def _caller(self, text: str) -> Caller:
-        """Return the player of a token with a valid signature. Raises AccessError."""
+    def _caller(self, text: str, kind: str = ISSUER) -> Caller:
+        """Return the player of a token with a valid signature, or of a login link. Raises AccessError."""
         if len(text) > LARGEST or not text.isascii():
             raise _refused(REFUSED[-1][1])
         try:
-            claims = decode_signed(text, ISSUER, ["exp", "iat", "sub", "iss"], self._signing_keys())
+            claims = decode_signed(text, kind, ["exp", "iat", "sub", "iss"], self._signing_keys())
         except (jwt.PyJWTError, RecursionError) as error:
             raise _refused(next((reason for kind, reason in REFUSED if isinstance(error, kind)), OTHER)) from None
         listed = claims.get("ladders")

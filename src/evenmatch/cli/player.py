@@ -13,6 +13,7 @@ from evenmatch.cli.shared.database_options import DATABASE, Db, Yes, acting, ask
 from evenmatch.cli.shared.options import argument, option
 from evenmatch.cli.shared.output import note, print_json, print_table, printable, working
 from evenmatch.errors import UsageError
+from evenmatch.times import iso_time
 from evenmatch.whole_file import whole_file
 
 if TYPE_CHECKING:
@@ -218,6 +219,37 @@ def unlink(name: Name, issuer: Issuer, subject: Subject, db: Db = DATABASE, json
         print_json(unlinked)
         return
     print(printable(f"the account {subject} of {issuer} is no longer linked to {unlinked.player}"))
+
+
+@app.command(name="login-link")
+def login_link(
+    name: Name,
+    site: Annotated[str, option("--site URL", "The address of the web site.")] = "http://127.0.0.1:8080",
+    expires: Annotated[str, option("--expires SPAN", "How long the link can be used, such as 15m or 24h.")] = "15m",
+    db: Db = DATABASE,
+    json: options.Json = False,
+) -> None:
+    """Print a link that logs a player in to the web site, once: for a site without an identity provider.
+
+    Examples:
+    evenmatch player login-link ann
+    evenmatch player login-link ann --site https://ranks.example --expires 24h
+    """
+    from evenmatch.accounts.access import OPERATOR
+    from evenmatch.accounts.keys import Keys
+    from evenmatch.accounts.tokens import Tokens
+
+    with opened(db) as service:
+        now, clock = service.clock(), service.clock
+        ends = options.end(expires, "--expires", now)
+        assert ends is not None
+        tokens = Tokens(service.database, clock, Keys(service.database, clock))
+        link = tokens.issue_link(OPERATOR, name, lasts=(ends - now) // 1_000_000)
+    url = site.rstrip("/") + link.text
+    if json:
+        print_json({"player": name, "url": url, "expires_at": iso_time(link.expires_at)})
+        return
+    print(url)
 
 
 @app.command()

@@ -7,13 +7,14 @@ from pathlib import Path
 from typing import Literal
 from urllib.parse import urlsplit
 
-from pydantic import Field, ValidationError, field_validator
+from pydantic import Field, ValidationError, ValidationInfo, field_validator
 from pydantic_settings import BaseSettings, SettingsConfigDict, SettingsError
 
 from evenmatch.errors import UsageError
 from evenmatch.http.hosts import AllowedHosts, check_proxy
 from evenmatch.options import check_colour
 
+Scope = Literal["report", "queue", "read", "ratings", "admin"]
 MEGABYTE = 2**20
 LOGO_TYPES = {".svg": "image/svg+xml", ".png": "image/png", ".webp": "image/webp"}  # by the ending of the file
 LOOPBACK = ("localhost", "127.0.0.1", "::1")
@@ -120,6 +121,27 @@ class Options(BaseSettings):
         description="Claim of the player issuer that is the player's name here, such as sub; empty: accounts are "
         "linked to players.",
     )
+    player_client_id: str = Field(
+        "", description="Client id of the web site at the player issuer, so that players can log in there; empty: none."
+    )
+    player_client_secret: str = Field("", repr=False, description="Client secret of the web site there; empty: none.")
+    discord_client_id: str = Field(
+        "", description="Client id of the web site at Discord, so that players can log in with it; empty: none."
+    )
+    discord_client_secret: str = Field("", repr=False, description="Client secret of the web site at Discord.")
+    steam_login: bool = Field(False, description="Let players log in to the web site with Steam.")
+    operator_issuer: str = Field(
+        "", description="URL of the OpenID Connect provider at which operators log in (single sign-on); empty: none."
+    )
+    operator_client_id: str = Field("", description="Client id of the web site at the operator issuer.")
+    operator_client_secret: str = Field("", repr=False, description="Client secret of the web site there.")
+    operator_groups: dict[str, tuple[Scope, ...]] = Field(
+        {},
+        description='Scopes of each group of operators, as JSON: {"ladder-admins": ["admin"], "casters": ["ratings"]}.',
+    )
+    operator_groups_claim: str = Field(
+        "groups", description="Claim of the operator issuer with the list of an operator's groups."
+    )
     private_webhooks: bool = Field(
         False, description="Also send webhooks to loopback, private and link-local addresses."
     )
@@ -182,13 +204,21 @@ class Options(BaseSettings):
             raise ValueError("expected a folder with an index.html, such as build/docs after `make docs`")
         return path
 
-    @field_validator("player_issuer")
+    @field_validator("player_issuer", "operator_issuer")
     @classmethod
     def _check_issuer(cls, url: str) -> str:
         host = urlsplit(url).hostname
         if url and not (host and (url.startswith("https://") or (url.startswith("http://") and host in LOOPBACK))):
             raise ValueError("expected the URL of an OpenID Connect provider, https://…")
         return url
+
+    @field_validator("player_audience", "player_claim", "player_client_id", "operator_client_id")
+    @classmethod
+    def _check_has_issuer(cls, value: str, info: ValidationInfo) -> str:
+        issuer = f"{str(info.field_name).partition('_')[0]}_issuer"
+        if value and not info.data.get(issuer):
+            raise ValueError(f"it has no effect without EVENMATCH_{issuer.upper()}; set both")
+        return value
 
     @field_validator("hosts")
     @classmethod

@@ -16,7 +16,7 @@ from evenmatch.accounts.audit_trail import Audit
 from evenmatch.accounts.idempotent_requests import IdempotentRequests
 from evenmatch.accounts.keys import Keys
 from evenmatch.accounts.linked_accounts import LinkedAccounts
-from evenmatch.accounts.sessions import Sessions
+from evenmatch.accounts.sessions import OperatorGroups, Sessions
 from evenmatch.accounts.signing import SeenSignatures, SignedRequest
 from evenmatch.accounts.tokens import Tokens
 from evenmatch.errors import AccessError, BusyError, EvenmatchError, StoreError, UnansweredError, UnknownNameError
@@ -86,7 +86,8 @@ class Site:
         options = self.options
         self.jobs = Jobs(self.service.database, self.service.clock, options.jobs_at_once)
         self.ladder_work = LadderWork(self.service, self.jobs)
-        self.sessions = Sessions(self.service.database, self.service.clock, self.keys, self.tokens)
+        operators = OperatorGroups(options.operator_issuer, options.operator_groups)
+        self.sessions = Sessions(self.service.database, self.service.clock, self.keys, self.tokens, operators)
         self.seen_signatures = SeenSignatures(self.service.database, self.service.clock)
         self.idempotent_requests = IdempotentRequests(self.service.database, self.service.clock)
         self.readiness = Readiness(self.service)

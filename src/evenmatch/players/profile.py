@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from math import isnan
 
+from evenmatch.accounts import account_sql
 from evenmatch.accounts.access import OPERATOR, Caller
 from evenmatch.ladders.export import matches_of_player, plain_corrections
 from evenmatch.ladders.ladders import Ladder, describe
@@ -85,16 +86,18 @@ def _on_ladder(store: Store, head: Head, player: int, now: int, matches: int | N
 
 
 def everything(database: Database, name: str, now: int, *, caller: Caller = OPERATOR) -> Row:
-    """The data of a player as JSON values: names, standings, matches, past seasons, corrections.
+    """The data of a player as JSON values: names, accounts, standings, matches, past seasons, corrections.
 
     caller  the data contain what this caller may see of each ladder
     """
     with database.read() as store:
         player = _read(store, name, now, None, None, caller)
         ids = player_rows.identities(store, player_rows.find(store, name))
+        accounts = account_sql.read_accounts_of(store, player.names)
         return {
             "player": player.name,
             "names": player.names,
+            "accounts": [{"issuer": account.issuer, "subject": account.subject} for account in accounts],
             "ladders": [_all_of(store, appeared, ids, {*player.names}, caller) for appeared in player.ladders],
         }
 

@@ -30,7 +30,7 @@ from starlette.responses import HTMLResponse, PlainTextResponse, RedirectRespons
 
 from evenmatch.accounts.access import ANYONE, Caller
 from evenmatch.accounts.audit_trail import AuditEntry
-from evenmatch.accounts.sessions import LASTS, Session
+from evenmatch.accounts.sessions import LASTS, LOGIN_LASTS, Session
 from evenmatch.errors import (
     AccessError,
     BusyError,
@@ -52,6 +52,7 @@ from evenmatch.lab.display_names import plain, visible
 from evenmatch.ladders.ladder_queries import LadderQueries
 from evenmatch.standings.board import Snapshot, Standing
 from evenmatch.web.forms import CONFIRM, FieldError, Fields, Form, refused
+from evenmatch.web.identity_providers import IdentityProvider, providers_of
 from evenmatch.web.lab_cache import LabCache
 from evenmatch.web.regions import HEADER, changed_regions
 from evenmatch.web.texts import Languages, Texts, direction, moment, number, percent, sentence, signed, use_separators
@@ -61,9 +62,19 @@ SESSION, ME, NOTICE, ONCE = "evenmatch-session", "evenmatch-me", "evenmatch-noti
 FRIENDS, LANGUAGE = "evenmatch-friends", "evenmatch-language"
 THEME, THEMES = "evenmatch-theme", ("light", "dark")  # without the cookie: as the system
 NUMBERS = "evenmatch-numbers"  # the group and decimal separators of the visitor; evenmatch.js writes it
+LOGIN = "evenmatch-login"  # the state of a login while the visitor is at an identity provider
 PREFIX = "__Host-"
 YEAR = 365 * 86_400
-LASTING = {SESSION: LASTS, ME: YEAR, FRIENDS: YEAR, LANGUAGE: YEAR, THEME: YEAR, NOTICE: 60, ONCE: 60}  # seconds
+LASTING = {
+    SESSION: LASTS,
+    ME: YEAR,
+    FRIENDS: YEAR,
+    LANGUAGE: YEAR,
+    THEME: YEAR,
+    NOTICE: 60,
+    ONCE: 60,
+    LOGIN: LOGIN_LASTS,
+}  # seconds
 SAME_SITE: dict[str, Literal["lax", "strict"]] = {ONCE: "strict"}  # the others: lax
 
 
@@ -369,6 +380,7 @@ class SharedState:
     reading: LadderQueries
     brand: Brand
     languages: Languages
+    providers: Mapping[str, IdentityProvider]
     lab_cache: LabCache = field(default_factory=LabCache)
 
     @classmethod
@@ -384,6 +396,7 @@ class SharedState:
             LadderQueries(site.service, site.service.shown_view),
             brand,
             Languages(options.texts),
+            providers_of(options),
         )
 
 

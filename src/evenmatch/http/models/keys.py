@@ -10,8 +10,7 @@ from evenmatch.accounts.account_sql import Key, LinkedAccount
 from evenmatch.accounts.tokens import Token
 from evenmatch.http.models.base import Moment, Name, RequestModel, ResponseModel, examples
 from evenmatch.http.models.from_records import fields_of
-
-Scope = Literal["report", "queue", "read", "ratings", "admin"]
+from evenmatch.http.options import Scope
 
 
 class KeyCreate(RequestModel):
@@ -63,6 +62,22 @@ class TokenOut(ResponseModel):
     """A token that acts as a player until it expires or the key that issued it is revoked."""
 
     token: str = Field(description="Send it as `Authorization: Bearer …`.")
+
+
+class LoginLinkRequest(RequestModel):
+    """The player who gets a link that logs them in to the web site."""
+
+    model_config = examples({"player": "ann"})
+
+    player: Name
+    expires_in: Annotated[int, Field(ge=1, le=86_400)] = Field(default=900, description="Lifetime in seconds.")
+
+
+@fields_of(Token, "text", "ladders")
+class LoginLinkOut(ResponseModel):
+    """A link that logs a player in to the web site, once."""
+
+    path: str = Field(description="Append it to the address of the site; it works once.")
 
 
 class AccountLink(RequestModel):

@@ -11,7 +11,17 @@ from evenmatch.http.access import Admin, AnyAdmin, Linker, Queuer
 from evenmatch.http.cursors import Cursor, Limit, number_of, read_cursor, split_page
 from evenmatch.http.models.base import micros
 from evenmatch.http.models.from_records import page_of
-from evenmatch.http.models.keys import AccountLink, AccountOut, KeyCreate, KeyCreated, KeyOut, TokenOut, TokenRequest
+from evenmatch.http.models.keys import (
+    AccountLink,
+    AccountOut,
+    KeyCreate,
+    KeyCreated,
+    KeyOut,
+    LoginLinkOut,
+    LoginLinkRequest,
+    TokenOut,
+    TokenRequest,
+)
 from evenmatch.http.request_context import context_of
 from evenmatch.http.responses import read_page, written
 from evenmatch.http.site import site_of
@@ -61,6 +71,14 @@ async def issue_token(asked: TokenRequest, request: Request, caller: Queuer) -> 
     site = site_of(request)
     token = await site.work(site.tokens.issue, caller, asked.player, asked.ladders, asked.expires_in)
     return written(TokenOut.from_record(token, token=token.text), 201)
+
+
+@router.post("/login-links", response_model=LoginLinkOut, status_code=201, operation_id="issue_login_link")
+async def issue_login_link(asked: LoginLinkRequest, request: Request, caller: Queuer) -> Response:
+    """Issue a link with which a player logs in to the web site, once, for the ladders of the key."""
+    site = site_of(request)
+    link = await site.work(site.tokens.issue_link, caller, asked.player, None, asked.expires_in)
+    return written(LoginLinkOut.from_record(link, path=link.text), 201)
 
 
 ACCOUNTS = "/players/{player:text}/accounts"

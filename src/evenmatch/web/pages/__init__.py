@@ -9,10 +9,12 @@ from starlette.responses import Response
 from evenmatch.web.page_request import PageRequest
 from evenmatch.web.page_route import Handler, PageRoute
 from evenmatch.web.pages import (
+    account,
     cards,
     change_stream,
     front,
     home,
+    login,
     matches,
     operate_files,
     operate_ladder,
@@ -95,11 +97,21 @@ _LAB = (
 )
 LAB = tuple(page._replace(whole=True) for page in _LAB)  # results depend on all ratings
 
+ACCOUNT = (
+    PageRoute("/login", login.login_form, scope=None),
+    PageRoute("/login", login.login, scope=None, methods=POST),
+    PageRoute("/login/link", login.link, scope=None),
+    PageRoute("/login/link", login.use_link, scope=None, methods=POST),
+    PageRoute("/login/{provider}", login.leave, scope=None),
+    PageRoute("/login/{provider}/back", login.come_back, scope=None),
+    PageRoute("/logout", login.logout, scope=None, methods=POST),
+    PageRoute("/account", account.account, scope=None),  # the handler requires a player
+    PageRoute("/account/data", account.data, scope=None),
+    PageRoute("/account/erase", account.erase, scope=None, methods=POST, form="/account"),
+)
+
 OPERATE = f"{LADDER}/operate"
 OPERATORS = (
-    PageRoute("/login", home.login_form, scope=None),
-    PageRoute("/login", home.login, scope=None, methods=POST),
-    PageRoute("/logout", home.logout, scope=None, methods=POST),
     PageRoute("/operate", operate_site.operate, scope=None),  # the handler checks the scope
     PageRoute("/operate/ladders", operate_site.create_ladder, ADMIN, POST, form="/operate"),
     PageRoute("/operate/keys", operate_site.keys, ADMIN),
@@ -108,6 +120,8 @@ OPERATORS = (
     PageRoute("/operate/keys/{key}/revoke", operate_site.revoke_key, ADMIN, POST, form="/operate/keys/{key}/revoke"),
     PageRoute("/operate/players", operate_players.players, ADMIN),
     PageRoute("/operate/players", operate_players.change_player, ADMIN, POST, form="/operate/players"),
+    PageRoute("/operate/accounts", operate_players.accounts, ADMIN),
+    PageRoute("/operate/accounts", operate_players.change_account, ADMIN, POST, form="/operate/accounts"),
     PageRoute("/operate/audit", operate_site.audit, scope=None),
     PageRoute("/operate/audit/file", operate_site.audit_file, scope=None),
     PageRoute("/operate/webhooks", operate_site.webhooks, scope=None),
@@ -148,4 +162,4 @@ OPERATORS = (
     PageRoute(f"{OPERATE}/jobs/cancel", operate_ladder.cancel_job, ADMIN, POST),
 )
 
-PAGES = (*PLAYERS, *QUEUE, *OPERATORS, *LAB)
+PAGES = (*PLAYERS, *QUEUE, *ACCOUNT, *OPERATORS, *LAB)

@@ -1,4 +1,4 @@
-"""A ladder's overview, the players' three questions, login and logout."""
+"""A ladder's overview, and the players' three questions."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ from collections.abc import Mapping
 
 from starlette.responses import Response
 
-from evenmatch.errors import AccessError, EvenmatchError, UnknownNameError, UsageError
+from evenmatch.errors import EvenmatchError, UnknownNameError, UsageError
 from evenmatch.players.placement import why_nobody
-from evenmatch.web.page_request import LONGEST_NAME, SESSION, PageRequest, address, local
+from evenmatch.web.page_request import LONGEST_NAME, PageRequest, address
 from evenmatch.web.pages.front import waiting_in
 from evenmatch.web.view_models import LadderShown
 
@@ -79,33 +79,3 @@ def _page_for(visit: PageRequest, want: str, name: str) -> str:
         if lost is None
         else address("ladders", ladder, "matches", lost, player=name)
     )
-
-
-async def login_form(visit: PageRequest) -> Response:
-    """Show the login form."""
-    return await visit.show("login", {"to": local(visit.asked("to")), "wrong": None})
-
-
-async def login(visit: PageRequest) -> Response:
-    """Log in with a key; an invalid key shows the form again, with status 403."""
-    form = dict(await visit.fields(proved=False))  # no proof, since the new session replaces the current one
-    to = local(form.get("to", ""))
-    try:
-        session = await visit.site.work(visit.site.sessions.begin, form.get("key", ""))
-    except AccessError as error:
-        return await visit.show("login", {"to": to, "wrong": str(error)}, 403)
-    created = await visit.site.work(visit.site.sessions.find, session)
-    is_operator = created is not None and "admin" in created.caller.scopes
-    response = visit.go(to or ("/operate" if is_operator else "/"))
-    visit.log_in(response, session)
-    return response
-
-
-async def logout(visit: PageRequest) -> Response:
-    """Log out: end the session for everyone who holds its cookie."""
-    await visit.form()
-    if visit.session is not None:
-        await visit.site.work(visit.site.sessions.end, visit.session)
-    response = visit.go("/", visit.text("You are logged out."))
-    visit.cookies.delete(response, SESSION)
-    return response

@@ -1,4 +1,4 @@
-"""The operator pages about players: rename, merge and erase on all ladders; ban several players of a ladder."""
+"""The operator pages about players: rename, merge, erase and link them; ban several players of a ladder."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from typing import NamedTuple
 from starlette.responses import Response
 
 from evenmatch.accounts.audit_entries import correcting
+from evenmatch.accounts.linked_accounts import DISCORD, STEAM
 from evenmatch.errors import BusyError, UnknownNameError, UsageError
 from evenmatch.http.routes.corrections import outcome
 from evenmatch.jobs.tasks import CorrectionTask, DueTask
@@ -85,6 +86,34 @@ async def change_player(visit: PageRequest) -> Response:
     for ladder in await visit.site.change("", lambda: service.merge(found.player, other.player, rebuild=False)):
         await outcome(visit.site, DueTask(ladder))
     return visit.go(AT, visit.text("%(player)s is now part of %(other)s.", player=found.player, other=other.player))
+
+
+async def accounts(visit: PageRequest) -> Response:
+    """Show the form that links an account to a player, and the accounts of a player."""
+    return await visit.show("operate_accounts", lambda: _accounts(visit))
+
+
+def _accounts(visit: PageRequest) -> Mapping[str, object]:
+    player, options = str(visit.typed.get("player", "")).strip(), visit.site.options
+    return {
+        "player": player,
+        "linked": visit.site.accounts.of(player) if player else [],
+        "issuers": [DISCORD, STEAM, *([options.player_issuer] if options.player_issuer else [])],
+        "form": visit.form_here(),
+    }
+
+
+async def change_account(visit: PageRequest) -> Response:
+    """Link an account to a player, or end its link."""
+    form, caller = await visit.form(), visit.check("admin")
+    player, *account = (form.get(name, "").strip() for name in ("player", "issuer", "subject"))
+    accounts, values = visit.site.accounts, {"issuer": account[0], "subject": account[1], "player": player}
+    if form.get("do") == "unlink":
+        change, done = accounts.unlink, visit.text("%(subject)s of %(issuer)s is no longer linked.", **values)
+    else:
+        change, done = accounts.link, visit.text("%(subject)s of %(issuer)s now logs in as %(player)s.", **values)
+    await visit.site.work(lambda: change(player, *account, by=caller, request=visit.request_id))
+    return visit.go(address("operate", "accounts", player=player), done)
 
 
 class Banned(NamedTuple):

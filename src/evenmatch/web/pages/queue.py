@@ -324,8 +324,8 @@ def _check_may(visit: PageRequest) -> None:
     if not may_queue(visit):
         raise ForbiddenError(
             visit.text(
-                "to join a queue on this page, log in with a key that has the scope queue; or the operator can let all "
-                "visitors join with EVENMATCH_GUESTS"
+                "to join a queue on this page, log in as a player; or the operator can let all visitors join with "
+                "EVENMATCH_GUESTS"
             )
         )
 
