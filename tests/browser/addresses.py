@@ -11,8 +11,10 @@ ASKED = {  # pages that must be asked something
     "/ladders/{ladder:text}/me": "?player=joe&want=standing",
     "/ladders/{ladder:text}/operate/queue/remove": "?name=ranked",
 }
-# A stream, which does not end, files to download, pictures, and a table for a frame of another site.
+# A stream, which does not end, files to download, pictures, and a table for a frame of another site; what a login with
+# an identity provider or a link leads to, which test_visitor.py and tests/web/test_logins.py open.
 NO_PAGES = ("/pulse", "/operate/export", "/audit/file", ".{kind}", "/embedded")
+NO_PAGES += ("/login/link", "/login/{provider}", "/login/{provider}/back", "/account", "/account/data")
 
 
 MORE = (
@@ -61,6 +63,5 @@ def parts_of(known, ladder):
         "key": known.key,
         "webhook": "1",
         "name": "elo",
-        "provider": "openid",
         "system": "elo",
     }

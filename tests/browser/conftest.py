@@ -80,6 +80,6 @@ def operator(visitor, session):
 def log_in(page, key):
     """Log in as people do."""
     page.goto("/login")
-    page.get_by_label("Your key").fill(key)
-    page.get_by_role("button", name="Log in").click()
+    page.get_by_label("Key", exact=True).fill(key)
+    page.get_by_role("button", name="Log in with a key").click()
     page.wait_for_url(lambda url: "/login" not in url)

@@ -31,8 +31,8 @@ def test_logging_in_shows_what_operators_do_and_logging_out_hides_it(visitor, kn
     page.get_by_role("link", name="Log in").wait_for()
     page.goto(address("ladders", ARENA, "operate"))
     page.get_by_role("heading", name="Log in").wait_for()
-    page.get_by_label("Your key").fill(known.keys["admin"])
-    page.get_by_role("button", name="Log in").click()
+    page.get_by_label("Key", exact=True).fill(known.keys["admin"])
+    page.get_by_role("button", name="Log in with a key").click()
     page.get_by_role("heading", name="Correct history").wait_for()  # where one was about to go
 
 

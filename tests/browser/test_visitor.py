@@ -2,8 +2,11 @@
 
 import re
 
+import httpx
 import pytest
 
+from browser.axe import violations
+from browser.page_checks import overflow, settled
 from browser.sample_ladders import DUELS
 from evenmatch.web.page_request import address
 
@@ -83,3 +86,25 @@ def test_on_a_phone_the_head_is_one_row_and_the_tab_of_the_page_is_in_view(visit
     assert name["x"] == 0
     assert name["x"] + name["width"] <= tab["x"]
     assert tab["x"] + tab["width"] <= 390
+
+
+def test_a_player_logs_in_with_a_link_and_finds_their_account(visitor, served, known):
+    headers = {"Authorization": f"Bearer {known.keys['admin']}"}
+    link = httpx.post(f"{served.address}/v1/login-links", json={"player": ME}, headers=headers).json()["path"]
+    page = visitor().page()
+    page.goto(link)
+    check_page(page)
+    page.get_by_role("button", name=f"Log in as {ME}").click()
+    page.get_by_label(f"Me: {ME}").click()
+    page.get_by_role("link", name="My account").click()
+    page.get_by_role("heading", name="My account", level=1).wait_for()
+    check_page(page)
+
+
+def check_page(page):
+    """The page is accessible, and fits at every width."""
+    settled(page)
+    assert violations(page) == []
+    for width in (360, 1280):
+        page.set_viewport_size({"width": width, "height": 800})
+        assert overflow(page) == []

@@ -191,6 +191,7 @@ FIRST = {
     "reinstate mallory": ["ban mallory"],
     "reinstate --match": ["void m17"],
     "season show": ["season open"],
+    "player unlink": ["player link ann steam 76561197960287930"],
     "ladder create duel": [],
     "ladder list": ["backup evenmatch.db"],
     "queue set": ["ladder create arena --system elo"],

@@ -20,6 +20,7 @@ from evenmatch.errors import (
     EvenmatchError,
     ForbiddenError,
     HostError,
+    IssuerError,
     RateLimitError,
     UnknownNameError,
     UsageError,
@@ -93,7 +94,7 @@ async def authenticated(site: Site, scope: Scope, body: Body) -> Caller:
         return ANYONE
     try:
         caller, signed = await _verified(site, scope, text, body)
-    except AccessError:
+    except (AccessError, IssuerError):
         context.actor, context.allowance = "(unknown)", site.open_limit.take(client_of(scope))
         raise
     allow(site, scope, caller)
