@@ -3,6 +3,8 @@
 import pytest
 
 from evenmatch import rules
+from evenmatch.errors import UsageError
+from evenmatch.http.options import read_options
 from ledger.sample_matches import duel
 
 ANN, STEAM = "/v1/players/ann/accounts", {"issuer": "steam", "subject": "7656"}
@@ -73,3 +75,25 @@ def test_a_key_for_some_ladders_and_a_player_link_nothing(asking, site):
         for method, fields in (("PUT", {"json": STEAM}), ("GET", {}), ("DELETE", {"params": STEAM})):
             Backend(asking, key).ask(method, ANN, 403, **fields)
     assert site.accounts.of("ann") == []
+
+
+@pytest.mark.parametrize(
+    ("given", "told"),
+    [
+        ({"player_issuer": "http://id.studio.example"}, "expected the URL of an OpenID Connect provider, https://"),
+        ({"player_issuer": "id.studio.example"}, "expected the URL of an OpenID Connect provider, https://"),
+        ({"player_audience": "x"}, "no effect without EVENMATCH_PLAYER_ISSUER"),
+        ({"player_client_id": "x"}, "no effect without EVENMATCH_PLAYER_ISSUER"),
+        ({"operator_client_id": "x"}, "no effect without EVENMATCH_OPERATOR_ISSUER"),
+        ({"operator_groups": {"admins": ["everything"]}}, "operator-groups"),
+    ],
+)
+def test_settings_that_let_nobody_in_are_refused(given, told):
+    with pytest.raises(UsageError, match=told):
+        read_options(given)
+
+
+def test_the_groups_of_operators_are_read_from_json(monkeypatch):
+    monkeypatch.setenv("EVENMATCH_OPERATOR_GROUPS", '{"admins": ["admin"], "casters": ["ratings", "read"]}')
+    monkeypatch.setenv("EVENMATCH_PLAYER_ISSUER", "http://localhost:9400")
+    assert read_options({}).operator_groups == {"admins": ("admin",), "casters": ("ratings", "read")}

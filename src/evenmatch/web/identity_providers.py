@@ -192,7 +192,7 @@ class Steam:
         }
         if sent.get("mode") == "cancel":
             raise AccessError(CANCELLED)
-        account = re.fullmatch(rf"{re.escape(STEAM_AT)}/id/(\d{{1,20}})", sent.get("claimed_id", ""))
+        account = re.fullmatch(rf"{re.escape(STEAM_AT)}/id/([0-9]{{1,20}})", sent.get("claimed_id", ""))
         is_ours = sent.get("return_to") == f"{back}?{urlencode({'state': state.get('state')})}"
         is_signed = set(sent.get("signed", "").split(",")) >= SIGNED and sent.get("op_endpoint") == f"{STEAM_AT}/login"
         if account is None or not is_ours or not is_signed or sent.get("identity") != sent["claimed_id"]:
