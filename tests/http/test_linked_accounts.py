@@ -11,6 +11,11 @@ ANN, STEAM = "/v1/players/ann/accounts", {"issuer": "steam", "subject": "7656"}
 
 
 @pytest.fixture
+def database_url(either_database):
+    return either_database
+
+
+@pytest.fixture
 def backend(asking, site):
     return Backend(asking, site.keys.create("backend", ["queue"])[1])
 

@@ -524,7 +524,7 @@ class PageRequest:
 
     @cached_property
     def me(self) -> str | None:
-        """The player logged in with a token; otherwise the name that the visitor entered, which is not verified."""
+        """The player who is logged in; otherwise the name that the visitor entered, which is not verified."""
         if self.session is not None and self.session.caller.player is not None:
             return self.session.caller.player
         name = self.cookies.text(ME)
@@ -556,7 +556,7 @@ class PageRequest:
 
     @property
     def is_player(self) -> bool:
-        """Whether the visitor is logged in with a player's token."""
+        """Whether the visitor is logged in as a player."""
         return self.session is not None and self.session.caller.player is not None
 
     def part(self, name: str) -> str:

@@ -69,7 +69,7 @@ class PlayerState(NamedTuple):
 
 
 async def player(visit: PageRequest) -> Response:
-    """Show the page of a player. A player logged in with a token sees only their own, unless reads are open."""
+    """Show the page of a player. A logged-in player sees only their own, unless reads are open."""
     visit.check_own(visit.part("player"))
     return await visit.show("player", lambda: _player(visit))
 
