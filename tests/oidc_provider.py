@@ -22,16 +22,17 @@ CLIENT, SECRET, API = "ranks", "a secret of the test", "https://ranks.example"
 
 
 class Provider:
-    """The running provider. url: its issuer."""
+    """A provider on a port of its own. url: its issuer."""
 
     def __init__(self, folder):
         with socket.create_server(("127.0.0.1", 0)) as free:
             self._port = free.getsockname()[1]
-        self._folder, self.url = folder, f"http://127.0.0.1:{self._port}"
-        self.start()
+        self._folder, self.url, self._site = folder, f"http://127.0.0.1:{self._port}", SITE
 
-    def start(self):
-        backs = [f"{SITE}/login/{name}/back" for name in ("openid", "operators")]
+    def start(self, site=SITE):
+        """Start it for a web site at this address."""
+        self._site = site
+        backs = [f"{site}/login/{name}/back" for name in ("openid", "operators")]
         self._process = subprocess.Popen(
             ["node", "provider.mjs", str(self._port), *backs],
             cwd=self._folder,
@@ -49,7 +50,7 @@ class Provider:
     def restart(self):
         """Start it again, with new keys."""
         self.stop()
-        self.start()
+        self.start(self._site)
 
     def log_in(self, url, name, *, cancel=False):
         """Log in as a person does who was sent to this URL; return the URL to which they are sent back."""
@@ -101,5 +102,6 @@ def install(tmp_path_factory):
 @pytest.fixture(scope="session")
 def provider(tmp_path_factory):
     made = Provider(install(tmp_path_factory))
+    made.start()
     yield made
     made.stop()
