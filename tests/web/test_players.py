@@ -123,6 +123,8 @@ def test_the_page_around_a_player_says_why_they_are_not_listed(anyone, service, 
     service.view(ladder)
     around = f"/ladders/{ladder}/standings?around="
     assert "Players are listed after 2 completed matches, and this player has 1." in words(anyone.page(f"{around}cat"))
+    german = words(anyone.get(f"{around}cat", headers={"Accept-Language": "de"}).text)
+    assert "Spieler werden gelistet nach 2 abgeschlossenen Matches; dieser Spieler hat 1." in german
     last = "The last completed match was 29 days ago, and players are listed for 10 days after a match."
     assert last in words(anyone.page(f"{around}ann"))
 

@@ -224,6 +224,7 @@ def _environment(texts: Texts) -> jinja2.Environment:
         "moment": moment,
         "sentence": sentence,
         "translated": texts.translated,
+        "said": texts.said,
         "ago": texts.ago,
         "ordinal": texts.ordinal,
     }

@@ -13,6 +13,7 @@ from evenmatch.ladders.ladder_queries import contains
 from evenmatch.ladders.standings import View
 from evenmatch.players.placement import why_nobody
 from evenmatch.players.rating_path import RatingPath
+from evenmatch.sentences import Sentence
 from evenmatch.standings.bands import DivisionProgress, division_progress
 from evenmatch.standings.board import Standing
 from evenmatch.web.page_request import LANGUAGE, LONGEST_NAME, ME, THEME, THEMES, PageRequest, address, local
@@ -49,7 +50,7 @@ class LadderCard(NamedTuple):
     players: int
     matches: int
     best: Sequence[tuple[str, Standing]]
-    why_nobody: str | None
+    why_nobody: Sentence | None
     waiting: int | None
 
 
