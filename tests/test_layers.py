@@ -89,6 +89,7 @@ BELOW = {
     ],
     "http": [
         "attributes",
+        "sentences",
         "calibration",
         "durations",
         "experiment",

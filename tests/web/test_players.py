@@ -396,6 +396,8 @@ def test_a_player_reads_what_inactivity_costs_a_week_before_it_does(anyone, serv
     clock.move(days=17)
     service.view("idle")  # pages may show standings that are a twentieth of a second old
     assert sentence in words(anyone.page("/ladders/idle/players/ann"))
+    german = words(anyone.get("/ladders/idle/players/ann", headers={"Accept-Language": "de"}).text)
+    assert "Ohne abgeschlossenes Match sinkt die Wertung ab 2026-01-23 um 25 pro Woche, bis auf Gold, und" in german
     assert sentence not in words(anyone.page("/ladders/idle/players/cat"))  # below Gold
     assert "−25.00 rating a week after 14 days, down to Gold" in words(anyone.page("/ladders/idle/rules"))
     service.change_settings("idle", {"inactivity": "percentile"})
