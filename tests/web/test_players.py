@@ -467,6 +467,23 @@ def test_falls_by_inactivity_stand_among_the_matches_and_in_the_chart(anyone, se
     assert "not playing" not in words(anyone.page("/ladders/idle/players/bob"))
 
 
+def test_the_opening_of_a_season_stands_among_the_matches(anyone, league, service, clock):
+    service.open_season(league, title="Autumn <1>", reset="soft")
+    clock.move(days=10)
+    service.record(duel(24 * 15, "bob", "ann", ladder=league))
+    service.view(league)
+    page = anyone.page(f"/ladders/{league}/players/ann")
+    rows = re.findall(r'<(?:p|details) class="(m [^"]*)"', page[page.index('id="matches"') :])
+    assert rows == ["m lost", "m fall row", "m lost", "m won", "m won", "m won"]
+    assert "Autumn <1> began" in words(page)
+
+
+def test_the_last_loss_of_a_player_is_one_click_away(anyone, league, service):
+    page = anyone.page(f"/ladders/{league}/players/ann")
+    last = [number for number, (winner, loser) in enumerate(RESULTS, 1) if loser == "ann"][-1]
+    assert re.search(rf'href="/ladders/{league}/matches/m{last}\?player=ann">Last loss<', page)
+
+
 def test_a_list_of_matches_is_filtered_by_player_result_day_and_season(anyone, league, service, clock):
     def listed(query):
         return re.findall(r'data-key="(m\d+)"', anyone.page(f"/ladders/{league}/matches{query}"))

@@ -602,6 +602,12 @@ class PageRequest:
         """Whether `check_own` would pass."""
         return self.site.options.open_reads or not self.is_player or self.me == player
 
+    def readable(self) -> list[str]:
+        """The ladders that the visitor may read."""
+        caller = self.caller
+        assert caller is not None
+        return [name for name in self.site.service.names() if caller.may("read", name)]
+
     @property
     def is_operator(self) -> bool:
         """Whether the visitor is logged in with the scope admin on any ladder."""
