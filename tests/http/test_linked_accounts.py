@@ -1,10 +1,16 @@
 """Accounts at identity providers are linked to players by the game's backend, or by an operator."""
 
+import base64
+import json
+
 import pytest
 
+from asgi_client import Asking
 from evenmatch import rules
 from evenmatch.errors import UsageError
-from evenmatch.http.options import read_options
+from evenmatch.http.app import application
+from evenmatch.http.options import Options, read_options
+from evenmatch.http.server import site_over
 from ledger.sample_matches import duel
 
 ANN, STEAM = "/v1/players/ann/accounts", {"issuer": "steam", "subject": "7656"}
@@ -102,3 +108,20 @@ def test_the_groups_of_operators_are_read_from_json(monkeypatch):
     monkeypatch.setenv("EVENMATCH_OPERATOR_GROUPS", '{"admins": ["admin"], "casters": ["ratings", "read"]}')
     monkeypatch.setenv("EVENMATCH_PLAYER_ISSUER", "http://localhost:9400")
     assert read_options({}).operator_groups == {"admins": ("admin",), "casters": ("ratings", "read")}
+
+
+def test_requests_count_while_the_identity_provider_is_down(service):
+    issuer = "http://127.0.0.1:9"  # the discard port, where nothing listens
+    given = {"player_issuer": issuer, "player_audience": "x", "open_rate": 0.001, "open_burst": 2}
+    site = site_over(service, Options(matchmaker=False, **given))
+    asking = Asking(application(site))
+    parts = ({"alg": "RS256", "kid": "one"}, {"iss": issuer, "sub": "4711"})
+    head, claims = (base64.urlsafe_b64encode(json.dumps(part).encode()).rstrip(b"=").decode() for part in parts)
+    headers = {"Authorization": f"Bearer {head}.{claims}.c2ln"}
+    answers = [asking.get("/v1/ladders", headers=headers) for _ in range(3)]
+    assert [answer.status_code for answer in answers] == [503, 503, 429]
+    assert answers[0].json()["type"] == "urn:evenmatch:problem:issuer-unavailable"
+    assert answers[0].headers["retry-after"] == "10"
+    asking.close()
+    site.jobs.stop(10)
+    site.close()
