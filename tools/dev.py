@@ -372,10 +372,10 @@ def lock(*extra: str) -> None:
         fetch("uv", *COMPILE, *NO_TRACES, *source, "-o", f"requirements/{name}.txt", *extra, text="uv")
 
 
-def dist(*_: str) -> None:
-    """Build the wheel and the source archive into dist/, and try both."""
+def dist(*extra: str) -> None:
+    """Build the wheel and the source archive into dist/, and try both; ARGS=kernels adds a wheel with machine code."""
     prepare(RUN)
-    hand_over("python", "tools/dist.py")
+    hand_over("python", "tools/dist.py", *extra)
 
 
 def clean(*_: str) -> None:
