@@ -170,7 +170,7 @@ THIRD_PARTY = {
     "stakes": ["numpy"],
     "online": ["numpy"],
     "matchmaking": ["numpy", "numba"],
-    "lab": ["numpy", "numba", "pyarrow", "matplotlib", "optuna", "plotly", "jinja2"],
+    "lab": ["numpy", "numba", "pyarrow", "optuna", "plotly", "jinja2"],
     # compilers: for their versions
     "ledger": ["numpy", "numba", "llvmlite", "sqlalchemy", "alembic", "psycopg", "cryptography", "disarm"],
     **{subject: ["numpy"] for subject in SUBJECTS},

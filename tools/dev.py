@@ -356,7 +356,7 @@ def lock(*extra: str) -> None:
     sources = {
         "run": (
             *("pyproject.toml", "-c", "requirements/constraints.in"),
-            *(f"--extra={name}" for name in ("plot", "lab", "postgresql", "lookalikes", "serve")),
+            *(f"--extra={name}" for name in ("lab", "postgresql", "lookalikes", "serve")),
         ),
         "build": ("--group", "build", "-c", "requirements/run.txt"),
         "test": ("--group", "test", "-c", "requirements/run.txt", "-c", "requirements/build.txt"),

@@ -28,7 +28,7 @@ DIST = ROOT / "dist"
 BIN = Path(sys.executable).parent
 TRIED = ("--version", "systems", "policies", "serve --help")  # commands of the installed wheel
 MODULES = ("web.app", "lab.backtests.report", "demo.demo_server")
-IMPORTED = ", ".join([*(f"evenmatch.{module}" for module in MODULES), "psycopg", "matplotlib"])
+IMPORTED = ", ".join([*(f"evenmatch.{module}" for module in MODULES), "psycopg"])
 
 
 def fail(line: str) -> NoReturn:
