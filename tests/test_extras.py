@@ -116,9 +116,9 @@ def test_commands_on_files_need_no_extra(sample, command):
 def test_a_sample_is_made_without_its_picture(bare):
     told = bare("-m", "evenmatch", "sample", "--folder", "other")
     assert told.returncode == 0, told.stderr
-    assert "no picture is drawn: a picture needs matplotlib" in told.stderr
+    assert "no picture is drawn: a plot needs plotly" in told.stderr
     assert "Why did my rating move?" in told.stdout
-    assert "rating-paths.svg" not in told.stdout
+    assert "rating-paths.html" not in told.stdout
 
 
 def test_every_extra_of_the_project_is_named_on_the_page_about_installing_it():

@@ -370,10 +370,11 @@ class SharedState:
     reading: LadderQueries
     brand: Brand
     languages: Languages
+    is_demo: bool = False
     lab_cache: LabCache = field(default_factory=LabCache)
 
     @classmethod
-    def over(cls, site: Site) -> SharedState:
+    def over(cls, site: Site, *, is_demo: bool = False) -> SharedState:
         """Create the shared state of a site."""
         options = site.options
         address_of_logo = f"/assets/{logo(options.logo).version}/{LOGO}" if options.logo else ""
@@ -385,6 +386,7 @@ class SharedState:
             LadderQueries(site.service, site.service.shown_view),
             brand,
             Languages(options.texts),
+            is_demo,
         )
 
 
