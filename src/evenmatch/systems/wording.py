@@ -163,8 +163,8 @@ FIRST_GAMES = "{result}. In the first {games} games, {your} rating follows all o
 ONE_SIDED = "{result}, but one-sided results count for more, so {effect}."
 WHOLE_POINTS = "{result}, but ratings are rounded down to whole points, so {effect}."
 _COMPARED = (
-    "Compared with every other player, {your} share of the two speeds was {share}% on average (50%: equally fast). We "
-    "expected {due}%"
+    "At {your} pace, {you} would on average score {share} of every 100 points between {them} and another player. We "
+    "expected {due}"
 )
 _SPEED = f"how fast {{you}} scored while playing. {_COMPARED}, so {{effect}}."
 SCORED = f"{{result}}. What counts here is {_SPEED}"
