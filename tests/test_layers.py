@@ -73,8 +73,8 @@ BELOW = {
         "options",
         "policy",
         "history",
-        "sentences",
         "kernel_cache",
+        "sentences",
     ],  # tickets carry numbers: no rating system, no standings
     "lab": [
         "calibration",
