@@ -42,10 +42,10 @@ class Api:
         """Read a resource of the ladder. Raises RefusalError."""
         return await self._ask("GET", path, self._key, "" if limit is None else f"?limit={limit}")
 
-    async def find(self, *path: str) -> Json | None:
+    async def find(self, *path: str, limit: int | None = None) -> Json | None:
         """Read a resource of the ladder; None: it does not exist. Raises RefusalError."""
         try:
-            return await self.get(*path)
+            return await self.get(*path, limit=limit)
         except RefusalError as error:
             if error.status != 404:
                 raise
@@ -70,13 +70,13 @@ class Api:
                 headers={"Authorization": f"Bearer {key}"},
                 timeout=TIMEOUT,
             ) as answer:
-                document: Json = await answer.json(content_type=None)
-                status = answer.status
+                document, status = await answer.json(content_type=None), answer.status
         except (aiohttp.ClientError, TimeoutError, ValueError) as error:
             sentence = "The ranking server does not answer. Please try again in a minute."
             raise RefusalError(sentence, 0, f"{method} {address}: {error or type(error).__name__}") from error
-        if status >= 400:
-            raise RefusalError(_sentence(status, document), status, f"{method} {address}: {document}")
+        if status >= 400 or not isinstance(document, dict):
+            problem = document if isinstance(document, dict) else {}
+            raise RefusalError(_sentence(status, problem), status, f"{method} {address}: {status} {document}")
         return document
 
 

@@ -29,10 +29,8 @@ MESSAGES_READ = 300  # messages of a channel that a bot looks through when it st
 LISTED = 20  # players of the standings
 MATCHES_EXPLAINED = 20  # latest matches of a player which can be explained
 DISCORD_FAILURES = (discord.HTTPException, aiohttp.ClientError, OSError)
-NO_PERMISSION = (
-    "I may not write in my channel. Please tell an operator: I need the permissions View Channel, Send Messages, "
-    "Embed Links and Read Message History there."
-)
+PERMISSIONS = "the permissions View Channel, Send Messages, Embed Links and Read Message History"
+NO_PERMISSION = f"I may not write in my channel. Please tell an operator: there I need {PERMISSIONS}."
 Note = discord.PartialMessage  # as is every Message
 
 
@@ -77,12 +75,12 @@ class Bot(discord.Client):
         match verb:
             case "leave":
                 user, ticket = map(int, rest.split(":"))
-                self._waiting[user] = (ticket, message)
+                self._waiting.setdefault(user, (ticket, message))  # the latest message comes first
             case "accept":
-                self._offers[int(rest)] = (message, "")
+                self._offers.setdefault(int(rest), (message, ""))
             case "where":
-                self._matches[rest] = message
-            case "rank":
+                self._matches.setdefault(rest, message)
+            case "rank" if self._standings[0] is None:
                 self._standings = (message, None)
 
     # what users ask
@@ -148,12 +146,11 @@ class Bot(discord.Client):
 
     async def why(self, user: int, match_id: str | None = None) -> str:
         """Why a match moved a user's rating. match_id: None: the latest match."""
-        if await self.api.find("players", texts.player_of(user)) is None:
-            return "You have not played here yet."
-        page = await self.api.get("players", texts.player_of(user), "matches", limit=MATCHES_EXPLAINED)
-        match = next((one for one in page["items"] if match_id in (None, one["match_id"])), None)
+        page = await self.api.find("players", texts.player_of(user), "matches", limit=MATCHES_EXPLAINED)
+        played = [] if page is None else page["items"]
+        match = next((one for one in played if match_id in (None, one["match_id"])), None)
         if match is None:
-            return f"This is not one of your latest {MATCHES_EXPLAINED} matches."
+            return "You have not played yet." if not played else f"I know only your last {MATCHES_EXPLAINED} matches."
         parts = ("ladders", self.settings.ladder, "matches", match["match_id"])
         link = "/".join((self.settings.site, *(quote(part, "") for part in parts))) if self.settings.site else ""
         return texts.why_text(match, link)
@@ -165,10 +162,11 @@ class Bot(discord.Client):
         if ticket is None:
             return "You do not play this match."
         match = (await self.api.get("tickets", str(ticket)))["match"]
-        if match is None or match["connection"] is None:
+        connection = None if match is None else match["connection"]
+        if connection is None:
             return "No server is announced for this match. Agree on one with the other players."
-        token = match["connection"]["tokens"].get(texts.player_of(user))
-        return f"Connect to `{match['connection']['address']}`{'' if token is None else f' with `{token}`'}."
+        tokens = [token for own, token in connection["tokens"].items() if own in (name, texts.player_of(user))]
+        return f"Connect to `{connection['address']}`{f' with `{tokens[0]}`' if tokens else ''}."
 
     async def claim(self, interaction: discord.Interaction, match_id: str, outcome: str) -> str:
         """Count what a user says about the end of a match. Once both sides say the same, it is recorded."""
@@ -192,9 +190,7 @@ class Bot(discord.Client):
                 return f"Recorded: {texts.outcome_words(outcome)}."
             buttons = texts.match_buttons(match_id, claims)
             await message.edit(content=texts.claims_text(message.content, claims), view=buttons)
-            return (
-                "The other side says otherwise." if texts.UNKNOWN not in claims else "The other side must confirm it."
-            )
+            return "The other side must confirm it." if texts.UNKNOWN in claims else "The other side says otherwise."
 
     async def _end(self, match_id: str, outcome: str) -> None:
         if outcome == texts.NOT_PLAYED:
@@ -229,6 +225,8 @@ class Bot(discord.Client):
                 log.warning("evenmatch does not answer as expected: %s", error.detail)
             except DISCORD_FAILURES as error:
                 log.warning("Discord does not answer as expected: %s", error)
+            except Exception:  # a bug, which must not keep users from what still works
+                log.exception("a round failed")
             with contextlib.suppress(TimeoutError):
                 await asyncio.wait_for(self._wake.wait(), BETWEEN_ROUNDS)
             self._wake.clear()
@@ -270,10 +268,12 @@ class Bot(discord.Client):
         if match_id in self._matches or match["state"] != "open":
             return
         made = texts.OFFER_OF_MATCH.search(match_id)
-        note, _ = self._offers.pop(int(made[1]), (None, "")) if made else (None, "")
+        number = int(made[1]) if made else 0
+        note, _ = self._offers.get(number, (None, ""))
         claims = texts.UNKNOWN * sides if self.settings.report_key and sides == 2 else ""
         buttons = texts.match_buttons(match_id, claims)
         self._matches[match_id] = await _write(self.channel, note, texts.match_text(match), buttons)
+        self._offers.pop(number, None)
 
     async def _show_matches(self) -> bool:
         """Show the results of matches that have ended; return whether there are any."""
@@ -301,7 +301,7 @@ class Bot(discord.Client):
         try:
             channel = await self.fetch_channel(number)
         except (discord.NotFound, discord.Forbidden) as error:
-            raise UsageError(f"{given}, which the bot cannot see ({error}). {NO_PERMISSION}") from None
+            raise UsageError(f"{given}, which the bot cannot see ({error}); it needs {PERMISSIONS}") from None
         if not isinstance(channel, discord.TextChannel):
             raise UsageError(f"{given}; expected a text channel of a server")
         return channel
@@ -314,7 +314,7 @@ async def _told(work: Callable[[], Awaitable[str]]) -> str:
         log.info("refused: %s", error.detail)
         return str(error)
     except discord.Forbidden as error:
-        log.warning("Discord does not allow this (%s): %s", error, NO_PERMISSION)
+        log.warning("Discord refuses this: %s; the bot needs %s", error, PERMISSIONS)
         return NO_PERMISSION
     except DISCORD_FAILURES as error:
         log.warning("Discord does not answer: %s", error)
@@ -409,6 +409,9 @@ async def _run(settings: Settings) -> None:
         try:
             await bot.login(settings.token)
             await asyncio.gather(bot.connect(), bot.rounds())
+        except discord.Forbidden as error:
+            scopes = "the scopes bot and applications.commands"
+            raise UsageError(f"Discord refuses the bot: {error}; it needs {scopes}, and {PERMISSIONS}") from None
         except discord.LoginFailure:
             raise UsageError(f"{PREFIX}TOKEN is refused by Discord; expected the token of the page Bot") from None
         except DISCORD_FAILURES as error:
