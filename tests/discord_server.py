@@ -168,6 +168,7 @@ class DiscordServer:
         given = await request.json()
         if (refusal := self._refusal()) is not None:
             return refusal
+        assert "everyone" not in given["allowed_mentions"]["parse"], "a player's name could call everybody"
         if (fault := fault_of(given)) is not None:
             return problem(400, 50035, f"{REFUSED}: {fault}")
         return respond(self.post(int(request.match_info["channel"]), person(BOT, "evenmatch", bot=True), given))
