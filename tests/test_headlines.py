@@ -1,6 +1,7 @@
 """The sentence about a rating change: it agrees with what the player saw, and reads as it was written by hand."""
 
 import json
+import math
 import re
 from dataclasses import replace
 from functools import cache
@@ -132,21 +133,21 @@ def amount(text):
 
 def check_parts(sentence, moved):
     """The parts that a sentence names add up to the change."""
-    listed = re.search(r"(?:\(|: )([+−][^()]*)", sentence)
+    mainly = re.search(r", mainly because [^()]*\(([+−][^()]*)\)\.", sentence)
+    listed = None if mainly else re.search(r"(?:\(|: )([+−][^()]*)", sentence)
     parts = [amount(part) for part in re.findall(r"[+−][\d,]+\.\d\d", listed[1])] if listed else []
     told = re.findall(r"(earned|cost)(?: you)?(?: only)? ([\d,]+\.\d\d)", sentence)
     sums = [amount(part) if verb == "earned" else -amount(part) for verb, part in told]
     if "In all, " in sentence:
-        if " itself " in sentence and "for the " in sentence:
+        if listed:
             assert round(sum(parts), 2) == sums[0]
-        mainly = re.search(r", mainly because .*\(([+−].*)\)\.$", sentence)
         assert round(sum(sums) + (amount(mainly[1]) if mainly else 0), 2) == moved
     else:
         assert not parts or round(sum(parts), 2) == moved
-    worth = r"would have (?:fallen|lowered your rating) by (\d+\.\d\d).* (?:That is worth|made up for) (\d+\.\d\d)"
+    worth = r"would have (?:fallen|lowered your rating) by (\d+\.\d\d).* so we show it (\d+\.\d\d) higher"
     if whole := re.search(worth, sentence):
         assert round(float(whole[2]) - float(whole[1]), 2) == moved
-    if share := re.search(r"(\d+\.\d\d) of that is because the more certain", sentence):
+    if share := re.search(r"(\d+\.\d\d) of that is because we are now more certain", sentence):
         assert 0 < float(share[1]) <= moved
 
 
@@ -160,12 +161,16 @@ def check_expectation(sentence, change, teams):
     if chance := re.search(r"chance of winning was about (\d+)%", sentence):
         assert 0 < int(chance[1]) < 100
         assert abs(int(chance[1]) / 100 - change.expected) <= 0.005 + 1e-9 or int(chance[1]) in (1, 99)
-    if re.search("better than expected|expected to do worse", sentence):
+    if re.search("(better|more) than expected|expected to do worse", sentence):
         assert surprise > 0
         assert change.moved >= 0
-    if re.search("worse than expected|expected to do better", sentence):
+    if re.search("(worse|less) than expected|expected to do better", sentence):
         assert surprise < 0
-        assert change.moved <= 0
+        assert change.moved <= 0 or "That alone would have lowered" in sentence
+    if "averaged only" in sentence:
+        assert change.moved < 0
+    if "we expect only" in sentence:
+        assert change.moved > 0
     if re.match(r"[^,.]*, so your rating ", sentence) and teams == 2 and "expected of" not in sentence:
         assert (change.result - 0.5) * change.moved >= 0, sentence
 
@@ -223,7 +228,7 @@ def test_what_another_result_would_have_done_is_what_it_does(name, preset, line_
             word = "win" if wins else "loss"
             verb = "cost" if moved < 0 else "earned" if wins else "brought"
             said = re.search(
-                rf"A {word} would (?:still )?have (\w+) ([\d,.]*\d|nothing|just as much)", explanation.otherwise
+                rf"\b[Aa] {word} would (?:still )?have (\w+) ([\d,.]*\d|nothing|just as much)", explanation.otherwise
             )
             assert said, explanation.otherwise
             if moved == 0:
@@ -287,15 +292,37 @@ def test_after_a_tie_of_all_both_ends_are_told():
     assert [team[0].otherwise for team in told] == [said] * 3
 
 
-def test_a_small_change_after_a_tie_of_all_is_compared_with_both_ends():
-    """Elo: 1520 against 1500 twice; 0.5288 is expected, K is 32: -0.92, and 15.08 or -16.92 alone at either end."""
-    by = rules("elo")
+def test_other_results_follow_from_an_uncertain_rating_after_a_draw():
+    """Glicko with a deviation of 150 for both, 1500 against 1432: 0.58 is expected, so a win earns 42% of both ends.
+
+    In the formulas of Glickman's paper, d² is 1 / (q² g² E (1 − E)), and the change q / (1/RD² + 1/d²) g (S − E).
+    """
+    by = rules("glicko", deviation=150.0)
+    history = History(columns_of([1, 1], [1, 1]))
+    result = loop.replay(by, history, by.starting(np.array([1500.0, 1432.0])), journal=True)
+    told = explain(by, history, changes(by, history, result.expected, result.journal, 0, ["a", "b"]))
+    q = math.log(10) / 400
+    g = 1 / math.sqrt(1 + 3 * (q * 150 / math.pi) ** 2)
+    chance = 1 / (1 + 10 ** (-g * 68 / 400))
+    step = q * g / (1 / 150**2 + (q * g) ** 2 * chance * (1 - chance))
+    fell = f"which is less than expected, so your rating fell by {step * (chance - 0.5):.2f}."
+    assert told[0][0].headline.endswith(fell)
+    assert told[0][0].otherwise == (
+        f"This rating is still uncertain, so a win would have earned {step * (1 - chance):.2f} and a loss would have "
+        f"cost {step * chance:.2f}."
+    )
+
+
+def test_a_small_change_of_an_uncertain_rating_after_a_tie_of_all_is_told_with_both_ends():
+    by = rules("glicko")
     history = History(columns_of([1, 1, 1], [1, 1, 1]))
     result = loop.replay(by, history, by.starting(np.array([1520.0, 1500.0, 1500.0])), journal=True)
     told = explain(by, history, changes(by, history, result.expected, result.journal, 0, ["a", "b", "c"]))
-    assert told[0][0].otherwise == (
-        "This change is small compared with what was possible. Finishing first alone would have earned 15.08. "
-        "Finishing last alone would have cost 16.92."
+    assert "uncertain" not in told[0][0].headline
+    assert re.fullmatch(
+        r"The tie moved the rating little\. But it is still uncertain, so finishing first alone would have earned "
+        r"\d+\.\d\d and finishing last alone would have cost \d+\.\d\d\.",
+        told[0][0].otherwise,
     )
 
 

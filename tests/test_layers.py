@@ -25,7 +25,7 @@ SUBJECTS = (
 )
 # What a subject may import besides the other subjects.
 OF_SUBJECTS = [
-    *("calibration", "experiment", "times"),
+    *("calibration", "experiment", "sentences", "times"),
     *("attributes", "durations", "options", "policy", "whole_file"),
     *("errors", "match", "history", "tables", "systems", "standings", "rating", "online", "matchmaking"),
     *("compile_notice", "ledger", "stake_assumptions", "stakes"),
@@ -44,12 +44,13 @@ BELOW = {
     "__main__": ["cli"],
     "kernel_folder": [],
     "errors": [],
+    "sentences": [],
     "times": ["durations", "errors"],
     "match": ["errors", "times"],
     "history": ["errors", "match", "times"],
     "tables": ["whole_file", "durations", "errors", "times", "match", "history"],
     "systems": ["errors", "options", "match", "history"],
-    "standings": ["durations", "errors", "options", "match", "history", "systems"],
+    "standings": ["durations", "errors", "options", "match", "history", "sentences", "systems"],
     "progress": [],
     "compile_notice": ["history", "progress", "systems"],
     "rating": [
@@ -72,6 +73,7 @@ BELOW = {
         "options",
         "policy",
         "history",
+        "sentences",
     ],  # tickets carry numbers: no rating system, no standings
     "lab": [
         "calibration",
@@ -87,6 +89,7 @@ BELOW = {
     ],
     "http": [
         "attributes",
+        "sentences",
         "calibration",
         "durations",
         "experiment",
@@ -111,6 +114,7 @@ BELOW = {
         "durations",
         "calibration",
         "times",
+        "sentences",
         *("errors", "options", "policy", "match", "history", "tables", "systems", "standings", "rating", "matchmaking"),
         *("lab", *SUBJECTS, "http"),  # of http what answers a request: the site, who asks, the log
     ],
@@ -121,7 +125,7 @@ BELOW = {
         *(*SUBJECTS, "http", "web"),
     ],
     "cli": [
-        *("calibration", "experiment", "times"),
+        *("calibration", "experiment", "sentences", "times"),
         *("attributes", "durations", "options", "policy", "whole_file"),
         *("errors", "match", "history", "tables", "systems", "standings", "rating", "online", "matchmaking"),
         *("lab", *SUBJECTS, "cluster", "http", "web", "demo", "stake_assumptions", "stakes", "kernel_folder"),
@@ -130,6 +134,7 @@ BELOW = {
 }
 PURE = [
     "attributes",
+    "sentences",
     "durations",
     "options",
     "policy",
@@ -153,6 +158,7 @@ THIRD_PARTY = {
     "whole_file": [],
     "__main__": [],
     "errors": [],
+    "sentences": [],
     "times": [],
     "match": [],
     "history": ["numpy"],

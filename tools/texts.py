@@ -20,6 +20,7 @@ from evenmatch.http.problems import TABLE as PROBLEMS
 from evenmatch.ladders.descriptions import STATES
 from evenmatch.ladders.settings import SETTINGS
 from evenmatch.options import options_of
+from evenmatch.queues.endings import ENDINGS
 from evenmatch.queues.experiment_audit import FIGURES
 from evenmatch.systems import wording
 from evenmatch.web.pages.lab import KINDS
@@ -88,6 +89,7 @@ def of_tables() -> Iterator[str]:
     yield from ("it was sent as an unrated match", "the ladder's ratings are being recalculated", "it cannot be rated")
     yield "recorded late, and rated as of the time it was played"
     yield from wording.messages()
+    yield from ENDINGS
     yield from (kind.title for _, kind in PROBLEMS)
     yield from (figure.label for figure in FIGURES)
     declared = [*SETTINGS.values(), *OPTIONS.values()]
@@ -105,12 +107,21 @@ def of_tables() -> Iterator[str]:
         yield meaning or ""
 
 
+def of_sentences() -> Iterator[str]:
+    """The templates of the sentences that the layers below the web site say."""
+    for path in sorted(WEB.parent.rglob("*.py")):
+        content = path.read_text("utf-8")
+        for call in ast.walk(ast.parse(content)) if "Sentence(" in content else ():
+            if isinstance(call, ast.Call) and getattr(call.func, "id", "") == "Sentence":
+                yield from _literals(call.args[0])
+
+
 def template() -> Catalog:
     """All messages, without translations."""
     catalog = Catalog()
     for message in (*of_templates(), *of_python()):
         catalog.add(message)
-    for message in of_tables():
+    for message in (*of_tables(), *of_sentences()):
         if LETTER.search(message) and message not in catalog:
             catalog.add(message)
             catalog[message].flags.discard("python-format")  # shown as it is

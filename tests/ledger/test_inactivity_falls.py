@@ -50,7 +50,7 @@ def test_every_fall_stands_between_the_matches_around_it(service, clock, decayin
     ]
     assert again - ratings(service)["ann"] == 20
     assert [fall.fell_at for fall in listed] == [micros(START) + 86_400_000_000 * day for day in (11, 18, 39)]
-    assert [fall.text for fall in listed] == ["−10, not playing", "−10, not playing", "−20, not playing"]
+    assert [str(fall.text) for fall in listed] == ["−10, not playing", "−10, not playing", "−20, not playing"]
     _, path = LadderQueries(service).path("default", "ann", 100)
     assert [step.before for step in path.steps][2] == listed[1].after
     assert amounts(service, "bob") == []  # below a newcomer's rating
@@ -97,7 +97,7 @@ def test_a_percentile_that_fell_is_told_as_of_now(service, clock, ladder):
     on(clock, 9, 13)  # three whole days after the fifth
     assert everybody(service)["ann"].percentile == 94
     (fall,) = falls(service)
-    assert (fall.of, fall.before, fall.after, fall.text) == ("percentile", 100, 94, "−6, not playing")
+    assert (fall.of, fall.before, fall.after, str(fall.text)) == ("percentile", 100, 94, "−6, not playing")
     assert [one.of for one in falls(service, caller=READER)] == ["percentile"]
     service.change_settings(ladder, {"show": "division"})
     assert falls(service, caller=READER) == []

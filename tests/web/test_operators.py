@@ -29,7 +29,7 @@ def test_a_match_is_voided_after_a_preview_that_changes_nothing(operator, league
     before = ratings(service, league)
     at = f"/ladders/{league}/operate/correct"
     seen = words(operator.page(f"{at}?what=void&match=m2&reason=crashed"))
-    assert "4 of 4 players would move" in seen
+    assert "If match m2 is voided 4 of 4 players would move" in seen
     assert ratings(service, league) == before
     answer = operator.submit(at, on=f"{at}?what=void&match=m2", what="void", match="m2", reason="crashed", id="one")
     assert answer.status_code == 303
@@ -46,13 +46,15 @@ def test_a_preview_that_is_out_of_date_when_it_is_confirmed_says_so(operator, le
     service.record(duel(50, "ann", "zoe", league))
     operator.submit(at, on=f"{at}?what=void&match=m2", what="void", match="m2", previewed=seen)
     told = words(operator.page(f"/ladders/{league}/operate"))
-    assert "The preview was out of date: 1 event was recorded after it." in told
+    assert "1 event was recorded after the preview, so the changes can differ a little from it." in told
 
 
-def test_a_banned_player_is_out_of_the_standings_until_reinstated(operator, league, service):
+def test_a_banned_player_is_out_of_the_standings_until_reinstated(operator, anyone, league, service):
     at = f"/ladders/{league}/operate/correct"
     operator.submit(at, on=at, what="ban", player="ann", rule="void", reason="boosting")
     assert "banned" in words(operator.page(f"/ladders/{league}/players/ann"))
+    assert "ann is banned from" in words(operator.page("/search?q=ann"))
+    assert "is banned" not in words(anyone.page("/search?q=ann"))
     assert "ann" not in words(operator.page(f"/ladders/{league}/standings")).split()
     operator.submit(at, on=at, what="reinstate", player="ann")
     assert "ann" in words(operator.page(f"/ladders/{league}/standings")).split()

@@ -123,6 +123,8 @@ def test_the_page_around_a_player_says_why_they_are_not_listed(anyone, service, 
     service.view(ladder)
     around = f"/ladders/{ladder}/standings?around="
     assert "Players are listed after 2 completed matches, and this player has 1." in words(anyone.page(f"{around}cat"))
+    german = words(anyone.get(f"{around}cat", headers={"Accept-Language": "de"}).text)
+    assert "Spieler werden gelistet nach 2 abgeschlossenen Matches; dieser Spieler hat 1." in german
     last = "The last completed match was 29 days ago, and players are listed for 10 days after a match."
     assert last in words(anyone.page(f"{around}ann"))
 
@@ -394,6 +396,8 @@ def test_a_player_reads_what_inactivity_costs_a_week_before_it_does(anyone, serv
     clock.move(days=17)
     service.view("idle")  # pages may show standings that are a twentieth of a second old
     assert sentence in words(anyone.page("/ladders/idle/players/ann"))
+    german = words(anyone.get("/ladders/idle/players/ann", headers={"Accept-Language": "de"}).text)
+    assert "Ohne abgeschlossenes Match sinkt die Wertung ab 2026-01-23 um 25 pro Woche, bis auf Gold, und" in german
     assert sentence not in words(anyone.page("/ladders/idle/players/cat"))  # below Gold
     assert "−25.00 rating a week after 14 days, down to Gold" in words(anyone.page("/ladders/idle/rules"))
     service.change_settings("idle", {"inactivity": "percentile"})
@@ -461,6 +465,23 @@ def test_falls_by_inactivity_stand_among_the_matches_and_in_the_chart(anyone, se
     service.change_settings("idle", {"show": "percentile"})
     assert "not playing" not in anyone.page("/ladders/idle/players/ann")
     assert "not playing" not in words(anyone.page("/ladders/idle/players/bob"))
+
+
+def test_the_opening_of_a_season_stands_among_the_matches(anyone, league, service, clock):
+    service.open_season(league, title="Autumn <1>", reset="soft")
+    clock.move(days=10)
+    service.record(duel(24 * 15, "bob", "ann", ladder=league))
+    service.view(league)
+    page = anyone.page(f"/ladders/{league}/players/ann")
+    rows = re.findall(r'<(?:p|details) class="(m [^"]*)"', page[page.index('id="matches"') :])
+    assert rows == ["m lost", "m fall row", "m lost", "m won", "m won", "m won"]
+    assert "Autumn <1> began" in words(page)
+
+
+def test_the_last_loss_of_a_player_is_one_click_away(anyone, league, service):
+    page = anyone.page(f"/ladders/{league}/players/ann")
+    last = [number for number, (winner, loser) in enumerate(RESULTS, 1) if loser == "ann"][-1]
+    assert re.search(rf'href="/ladders/{league}/matches/m{last}\?player=ann">Last loss<', page)
 
 
 def test_a_list_of_matches_is_filtered_by_player_result_day_and_season(anyone, league, service, clock):

@@ -135,6 +135,8 @@ def test_a_guest_leaves_the_queue(anyone, queue):
     anyone.submit(ticket, say="leave")
     page = anyone.page(ticket)
     assert "You are no longer in the queue" in words(page)
+    german = words(anyone.get(ticket, headers={"Accept-Language": "de"}).text)
+    assert "Die Warteschlange wurde verlassen." in german
     assert "data-every" not in page
 
 

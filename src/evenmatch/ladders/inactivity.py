@@ -26,6 +26,7 @@ from evenmatch.ledger.roster import Roster
 from evenmatch.ledger.store import Head, Store
 from evenmatch.operations.service import Service
 from evenmatch.players.rated_matches import OpponentMatch
+from evenmatch.sentences import Sentence
 from evenmatch.standings.activity import NEVER
 from evenmatch.standings.board import Standing
 from evenmatch.standings.rules import PERCENTILE, RATING
@@ -257,7 +258,7 @@ class InactivityNotice(NamedTuple):
     leaves_at: Time | None
     falls_at: Time | None
     amount: float | None
-    text: str
+    text: Sentence
 
     def is_near(self, now: int) -> bool:
         """True if anything happens within a week."""
@@ -269,7 +270,7 @@ class _Fall(NamedTuple):
 
     time: int
     amount: float
-    text: str
+    text: Sentence
 
 
 def inactivity_notice(store: Store, head: Head, view: View, player: int, now: int) -> InactivityNotice | None:
@@ -295,11 +296,19 @@ def inactivity_notice(store: Store, head: Head, view: View, player: int, now: in
         return None
     effects = [] if fall is None else [fall.text]
     if leaves_at is not None and leaves_at - now < YEAR:
-        effects.append(f"this player leaves the standings after {_day(leaves_at)}")
-    text = f"Without a completed match, {', and '.join(effects)}." if effects else ""
+        effects.append(Sentence("this player leaves the standings after {day}", {"day": _day(leaves_at)}))
     falls_at, amount = (None, None) if fall is None else fall[:2]
     rule = cast("InactivityRule", rules.inactivity)
-    return InactivityNotice(rule, leaves_at, falls_at, amount, text)
+    return InactivityNotice(rule, leaves_at, falls_at, amount, _notice(effects))
+
+
+def _notice(effects: Sequence[Sentence]) -> Sentence:
+    """The sentence about at most two effects."""
+    if not effects:
+        return Sentence("")
+    if len(effects) == 1:
+        return Sentence("Without a completed match, {effect}.", {"effect": effects[0]})
+    return Sentence("Without a completed match, {effect}, and {then}.", {"effect": effects[0], "then": effects[1]})
 
 
 def _percentile_fall(settings: Settings, standing: Standing, last: int, now: int) -> _Fall | None:
@@ -311,12 +320,11 @@ def _percentile_fall(settings: Settings, standing: Standing, last: int, now: int
     fallen = math.floor(days * rules.percentile_decay)
     following = max(days + 1, math.ceil((fallen + 1) / rules.percentile_decay))
     falls_at = begins + following * DAY
-    text = f"the shown percentile falls by {rules.percentile_decay:g} a day from {_day(falls_at)} on"
-    return _Fall(
-        falls_at,
-        math.floor(following * rules.percentile_decay) - fallen,
-        f"{text}, to {rules.percentile_floor} at the lowest",
+    text = Sentence(
+        "the shown percentile falls by {amount} a day from {day} on, to {floor} at the lowest",
+        {"amount": f"{rules.percentile_decay:g}", "day": _day(falls_at), "floor": rules.percentile_floor},
     )
+    return _Fall(falls_at, math.floor(following * rules.percentile_decay) - fallen, text)
 
 
 def _rating_fall(store: Store, head: Head, view: View, standing: Standing, last: int) -> _Fall | None:
@@ -330,9 +338,11 @@ def _rating_fall(store: Store, head: Head, view: View, standing: Standing, last:
     weeks = max((decay.after - begins) // WEEK, 0) + 1
     falls_at = -(-(begins + weeks * WEEK) // DAY) * DAY
     lowest = settings.rating_stop or f"{decay.floor:.2f}"
-    return _Fall(
-        falls_at, decay.rate, f"the rating falls by {decay.rate:g} a week from {_day(falls_at)} on, down to {lowest}"
+    text = Sentence(
+        "the rating falls by {amount} a week from {day} on, down to {lowest}",
+        {"amount": f"{decay.rate:g}", "day": _day(falls_at), "lowest": lowest},
     )
+    return _Fall(falls_at, decay.rate, text)
 
 
 def _day(time: int) -> str:
@@ -353,10 +363,10 @@ class InactivityFall(NamedTuple):
     after: float
 
     @property
-    def text(self) -> str:
+    def text(self) -> Sentence:
         """The fall in words: "−12.3, not playing"."""
         amount = f"{self.before - self.after:.2f}".rstrip("0").rstrip(".")
-        return f"−{amount}, not playing"
+        return Sentence("−{amount}, not playing", {"amount": amount})
 
 
 def rating_falls(store: Store, head: Head, player: int, matches: Sequence[OpponentMatch]) -> list[InactivityFall]:

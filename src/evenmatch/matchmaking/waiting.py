@@ -20,6 +20,7 @@ from evenmatch.matchmaking.records import QueueView, Records
 from evenmatch.matchmaking.tickets import Tickets, Whole
 from evenmatch.matchmaking.view import meets_in, rules_of, view_of
 from evenmatch.policy import INFINITE, Policy
+from evenmatch.sentences import Sentence
 
 SHORTEST = 1.0  # seconds: a tick or two
 LEVEL = 20.0  # width in percentiles of the smallest band whose arrivals count as near a ticket's level
@@ -202,7 +203,7 @@ class Waiting:
     within: int
     estimate: float | None
     upper: float | None
-    hindrances: tuple[str, ...]
+    hindrances: tuple[Sentence, ...]
     attributes: Mapping[str, AttributeCount]
     others: int
 
@@ -210,7 +211,7 @@ class Waiting:
     def sentences(self) -> list[str]:
         """The explanation as sentences for players."""
         if self.hindrances:
-            return list(self.hindrances)
+            return [str(sentence) for sentence in self.hindrances]
         low, high = self.window
         where = "at every level" if low <= 0 and high >= 100 else "near your level"
         players = f"{self.needed} more player{'' if self.needed == 1 else 's'}"
@@ -266,7 +267,8 @@ def why(ticket: int, queue: Queue, now: int, policy: Policy) -> Waiting:
         if own["loose"] and after > waited and wider != window:
             widens_in, widens_to = after - waited, wider
             break
-    hindrances = [] if own["able"] else ["every region is too far away: no ping is within this queue's limit"]
+    too_far = Sentence("every region is too far away: no ping is within this queue's limit")
+    hindrances = [] if own["able"] else [too_far]
     fields = fields_of(policy)
     accepts = int(view.accepts[place[0]])
     hindrances += [_undeclared(field, columns) for field in fields if not accepts & field.bits]
@@ -288,10 +290,20 @@ def why(ticket: int, queue: Queue, now: int, policy: Policy) -> Waiting:
     )
 
 
-def _undeclared(field: AttributeField, columns: Tickets) -> str:
+def _undeclared(field: AttributeField, columns: Tickets) -> Sentence:
     """The reason why a ticket that accepts no declared value of an attribute can never be matched."""
     accepted = dict(columns.choices[columns.choice[0]].accepted).get(field.name, field.values)
-    return f"{_written(field.name, accepted)} is not played here; expected {' or '.join(field.values)}"
+    return Sentence(
+        "{name} {accepted} is not played here; expected {declared}",
+        {"name": field.name, "accepted": _any_of(accepted), "declared": _any_of(field.values)},
+    )
+
+
+def _any_of(values: Sequence[str]) -> Sentence | str:
+    """The values as "a or b or c"."""
+    if len(values) < 2:
+        return "".join(values)
+    return Sentence("{first} or {rest}", {"first": values[0], "rest": _any_of(values[1:])})
 
 
 def _attribute_counts(view: QueueView, place: int, fields: Fields) -> dict[str, AttributeCount]:
@@ -309,9 +321,14 @@ def _attribute_counts(view: QueueView, place: int, fields: Fields) -> dict[str, 
 
 def _left_out(ticket: int, waited: float, loose: bool, size: int, policy: Policy) -> Waiting:
     if size > policy.team_size:
-        reason = f"a party of {size} is larger than a team of {policy.team_size}"
+        reason = Sentence(
+            "a party of {size} is larger than a team of {team_size}", {"size": size, "team_size": policy.team_size}
+        )
     else:
-        reason = f"the ticket has waited {waited:.0f} s, the longest wait in this queue is {policy.max_wait:g} s"
+        reason = Sentence(
+            "the ticket has waited {waited} s, the longest wait in this queue is {longest} s",
+            {"waited": f"{waited:.0f}", "longest": f"{policy.max_wait:g}"},
+        )
     none = (float("nan"), float("nan"))
     return Waiting(
         ticket, waited, not loose, none, None, None, max(policy.players - size, 0), 0, None, None, (reason,), {}, 0

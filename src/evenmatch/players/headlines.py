@@ -19,7 +19,7 @@ from evenmatch.systems.system import EVEN_GAP, Change, FactorValue, Rules
 from evenmatch.systems.wording import Reason, Voice
 
 SLIGHT = 0.005  # a result this close to the expected score is neither better nor worse
-OWN_GAP = 50.0  # points above or below the team's average from which a change differs visibly from the team's odds
+OWN_GAP = 25.0  # points above or below the team's average from which a change differs visibly from the team's odds
 SMALL_PART = 5  # a change is small if both ends would have moved the rating this many times as far
 TURNED_AT_MOST = 16  # teams of a match for which other results are computed: a replay of the match for each
 
@@ -98,8 +98,15 @@ class _Telling(NamedTuple):
         name, expected, values = self.outcome(change, left)
         lead = change.before - mean
         reason = _reason(by, change, lead, name) if counts else wording.NOT_COUNTED
-        told = [reason, *reason.then, *(_notes(by, change, lead, reason) if reason.sentence in wording.NOTED else ())]
-        other = self.other_results(reason, change, slot) if counts and not left else []
+        notes = _notes(by, change, lead, reason) if reason.sentence in wording.NOTED else []
+        others = self.others(change, slot) if counts and not left and reason.otherwise else {}
+        level = self.level(change, others) if any(note.sentence == wording.UNCERTAIN for note in notes) else None
+        if level:
+            notes = [note for note in notes if note.sentence != wording.UNCERTAIN]
+        other = level or [self.other_result(reason, result, one, change.moved) for result, one in others.items()]
+        told = [reason, *reason.then, *notes]
+        if name == "drew" and _draw_explains(change, reason):
+            expected = {"favourite": "favourite, less", "underdog": "underdog, more"}.get(expected, expected)
         clauses = {
             "result": wording.RESULTS[name],
             "outcome": wording.OUTCOMES.get((name, expected), wording.RESULTS[name]),
@@ -154,16 +161,23 @@ class _Telling(NamedTuple):
         values = {"chance": chance, "place": place, "teams": teams, "points": _points(self.by, change.moved)}
         return ("left and " if left else "") + result, expected, values
 
-    def other_results(self, reason: Reason, change: Change, slot: int) -> list[str]:
-        """The sentences about the changes that other results would have brought."""
-        others = {
+    def others(self, change: Change, slot: int) -> dict[str, Change]:
+        """The changes that other results would have brought."""
+        return {
             result: change._replace(after=float(ratings[slot]))
             for (team, result), ratings in self.otherwise.items()
             if team == change.team and math.isfinite(ratings[slot])
         }
-        least = min((abs(other.moved) for result, other in others.items() if result.endswith("alone")), default=0.0)
-        first = [self.translate(wording.SMALL)] if 0 < SMALL_PART * abs(change.moved) <= least else []
-        return first + [self.other_result(reason, result, one, change.moved) for result, one in others.items()]
+
+    def level(self, change: Change, others: Mapping[str, Change]) -> list[str] | None:
+        """The sentence about both ends after a draw or a tie of all of an uncertain rating; None for other results."""
+        most, least = (next(iter(others.values())), [*others.values()][-1]) if len(others) == 2 else (change, change)
+        if most.moved <= 0 or least.moved >= 0:
+            return None
+        small = SMALL_PART * abs(change.moved) <= min(most.moved, -least.moved)
+        kind = "draw" if "win" in others else "small tie" if small else "tie"
+        points = {"most": _points(self.by, most.moved), "least": _points(self.by, least.moved)}
+        return [self.translate(wording.UNCERTAIN_LEVEL[kind]).format(**points)]
 
     def other_result(self, reason: Reason, result: str, change: Change, really: float) -> str:
         """Say what another result would have done to the rating. really: the change that this result brought."""
@@ -194,6 +208,13 @@ def _reason(by: Rules, change: Change, lead: float, name: str) -> Reason:
     if not change.moved and name in ("won", "lost") and abs(change.result - change.expected) <= EVEN_GAP:
         return wording.AS_EXPECTED
     return wording.AS_USUAL if change.moved else wording.UNCHANGED
+
+
+def _draw_explains(change: Change, reason: Reason) -> bool:
+    """Whether the rating moved, or would have moved, because a draw is more or less than expected."""
+    surprise = change.result - change.expected
+    usual = reason.sentence in (wording.AS_USUAL.sentence, wording.BREAKDOWN) and change.moved * surprise > 0
+    return usual or (reason.sentence == wording.OUTWEIGHED and surprise < 0)
 
 
 def _notes(by: Rules, change: Change, lead: float, reason: Reason) -> list[Reason]:

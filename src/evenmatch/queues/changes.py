@@ -12,7 +12,7 @@ from evenmatch.ledger.ladder_rows import reserve_changes_of_each
 from evenmatch.ledger.store import Store
 from evenmatch.live.live_sql import LiveMatchBody, MatchSlot, StoredConnection
 from evenmatch.live.slots import begin, fill_teams
-from evenmatch.queues import queue_sql, stored_queues
+from evenmatch.queues import endings, queue_sql, stored_queues
 from evenmatch.queues.playlists import PlaylistMoves
 from evenmatch.queues.queue_rules import QueueRules
 from evenmatch.queues.queue_sql import FormedMatch, MatchForecast, OfferBody, OfferRow, OfferSlot, TicketMove, TicketRow
@@ -134,9 +134,7 @@ class QueueChanges:
         for slot in silent:
             names[slot["ticket"]].append(slot["player"])
         self._strikes[offer.queue].update(slot["id"] for slot in silent)
-        ended = {
-            ticket: f"{', '.join(players)} did not answer an offered match in time" for ticket, players in names.items()
-        }
+        ended = {ticket: endings.SILENT.format(players=", ".join(players)) for ticket, players in names.items()}
         self._left.update(ended)
         self.cancel(offer, ended)
 

@@ -12,11 +12,10 @@ from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import TypeVar
 
 from evenmatch.ledger.store import Store
-from evenmatch.queues import queue_sql
+from evenmatch.queues import endings, queue_sql
 from evenmatch.queues.queue_sql import PlaylistTicket, TicketMove, TicketRow
 
 T = TypeVar("T")
-MATCHED_ELSEWHERE = "its party got a match on another ladder of the playlist"
 
 
 class MissingLocksError(Exception):
@@ -95,7 +94,7 @@ class PlaylistMoves:
             case queue_sql.WAITING:
                 self._move(others, TicketMove(queue_sql.WAITING))
             case queue_sql.MATCHED:
-                self._move(others, TicketMove(queue_sql.GONE, ended=MATCHED_ELSEWHERE))
+                self._move(others, TicketMove(queue_sql.GONE, ended=endings.MATCHED_ELSEWHERE))
             case _:
                 self._move(others, TicketMove(queue_sql.GONE, ended=move.ended))
 

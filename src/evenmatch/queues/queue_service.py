@@ -21,7 +21,7 @@ from evenmatch.live.live_sql import StoredConnection
 from evenmatch.live.slots import seat_on
 from evenmatch.operations.service import Service
 from evenmatch.players.odds import stakes_by_id
-from evenmatch.queues import audit, kept_filters, queue_sql, stored_queues, ticket_status
+from evenmatch.queues import audit, endings, kept_filters, queue_sql, stored_queues, ticket_status
 from evenmatch.queues.audit import RecentOffer
 from evenmatch.queues.changes import QueueChanges
 from evenmatch.queues.joins import Outcome, admit
@@ -83,10 +83,10 @@ def _leave(changes: QueueChanges, row: TicketRow, players: set[int] | None) -> N
     _refuse_matched(row)
     _refuse_elsewhere(row)
     if row.state == queue_sql.WAITING:
-        changes.leave(row, set(), "left the queue")
+        changes.leave(row, set(), endings.LEFT)
     else:
         struck = players or _without_answer(changes, row)
-        changes.leave(row, struck, f"{_names(row, struck)} left while a match was offered")
+        changes.leave(row, struck, endings.LEFT_OFFER.format(players=_names(row, struck)))
 
 
 def _accept(changes: QueueChanges, row: TicketRow, players: set[int] | None, request: Accept) -> None:
@@ -104,7 +104,7 @@ def _decline(changes: QueueChanges, row: TicketRow, players: set[int] | None, re
     _refuse_matched(row)
     _check_offer(row, request)
     struck = players or _without_answer(changes, row)
-    changes.leave(row, struck, f"{_names(row, struck)} declined an offered match")
+    changes.leave(row, struck, endings.DECLINED.format(players=_names(row, struck)))
 
 
 def _refuse_matched(row: TicketRow) -> None:
@@ -629,7 +629,7 @@ def _remove_queue(changes: QueueChanges, name: str, *, force: bool) -> int:
     if open_tickets and not force:
         count = f"{len(open_tickets)} ticket{'s wait' if len(open_tickets) > 1 else ' waits'}"
         raise ConflictError(f"{count} in queue {name!r}; wait until it is empty, or force the removal")
-    reason = f"queue {name!r} was removed"
+    reason = endings.QUEUE_REMOVED.format(queue=repr(name))
     changes.read([row.ticket for row in open_tickets])
     for offer in list(changes.offers.values()):
         changes.cancel(offer, {row.ticket: reason for row in open_tickets})

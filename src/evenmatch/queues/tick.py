@@ -16,7 +16,7 @@ from evenmatch.ledger.store import Store
 from evenmatch.live.live_sql import LiveMatchRow, MatchSlot
 from evenmatch.matchmaking import Filling, Member, Opening, Policy, Proposal, Queue, Ticket, backfill, choose_map
 from evenmatch.matchmaking.tick import REMEMBERED
-from evenmatch.queues import queue_sql, stored_queues
+from evenmatch.queues import endings, queue_sql, stored_queues
 from evenmatch.queues.changes import QueueChanges
 from evenmatch.queues.parties import JoinProfiles, ticket_of
 from evenmatch.queues.playlists import with_locks
@@ -191,7 +191,7 @@ class MatchmakerTick:
         decisions.lapsed = [offer.offer for offer in queue_state.offers.values() if offer.deadline < now]
         decisions.dropped = dict(queue_state.refused)
         if levels.view.settings.archived:
-            decisions.dropped |= dict.fromkeys(queue_state.held, "the ladder was archived")
+            decisions.dropped |= dict.fromkeys(queue_state.held, endings.ARCHIVED)
         if banned := levels.plan.banned(now):
             self._drop_banned(decisions, banned)
         self._drop_silent(decisions)
@@ -203,7 +203,7 @@ class MatchmakerTick:
             decisions.made.append((queue, self._body(queue, proposal, expected)))
         for ticket in sorted(expired):
             waited = (now - queue_state.held[ticket].queued_at) // SECOND
-            reason = f"no match was found in {waited} s, the longest wait that its queue allows"
+            reason = endings.NO_MATCH.format(seconds=waited)
             decisions.dropped.setdefault(ticket, reason)
 
     def _drop_banned(self, decisions: TickDecisions, banned: Collection[int]) -> None:
@@ -211,7 +211,7 @@ class MatchmakerTick:
         for ticket, held in self._state.held.items():
             names = [member["name"] for member in held.party.members if member["id"] in banned]
             if names:
-                decisions.dropped[ticket] = _banned(names)
+                decisions.dropped[ticket] = endings.banned(names)
         for offer in self._state.offers.values():
             if offer.offer in decisions.lapsed:
                 continue
@@ -220,7 +220,7 @@ class MatchmakerTick:
                 if slot["id"] in banned:
                     names_of[slot["ticket"]].append(slot["player"])
             if names_of:
-                decisions.off[offer.offer] = {ticket: _banned(names) for ticket, names in names_of.items()}
+                decisions.off[offer.offer] = {ticket: endings.banned(names) for ticket, names in names_of.items()}
 
     def _drop_silent(self, decisions: TickDecisions) -> None:
         """Drop tickets without a recent heartbeat, found in memory and checked in the database."""
@@ -243,7 +243,7 @@ class MatchmakerTick:
         for ticket, seen_at in seen.items():
             queue_state.held[ticket].seen_at = seen_at
             if seen_at < silent[ticket]:
-                decisions.dropped[ticket] = f"no heartbeat for {(now - seen_at) // SECOND} s"
+                decisions.dropped[ticket] = endings.NO_HEARTBEAT.format(seconds=(now - seen_at) // SECOND)
 
     def _fill_openings(self, decisions: TickDecisions, levels: JoinProfiles) -> None:
         queue_state = self._state
@@ -383,10 +383,6 @@ class MatchmakerTick:
     def _offer(self, number: int, change: int, queue: str, body: OfferBody) -> OfferRow:
         deadline = self._now + round(self._state.setups[queue].rules.accept_within * SECOND)
         return OfferRow(number, change, queue, queue_sql.OFFERS_OPEN, self._now, deadline, None, body)
-
-
-def _banned(names: Sequence[str]) -> str:
-    return f"{', '.join(map(repr, names))} {'is' if len(names) == 1 else 'are'} banned from the ladder"
 
 
 def _tickets(body: OfferBody) -> set[int]:

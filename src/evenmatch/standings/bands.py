@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from evenmatch.sentences import Sentence
 from evenmatch.standings.board import DivisionThreshold, Snapshot, Standing
 from evenmatch.standings.division import division_at, kept_down_to
 
@@ -23,17 +24,22 @@ def band_of(snapshot: Snapshot, standing: Standing) -> str | None:
     return division_at(standing.percentile, snapshot.rules.divisions).name
 
 
-def division_notes(snapshot: Snapshot, standing: Standing) -> list[str]:
+def division_notes(snapshot: Snapshot, standing: Standing) -> list[Sentence]:
     """Explain why a player's division differs from that of their percentile or band; empty if it does not."""
     if standing.division is None or standing.percentile is None:
         return []
-    rules, notes = snapshot.rules, []
+    rules = snapshot.rules
+    notes: list[Sentence] = []
     until = kept_down_to(standing.division, standing.percentile, rules.divisions, rules.division_margin)
     if until is not None:
-        limit = f" until below percentile {until}" if until > 1 else ""
-        notes.append(f"keeps {standing.division}{limit}")
+        name = standing.division
+        notes.append(
+            Sentence("keeps {division} until below percentile {percentile}", {"division": name, "percentile": until})
+            if until > 1
+            else Sentence("keeps {division}", {"division": name})
+        )
     if band_of(snapshot, standing) != division_at(standing.percentile, rules.divisions).name:
-        notes.append("percentile lowered by inactivity")
+        notes.append(Sentence("percentile lowered by inactivity"))
     return notes
 
 

@@ -17,11 +17,13 @@ from evenmatch.systems.finish_order import rank_teams
 from evenmatch.systems.growing_deviation import COMPARED_AS, average, grow, idle_time
 from evenmatch.systems.maths import DAY, logistic, newton, score_of
 from evenmatch.systems.system import (
+    Change,
     Columns,
     Factor,
     Floats,
     Integers,
     Parameters,
+    Reason,
     Records,
     System,
     choice,
@@ -34,6 +36,7 @@ from evenmatch.systems.system import (
     starting_rating,
     uncertain_note,
     whole,
+    wording,
 )
 
 MEMORY = 16  # performances
@@ -308,6 +311,15 @@ def update(
                 note.deviation_after = record.deviation
 
 
+def _note(change: Change, p: ElommrParameters) -> Reason | None:
+    """The performance in this match, if the rating moved towards it, or that the rating is uncertain."""
+    uncertain = uncertain_note(change, p.deviation / 2, 0.1)
+    performance = float(change.factors["performance"])
+    if (performance - change.before) * change.moved <= 0:
+        return uncertain
+    return Reason(wording.PERFORMED[uncertain is not None], {"performance": f"{performance:,.0f}"})
+
+
 def _start_at(rating: float, p: ElommrParameters) -> tuple[object, ...]:
     rating = starting_rating(rating, p.start - REACH, p.start + REACH)
     return (rating, p.deviation, rating, p.deviation**-2, 0, 0, EMPTY_MEMORY, EMPTY_MEMORY)
@@ -340,5 +352,5 @@ SYSTEM = System(
     pair=pair,
     update=update,
     scratch_columns=6,
-    note=lambda change, p: uncertain_note(change, p.deviation / 2, 0.1),
+    note=_note,
 )

@@ -157,9 +157,10 @@ FACTORS = (
 
 
 def _because(change: Change, p: EvenParameters) -> Reason | None:
-    """The match's own parts of the change and the largest other cause, if one besides the result is a quarter of it.
+    """The match's own parts of the change and its other causes, if one besides the result is a quarter of it.
 
-    A cause below a tenth of the change is combined with the others. What rounding leaves is added to the result's part.
+    The largest is explained, from a tenth of the change, unless a player's own score makes the text long. What rounding
+    leaves is added to the result's part.
     """
     parts = {name: round(float(change.factors[name]), 2) for name in ("by_margin", "by_scores", *CAUSES)}
     moved = abs(change.moved)
@@ -171,20 +172,22 @@ def _because(change: Change, p: EvenParameters) -> Reason | None:
     own = {"by_result": by_result, margin: parts["by_margin"], "by_scores": parts["by_scores"]}
     cause = max(CAUSES, key=lambda name: abs(parts[name]))
     main = parts[cause] if abs(parts[cause]) >= moved / 10 else 0.0
-    rest = round(sum(parts[name] for name in CAUSES) - main, 2)
+    rest = {name: parts[name] for name in CAUSES if parts[name] and not (main and name == cause)}
     if not main:
         against = change.is_against_result or change.moved * by_result < 0
-        return Reason(wording.BREAKDOWN_AGAINST if against else wording.BREAKDOWN, parts=_listed(own | {"rest": rest}))
+        return Reason(wording.BREAKDOWN_AGAINST if against else wording.BREAKDOWN, parts=_listed(own | rest))
     whole = round(sum(own.values()), 2)
     mainly = main * change.moved > 0 and main * whole >= 0 and abs(main) > 2 * abs(whole)
-    scored = parts["by_margin"] or parts["by_scores"]
-    sentences = wording.WHOLE_PART if scored else wording.ONLY_PART if mainly else wording.RESULT_PART
-    told = [Reason(sentences[whole > 0], _part(whole), parts=_listed(own)) if whole else Reason(wording.NO_PART)]
-    if not mainly:
-        told.append(Reason((wording.BUT if main * whole < 0 else wording.ALSO)[cause, main > 0], _part(main)))
-    told += [Reason(wording.REST[rest > 0], _part(rest))] if rest else []
-    in_all = wording.MAINLY[cause, main > 0] if mainly else wording.IN_ALL
-    return Reason(wording.OUTCOME, then=(*told, Reason(in_all, _part(main, signed=True))))
+    listed = wording.WHOLE_PART if parts["by_margin"] or parts["by_scores"] else wording.RESULT_PART
+    sentences = wording.ONLY_PART if mainly else listed
+    by_match = Reason(sentences[whole > 0], _part(whole), parts=_listed(own)) if whole else Reason(wording.NO_PART)
+    others = [Reason(wording.REST[name, part > 0], _part(part)) for name, part in rest.items()]
+    if mainly:
+        in_all = Reason(wording.MAINLY[cause, main > 0], _part(main, signed=True))
+        return Reason(wording.OUTCOME, then=(in_all, by_match, *others))
+    why = wording.REST if parts["by_scores"] else wording.BUT if main * whole < 0 else wording.ALSO
+    explained = Reason(why[cause, main > 0], _part(main))
+    return Reason(wording.OUTCOME, then=(by_match, explained, *others, Reason(wording.IN_ALL)))
 
 
 def _listed(parts: Mapping[str, float]) -> tuple[tuple[str, Mapping[str, object]], ...]:

@@ -19,6 +19,8 @@ from evenmatch.systems.system import (
 )
 
 SHOWN = 0.01  # points: the smallest change that is shown
+LITTLE_TIME = 0.1  # weight of a player, below which a match tells next to nothing
+ALMOST_CERTAIN = 0.1  # a result this close to the expected score tells next to nothing
 STATE = np.dtype([("rating", "f8"), ("mean", "f8"), ("deviation", "f8")], align=True)
 
 
@@ -83,13 +85,18 @@ def move(state: Records, rating: Floats, p: SkillParameters) -> Records:
 def because(change: Change, p: SkillParameters) -> Reason | None:
     """`System.because`: a rating that lies below the mean also moves if only the deviation changes."""
     if change.factors["weight"] == 0 or (not change.moved and float(change.factors["weight"]) < 0.01):
-        return Reason(wording.NO_TIME)
+        return Reason(wording.NO_TIME, otherwise={})
     by_mean, certainty = _parts(change, p)
     if change.moved >= 0 and by_mean <= -SHOWN:
         return Reason(wording.OUTWEIGHED, {"part": f"{certainty:.2f}", "fall": f"{-by_mean:.2f}"})
     if not change.is_against_result or certainty * change.moved <= 0 or abs(certainty) < abs(change.moved) - SHOWN:
         return None  # the mean moved against the result as well
-    return Reason(wording.LESS_CERTAIN if change.moved < 0 else wording.MORE_CERTAIN)
+    if change.moved > 0:
+        return Reason(wording.MORE_CERTAIN)
+    if float(change.factors["weight"]) < LITTLE_TIME:
+        return Reason(wording.LESS_CERTAIN["time"], otherwise={})
+    certain = abs(change.result - change.expected) <= ALMOST_CERTAIN
+    return Reason(wording.LESS_CERTAIN["odds" if certain else "unknown"])
 
 
 def certainty_note(change: Change, p: SkillParameters) -> Reason | None:

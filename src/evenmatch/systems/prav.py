@@ -284,8 +284,7 @@ def _because(change: Change, p: PravParameters) -> Reason | None:
     direction = wording.RISE if rose else wording.FALL if change.moved else wording.NO_CHANGE
     then = (
         Reason(wording.COUNTED[counted, own > mean], {"own": f"{100 * own:.0f}"}),
-        Reason(wording.AVERAGE, {**games, "share": share, "due": due}),
-        Reason(wording.STANDING[direction]),
+        Reason(wording.STANDING[direction], {**games, "share": share, "due": due}),
     )
     return Reason(wording.NOT_ALONE if against else wording.LAST_GAMES, games, then=then)
 

@@ -63,6 +63,10 @@ OUTCOMES = {  # by result and expectation; a result that is missing here is told
     ("won", "equal"): "{Side} won an even match",
     ("drew", "favourite"): "{Side} drew as the favourite ({its} chance of winning was about {chance}%)",
     ("drew", "underdog"): "{Side} drew with {favourite} ({its} chance of winning was about {chance}%)",
+    ("drew", "favourite, less"): "{Side} drew as the favourite ({its} chance of winning was about {chance}%), which is "
+    "less than expected",
+    ("drew", "underdog, more"): "{Side} drew with {favourite} ({its} chance of winning was about {chance}%), which is "
+    "more than expected",
     ("drew", "nearly equal"): "{Side} drew a nearly even match ({its} chance of winning was about {chance}%)",
     ("drew", "equal"): "{Side} drew an even match",
     ("lost", "favourite"): "{Side} lost as the favourite ({its} chance of winning was about {chance}%)",
@@ -145,51 +149,49 @@ LEFT_UNPUNISHED = Reason("{You} left early, but {side} won, and leaving carries 
 # The reasons of the systems; a system of your own may write its own.
 FLOOR_REACHED = "{outcome}, so {your} rating fell by {points} and is now {floor}, the lowest there is."
 AT_FLOOR = "{outcome}. {Your} rating is already {floor}, the lowest there is, so it did not change."
-LESS_CERTAIN = (
-    "{result}, but this match told us almost nothing new about {them}. Skill can change between matches, so we are now "
-    "slightly less certain of {your} rating, and the less certain we are, the lower we show it, so {it}."
-)
-MORE_CERTAIN = (
-    "{result}, but we are more certain of {your} rating, and the more certain we are, the higher we show it, so {it}."
-)
+LESS_CERTAIN = {  # by why the match told nothing new
+    why: f"{{result}}, but {told} nothing new about {{them}}. Skill can change between matches, so we are now slightly "
+    "less certain of {your} rating and show it lower: {it}."
+    for why, told in (
+        ("time", "{you} had so little playing time in this match that it told us almost"),
+        ("odds", "that was almost certain, so this match told us almost"),
+        ("unknown", "this match told us almost"),
+    )
+}
+MORE_CERTAIN = "{result}, but we are now more certain of {your} rating and show it higher: {it}."
 OUTWEIGHED = (
     "{outcome}. That alone would have lowered {your} rating by {fall}. But we are now more certain of {your} rating, "
-    "and the more certain we are, the higher we show it. That is worth {part}, so {it}."
+    "so we show it {part} higher, and altogether {it}."
 )
 VARIED_MORE = "{result}, but {your} results vary more now and {your} rating is shown lower for that, so {it}."
 VARIED_LESS = "{result}, but {your} results vary less now and {your} rating is shown higher for that, so {it}."
-NO_TIME = "{result}, but {you} have too little playing time in this match, so {effect}."
+NO_TIME = "{result}, but {you} had too little playing time in this match, so {effect}."
 FIRST_GAMES = "{result}. In the first {games} games, {your} rating follows all of {your} results so far, so {it}."
 ONE_SIDED = "{result}, but one-sided results count for more, so {effect}."
 WHOLE_POINTS = "{result}, but ratings are rounded down to whole points, so {effect}."
 _COMPARED = (
-    "Compared with every other player, {your} share of the two speeds was {share}% on average (50%: equally fast). We "
-    "expected {due}%"
+    "Against another player, {your} pace would on average bring {them} {share} of every 100 points. We expected {due}"
 )
 _SPEED = f"how fast {{you}} scored while playing. {_COMPARED}, so {{effect}}."
-SCORED = f"{{result}}. What counts here is {_SPEED}"
+SCORED = f"{{result}}. With more than two players, what counts is {_SPEED}"
 SCORED_PLACED = f"{{result}}, but places do not count here. What counts is {_SPEED}"
-SCORED_AGAINST = f"{{result}}, but this rating looks only at {_SPEED}"
+SCORED_AGAINST = f"{{result}}, but with more than two players, what counts is {_SPEED}"
 SCORED_AT_FLOOR = f"{{result}}. {_COMPARED}. {{Your}} rating is already {{floor}}, the lowest there is, so {{it}}."
 SPARED = f"{{result}}. {_COMPARED}. But a favourite never loses points to an opponent who scored less, so {{effect}}."
 LEFT_OUT = "{result}, but there was too little playing time to compare {your} score with the others', so {effect}."
 ROTTED = "{result}, but {you} had lost {lost} for weeks without a match, so {effect}."
-LAST_GAMES = "{result}. {Your} rating depends on {your} last {games} games together."
-NOT_ALONE = "{result}, but {your} rating depends on {your} last {games} games together, not on this one alone."
+_TOGETHER = "{your} last {games} games together, each counted from 0% (a loss) to 100% (a win)."
+LAST_GAMES = f"{{result}}. {{Your}} rating depends on {_TOGETHER}"
+NOT_ALONE = f"{{result}}, but {{your}} rating depends on {_TOGETHER}"
 COUNTED = {  # by what the match counted for, and whether that is above the average
-    (by, above): f"{start}his match counted as {{own}}% of a win, {'above' if above else 'below'} {{your}} average."
-    for by, start in (
-        ("result", "T"),
-        ("share", "By its score, t"),
-        ("performance", "{Your} own performance counts too, so t"),
-    )
+    (by, above): f"{start}his one counted {{own}}%, {'above' if above else 'below'} {{your}} average."
+    for by, start in (("result", "T"), ("share", "By its score, t"), ("performance", "With {your} own performance, t"))
     for above in (True, False)
 }
-AVERAGE = "Over the last {games} games, {you} averaged {share}% of a win. We expect {due}% with {your} rating."
 STANDING = (
-    "That is more than expected, so {effect}.",
-    "That is less than expected, so {effect}.",
-    "That is almost the same, so {effect}.",
+    "Over those games, {you} averaged {share}%. With {your} rating, we expect only {due}%, so {effect}.",
+    "Over those games, {you} averaged only {share}%. With {your} rating, we expect {due}%, so {effect}.",
+    "Over those games, {you} averaged {share}%. With {your} rating, we expect almost the same, {due}%, so {effect}.",
 )
 PERFORMANCE = "{result}, but {your} own performance in the match counts as well, so {effect}."
 BREAKDOWN, BREAKDOWN_AGAINST = "{outcome}, so {effect}: {parts}.", "{outcome}, but {effect}: {parts}."
@@ -200,21 +202,32 @@ BY_FACTOR = {
     "narrow": "{part} because the margin was smaller than expected",
     "level": "{part} for the level score",
     "by_scores": "{part} for {your} own score",
-    "rest": "{part} for everything else",
+    "by_entry": "{part} for the strength of newcomers here",
+    "by_pause": "{part} for the time since {your} last match",
+    "by_weights": "{part} for everybody's matches since {your} last one",
 }
 OUTCOME, IN_ALL = "{outcome}.", "In all, {effect}."
-NO_PART = "This match itself changed nothing."
-WHOLE_PART = "This match itself cost {them} {part} ({parts}).", "This match itself earned {them} {part} ({parts})."
-RESULT_PART = "The result itself cost {them} {part}.", "The result itself earned {them} {part}."
-ONLY_PART = "The result itself cost {them} only {part}.", "The result itself earned {them} only {part}."
-REST = "Everything else cost {part}.", "Everything else earned {part}."
+NO_PART = "This match changed nothing."
+WHOLE_PART = "This match cost {them} {part} ({parts}).", "This match earned {them} {part} ({parts})."
+RESULT_PART = "This match cost {them} {part}.", "This match earned {them} {part}."
+ONLY_PART = "This match cost {them} only {part}.", "This match earned {them} only {part}."
+_SMALLER = {
+    "by_entry": "The strength of newcomers here",
+    "by_pause": "The time since {your} last match",
+    "by_weights": "Everybody's matches since {your} last one",
+}
+REST = {
+    (cause, rose): f"{what} {'earned' if rose else 'cost'} {{part}}."
+    for cause, what in _SMALLER.items()
+    for rose in (True, False)
+}
 _CAUSES = {  # by whether it raised the rating
     ("by_entry", False): "newcomers here turn out weaker than their first rating says",
     ("by_entry", True): "newcomers here turn out stronger than their first rating says",
     ("by_pause", False): "{your} older, better results count less after the time without a match",
     ("by_pause", True): "{your} older, worse results count less after the time without a match",
-    ("by_weights", False): "matches since {your} last one make {your} old results look less impressive",
-    ("by_weights", True): "matches since {your} last one make {your} old results look more impressive",
+    ("by_weights", False): "everybody's matches since {your} last one make {your} old results look weaker",
+    ("by_weights", True): "everybody's matches since {your} last one make {your} old results look stronger",
 }
 BUT = {key: f"But {why}, which {'earned' if key[1] else 'cost'} {{part}}." for key, why in _CAUSES.items()}
 ALSO = {key: f"Also, {why}, which {'earned' if key[1] else 'cost'} {{part}}." for key, why in _CAUSES.items()}
@@ -255,15 +268,23 @@ LEFT_TO_FLOOR = (
 # Second sentences, about the size of a change. They follow the reasons of NOTED only.
 BY_OWN = (OWN_ABOVE.sentence, OWN_BELOW.sentence)
 NOTED = (AS_USUAL.sentence, LEFT_UNPUNISHED.sentence, *BY_OWN, SCORED, SCORED_PLACED, SCORED_AGAINST)
-SMALL = "This change is small compared with what was possible."  # after a tie of all
 UNCERTAIN = "{Your} rating is still uncertain, so it can move a lot."
-FEW_GAMES = "{You} have played few games here, so {your} rating still moves faster."
-SHORT_TIME = "{You} did not play long, which made the change smaller."
-BY_CERTAINTY = "{part} of that is because the more certain we are of {your} rating, the higher we show it."
-SOFTENED = (
-    "It would have fallen by {fall}, but we are more certain of {your} rating now, which made up for {part}: the more "
-    "certain we are, the higher we show it."
+UNCERTAIN_LEVEL = {  # after a draw or a tie of all, in place of UNCERTAIN and the sentences about other results
+    "draw": "This rating is still uncertain, so a win would have earned {most} and a loss would have cost {least}.",
+    "tie": "This rating is still uncertain, so finishing first alone would have earned {most} and finishing last alone "
+    "would have cost {least}.",
+    "small tie": "The tie moved the rating little. But it is still uncertain, so finishing first alone would have "
+    "earned {most} and finishing last alone would have cost {least}.",
+}
+PERFORMED = (
+    "This result would fit a player rated about {performance}, and {your} rating moved part of the way there.",
+    "This result would fit a player rated about {performance}. {Your} rating is still uncertain, so it moved far in "
+    "that direction.",
 )
+FEW_GAMES = "{You} have played few games here, so {your} rating still moves a lot."
+SHORT_TIME = "{You} did not play long, which made the change smaller."
+BY_CERTAINTY = "{part} of that is because we are now more certain of {your} rating, so we show it higher."
+SOFTENED = "It would have fallen by {fall}, but we are now more certain of {your} rating, so we show it {part} higher."
 ONE_SIDED_NOTE = "The result was one-sided, which made the change bigger."
 OWN_NOTES = {  # by the direction of the change, and whether the own rating is above the team's average
     (direction, above): f"{{Your}} own rating is {where} {{your}} team's average, so {much} was expected of {{them}}, "

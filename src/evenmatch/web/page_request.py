@@ -224,6 +224,7 @@ def _environment(texts: Texts) -> jinja2.Environment:
         "moment": moment,
         "sentence": sentence,
         "translated": texts.translated,
+        "said": texts.said,
         "ago": texts.ago,
         "ordinal": texts.ordinal,
     }
@@ -600,6 +601,12 @@ class PageRequest:
     def may_see(self, player: str) -> bool:
         """Whether `check_own` would pass."""
         return self.site.options.open_reads or not self.is_player or self.me == player
+
+    def readable(self) -> list[str]:
+        """The ladders that the visitor may read."""
+        caller = self.caller
+        assert caller is not None
+        return [name for name in self.site.service.names() if caller.may("read", name)]
 
     @property
     def is_operator(self) -> bool:

@@ -25,6 +25,7 @@ from babel.messages.mofile import write_mo
 from babel.messages.pofile import read_po
 from markupsafe import Markup
 
+from evenmatch.sentences import Sentence
 from evenmatch.systems.system import RATING_DECIMALS
 from evenmatch.systems.wording import ordinal
 from evenmatch.times import iso_time
@@ -127,6 +128,10 @@ class Texts:
     def translated(self, message: str) -> str:
         """Return a text without placeholders in this language, as it is if there is no translation."""
         return self.translations.gettext(message) if message else message
+
+    def said(self, sentence: Sentence) -> str:
+        """Return a sentence of the layers below in this language."""
+        return sentence.said(self.translated)
 
     def plural(self, singular: str, plural: str, number: float, **values: object) -> str:
         """Return a text in the form for this number, whose placeholder is `%(n)s`."""

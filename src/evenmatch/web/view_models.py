@@ -14,6 +14,7 @@ from evenmatch.players.explanations import factor_text
 from evenmatch.players.headlines import Explanation
 from evenmatch.players.matches import MatchProfile, TeamProfile
 from evenmatch.players.placement import placement_rule
+from evenmatch.sentences import Sentence
 from evenmatch.standings.bands import division_notes
 from evenmatch.standings.board import Snapshot, Standing
 from evenmatch.systems.system import Change, Factor, FactorValue, System
@@ -41,7 +42,7 @@ class LadderShown:
     name: str
     title: str
     system: str
-    placement: str
+    placement: Sentence
     tiers: Mapping[str, int]
     rebuild_due: bool
     archived: bool
@@ -73,7 +74,7 @@ class LadderShown:
             view.settings.colour,
         )
 
-    def division_notes(self, standing: Standing) -> list[str]:
+    def division_notes(self, standing: Standing) -> list[Sentence]:
         """Return the notes on a player's division, see `bands.division_notes`."""
         return division_notes(self.snapshot, standing)
 

@@ -100,6 +100,7 @@ ISO_TIME = (
 Moment = Annotated[datetime, BeforeValidator(_parsed), *ISO_TIME]
 ShownTime = Annotated[datetime, BeforeValidator(_shown), *ISO_TIME]  # in responses; records hold microseconds
 Known = Annotated[float | None, BeforeValidator(none_for_nan)]  # in responses; records hold NaN for what is not known
+Written = Annotated[str, BeforeValidator(str)]  # in responses; records hold a Sentence
 
 
 def _storable(text: str) -> str:

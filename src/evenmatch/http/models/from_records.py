@@ -17,7 +17,8 @@ from typing import Annotated, Any, TypeVar, Union, get_args, get_origin, get_typ
 from pydantic import Field, create_model
 
 from evenmatch.history import UNKNOWN
-from evenmatch.http.models.base import Known, Page, ResponseModel, ShownTime
+from evenmatch.http.models.base import Known, Page, ResponseModel, ShownTime, Written
+from evenmatch.sentences import Sentence
 from evenmatch.times import MICROSECONDS
 
 Model = TypeVar("Model", bound=ResponseModel)
@@ -84,7 +85,7 @@ def _type(hint: Any) -> Any:  # noqa: ANN401 - a type, or a special form
     if isinstance(origin, type) and issubclass(origin, Sequence):
         return list[_type(inner[0])]  # type: ignore[misc]
     is_record = isinstance(hint, type) and (is_dataclass(hint) or hasattr(hint, "_fields"))
-    return model_of(hint) if is_record else hint
+    return Written if hint is Sentence else model_of(hint) if is_record else hint
 
 
 def _summary(record: type) -> str:

@@ -6,7 +6,7 @@ from typing import Literal
 
 from pydantic import Field
 
-from evenmatch.http.models.base import Name, RequestModel, ResponseModel, ShownTime, examples
+from evenmatch.http.models.base import Name, RequestModel, ResponseModel, ShownTime, Written, examples
 from evenmatch.http.models.from_records import fields_of
 from evenmatch.http.models.standings import StandingOut
 from evenmatch.ladders.inactivity import InactivityFall
@@ -70,7 +70,7 @@ class PathPoint(ResponseModel):
 class PathFall(ResponseModel):
     """A loss by inactivity: of the rating, by an event of the ledger, or of the shown percentile, as of now."""
 
-    text: str
+    text: Written
 
 
 class PlayerPath(ResponseModel):

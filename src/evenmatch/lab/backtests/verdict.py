@@ -69,14 +69,18 @@ def advise(b: Backtest, own: str) -> Advice:
         name += f" with the {'tuned parameters' if best.variant == 'tuned' else f'preset {best.variant}'}"
     present = (own, "given" if (own, "given") in scores else "default")
     if best[:2] == present:
-        return Advice(f"Keep {own} as it is: nothing that was tried predicts these matches better.", False, [])
+        return Advice(
+            f"Keep the system {own} as it is: nothing that was tried predicts these matches better.", False, []
+        )
     if present not in scores:
-        words = f"{name} predicts best of what was tried. {own}, which this ladder uses, was not tried."
+        words = f"The system {name} predicts best of what was tried. {own}, which this ladder uses, was not tried."
     elif _level(differences[present], top):
-        return Advice(f"Keep {own} as it is: the lead of {name} may be chance, or is too small to matter.", False, [])
+        return Advice(
+            f"Keep the system {own} as it is: the lead of {name} may be chance, or is too small to matter.", False, []
+        )
     else:
-        better = _percent(differences[present]["difference"] / scores[present]["log_loss"])
-        words = f"Use {name}: it predicts {better} better than {own} as it is set, which is more than chance."
+        worse = _percent(differences[present]["difference"] / top["log_loss"])
+        words = f"Use the system {name}. {own}, as it is set now, predicts {worse} worse, which is more than chance."
     return Advice(words, True, _costs(b, best, top, scores.get(present)))
 
 
@@ -88,7 +92,7 @@ def _costs(b: Backtest, best: Variant, top: Row, present: Row | None) -> list[st
     if present is not None and top["seconds"] > FASTER * present["seconds"]:
         sentences.append(f"Rating a match takes {top['seconds'] / present['seconds']:.0f} times as long.")
     if best.rules.system.needs != System.needs:
-        sentences.append(f"{best.system} needs {best.rules.system.needs}.")
+        sentences.append(f"What {best.system} needs: {best.rules.system.needs}.")
     return sentences
 
 

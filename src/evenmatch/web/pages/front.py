@@ -13,6 +13,7 @@ from evenmatch.ladders.ladder_queries import contains
 from evenmatch.ladders.standings import View
 from evenmatch.players.placement import why_nobody
 from evenmatch.players.rating_path import RatingPath
+from evenmatch.sentences import Sentence
 from evenmatch.standings.bands import DivisionProgress, division_progress
 from evenmatch.standings.board import Standing
 from evenmatch.web.page_request import LANGUAGE, LONGEST_NAME, ME, THEME, THEMES, PageRequest, address, local
@@ -49,7 +50,7 @@ class LadderCard(NamedTuple):
     players: int
     matches: int
     best: Sequence[tuple[str, Standing]]
-    why_nobody: str | None
+    why_nobody: Sentence | None
     waiting: int | None
 
 
@@ -77,13 +78,7 @@ def _front(visit: PageRequest) -> Mapping[str, object]:
 
 def _views(visit: PageRequest) -> list[View]:
     """The standings of all ladders that the visitor may read."""
-    return [visit.reading.view(name) for name in _readable(visit)]
-
-
-def _readable(visit: PageRequest) -> list[str]:
-    caller = visit.caller
-    assert caller is not None
-    return [name for name in visit.site.service.names() if caller.may("read", name)]
+    return [visit.reading.view(name) for name in visit.readable()]
 
 
 def _ladder_card(visit: PageRequest, view: View) -> LadderCard:
@@ -175,7 +170,7 @@ def _search(visit: PageRequest) -> Mapping[str, object]:
     text = visit.asked("q").strip()[:LONGEST_NAME]
     views = _views(visit)
     if not text:
-        return {"text": text, "ladders": [], "players": [], "similar": []}
+        return {"text": text, "ladders": [], "players": [], "similar": [], "banned": []}
     ladders = [LadderShown.of(view) for view in views]
     names = visit.reading.search(text, FOUND, [ladder.name for ladder in ladders])
     similar = [] if names else [name for ladder in ladders for name in visit.reading.similar(ladder.name, text)]
@@ -184,8 +179,19 @@ def _search(visit: PageRequest) -> Mapping[str, object]:
         "ladders": [ladder for ladder in ladders if contains(ladder.title, text) or contains(ladder.name, text)],
         "players": _standings_of(visit, views, names),
         "similar": list(dict.fromkeys(similar))[:3],
+        "banned": [] if names else [ladder for ladder in ladders if _is_banned(visit, ladder.name, text)],
         "is_cut": len(names) >= FOUND,
     }
+
+
+def _is_banned(visit: PageRequest, ladder: str, name: str) -> bool:
+    """Whether a ladder's operator looks for a player who is banned from it."""
+    if not visit.may("admin", ladder):
+        return False
+    try:
+        return visit.reading.profile(ladder, name).banned
+    except UnknownNameError:
+        return False
 
 
 async def set_me(visit: PageRequest) -> Response:
@@ -251,4 +257,4 @@ async def change_friends(visit: PageRequest) -> Response:
 
 
 def _called(visit: PageRequest, name: str) -> list[str]:
-    return visit.reading.called(name, _readable(visit))
+    return visit.reading.called(name, visit.readable())

@@ -115,12 +115,22 @@ def _looked_up(visit: PageRequest, found: Mapping[str, object]) -> dict[str, obj
     try:
         name = visit.reading.known_as(visit.ladder, text)
     except UnknownNameError:
-        return {"looked": None, "missing": visit.text("No player called %(name)s.", name=text)}
+        return {"looked": None, "missing": _missing(visit, text)}
     looked = stored_results.look_up(found, name)
     return {
         "looked": looked,
         "missing": None if looked else visit.text("%(name)s is not in both standings.", name=name),
     }
+
+
+def _missing(visit: PageRequest, name: str) -> str:
+    """Why the standings do not have a player of this name."""
+    try:
+        found = visit.reading.whereabouts(name, visit.readable())
+    except UnknownNameError:
+        return visit.text("No player called %(name)s.", name=name)
+    elsewhere = ", ".join(LadderShown.of(visit.reading.view(ladder)).title for ladder in found.ladders)
+    return visit.text("%(name)s does not play on this ladder, but on: %(ladders)s.", name=name, ladders=elsewhere)
 
 
 def jobs_of(visit: PageRequest) -> list[Job]:

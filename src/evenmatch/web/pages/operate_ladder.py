@@ -103,8 +103,8 @@ def outdated(texts: Texts, form: Mapping[str, str], position: int) -> str:
     if later <= 0:
         return ""
     return " " + texts.plural(
-        "The preview was out of date: %(n)s event was recorded after it.",
-        "The preview was out of date: %(n)s events were recorded after it.",
+        "%(n)s event was recorded after the preview, so the changes can differ a little from it.",
+        "%(n)s events were recorded after the preview, so the changes can differ a little from it.",
         later,
     )
 

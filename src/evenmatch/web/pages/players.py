@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from functools import partial
 from math import isnan
+from operator import itemgetter
 from typing import NamedTuple
 
 from starlette.responses import Response
@@ -19,7 +20,7 @@ from evenmatch.ladders.standings import View
 from evenmatch.players.career import Career, Tally
 from evenmatch.players.placement import placement_progress
 from evenmatch.players.rated_matches import ALL_MATCHES
-from evenmatch.players.rating_path import RatingPath, RatingStep
+from evenmatch.players.rating_path import RatingPath, RatingStep, SeasonOpening
 from evenmatch.standings.activity import NEVER
 from evenmatch.standings.bands import DivisionProgress, division_progress
 from evenmatch.standings.board import Standing
@@ -106,9 +107,10 @@ def _player(visit: PageRequest) -> Mapping[str, object]:
             for state, meaning in state_meanings(system, profile.state).items()
         ],
         "rows": rows,
-        "falls": _falls_between(
-            career.falls if chosen == ALL_MATCHES else (), rows, before.played_at, last=further is None
+        "between": _between(
+            path if chosen == ALL_MATCHES else RatingPath([], [], []), rows, before.played_at, last=further is None
         ),
+        "last_loss": next((step.match_id for step in reversed(path.steps) if step.word == "lost"), None),
         "typed": typed,
         "seasons": seasons,
         "titles": {season.number: season.title for season in seasons},
@@ -132,20 +134,24 @@ def _way(view: View, standing: Standing | None) -> DivisionProgress | None:
     return division_progress(view.snapshot, standing.rating, standing.percentile)
 
 
-def _falls_between(
-    falls: Sequence[InactivityFall], rows: Sequence[PlayedMatch], before: int, *, last: bool
-) -> list[list[InactivityFall]]:
-    """Return the rating falls to show above each row of a page of matches, latest first, and below the last row.
+def _between(
+    path: RatingPath, rows: Sequence[PlayedMatch], before: int, *, last: bool
+) -> list[list[InactivityFall | SeasonOpening]]:
+    """Return what to show above each row of a page of matches, latest first, and below the last row.
+
+    That is rating falls by inactivity, and the openings of seasons, which may reset the ratings.
 
     before  when the last match of the previous page was played
     """
-    latest_first = [fall for fall in reversed(falls) if fall.of == "rating"]
+    events: list[tuple[int, InactivityFall | SeasonOpening]] = [
+        *((opening.at, opening) for opening in path.openings),
+        *((fall.fell_at, fall) for fall in path.falls if fall.of == "rating"),
+    ]
+    latest_first = sorted(events, key=itemgetter(0), reverse=True)
     times = [row.match.played_at for row in rows]
     tops = [before, *times]
     bottoms = [*times, NEVER if last else times[-1]] if rows else [NEVER]
-    return [
-        [fall for fall in latest_first if low < fall.fell_at <= high] for high, low in zip(tops, bottoms, strict=True)
-    ]
+    return [[event for at, event in latest_first if low < at <= high] for high, low in zip(tops, bottoms, strict=True)]
 
 
 def best_and_worst(career: Career) -> BestAndWorst | None:

@@ -17,6 +17,7 @@ from evenmatch.errors import FollowerError, ForbiddenError, InputError, UnknownN
 from evenmatch.http.site import Site
 from evenmatch.queues import requests
 from evenmatch.queues.audit import RecentOffer
+from evenmatch.queues.endings import ending
 from evenmatch.queues.parties import QueueFilter
 from evenmatch.queues.stored_queues import QueueSetup
 from evenmatch.queues.ticket_status import OfferStatus, Status, StatusRead
@@ -347,6 +348,7 @@ def _ticket(visit: PageRequest, status: Status) -> Mapping[str, object]:
     return {
         "ladder": ladder,
         "status": ladder.visibility.ticket(status),
+        "ended": None if status.ended is None else ending(status.ended),
         "goes_on": status.state in ("waiting", "offered") or (match is not None and match.state == "open"),
         "is_recorded": match is not None and match.state == "closed",
         "is_asked": offer is not None and _is_asked(visit, offer),
