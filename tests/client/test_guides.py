@@ -251,7 +251,7 @@ def test_the_csharp_client_compiles_with_mono_reports_by_a_key_and_signed_and_pl
 
 
 def test_the_gdscript_programs_have_the_syntax_of_godot_4():
-    """They do not run, because Godot 4 is in no package registry: gdtoolkit parses them."""
+    """They do not run, because Godot 4 is in no package registry: gdtoolkit parses them, which no lock has."""
     parser = pytest.importorskip("gdtoolkit.parser", reason="gdtoolkit is not installed").parser
     programs = [text for _, text in blocks("game-clients.md", "gdscript")]
     assert len(programs) == 3
