@@ -215,7 +215,7 @@ def test_a_bot_that_was_killed_takes_up_who_waits_and_what_was_said(evening):
     assert discord.command(JOE, "queue").startswith("You are in the queue.")
     offer = discord.shown("A match is found")
     assert len(discord.in_channel(BOARD)) == 1, "the standings have one message"
-    bot.end()
+    assert bot.end(signal.SIGINT) == 130, bot.told()
     bot.start()
     discord.press(EVE, offer, "Decline")
     discord.until(lambda: offer["id"] not in discord.messages)

@@ -1,13 +1,18 @@
 """What the bot writes, and its settings: without Discord and without a service."""
 
+import asyncio
+
 import pytest
 
 from evenmatch.discord.settings import VARIABLES, read_settings
 from evenmatch.errors import UsageError
 
 pytest.importorskip("discord", reason="discord.py, of the extra discord, is not installed")
+import aiohttp
+from aiohttp import web
+
 from evenmatch.discord import texts
-from evenmatch.discord.api import with_mentions
+from evenmatch.discord.api import Api, RefusalError, with_mentions
 
 GIVEN = {"token": "t", "channel": "12", "key": "em_1", "ladder": "arena", "queue": "main"}
 ANN = 80351110224678912
@@ -96,3 +101,43 @@ def test_a_ladder_that_hides_ratings_is_not_given_away():
     player = {"player": "ann", "before": None, "after": None, "division": "Gold"}
     teams = [{"place": 1, "players": [player]}, {"place": 2, "players": [{**player, "player": "bob"}]}]
     assert texts.ended_text({}, {"teams": teams}) == "**Team 1 won.**\nTeam 1: ann Gold\nTeam 2: bob Gold"
+
+
+REFUSALS = [
+    (401, {"detail": "the key em_1 was revoked"}, "The ranking server does not accept the bot's key for this."),
+    (403, {"detail": "the key em_1 lacks a scope"}, "The ranking server does not accept the bot's key for this."),
+    (429, {"detail": "too many requests", "retry_after": 3.2}, "The ranking server is busy. Please try again in 3 s."),
+    (503, {"detail": "the database does not answer", "retry_after": 0.1}, "Please try again in 1 s."),
+    (503, {"detail": "about to stop"}, "Please try again in 60 s."),
+    (500, {"detail": "Internal server error"}, "The ranking server could not do this. Please tell an operator."),
+    (502, "<h1>Bad Gateway</h1>", "The ranking server does not answer. Please try again in a minute."),
+    (200, ["a page of another service"], "The ranking server could not do this. Please tell an operator."),
+    (409, {"detail": f"player 'discord:{ANN}' is banned"}, f"Player <@{ANN}> is banned."),
+    (409, {"detail": "too early", "until": "2026-11-27T20:00:00Z"}, "Too early. You can try again <t:1795809600:R>."),
+]
+
+
+@pytest.mark.parametrize(("status", "body", "sentence"), REFUSALS)
+def test_a_refusal_of_the_service_is_a_sentence_for_the_user(status, body, sentence):
+    async def refuse(_):
+        return (
+            web.Response(text=body, status=status) if isinstance(body, str) else web.json_response(body, status=status)
+        )
+
+    async def ask():
+        app = web.Application()
+        app.router.add_get("/v1/ladders/arena/players/{player}", refuse)
+        runner = web.AppRunner(app)
+        await runner.setup()
+        await web.TCPSite(runner, "127.0.0.1", 0).start()
+        settings = read_settings(environment(url=f"http://127.0.0.1:{runner.addresses[0][1]}"))
+        try:
+            async with aiohttp.ClientSession() as http:
+                await Api(http, settings).get("players", "a/b")
+        finally:
+            await runner.cleanup()
+
+    with pytest.raises(RefusalError) as told:
+        asyncio.run(ask())
+    assert sentence in str(told.value)
+    assert "em_1" not in str(told.value)
