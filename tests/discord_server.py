@@ -261,6 +261,7 @@ class DiscordServer:
                 self._accept(socket)
         with self._changed:
             self._sockets = [one for one in self._sockets if one is not socket]
+            self._changed.notify_all()
         return socket
 
     def _accept(self, socket):
@@ -277,6 +278,10 @@ class DiscordServer:
             dropped, self._sockets = self._sockets, []
         for socket in dropped:
             await socket.close(code=1001)
+
+    def wait_until_alone(self):
+        """Until no bot is connected."""
+        self.until(lambda: not self._sockets)
 
     # what a test does
 

@@ -64,7 +64,9 @@ class BotProcess:
     def end(self, number=signal.SIGKILL):
         """Its exit code, after a signal."""
         self._process.send_signal(number)
-        return self._process.wait(SLOWEST)
+        code = self._process.wait(SLOWEST)
+        self._discord.wait_until_alone()
+        return code
 
     def told(self):
         return self._log.read_text(encoding="utf-8")

@@ -15,7 +15,7 @@ from evenmatch.errors import EvenmatchError
 
 Json = dict[str, Any]
 TIMEOUT = aiohttp.ClientTimeout(total=10.0)  # seconds
-USER = "discord:"  # begins the name of every player whom the bot brings; a Discord user id follows
+USER = "discord:"  # prefix of the names of Discord users; the user id follows
 _QUOTED_USER = re.compile(rf"'?{USER}(\d+)'?")
 
 
@@ -32,7 +32,7 @@ class RefusalError(EvenmatchError):
 
 
 class Api:
-    """The API of one ladder. http: stays open as long as this is used."""
+    """The API of one ladder. http must stay open."""
 
     def __init__(self, http: aiohttp.ClientSession, settings: Settings) -> None:
         self._http, self._base = http, f"{settings.url}/v1/ladders/{quote(settings.ladder, '')}"
@@ -95,5 +95,5 @@ def _sentence(status: int, problem: Json) -> str:
 
 
 def with_mentions(text: str) -> str:
-    """The text with a mention in place of each name of a player whom the bot brought."""
+    """Replace the names of Discord users by mentions."""
     return _QUOTED_USER.sub(r"<@\1>", text)

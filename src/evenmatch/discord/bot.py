@@ -1,7 +1,7 @@
-"""The Discord bot: what users ask of it, the tickets and matches that it follows, the standings that it keeps fresh.
+"""The Discord bot: commands and buttons, the tickets and matches that it follows, and the standings.
 
-The bot stores nothing. evenmatch has players, tickets and matches. The ids of a message's buttons say which ticket,
-offer or match the message shows, and what each side has said about the match. A bot that starts reads both again.
+The bot stores nothing. Players, tickets and matches are in evenmatch. The button ids of a message name the ticket,
+offer or match that it shows, and what each side has said about the result. A bot that starts reads both.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ Note = discord.PartialMessage  # as is every Message
 
 
 class Bot(discord.Client):
-    """The connection to Discord, and the messages of what is under way."""
+    """The connection to Discord, with the messages of open tickets, offers and matches."""
 
     channel: discord.TextChannel
     board: discord.TextChannel  # where the standings are
@@ -45,15 +45,15 @@ class Bot(discord.Client):
         super().__init__(intents=discord.Intents(guilds=True), allowed_mentions=mentions, max_messages=None)
         self.settings, self.api = settings, api
         self._tree = app_commands.CommandTree(self)
-        self._turn = asyncio.Lock()  # a round does not write the messages of matches while the sides speak
+        self._turn = asyncio.Lock()  # a round and a report by button do not write the same message at once
         self._wake = asyncio.Event()
         self._waiting: dict[int, tuple[int, Note]] = {}  # by user: the ticket, and the message that says who waits
         self._offers: dict[int, tuple[Note, str]] = {}  # by number: the message, and its text
-        self._matches: dict[str, Note] = {}  # that run
+        self._matches: dict[str, Note] = {}  # running ones, by id
         self._standings: tuple[Note | None, object] = (None, None)  # the message, and what it shows
 
     async def setup_hook(self) -> None:
-        """Declare the commands, and take up the messages of the bot that ended. Raises UsageError."""
+        """Declare the commands, and resume from the messages in the channels. Raises UsageError."""
         try:
             await self.api.get("queues", self.settings.queue)
         except RefusalError as error:
@@ -68,10 +68,10 @@ class Bot(discord.Client):
             async for message in channel.history(limit=MESSAGES_READ):
                 if self.user is not None and message.author.id == self.user.id:
                     for name in texts.button_ids(message):
-                        self._take_up(message, *name.split(":", 1))
+                        self._resume(message, *name.split(":", 1))
         log.info("%s serves #%s", self.user, self.channel)
 
-    def _take_up(self, message: discord.Message, verb: str, rest: str) -> None:
+    def _resume(self, message: discord.Message, verb: str, rest: str) -> None:
         match verb:
             case "leave":
                 user, ticket = map(int, rest.split(":"))
@@ -83,7 +83,7 @@ class Bot(discord.Client):
             case "rank" if self._standings[0] is None:
                 self._standings = (message, None)
 
-    # what users ask
+    # commands and buttons
 
     async def on_interaction(self, interaction: discord.Interaction) -> None:
         """Answer a press on one of the bot's buttons."""
@@ -92,7 +92,7 @@ class Bot(discord.Client):
             await self.answer(interaction, lambda: press(self, interaction, name.removeprefix(texts.BUTTON)))
 
     async def answer(self, interaction: discord.Interaction, work: Callable[[], Awaitable[str]]) -> None:
-        """Answer a user, and nobody else, with the text that `work` returns, or with why there is none."""
+        """Show the text that `work` returns, or the reason of its failure, to this user alone."""
         try:
             await interaction.response.defer(ephemeral=True, thinking=True)  # Discord waits for three seconds only
             await interaction.edit_original_response(content=texts.fit(await _told(work)))
@@ -100,7 +100,7 @@ class Bot(discord.Client):
             log.warning("a user got no answer: %s", error)
 
     async def join(self, user: int) -> str:
-        """Put a user into the queue, or follow the ticket that the user has."""
+        """Queue a user, or follow the user's present ticket."""
         seat = await self._seat(user)
         if seat["match_id"] is not None:
             async with self._turn:
@@ -126,7 +126,7 @@ class Bot(discord.Client):
         return "You are in the queue. I will mention you when a match is found."
 
     async def respond(self, user: int, verb: str, offer: int | None = None) -> str:
-        """Let a user `accept` or `decline` an offer, or `leave`. offer: None: the present one."""
+        """Let a user `accept` or `decline` an offer, or `leave`. offer  None: the present one."""
         seat = await self._seat(user)
         if seat["ticket"] is None:
             return "You are in a match." if seat["match_id"] is not None else "You are not in the queue."
@@ -145,7 +145,7 @@ class Bot(discord.Client):
         return texts.rank_text({"player": name, "standing": None} if profile is None else profile)
 
     async def why(self, user: int, match_id: str | None = None) -> str:
-        """Why a match moved a user's rating. match_id: None: the latest match."""
+        """Why a match moved a user's rating. match_id  None: the latest match."""
         page = await self.api.find("players", texts.player_of(user), "matches", limit=MATCHES_EXPLAINED)
         played = [] if page is None else page["items"]
         match = next((one for one in played if match_id in (None, one["match_id"])), None)
@@ -156,7 +156,7 @@ class Bot(discord.Client):
         return texts.why_text(match, link)
 
     async def where(self, user: int, match_id: str) -> str:
-        """Where a user plays a match. Nobody else is told, since a token may be for this user alone."""
+        """The address of a match for one of its players, with this player's token."""
         live, name = await self.api.get("live", match_id), await self._present_name(user)
         ticket = next((one["ticket"] for team in live["teams"] for one in team if one["player"] == name), None)
         if ticket is None:
@@ -169,7 +169,7 @@ class Bot(discord.Client):
         return f"Connect to `{connection['address']}`{f' with `{tokens[0]}`' if tokens else ''}."
 
     async def claim(self, interaction: discord.Interaction, match_id: str, outcome: str) -> str:
-        """Count what a user says about the end of a match. Once both sides say the same, it is recorded."""
+        """Note the result that a user reports. Once both sides report the same, the match is recorded."""
         assert interaction.message is not None
         async with self._turn:
             live, name = await self.api.get("live", match_id), await self._present_name(interaction.user.id)
@@ -204,14 +204,14 @@ class Bot(discord.Client):
         return await self.api.get("players", texts.player_of(user), "ticket")
 
     async def _present_name(self, user: int) -> str:
-        """The name of a user's player, whom an operator may have renamed or merged."""
+        """The present name of a user's player, which an operator may have changed."""
         profile = await self.api.find("players", texts.player_of(user))
         return texts.player_of(user) if profile is None else str(profile["player"])
 
-    # what it follows
+    # rounds
 
     async def rounds(self) -> None:
-        """Show what changes, until the bot is closed. What fails in one round is done in a later one."""
+        """Show changes until the bot is closed. A failed step is repeated in the next round."""
         count = 0
         while not self.is_closed():
             try:
@@ -225,7 +225,7 @@ class Bot(discord.Client):
                 log.warning("evenmatch does not answer as expected: %s", error.detail)
             except DISCORD_FAILURES as error:
                 log.warning("Discord does not answer as expected: %s", error)
-            except Exception:  # a bug, which must not keep users from what still works
+            except Exception:  # a bug here must not end the commands
                 log.exception("a round failed")
             with contextlib.suppress(TimeoutError):
                 await asyncio.wait_for(self._wake.wait(), BETWEEN_ROUNDS)
@@ -263,7 +263,7 @@ class Bot(discord.Client):
             await self.channel.send(texts.fit(f"<@{user}>, you are no longer in the queue{why}."))
 
     async def _show_match(self, match: Json) -> None:
-        """Show a match that runs, in the place of its offer."""
+        """Show a running match in the message of its offer."""
         match_id, sides = match["match_id"], len(match["teams"])
         if match_id in self._matches or match["state"] != "open":
             return
@@ -319,13 +319,13 @@ async def _told(work: Callable[[], Awaitable[str]]) -> str:
     except DISCORD_FAILURES as error:
         log.warning("Discord does not answer: %s", error)
         return "Discord did not answer me. Please try again."
-    except Exception:  # a bug, of which the user must learn, too
+    except Exception:  # without an answer, Discord shows "thinking" for 15 minutes
         log.exception("a command failed")
         return "Something went wrong. Please tell an operator."
 
 
 async def press(bot: Bot, interaction: discord.Interaction, name: str) -> str:
-    """Do what a button stands for. name: its id, without its beginning."""
+    """Do what a button is for. name: its id without prefix."""
     user, (verb, _, rest) = interaction.user.id, name.partition(":")
     if verb == "leave" and not rest.startswith(f"{user}:"):
         return "Only the player who waits can leave."

@@ -1,4 +1,4 @@
-"""What the bot writes: messages, and the buttons below them. Buttons carry what they need in their ids."""
+"""Texts and buttons of the bot's messages. The id of a button says what the button is for."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from discord.utils import escape_markdown, escape_mentions
 
 from evenmatch.discord.api import USER, Json
 
-BUTTON = "em:"  # begins the id of every button
+BUTTON = "em:"  # prefix of every button id
 LONGEST_MESSAGE, LONGEST_EMBED = 2000, 4096  # characters that Discord accepts
-UNKNOWN = "-"  # in claims: this side has not said how the match ended
+UNKNOWN = "-"  # in claims: this side has not reported a result
 DRAW, NOT_PLAYED = "d", "x"  # outcomes besides the index of the winning side
 OFFER_OF_MATCH = re.compile(r"-(\d+)-[0-9a-f]+\Z")  # in the id of a match that a queue made
 
@@ -24,13 +24,13 @@ def player_of(user: int) -> str:
 
 
 def shown(player: str) -> str:
-    """A player's name in a message: a mention of those whom the bot brought."""
+    """A player's name as a message shows it; Discord users are mentioned."""
     user = player.removeprefix(USER)
     return f"<@{user}>" if user != player and user.isdigit() else escape_markdown(escape_mentions(player))
 
 
 def fit(text: str, limit: int = LONGEST_MESSAGE) -> str:
-    """The text, cut at a line's or word's end if it is too long for Discord."""
+    """Cut a text after a word if it is too long for Discord."""
     if len(text) <= limit:
         return text
     kept = text[: limit - 2]
@@ -38,23 +38,23 @@ def fit(text: str, limit: int = LONGEST_MESSAGE) -> str:
 
 
 def buttons(*listed: tuple[str, discord.ButtonStyle, str]) -> discord.ui.View:
-    """A row of buttons: label, style, and id without its beginning."""
+    """A row of buttons, given by label, style and id without prefix."""
     view = discord.ui.View(timeout=None)
     for label, style, name in listed:
         view.add_item(discord.ui.Button(label=label, style=style, custom_id=BUTTON + name))
-    view.stop()  # the library need not remember it: the bot reads the ids
+    view.stop()  # the library forgets it; `on_interaction` reads the ids
     return view
 
 
 def button_ids(message: discord.Message) -> list[str]:
-    """The ids of a message's buttons, without their beginning."""
+    """The ids of a message's buttons, without prefix."""
     rows = [row for row in message.components if isinstance(row, discord.ActionRow)]
     ids = [child.custom_id for row in rows for child in row.children if isinstance(child, discord.Button)]
     return [one.removeprefix(BUTTON) for one in ids if one is not None and one.startswith(BUTTON)]
 
 
 def offer_text(offer: Json) -> str:
-    """An offered match: its players, its odds, and until when to accept."""
+    """An offered match with its players, odds and deadline."""
     deadline = round(datetime.fromisoformat(offer["deadline"]).timestamp())
     what = "A match is found" if offer["match_id"] is None else "A running match needs players"
     facts = [*_facts(offer), f"{offer['accepted']} of {offer['players']} accepted"]
@@ -91,7 +91,7 @@ def claims_of(message: discord.Message) -> str:
 
 
 def claims_text(text: str, claims: str) -> str:
-    """The text of a match, and what its sides have said about its end."""
+    """The text of a match, followed by what its sides have said about the result."""
     first = text.partition("\n\n")[0]
     told = [f"Team {side + 1} says: {outcome_words(one)}." for side, one in enumerate(claims) if one != UNKNOWN]
     if UNKNOWN in claims:
@@ -110,10 +110,10 @@ def outcome_words(outcome: str) -> str:
 
 
 def ended_text(live: Json | None, recorded: Json | None) -> str:
-    """A match that has ended: each player's rating before and after, or why there is none."""
+    """A match that has ended: the ratings before and after it, or why it changed none."""
     if recorded is None:
         ends = {"cancelled": "was cancelled", "expired": "expired, because nobody reported its result"}
-        end = "is unknown to the ranking server" if live is None else ends[live["state"]]
+        end = "is unknown to the ranking server" if live is None else ends.get(live["state"], "is not recorded")
         reason = "" if live is None or not live["reason"] else f" ({escape_mentions(live['reason'])})"
         return f"**The match {end}{reason}.** No rating changed."
     best = min(team["place"] for team in recorded["teams"])
@@ -164,7 +164,7 @@ def standings(page: Json) -> discord.Embed:
 
 
 def standings_buttons() -> discord.ui.View:
-    """The button below the standings, by which a bot that starts anew finds its message."""
+    """The button below the standings. A bot that starts recognizes its message by this button."""
     return buttons(("My rank", discord.ButtonStyle.secondary, "rank:"))
 
 
