@@ -59,6 +59,7 @@ def sample(bare):
 NEEDS = [
     (("serve",), "the service needs structlog", "serve"),
     (("demo",), "the demo needs starlette", "serve"),
+    (("discord",), "the Discord bot needs ", "discord"),
     (("backtest", "sample/season.csv", "--systems", "elo", "--tune", "3"), "tuning needs optuna", "lab"),
     (("backtest", "sample/season.csv", "--systems", "elo", "--report", "a.html"), "a report needs jinja2", "lab"),
     (("simulate-queue", "--minutes", "1", "--report", "b.html"), "a report needs jinja2", "lab"),

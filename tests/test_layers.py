@@ -119,6 +119,7 @@ BELOW = {
         *("errors", "options", "policy", "match", "history", "tables", "systems", "standings", "rating", "matchmaking"),
         *("lab", *SUBJECTS, "http"),  # of http what answers a request: the site, who asks, the log
     ],
+    "discord": ["errors"],  # a client of the API, as any other
     "demo": [
         *("durations", "whole_file", "lab"),
         *("errors", "history", "tables", "systems", "standings", "rating", "online", "matchmaking"),
@@ -129,7 +130,7 @@ BELOW = {
         *("attributes", "durations", "options", "policy", "whole_file"),
         *("errors", "match", "history", "tables", "systems", "standings", "rating", "online", "matchmaking"),
         *("lab", *SUBJECTS, "cluster", "http", "web", "demo", "stake_assumptions", "stakes", "kernel_cache"),
-        *("partitioned", "progress", "__version__"),
+        *("partitioned", "progress", "discord", "__version__"),
     ],
 }
 PURE = [
@@ -199,6 +200,7 @@ THIRD_PARTY = {
         "uvicorn",
     ],
     "web": ["babel", "jinja2", "markupsafe", "numpy", "resvg_py", "starlette"],
+    "discord": ["aiohttp", "discord", "yarl"],  # yarl: aiohttp's addresses
     "demo": ["httpx", "numpy", "starlette"],
     "cli": ["numpy", "pyarrow", "typer", "rich"],
 }
@@ -428,7 +430,7 @@ def test_the_help_of_all_commands_imports_nothing_heavy():
     program = "import sys; from evenmatch.cli.app import application; application(); print(*sys.modules)"
     told = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     assert {"evenmatch.cli.rate", "evenmatch.cli.queue"} <= set(told.stdout.split())
-    assert {"numba", "pyarrow", "matplotlib", "sqlalchemy", "fastapi"}.isdisjoint(told.stdout.split())
+    assert {"numba", "pyarrow", "matplotlib", "sqlalchemy", "fastapi", "aiohttp"}.isdisjoint(told.stdout.split())
 
 
 def test_a_rating_system_is_named_nowhere_else_in_the_engine():
