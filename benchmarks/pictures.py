@@ -14,9 +14,8 @@ from matplotlib.lines import Line2D
 from matplotlib.ticker import FuncFormatter, LogLocator, NullLocator
 
 from benchmarks.figure import Figure, Section
-from evenmatch.lab.sample import INKS
 
-OURS, GREY, AIM = INKS[0], "#737373", INKS[1]
+OURS, GREY, AIM = "#0b6e99", "#737373", "#c2410c"
 ROW = 0.24  # inches for each figure
 WIDE = 30.0  # largest value by smallest, from which on an axis is logarithmic
 

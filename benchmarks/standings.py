@@ -1,17 +1,24 @@
-"""A ladder of a million players: taking a snapshot of its standings, and asking it."""
+"""A ladder of a million players: a snapshot of its standings, and queries; pages with the records of their players."""
 
 from __future__ import annotations
 
+import tempfile
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Sequence
 from functools import partial
+from pathlib import Path
 from typing import NamedTuple, TypeVar
 
 import numpy as np
 
 from benchmarks.figure import Figure, Section, seconds_in_turn
-from benchmarks.matches import SEED, START
+from benchmarks.ledger import table_of
+from benchmarks.matches import SEED, START, Season
 from evenmatch.durations import DAY
+from evenmatch.ladders.ladder_queries import LadderQueries
+from evenmatch.ladders.settings import Settings
+from evenmatch.operations.service import Service
+from evenmatch.rating import rules
 from evenmatch.standings.board import Board, Snapshot, snapshot
 from evenmatch.standings.placement import UNKNOWN
 from evenmatch.standings.rules import StandingsRules
@@ -24,8 +31,11 @@ ASKED = 200  # questions in a round
 REPEATED = 25  # times that a single question is asked
 SIZE = 50  # of a page
 SIDE = 10  # around a player
+PAGES = 20  # pages with records in a round
 AIM = 0.5  # seconds
 QUICK = 1000.0  # microseconds
+PLAYED = Season(300_000, 30_000, 1)  # the matches of players whose records are read
+SIZES = (SIZE, 1000)  # players on a page with records
 
 T = TypeVar("T")
 
@@ -132,8 +142,40 @@ def run() -> Section:
         "percentiles and divisions; nothing is deferred to the first query. One core. Plain Python does the same with "
         "lists of tuples, `sort` and `bisect`, from columns to a dict of finished standings; its results are "
         f"compared with every standing. {ROUNDS} runs, in turn; queries are the mean of {ASKED} different ones.",
+        f"Records are each player's share of wins, change in seven days and last match, read from an SQLite file of "
+        f"{PLAYED.matches:,} matches of {PLAYED.players:,} players. The reference is the same page with names alone; "
+        f"the mean of {PAGES} different pages.",
     ]
+    figures += figures_of_records()
     return Section("Standings of a million players", figures, notes)
+
+
+def figures_of_records() -> list[Figure]:
+    """Pages of players with their records, beside the same pages without them."""
+    with tempfile.TemporaryDirectory() as folder, Service.open(str(Path(folder) / "evenmatch.db")) as service:
+        service.create_ladder("crowd", "elo", rules("elo"), Settings(standings=StandingsRules(1, active_days=36_500.0)))
+        service.import_matches("crowd", table_of(PLAYED))
+        view = service.view("crowd")
+        last = view.head.time
+        assert last is not None
+        service.clock = lambda: last  # so that the season's last days are within a week
+        view = service.view("crowd")
+        queries = LadderQueries(service, lambda _: view)
+
+        def plain(size: int, number: int) -> None:
+            service.named(view.snapshot.page(number, size))
+
+        def whole(size: int, number: int) -> None:
+            plain(size, number)
+            queries.records(view, view.snapshot.page(number, size))
+
+        figures = []
+        for size in SIZES:
+            numbers = range(1, PAGES + 1)
+            runs = [partial(ask, partial(page, size), numbers) for page in (whole, plain)]
+            ours, theirs = (1e3 * seconds / PAGES for seconds in seconds_in_turn(runs, ROUNDS))
+            figures.append(Figure(f"page of {size:,} with records", ours, "ms", None, False, theirs, "without records"))
+    return figures
 
 
 def compare(taken: Snapshot, plain: Plain) -> None:

@@ -100,7 +100,8 @@ def declared():
     pyproject = read_pyproject()
     project = pyproject["project"]
     extras = dict(project["optional-dependencies"])
-    yield from (("test", requirement) for requirement in extras.pop("cluster"))  # 200 MB, which the demo does not need
+    for name in ("cluster", "discord"):  # which the demo does not need
+        yield from (("test", requirement) for requirement in extras.pop(name))
     others = [
         requirement for group in extras.values() for requirement in group if normalise(requirement) != "evenmatch"
     ]

@@ -59,6 +59,7 @@ def sample(bare):
 NEEDS = [
     (("serve",), "the service needs structlog", "serve"),
     (("demo",), "the demo needs starlette", "serve"),
+    (("discord",), "the Discord bot needs ", "discord"),
     (("backtest", "sample/season.csv", "--systems", "elo", "--tune", "3"), "tuning needs optuna", "lab"),
     (("backtest", "sample/season.csv", "--systems", "elo", "--report", "a.html"), "a report needs jinja2", "lab"),
     (("simulate-queue", "--minutes", "1", "--report", "b.html"), "a report needs jinja2", "lab"),
@@ -116,9 +117,9 @@ def test_commands_on_files_need_no_extra(sample, command):
 def test_a_sample_is_made_without_its_picture(bare):
     told = bare("-m", "evenmatch", "sample", "--folder", "other")
     assert told.returncode == 0, told.stderr
-    assert "no picture is drawn: a picture needs matplotlib" in told.stderr
+    assert "no picture is drawn: a plot needs plotly" in told.stderr
     assert "Why did my rating move?" in told.stdout
-    assert "rating-paths.svg" not in told.stdout
+    assert "rating-paths.html" not in told.stdout
 
 
 def test_every_extra_of_the_project_is_named_on_the_page_about_installing_it():

@@ -320,7 +320,7 @@ def test_a_small_change_of_an_uncertain_rating_after_a_tie_of_all_is_told_with_b
     told = explain(by, history, changes(by, history, result.expected, result.journal, 0, ["a", "b", "c"]))
     assert "uncertain" not in told[0][0].headline
     assert re.fullmatch(
-        r"The tie moved the rating little\. But it is still uncertain, so finishing first alone would have earned "
+        r"This rating is still uncertain, so finishing first alone would have earned "
         r"\d+\.\d\d and finishing last alone would have cost \d+\.\d\d\.",
         told[0][0].otherwise,
     )

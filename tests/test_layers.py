@@ -39,17 +39,17 @@ BELOW = {
     "whole_file": ["errors"],
     "attributes": ["errors", "options"],
     "policy": ["attributes", "errors", "options", "history"],
-    "calibration": ["history"],
+    "calibration": ["history", "kernel_cache"],
     "experiment": ["durations", "errors", "options"],
     "__main__": ["cli"],
-    "kernel_folder": [],
+    "kernel_cache": [],
     "errors": [],
     "sentences": [],
     "times": ["durations", "errors"],
     "match": ["errors", "times"],
     "history": ["errors", "match", "times"],
     "tables": ["whole_file", "durations", "errors", "times", "match", "history"],
-    "systems": ["errors", "options", "match", "history"],
+    "systems": ["errors", "options", "match", "history", "kernel_cache"],
     "standings": ["durations", "errors", "options", "match", "history", "sentences", "systems"],
     "progress": [],
     "compile_notice": ["history", "progress", "systems"],
@@ -73,6 +73,7 @@ BELOW = {
         "options",
         "policy",
         "history",
+        "kernel_cache",
         "sentences",
     ],  # tickets carry numbers: no rating system, no standings
     "lab": [
@@ -118,6 +119,7 @@ BELOW = {
         *("errors", "options", "policy", "match", "history", "tables", "systems", "standings", "rating", "matchmaking"),
         *("lab", *SUBJECTS, "http"),  # of http what answers a request: the site, who asks, the log
     ],
+    "discord": ["errors"],  # a client of the API, as any other
     "demo": [
         *("durations", "whole_file", "lab"),
         *("errors", "history", "tables", "systems", "standings", "rating", "online", "matchmaking"),
@@ -127,8 +129,8 @@ BELOW = {
         *("calibration", "experiment", "sentences", "times"),
         *("attributes", "durations", "options", "policy", "whole_file"),
         *("errors", "match", "history", "tables", "systems", "standings", "rating", "online", "matchmaking"),
-        *("lab", *SUBJECTS, "cluster", "http", "web", "demo", "stake_assumptions", "stakes", "kernel_folder"),
-        *("partitioned", "progress", "__version__"),
+        *("lab", *SUBJECTS, "cluster", "http", "web", "demo", "stake_assumptions", "stakes", "kernel_cache"),
+        *("partitioned", "progress", "discord", "__version__"),
     ],
 }
 PURE = [
@@ -166,16 +168,16 @@ THIRD_PARTY = {
     "tables": ["numpy", "pyarrow", "fsspec"],
     "systems": ["numpy", "numba", "llvmlite"],
     "standings": ["numpy"],
-    "compile_notice": [],
+    "compile_notice": ["numba"],
     "progress": [],
-    "kernel_folder": [],
+    "kernel_cache": ["numba"],
     "rating": ["numpy", "plotly", "pyarrow"],  # plotly: a type
     "partitioned": ["numpy", "numba", "pyarrow"],
     "stake_assumptions": [],
     "stakes": ["numpy"],
     "online": ["numpy"],
     "matchmaking": ["numpy", "numba"],
-    "lab": ["numpy", "numba", "pyarrow", "matplotlib", "optuna", "plotly", "jinja2"],
+    "lab": ["numpy", "numba", "pyarrow", "optuna", "plotly", "jinja2"],
     # compilers: for their versions
     "ledger": ["numpy", "numba", "llvmlite", "sqlalchemy", "alembic", "psycopg", "cryptography", "disarm"],
     **{subject: ["numpy"] for subject in SUBJECTS},
@@ -198,6 +200,7 @@ THIRD_PARTY = {
         "uvicorn",
     ],
     "web": ["authlib", "babel", "httpx2", "jinja2", "joserfc", "markupsafe", "numpy", "resvg_py", "starlette"],
+    "discord": ["aiohttp", "discord", "yarl"],  # yarl: aiohttp's addresses
     "demo": ["httpx", "numpy", "starlette"],
     "cli": ["numpy", "pyarrow", "typer", "rich"],
 }
@@ -427,7 +430,7 @@ def test_the_help_of_all_commands_imports_nothing_heavy():
     program = "import sys; from evenmatch.cli.app import application; application(); print(*sys.modules)"
     told = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     assert {"evenmatch.cli.rate", "evenmatch.cli.queue"} <= set(told.stdout.split())
-    assert {"numba", "pyarrow", "matplotlib", "sqlalchemy", "fastapi"}.isdisjoint(told.stdout.split())
+    assert {"numba", "pyarrow", "matplotlib", "sqlalchemy", "fastapi", "aiohttp"}.isdisjoint(told.stdout.split())
 
 
 def test_a_rating_system_is_named_nowhere_else_in_the_engine():

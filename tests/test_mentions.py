@@ -14,6 +14,7 @@ from typer.main import get_command
 from evenmatch import errors, systems
 from evenmatch.cli.app import application
 from evenmatch.cli.ladder import OFFERED
+from evenmatch.discord.settings import PREFIX, VARIABLES
 from evenmatch.http.options import Options
 
 ROOT = Path(__file__).parents[1]
@@ -138,6 +139,7 @@ def test_every_command_that_a_message_of_the_source_names_exists():
 def settings():
     """Every variable of the environment that something reads."""
     read = {f"EVENMATCH_{name.upper()}" for name in Options.model_fields}
+    read.update({PREFIX.rstrip("_"), *(PREFIX + name.upper() for name in VARIABLES)})
     read.update(re.findall(r"\${(EVENMATCH_\w+)", (ROOT / "compose.yaml").read_text()))
     return read.union(*(re.findall(r'"(EVENMATCH_\w+)"', path.read_text()) for path in SOURCE))
 

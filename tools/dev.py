@@ -356,7 +356,7 @@ def lock(*extra: str) -> None:
     sources = {
         "run": (
             *("pyproject.toml", "-c", "requirements/constraints.in"),
-            *(f"--extra={name}" for name in ("plot", "lab", "postgresql", "lookalikes", "serve")),
+            *(f"--extra={name}" for name in ("lab", "postgresql", "lookalikes", "serve")),
         ),
         "build": ("--group", "build", "-c", "requirements/run.txt"),
         "test": ("--group", "test", "-c", "requirements/run.txt", "-c", "requirements/build.txt"),
@@ -372,10 +372,10 @@ def lock(*extra: str) -> None:
         fetch("uv", *COMPILE, *NO_TRACES, *source, "-o", f"requirements/{name}.txt", *extra, text="uv")
 
 
-def dist(*_: str) -> None:
-    """Build the wheel and the source archive into dist/, and try both."""
+def dist(*extra: str) -> None:
+    """Build the wheel and the source archive into dist/, and try both; ARGS=kernels adds a wheel with machine code."""
     prepare(RUN)
-    hand_over("python", "tools/dist.py")
+    hand_over("python", "tools/dist.py", *extra)
 
 
 def clean(*_: str) -> None:

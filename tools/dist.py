@@ -2,27 +2,33 @@
 
 Checks that the version stands in CHANGELOG.md, that the wheel holds every file of the package and nothing else, that
 the source archive builds the same wheel, and that the wheel runs in an environment of its own with all extras. Lists
-what that environment consists of (SBOM).
+what that environment consists of (SBOM). `make dist ARGS=kernels` also builds a wheel with compiled kernels for this
+version of Python and this platform.
 """
 
 from __future__ import annotations
 
 import hashlib
+import os
 import re
 import shutil
 import subprocess
 import sys
 import tempfile
 import zipfile
+from collections.abc import Mapping
 from pathlib import Path
+from types import MappingProxyType
 from typing import NoReturn
+
+from kernel_wheel import KERNELS
 
 ROOT = Path(__file__).resolve().parent.parent
 DIST = ROOT / "dist"
 BIN = Path(sys.executable).parent
 TRIED = ("--version", "systems", "policies", "serve --help")  # commands of the installed wheel
 MODULES = ("web.app", "lab.backtests.report", "demo.demo_server")
-IMPORTED = ", ".join([*(f"evenmatch.{module}" for module in MODULES), "psycopg", "matplotlib"])
+IMPORTED = ", ".join([*(f"evenmatch.{module}" for module in MODULES), "psycopg"])
 
 
 def fail(line: str) -> NoReturn:
@@ -30,9 +36,10 @@ def fail(line: str) -> NoReturn:
     sys.exit(1)
 
 
-def run(*command: str | Path) -> str:
+def run(*command: str | Path, folder: Path = ROOT, variables: Mapping[str, str] = MappingProxyType({})) -> str:
     """What a command prints; ends with its output where it fails."""
-    done = subprocess.run([*map(str, command)], cwd=ROOT, capture_output=True, text=True, check=False)
+    env = {**os.environ, **variables}
+    done = subprocess.run([*map(str, command)], cwd=folder, env=env, capture_output=True, text=True, check=False)
     if done.returncode:
         fail(f"{' '.join(map(str, command))} failed\n{done.stdout}{done.stderr}")
     return done.stdout
@@ -42,14 +49,22 @@ def version_of(archive: Path) -> str:
     return archive.name.removeprefix("evenmatch-").partition("-py3")[0].removesuffix(".tar.gz")
 
 
-def build(source: Path, folder: Path, *targets: str) -> None:
+def build(source: Path, folder: Path, *targets: str, variables: Mapping[str, str] = MappingProxyType({})) -> None:
     """Build in a source tree, by its own pyproject.toml."""
     chosen = [word for target in targets for word in ("-t", target)]
-    done = subprocess.run(
-        [BIN / "hatchling", "build", *chosen, "-d", folder], cwd=source, capture_output=True, text=True, check=False
-    )
-    if done.returncode:
-        fail(f"hatchling build failed\n{done.stdout}{done.stderr}")
+    run(BIN / "hatchling", "build", *chosen, "-d", folder, folder=source, variables=variables)
+
+
+def build_with_kernels(venv: Path, folder: Path, *parts: str) -> Path:
+    """Compile the kernels of an installed evenmatch for every processor of the architecture, and build their wheel.
+
+    parts  as for `evenmatch compile`; none: everything
+    """
+    python, generic = venv / "bin" / "python", {"NUMBA_CPU_NAME": "generic", "NUMBA_CACHE_DIR": ""}
+    run(venv / "bin" / "evenmatch", "compile", *parts, folder=venv, variables=generic)
+    package = run(python, "-c", "import evenmatch; print(*evenmatch.__path__)", folder=venv).strip()
+    build(ROOT, folder, "wheel", variables={"HATCH_BUILD_HOOK_ENABLE_CUSTOM": "true", KERNELS: package})
+    return next(wheel for wheel in folder.glob("*.whl") if not wheel.name.endswith("-any.whl"))
 
 
 def contents(wheel: Path) -> dict[str, str]:
@@ -99,7 +114,9 @@ def write_components(wheel: Path, folder: Path) -> Path:
     return listing
 
 
-def main() -> None:
+def main(*options: str) -> None:
+    if unknown := set(options) - {"kernels"}:
+        fail(f"unknown argument {min(unknown)}; expected 'kernels' or nothing")
     shutil.rmtree(DIST, ignore_errors=True)
     build(ROOT, DIST, "wheel", "sdist")
     (wheel,), (archive,) = DIST.glob("*.whl"), DIST.glob("*.tar.gz")
@@ -111,10 +128,11 @@ def main() -> None:
         check_source(archive, wheel, Path(folder))
         check_installed(wheel, Path(folder))
         components = write_components(wheel, Path(folder))
-    for made in (wheel, archive, components):
+        compiled = [build_with_kernels(Path(folder) / "venv", DIST)] if options else []
+    for made in (wheel, *compiled, archive, components):
         digest = hashlib.sha256(made.read_bytes()).hexdigest()
         print(f"{made.relative_to(ROOT)}  {made.stat().st_size / 1000:,.0f} kB  sha256 {digest}")
 
 
 if __name__ == "__main__":
-    main()
+    main(*sys.argv[1:])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import tempfile
 from pathlib import Path
 from typing import Any
@@ -15,6 +16,21 @@ What `evenmatch serve` answers. `GET /v1/openapi.json` has the same as an OpenAP
 (see [problems](#problems)); lists have `items` and `next`, which is sent back as `cursor`.
 [Run it for a game](../how-to/service.md) shows it at work.
 """
+LADDER = "/v1/ladders/{ladder}"
+TASKS = (  # of the short version
+    ("create a ladder, list ladders", "POST /v1/ladders", "GET /v1/ladders"),
+    ("report a match, or many", f"POST {LADDER}/matches", f"POST {LADDER}/matches/batch"),
+    ("show why a rating moved", f"GET {LADDER}/matches/{{match_id}}/results/{{player}}"),
+    ("show standings, or one player", f"GET {LADDER}/standings", f"GET {LADDER}/players/{{player}}"),
+    ("predict a match", f"POST {LADDER}/odds"),
+    ("create a queue, or change its policy", f"PUT {LADDER}/queues/{{queue}}"),
+    ("queue a party, follow its ticket", f"POST {LADDER}/tickets", f"GET {LADDER}/tickets/{{ticket}}/events"),
+    ("accept or decline", f"POST {LADDER}/tickets/{{ticket}}/accept", f"POST {LADDER}/tickets/{{ticket}}/decline"),
+    ("announce a match that is being played", f"PUT {LADDER}/live/{{match_id}}"),
+    ("void a match, ban a player", f"POST {LADDER}/voids", f"POST {LADDER}/bans"),
+    ("make a token for a player, or a key", "POST /v1/tokens", "POST /v1/keys"),
+    ("get a request for each event", "POST /v1/webhooks"),
+)
 
 
 def document() -> dict[str, Any]:
@@ -44,7 +60,7 @@ def page() -> str:
             if method in item:
                 operation = item[method]
                 by_tag.setdefault(operation["tags"][0], []).append(_endpoint(method, path, operation, made))
-    parts = [HEAD]
+    parts = [HEAD, _short_version()]
     for tag, endpoints in by_tag.items():
         parts.append(f"## {tag[0].upper()}{tag[1:]}\n")
         parts += endpoints
@@ -52,6 +68,18 @@ def page() -> str:
     parts += [_model(name, schema) for name, schema in sorted(made["components"]["schemas"].items())]
     parts.append(_problems())
     return "\n".join(parts)
+
+
+def _short_version() -> str:
+    """The endpoints that a game needs first, by what it wants to do."""
+    rows = [f"| {task} | {', '.join(_link(endpoint) for endpoint in of)} |" for task, *of in TASKS]
+    return "\n".join(("## In short\n", "| to | send |\n| --- | --- |", *rows, ""))
+
+
+def _link(endpoint: str) -> str:
+    """A link to an endpoint's heading, whose anchor has its letters, digits, hyphens and underscores alone."""
+    anchor = re.sub(r"[^\w-]", "", endpoint.lower().replace(" ", "-"))
+    return f"[`{endpoint}`](#{anchor})"
 
 
 def _endpoint(method: str, path: str, operation: dict[str, Any], made: dict[str, Any]) -> str:

@@ -10,14 +10,10 @@ from __future__ import annotations
 import argparse
 import json
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import matplotlib as mpl
-from matplotlib import pyplot
-from matplotlib.axes import Axes
-from matplotlib.ticker import MaxNLocator
-
-from evenmatch.lab.sample import INKS
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 DOCS = Path(__file__).resolve().parents[1] / "docs"
 OURS = "evenmatch"
@@ -78,8 +74,12 @@ def _text(cell: FrontCell, name: str | None, key: str) -> str:
 
 def draw(cells: list[FrontCell], path: Path) -> None:
     """Draw the panels; the same file gives the same bytes on one machine."""
-    mpl.use("agg")
-    mpl.rcParams["svg.hashsalt"] = "evenmatch"
+    from matplotlib import pyplot, rcParams
+
+    from queue_picture import INKS
+
+    pyplot.switch_backend("agg")
+    rcParams["svg.hashsalt"] = "evenmatch"
     panels: dict[str, list[FrontCell]] = {}
     for cell in cells:
         panels.setdefault(f"{cell['shape']}, {cell['rate']:.3g} a second, {cell['population']}", []).append(cell)
@@ -108,6 +108,8 @@ def draw(cells: list[FrontCell], path: Path) -> None:
 
 def _draw_panel(axes: Axes, cells: list[FrontCell], inks: dict[str, str], marks: dict[str, str]) -> None:
     """The rivals under the first policy of the panel, then evenmatch under each."""
+    from matplotlib.ticker import MaxNLocator
+
     for name, mark in marks.items():
         if name in cells[0]["runs"]:
             _draw_run(axes, cells[0]["runs"][name], name, GREY, mark)

@@ -1,4 +1,4 @@
-"""Charts of simulated queues, drawn with matplotlib (extra `plot`), which does not need a browser."""
+"""Charts of simulated queues, drawn with matplotlib, which does not need a browser."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from matplotlib.axes import Axes
 from evenmatch.lab.queue.queue_charts import TICKS, marks
 from evenmatch.lab.queue.run_metrics import summary_of
 from evenmatch.lab.queue.runs import Run
-from evenmatch.lab.sample import INKS
 
+INKS = ("#0b6e99", "#c2410c", "#4d7c0f", "#7c3aed", "#b4236a", "#92700c")
 MARKS = ("o", "s", "D", "^", "v", "P", "X", "<")
 DASHES = ("solid", "dashed", "dotted")
 

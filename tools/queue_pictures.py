@@ -10,17 +10,15 @@ import argparse
 from pathlib import Path
 from typing import NamedTuple
 
-import matplotlib as mpl
 from benchmarks.rivals import others
-from matplotlib import pyplot
+from matplotlib import pyplot, rcParams
 
 from evenmatch.lab.queue.run_metrics import summary_of
 from evenmatch.lab.queue.runs import Run
 from evenmatch.lab.queue.scenario import Scenario
 from evenmatch.lab.queue.simulation import simulate
-from evenmatch.lab.sample import INKS
 from evenmatch.matchmaking import Policy, presets, propose
-from queue_picture import draw_wait_against_evenness, draw_wait_by_decile
+from queue_picture import INKS, draw_wait_against_evenness, draw_wait_by_decile
 
 DOCS = Path(__file__).resolve().parents[1] / "docs"
 ARRIVALS = (0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 20.0)  # players a second
@@ -77,8 +75,8 @@ def _mean_wait(run: Run) -> float:
 
 def draw_law(loose: list[Point], mixed: list[Point], path: Path) -> None:
     """Draw mean wait, mean spread and their product with the arrivals where all are loose, and the product else."""
-    mpl.use("agg")
-    mpl.rcParams["svg.hashsalt"] = "evenmatch"
+    pyplot.switch_backend("agg")
+    rcParams["svg.hashsalt"] = "evenmatch"
     arrivals = [point.arrivals for point in loose]
     lines = (  # name, values, mark, dash; and where the name stands: at which point, how far from it, on which side
         ("mean wait in seconds", [point.wait for point in loose], "o", "solid", 0, (8, 5), "left"),

@@ -16,6 +16,7 @@ from numba import njit
 from numpy.typing import NDArray
 
 from evenmatch.history import FloatOrNaN, Floats
+from evenmatch.kernel_cache import use_installed
 
 BINS, PER_UNIT = 40, 5  # number of bins of the favourite's log-odds 0 to 8, and bins per unit
 WEIGHT, LOG_ODDS, OUTCOME = range(3)  # columns of the bins
@@ -51,6 +52,7 @@ class Point:
     matches: float
 
 
+@use_installed
 @njit(**_OPTIONS)  # type: ignore[untyped-decorator]
 def weigh(weights: Floats, values: Floats) -> Floats:
     """Matrix product of sparse weights and values, single-threaded: BLAS threads would compete with the caller's."""

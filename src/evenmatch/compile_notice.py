@@ -6,6 +6,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
 from typing import Any
 
+import numba
+
 from evenmatch.progress import is_watched, say
 from evenmatch.systems import loop
 from evenmatch.systems.kernel_errors import kernel_error
@@ -24,7 +26,8 @@ def load_kernels(by: Rules) -> None:
     replay: Any = loop.engine(by.system).replay
     if by.system.methods is not None or replay.signatures:
         return
-    with nullcontext() if is_cached(replay) else compile_notice(by.system.name, by.system.pair, by.system.update):
+    kernels = (by.system.pair, by.system.update)
+    with nullcontext() if is_cached(replay) else compile_notice(by.system.name, replay, *kernels):
         try:
             loop.load(by)
         except Exception as error:  # numba raises KeyError and others beside its own errors
@@ -32,25 +35,28 @@ def load_kernels(by: Rules) -> None:
 
 
 def is_cached(compiled: Any) -> bool:  # noqa: ANN401 - numba has no public type for this
-    """Whether numba's disk cache has this function; True if the function cannot be cached.
+    """Whether machine code of this function is on disk; True if the function cannot be cached.
 
-    Entries for another Python, numba, source version or processor do not count.
+    Machine code for another Python, numba, source version or processor does not count.
     """
     if compiled.stats.cache_path is None:
         return True
-    machine = compiled.targetctx.codegen().magic_tuple()
-    return any(key[1] == machine for key in compiled._cache._cache_file._load_index())
+    return bool(compiled._cache.is_filled(compiled.targetctx.codegen()))
 
 
 @contextmanager
-def compile_notice(what: str, *kernels: Any) -> Iterator[None]:  # noqa: ANN401
+def compile_notice(what: str, compiled: Any, *kernels: Any) -> Iterator[None]:  # noqa: ANN401
     """Say on standard error that the block compiles `what`; terminals and notebooks also show how long it will take.
 
-    kernels  from whose code the time is estimated
+    compiled  the function that is compiled. If its machine code was installed for another numba, the notice says so
+    kernels   from whose code the time is estimated
     """
     seconds = LEAST + sum(_size(kernel, set()) for kernel in kernels) / BYTES_PER_SECOND
     rounded = round(seconds) if seconds < 10 else 5 * round(seconds / 5)
-    say(f"evenmatch: compiling {what}, once per installation" + (f" (about {rounded} s)" if is_watched() else ""))
+    other = compiled._cache.other_numba()
+    reason = "" if other is None else f": its installed kernels are for numba {other}, not {numba.__version__}"
+    time = f" (about {rounded} s)" if is_watched() else ""
+    say(f"evenmatch: compiling {what}, once per installation{reason}{time}")
     yield
 
 

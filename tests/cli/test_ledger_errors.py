@@ -209,8 +209,9 @@ FIRST = {
         "queue experiment arena ranked --policy quick",
     ],
 }
+# Of no ledger, or without an end.
 OTHERS = {"look", "rate", "explain", "odds", "backtest", "learned", "systems", "sample", "demo", "import", "record"}
-OTHERS |= {"simulate-queue", "replay-queue", "policies", "audit", "serve", "compile"}  # of no ledger, or without an end
+OTHERS |= {"simulate-queue", "replay-queue", "policies", "audit", "serve", "discord", "compile"}
 
 
 def help_examples():

@@ -12,7 +12,7 @@ def test_the_sample_is_a_season_its_ratings_a_story_and_a_picture(run, tmp_path)
     assert "The top 10 of 240, rated by wager" in told.out
     assert "(quit)" in told.out
     assert len(read(tmp_path / "sample" / "season.csv")) == 4000
-    assert (tmp_path / "sample" / "rating-paths.svg").read_text().startswith("<?xml")
+    assert "Plotly.newPlot(" in (tmp_path / "sample" / "rating-paths.html").read_text(encoding="utf-8")
     again = run("sample", "--folder", tmp_path / "again", "--json")
     document = json.loads(again.out)
     assert len(document["standings"]) == 240

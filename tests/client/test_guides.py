@@ -6,6 +6,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import textwrap
 import threading
 from contextlib import contextmanager
 from pathlib import Path
@@ -167,3 +168,93 @@ def test_the_lua_programs_report_by_a_key_and_signed_and_play(arena):
         played = shell(f"{lua()} player.lua", folder, EVENMATCH_URL=url, EVENMATCH_KEY=token)
         waiting.join(60)
     assert played.splitlines()[-1] == ended[0].match.match_id
+
+
+CSHARP_PROGRAM = """
+using System;
+using System.Text.RegularExpressions;
+using System.Threading.Tasks;
+
+public static class Program
+{
+    public static void Main(string[] given)
+    {
+        Run(given[0], given[1], given[2]).Wait();
+    }
+
+    private static async Task Run(string url, string key, string token)
+    {
+        string now = DateTime.UtcNow.ToString("s") + "Z";
+        string match = "{\\"id\\": \\"ID\\", \\"played_at\\": \\"" + now + "\\", \\"teams\\": ["
+            + "{\\"score\\": 7, \\"players\\": [{\\"player\\": \\"cs-1\\"}]},"
+            + "{\\"score\\": 4, \\"players\\": [{\\"player\\": \\"cs-2\\"}]}]}";
+        using (Evenmatch plain = new Evenmatch(url, key), signed = new Evenmatch(url, key, true))
+        using (Evenmatch player = new Evenmatch(url, token))
+        {
+            Console.WriteLine(await plain.Report("arena", match.Replace("ID", "cs-plain")));
+            Console.WriteLine(await signed.Report("arena", match.Replace("ID", "cs-signed")));
+            try
+            {
+                await plain.Report("nowhere", match);
+            }
+            catch (EvenmatchException refused)
+            {
+                Console.WriteLine("refused " + refused.Status);
+            }
+            string party = "{\\"queues\\": [\\"main\\"], \\"members\\": [{\\"player\\": \\"cs-1\\"}]}";
+            long ticket = long.Parse(Field(await player.Join("arena", party), "ticket"));
+            long? change = null;
+            string state = "waiting";
+            while (state != "matched" && state != "gone")
+            {
+                string seen = await player.Look("arena", ticket, change);
+                state = Field(seen, "ticket\\":" + ticket + ",\\"state");
+                change = long.Parse(Field(seen, "state\\":\\"" + state + "\\",\\"change"));
+                if (state == "offered" && seen.Contains("\\"cs-1\\":false"))
+                {
+                    await player.Accept("arena", ticket);
+                }
+                Console.WriteLine(state == "matched" ? Field(seen, "match_id") : state);
+            }
+        }
+    }
+
+    private static string Field(string json, string name)
+    {
+        return Regex.Match(json, "\\"" + name + "\\":\\"?([^\\",}]+)").Groups[1].Value;
+    }
+}
+"""
+
+
+@pytest.mark.skipif(not (shutil.which("mcs") and shutil.which("mono")), reason="Mono's compiler mcs is not installed")
+def test_the_csharp_client_compiles_with_mono_reports_by_a_key_and_signed_and_plays(arena):
+    """Server.cs and Player.cs need the .NET SDK, so a program in C# 7 does the same here."""
+    url, key, folder = arena
+    (source,) = [text for _, text in blocks("game-clients.md", "csharp") if text.startswith("// Evenmatch.cs")]
+    (folder / "Evenmatch.cs").write_text(source)
+    (folder / "Program.cs").write_text(CSHARP_PROGRAM)
+    shell("mcs -warnaserror -out:program.exe -r:System.Net.Http.dll Evenmatch.cs Program.cs", folder)
+    with Client(url, key) as client:
+        token = client.send(calls.issue_token("cs-1")).token
+        rival = client.send(calls.join_queue("arena", ["main"], [{"player": "yan"}])).ticket
+        ended = []
+        waiting = threading.Thread(
+            target=lambda: ended.append(client.wait_for_match("arena", rival, accept=True, timeout=60))
+        )
+        waiting.start()
+        plain, signed, refused, *played = shell(f"mono program.exe {url} {key} {token}", folder).splitlines()
+        waiting.join(60)
+    assert ['"match_id":"cs-plain"' in plain, '"match_id":"cs-signed"' in signed] == [True, True]
+    assert refused == "refused 404"
+    assert played[-1] == ended[0].match.match_id
+
+
+def test_the_gdscript_programs_have_the_syntax_of_godot_4():
+    """They do not run, because Godot 4 is in no package registry: gdtoolkit parses them, which no lock has."""
+    parser = pytest.importorskip("gdtoolkit.parser", reason="gdtoolkit is not installed").parser
+    programs = [text for _, text in blocks("game-clients.md", "gdscript")]
+    assert len(programs) == 3
+    for text in programs:
+        is_whole = text.startswith("# evenmatch.gd")
+        parser.parse(text if is_whole else "func play() -> void:\n" + textwrap.indent(text, "\t"))

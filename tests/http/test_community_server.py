@@ -6,6 +6,7 @@ import shlex
 import shutil
 import subprocess
 import sys
+import tarfile
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -21,9 +22,9 @@ UNITS = SMALL / "etc" / "systemd" / "system"
 PAGE = (ROOT / "docs" / "how-to" / "community-server.md").read_text()
 SITE = ROOT / "deploy" / "nginx-site.conf"
 NAME = "ranks.test"
-PLACES = re.compile(r"/(?:var/(?:lib|cache)/evenmatch|etc/evenmatch|etc/caddy|usr/local/lib/evenmatch/bin)")
+PLACES = re.compile(r"/(?:var/(?:lib|cache)/evenmatch|etc/evenmatch|etc/caddy|usr/local/lib/evenmatch)")
 # What needs root, the internet or systemd itself. `systemctl start` and `stop` are carried out by Machine.
-ELSEWHERE = re.compile(r"(?:apt|git|useradd|chown|certbot|python3 -m venv|systemctl (?:daemon-reload|reload)) ?.*")
+ELSEWHERE = re.compile(r"(?:apt|useradd|chown|certbot|python3 -m venv|systemctl (?:daemon-reload|reload)) ?.*")
 SYSTEMD = shutil.which("systemd-analyze")
 
 
@@ -51,13 +52,16 @@ class Machine:
     """A folder that stands for the file system of the page, and systemd in it."""
 
     def __init__(self, folder):
-        self.folder, self.running, self.skipped = folder, {}, []
+        self.folder, self.at, self.running, self.skipped = folder, ROOT, {}, []
         for made in ("usr/local/lib/evenmatch/bin", "var/lib/evenmatch", "var/lib/evenmatch-backups", "etc/caddy"):
             (folder / made).mkdir(parents=True)
         (folder / "usr/local/lib/evenmatch/bin/evenmatch").symlink_to(Path(sys.executable).parent / "evenmatch")
         self.environment = {name: text for name, text in os.environ.items() if not name.startswith("EVENMATCH_")}
         path = os.pathsep.join([str(folder / "usr/local/bin"), self.environment["PATH"]])
         self.environment |= {"PATH": path, "EVENMATCH_PORT": "0", "EVENMATCH_STOP_WITHIN": "5"}
+        self.environment["HOME"] = str(folder)
+        with tarfile.open(folder / "evenmatch.tar.gz", "w:gz") as archive:
+            archive.add(ROOT / "deploy", "deploy")
 
     def moved(self, text):
         """The text with the folder before each place of the machine."""
@@ -73,15 +77,18 @@ class Machine:
                 getattr(self, words[1])(*(word for word in words[2:] if not word.startswith("-")))
             elif command == "cp -r --backup deploy/small/. /":
                 self.shell(f"cp -r --backup deploy/small/. {self.folder}/")
-                for file in (path for path in self.folder.rglob("*") if path.is_file() and not path.is_symlink()):
+                for name in (path.relative_to(SMALL) for path in SMALL.rglob("*") if path.is_file()):
+                    file = self.folder / name
                     text = re.sub(r"^NUMBA_CACHE_DIR=.*$", "", self.moved(file.read_text()), flags=re.M)
                     file.write_text(text)  # kernels: those that the other tests use
-            elif not command.startswith("cd "):
+            elif words[0] == "cd":
+                self.at /= self.moved(words[1])
+            else:
                 self.shell(self.moved(command).replace("YOUR.NAME", NAME))
 
     def shell(self, command):
         made = subprocess.run(
-            *(["sh", "-c", command],), cwd=ROOT, env=self.environment, capture_output=True, text=True, check=False
+            *(["sh", "-c", command],), cwd=self.at, env=self.environment, capture_output=True, text=True, check=False
         )
         assert made.returncode == 0, f"{command}\n{made.stdout}{made.stderr}"
         return made.stdout
@@ -149,7 +156,7 @@ def test_the_commands_of_the_page_set_up_a_server_upgrade_it_and_go_back_after_e
     machine.run(back[1:])
     assert machine.get("/ladders/later").status_code == 404
     assert machine.get("/v1/ladders/arena", Authorization=f"Bearer {key}").json()["matches"] == 24
-    assert set(machine.skipped) >= {"apt", "git", "useradd", "chown", "systemctl"}
+    assert set(machine.skipped) >= {"apt", "useradd", "chown", "systemctl"}
 
 
 @pytest.mark.slow

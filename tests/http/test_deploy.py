@@ -16,7 +16,6 @@ from evenmatch.accounts.access import SCOPES
 from evenmatch.accounts.keys import Keys
 from evenmatch.http.options import Options
 from evenmatch.http.server import workers
-from evenmatch.kernel_folder import INSTALLED
 from evenmatch.ledger.secrets import FILE_VARIABLE, VARIABLE
 
 ROOT = Path(__file__).parents[2]
@@ -98,7 +97,7 @@ def test_every_alert_says_why_and_is_explained():
 
 
 def test_every_variable_of_image_and_composition_is_a_setting():
-    known = {f"EVENMATCH_{name.upper()}" for name in Options.model_fields} | {"EVENMATCH_DB", VARIABLE, INSTALLED}
+    known = {f"EVENMATCH_{name.upper()}" for name in Options.model_fields} | {"EVENMATCH_DB", VARIABLE}
     told = set(re.findall(r"EVENMATCH_\w+", IMAGE))
     for service in ("api1", "api2"):
         told |= {name for name in COMPOSE["services"][service]["environment"] if name.startswith("EVENMATCH_")}

@@ -5,6 +5,7 @@ import subprocess
 import sys
 import threading
 import time
+from pathlib import Path
 
 import psutil
 import pytest
@@ -141,3 +142,28 @@ def test_parts_compile_each_kernel_once_and_leave_none(parts, tmp_path):
     environment = {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path)}
     run = subprocess.run(command, capture_output=True, text=True, check=True, env=environment)
     assert run.stdout.strip() == "[] 0 []"
+
+
+BACKTEST = """
+import pathlib, sys
+from evenmatch import backtest
+from evenmatch.lab.backtests.evaluation import compile_measures
+from evenmatch.operations.kernels import compile_part
+sys.path.insert(0, {tests!r})
+from elo_matches import duels_table
+
+compile_part("planeswalker")
+compile_measures()
+before = set(pathlib.Path({cache!r}).rglob("*.nbc"))
+for matches in (400, 4000):
+    backtest(duels_table(1, matches), ["planeswalker"], workers=1)
+print([path.name for path in set(pathlib.Path({cache!r}).rglob("*.nbc")) - before])
+"""
+
+
+@pytest.mark.slow
+def test_a_backtest_compiles_nothing_after_its_system_and_the_measures(tmp_path):
+    program = BACKTEST.format(tests=str(Path(__file__).parents[1]), cache=str(tmp_path))
+    environment = {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path)}
+    run = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False, env=environment)
+    assert run.stdout.strip() == "[]", run.stderr

@@ -26,7 +26,6 @@ from evenmatch.errors import (
     matches_of,
     problem_lines,
 )
-from evenmatch.kernel_folder import copy_installed_kernels
 from evenmatch.progress import silence
 
 __all__ = ["exit_with_errors", "main"]
@@ -60,7 +59,6 @@ def exit_with_errors(run: Callable[[], object]) -> None:
             stream.reconfigure(errors="replace")  # print a replacement for characters that the terminal cannot encode
     try:
         try:
-            copy_installed_kernels()
             run()
         finally:
             sys.stdout.flush()

@@ -52,6 +52,7 @@ COMMANDS = {
     "drill": (CARE, "maintenance", "drill"),
     "copy": (CARE, "copy", "command"),
     "serve": (SERVICE, "serve", "command"),
+    "discord": (SERVICE, "discord", "command"),
     "demo": (SERVICE, "demo", "command"),
     "compile": (SERVICE, "systems", "compile_"),
 }

@@ -46,7 +46,7 @@ def command(
     say(f"{folder / 'ratings.csv'}: rating, percentile and division of all players\n")
     names = standings["player"].to_pylist()
     shown = [names[len(names) * share // 100] for share in (0, 10, 35, 65, 99)]
-    picture = _draw(ratings, shown, folder / "rating-paths.svg")
+    picture = _draw(ratings, shown, folder / "rating-paths.html")
     story = explain.story_of(rating.explain(matches, by, _with_a_quitter(ratings)))
     if json:
         print_json(
@@ -88,11 +88,9 @@ def command(
 
 
 def _draw(ratings: Ratings, players: Sequence[str], path: Path) -> Path | None:
-    """Draw the ratings of these players; None, with a note, if matplotlib is not installed."""
-    from evenmatch.lab.sample import rating_paths
-
+    """Draw the ratings of these players to an HTML file; None, with a note, if plotly is not installed."""
     try:
-        rating_paths(ratings, players, path)
+        ratings.plot(*players).write_html(path)
     except MissingExtraError as error:
         note(f"no picture is drawn: {error}")
         return None

@@ -138,15 +138,17 @@ def compile_(
 
     numba stores the machine code in the folder NUMBA_CACHE_DIR, or beside the sources if that is not set. Later
     processes load it if they use the same folder, versions and type of processor. NUMBA_CPU_NAME=generic produces code
-    for every processor of the architecture. Parts that are already compiled are skipped.
+    for every processor of the architecture. Parts that are already compiled for this processor are skipped.
 
     Examples:
     evenmatch compile
     evenmatch compile wager my_system.py
     """
+    from evenmatch.kernel_cache import ignore_installed
     from evenmatch.operations.kernels import MATCHMAKER, missing
     from evenmatch.systems import names
 
+    ignore_installed()
     parts = [*names(), *MATCHMAKER] if systems is None else systems
     folder = _checked_folder()
     compile_ahead(parts, "everything" if systems is None else ", ".join(parts))

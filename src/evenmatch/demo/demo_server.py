@@ -62,7 +62,7 @@ def _pages_with(crowd: SimulatedCrowd | None, site: Site) -> ASGIApp:
     """Create the pages of a site; start the crowd, and stop it as soon as the service is asked to stop."""
     if crowd is not None:
         threading.Thread(target=_accompany, args=(crowd, site), name="evenmatch-demo", daemon=True).start()
-    return pages(site)
+    return pages(site, is_demo=True)
 
 
 def _accompany(crowd: SimulatedCrowd, site: Site) -> None:

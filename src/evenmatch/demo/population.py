@@ -22,26 +22,12 @@ FIRST = (
     *("Linh", "Łucja", "Mairi", "Mateo", "Mei", "Nadia", "Ngozi", "Noor", "Olu", "Óscar", "Quân", "Ravi"),
 )
 LAST = (
-    *("Ash", "Bolt", "Crow", "Drift", "Echo", "Fox", "Gale", "Hawk", "Ink", "Jade", "Kite", "Lynx", "Moss", "Nova"),
-    *("Onyx", "Pike", "Quill", "Rook", "Sage", "Tide", "Umber", "Vale", "Wren", "Yew", "Zinc", "Birch", "Cedar"),
+    *("Adeyemi", "Berg", "Costa", "Dubois", "Eriksen", "Fischer", "García", "Haddad", "Ito", "Jansen", "Kaya"),
+    *("Lindqvist", "Moreau", "Novák", "Okafor", "Petrov", "Quispe", "Rossi", "Singh", "Tanaka", "Usman", "Vargas"),
+    *("Wójcik", "Yılmaz", "Zhang", "Murphy", "Nguyen"),
 )
 WHOLE = (  # names that are one word
     *("さくら", "龍之介", "민준", "지우", "Νίκος", "Ольга", "Богдана", "ליאור", "ليلى", "यश", "ธนา", "ჯაბა"),
-    *("xX_sn1per_Xx", "night.owl", "404", "the_quiet_one", "GG", "mum said one more", "Dr. Lag", "potato-aim"),
-)
-HOSTILE = (
-    "<script>alert('hi')</script>",
-    '"><img src=x onerror=alert(1)>',
-    "{{ 7 * 7 }}",
-    "Robert'); DROP TABLE player;--",
-    "\u202egnp.ladder",  # reverses the text after it
-    "abc\u200f123",
-    "Z͑ͫ̓ͪ̂ͫ̽͏̴̙̤̞͉͚̯̞̠͍A̴̵̜̰͔ͫ͗͢L̠ͨͧͩ͘G̴̻͈͍͔̹̑͗̎̅͛́Ǫ̵̹̻̝̳͂̌̌͘",
-    "👩‍👩‍👧‍👦 family 🏳️‍🌈",
-    "../../etc/passwd",
-    "a/b?c=d&e#f%20g",
-    "W" * 64,
-    "javascript:alert(1)",
 )
 
 
@@ -74,9 +60,9 @@ def swing(hour: float | Floats, best_hour: Floats) -> Floats:
 
 
 def player_names(count: int, rng: np.random.Generator) -> list[str]:
-    """Return `count` different names in random order, including HOSTILE and WHOLE."""
+    """Return `count` different names in random order, including WHOLE."""
     full_names = rng.permutation([f"{first} {last}" for first in FIRST for last in LAST]).tolist()
-    names = [*HOSTILE, *WHOLE, *full_names][:count]
+    names = [*WHOLE, *full_names][:count]
     return [names[index] for index in rng.permutation(len(names))]
 
 

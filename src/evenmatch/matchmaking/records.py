@@ -14,6 +14,8 @@ from numba import njit
 from numba.core.dispatcher import Dispatcher
 from numpy.typing import NDArray
 
+from evenmatch.kernel_cache import use_installed
+
 Records = NDArray[np.void]
 
 _PARTY = [
@@ -113,22 +115,22 @@ _INNER: dict[str, Any] = {"no_cpython_wrapper": True}  # saves compiling an entr
 
 def compiled(function: F) -> F:
     """Compile a kernel that allocates memory. Its name changes whenever its code or a dependency changes."""
-    return cast("F", njit(**_OPTIONS)(_renamed(function)))
+    return cast("F", use_installed(njit(**_OPTIONS)(_renamed(function))))
 
 
 def lean(function: F) -> F:
     """Like `compiled`, for a kernel that allocates nothing."""
-    return cast("F", njit(**_OPTIONS, **_LEAN)(_renamed(function)))
+    return cast("F", use_installed(njit(**_OPTIONS, **_LEAN)(_renamed(function))))
 
 
 def inner(function: F) -> F:
     """Like `compiled`, for a kernel that only other kernels call. Python cannot call it."""
-    return cast("F", njit(**_OPTIONS, **_INNER)(_renamed(function)))
+    return cast("F", use_installed(njit(**_OPTIONS, **_INNER)(_renamed(function))))
 
 
 def lean_inner(function: F) -> F:
     """Like `inner`, for a kernel that allocates nothing."""
-    return cast("F", njit(**_OPTIONS, **_INNER, **_LEAN)(_renamed(function)))
+    return cast("F", use_installed(njit(**_OPTIONS, **_INNER, **_LEAN)(_renamed(function))))
 
 
 def merged(function: F) -> F:

@@ -20,7 +20,6 @@ from evenmatch.systems.wording import Reason, Voice
 
 SLIGHT = 0.005  # a result this close to the expected score is neither better nor worse
 OWN_GAP = 25.0  # points above or below the team's average from which a change differs visibly from the team's odds
-SMALL_PART = 5  # a change is small if both ends would have moved the rating this many times as far
 TURNED_AT_MOST = 16  # teams of a match for which other results are computed: a replay of the match for each
 
 
@@ -174,8 +173,7 @@ class _Telling(NamedTuple):
         most, least = (next(iter(others.values())), [*others.values()][-1]) if len(others) == 2 else (change, change)
         if most.moved <= 0 or least.moved >= 0:
             return None
-        small = SMALL_PART * abs(change.moved) <= min(most.moved, -least.moved)
-        kind = "draw" if "win" in others else "small tie" if small else "tie"
+        kind = "draw" if "win" in others else "tie"
         points = {"most": _points(self.by, most.moved), "least": _points(self.by, least.moved)}
         return [self.translate(wording.UNCERTAIN_LEVEL[kind]).format(**points)]
 

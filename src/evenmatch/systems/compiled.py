@@ -11,6 +11,7 @@ from numba import njit, types
 from numba.extending import intrinsic
 
 from evenmatch.history import Columns
+from evenmatch.kernel_cache import use_installed
 
 F = TypeVar("F", bound=Callable[..., object])
 
@@ -22,7 +23,7 @@ def kernel(function: F) -> F:
 
 def cached(function: F) -> F:
     """Compile a function that Python calls; its machine code is cached on disk."""
-    return cast("F", njit(cache=True, nogil=True, error_model="numpy")(function))
+    return cast("F", use_installed(njit(cache=True, nogil=True, error_model="numpy")(function)))
 
 
 def rarely(function: F) -> F:

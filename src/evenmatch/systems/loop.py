@@ -13,6 +13,7 @@ from numba import njit
 
 from evenmatch.errors import EvenmatchWarning
 from evenmatch.history import Columns, Flags, Floats, History, Integers
+from evenmatch.kernel_cache import use_installed
 from evenmatch.systems import duel
 from evenmatch.systems.compiled import kernel, prefetch, unsigned
 from evenmatch.systems.fingerprint import fingerprint
@@ -238,7 +239,7 @@ def _rename(function: Callable[..., Any], name: str, scope: dict[str, object]) -
 
 def _compile(function: Callable[..., Any]) -> Callable[..., Any]:
     try:
-        compiled: Callable[..., Any] = njit(cache=True, **_OPTIONS)(function)
+        compiled: Callable[..., Any] = use_installed(njit(cache=True, **_OPTIONS)(function))
     except RuntimeError as error:  # neither the package's folder nor the user's cache folder can be written
         warnings.warn(
             f"compiled kernels cannot be cached, so each process compiles them again: {error}", EvenmatchWarning, 3

@@ -170,7 +170,7 @@ FIRST_GAMES = "{result}. In the first {games} games, {your} rating follows all o
 ONE_SIDED = "{result}, but one-sided results count for more, so {effect}."
 WHOLE_POINTS = "{result}, but ratings are rounded down to whole points, so {effect}."
 _COMPARED = (
-    "Against another player, {your} pace would on average bring {them} {share} of every 100 points. We expected {due}"
+    "At {your} pace, {you} would on average score {share} of 100 points against another player. We expected {due}"
 )
 _SPEED = f"how fast {{you}} scored while playing. {_COMPARED}, so {{effect}}."
 SCORED = f"{{result}}. With more than two players, what counts is {_SPEED}"
@@ -180,18 +180,17 @@ SCORED_AT_FLOOR = f"{{result}}. {_COMPARED}. {{Your}} rating is already {{floor}
 SPARED = f"{{result}}. {_COMPARED}. But a favourite never loses points to an opponent who scored less, so {{effect}}."
 LEFT_OUT = "{result}, but there was too little playing time to compare {your} score with the others', so {effect}."
 ROTTED = "{result}, but {you} had lost {lost} for weeks without a match, so {effect}."
-_TOGETHER = "{your} last {games} games together, each counted from 0% (a loss) to 100% (a win)."
-LAST_GAMES = f"{{result}}. {{Your}} rating depends on {_TOGETHER}"
-NOT_ALONE = f"{{result}}, but {{your}} rating depends on {_TOGETHER}"
+LAST_GAMES = "{result}. {Your} rating depends on {your} last {games} games together."
+NOT_ALONE = "{result}, but {your} rating depends on {your} last {games} games together."
 COUNTED = {  # by what the match counted for, and whether that is above the average
-    (by, above): f"{start}his one counted {{own}}%, {'above' if above else 'below'} {{your}} average."
+    (by, above): f"{start}his one counted {{own}} out of 100, {'above' if above else 'below'} {{your}} average."
     for by, start in (("result", "T"), ("share", "By its score, t"), ("performance", "With {your} own performance, t"))
     for above in (True, False)
 }
 STANDING = (
-    "Over those games, {you} averaged {share}%. With {your} rating, we expect only {due}%, so {effect}.",
-    "Over those games, {you} averaged only {share}%. With {your} rating, we expect {due}%, so {effect}.",
-    "Over those games, {you} averaged {share}%. With {your} rating, we expect almost the same, {due}%, so {effect}.",
+    "Over those games, {you} averaged {share}. With {your} rating, we expect only {due}, so {effect}.",
+    "Over those games, {you} averaged only {share}. With {your} rating, we expect {due}, so {effect}.",
+    "Over those games, {you} averaged {share}. With {your} rating, we expect almost the same, {due}, so {effect}.",
 )
 PERFORMANCE = "{result}, but {your} own performance in the match counts as well, so {effect}."
 BREAKDOWN, BREAKDOWN_AGAINST = "{outcome}, so {effect}: {parts}.", "{outcome}, but {effect}: {parts}."
@@ -226,8 +225,8 @@ _CAUSES = {  # by whether it raised the rating
     ("by_entry", True): "newcomers here turn out stronger than their first rating says",
     ("by_pause", False): "{your} older, better results count less after the time without a match",
     ("by_pause", True): "{your} older, worse results count less after the time without a match",
-    ("by_weights", False): "everybody's matches since {your} last one make {your} old results look weaker",
-    ("by_weights", True): "everybody's matches since {your} last one make {your} old results look stronger",
+    ("by_weights", False): "everybody's matches since {your} last one changed how much {your} old results count",
+    ("by_weights", True): "everybody's matches since {your} last one changed how much {your} old results count",
 }
 BUT = {key: f"But {why}, which {'earned' if key[1] else 'cost'} {{part}}." for key, why in _CAUSES.items()}
 ALSO = {key: f"Also, {why}, which {'earned' if key[1] else 'cost'} {{part}}." for key, why in _CAUSES.items()}
@@ -273,8 +272,6 @@ UNCERTAIN_LEVEL = {  # after a draw or a tie of all, in place of UNCERTAIN and t
     "draw": "This rating is still uncertain, so a win would have earned {most} and a loss would have cost {least}.",
     "tie": "This rating is still uncertain, so finishing first alone would have earned {most} and finishing last alone "
     "would have cost {least}.",
-    "small tie": "The tie moved the rating little. But it is still uncertain, so finishing first alone would have "
-    "earned {most} and finishing last alone would have cost {least}.",
 }
 PERFORMED = (
     "This result would fit a player rated about {performance}, and {your} rating moved part of the way there.",

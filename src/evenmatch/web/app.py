@@ -53,9 +53,9 @@ PASSING = (429, 500, 502, 503, 504)  # statuses of temporary failures
 FORMS = {page.path: page for page in PAGES if "GET" in page.methods}
 
 
-def pages(site: Site) -> ASGIApp:
-    """Return the web site as an ASGI application."""
-    shared = SharedState.over(site)
+def pages(site: Site, *, is_demo: bool = False) -> ASGIApp:
+    """Return the web site as an ASGI application. The front page of a demo says what is worth a click."""
+    shared = SharedState.over(site, is_demo=is_demo)
 
     async def assets(request: Request) -> Response:
         return await send_asset(request, site.options.logo)

@@ -382,10 +382,11 @@ class SharedState:
     brand: Brand
     languages: Languages
     providers: Mapping[str, IdentityProvider]
+    is_demo: bool = False
     lab_cache: LabCache = field(default_factory=LabCache)
 
     @classmethod
-    def over(cls, site: Site) -> SharedState:
+    def over(cls, site: Site, *, is_demo: bool = False) -> SharedState:
         """Create the shared state of a site."""
         options = site.options
         address_of_logo = f"/assets/{logo(options.logo).version}/{LOGO}" if options.logo else ""
@@ -398,6 +399,7 @@ class SharedState:
             brand,
             Languages(options.texts),
             providers_of(options),
+            is_demo,
         )
 
 

@@ -364,5 +364,5 @@ def _compile(matches: MatchTable, variants: Sequence[Variant], report: Progress)
     for rules in systems_rules:
         report(f"compiling {rules.system.name}", 0.0)
         load_kernels(rules)
-    with nullcontext() if is_cached(judge) else compile_notice("the measures", judge):
+    with nullcontext() if is_cached(judge) else compile_notice("the measures", judge, judge):
         replay_and_judge(systems_rules[0], first, np.zeros(1, np.int32), 1)

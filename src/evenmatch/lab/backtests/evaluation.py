@@ -26,6 +26,7 @@ from evenmatch.calibration import (
     weigh_bins,
 )
 from evenmatch.history import Floats, History, Integers
+from evenmatch.lab.backtests.match_cells import count_before
 from evenmatch.match import Appearance, Match, Team
 from evenmatch.rating import rules_of
 from evenmatch.systems import loop
@@ -214,4 +215,6 @@ def compile_measures() -> None:
     sides = tuple(Team((Appearance(name),), place) for place, name in ((1, "a"), (2, "b")))
     duel = from_matches([Match("duel", datetime(2026, 1, 1, tzinfo=UTC), sides)])
     replay_and_judge(rules_of("elo"), duel.history, np.zeros(1, np.int32), 1)
-    weigh(np.ones((1, 1)), np.ones((1, 1)))
+    count_before(duel.history.match_slots, duel.history.columns.player, np.zeros(2, np.int64), np.zeros(1, np.int64))
+    for order in ("C", "F"):  # the layouts of resamples with and without warm-up blocks
+        weigh(np.ones((2, 2), order=order), np.ones((2, 2)))
