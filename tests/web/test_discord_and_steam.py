@@ -145,6 +145,15 @@ def test_discord_tells_the_name_that_people_know(anyone, league, stand_in):
     assert "Discord knows you as Ann the Great" in words(by_discord(anyone, stand_in).text)
 
 
+def test_a_player_of_the_discord_bot_logs_in_without_a_link(anyone, site, league, stand_in):
+    """The bot names players after their ids, see docs/how-to/discord.md."""
+    site.service.rename("bob", f"discord:{DISCORD_ID}")
+    site.service.rename(f"discord:{DISCORD_ID}", "bobby")
+    assert by_discord(anyone, stand_in).status_code == 303
+    assert "You are logged in as bobby" in words(anyone.page("/account"))
+    assert by_steam(anyone, stand_in).status_code == 403
+
+
 @pytest.mark.parametrize(
     ("changed", "reason"),
     [

@@ -78,10 +78,16 @@ class LinkedAccounts:
             return account_sql.read_accounts_of(store, _names(store, player))
 
     def player(self, issuer: str, subject: str) -> str | None:
-        """Return the present name of the player of an account; None if it is not linked."""
+        """Return the present name of the player of an account; None if it is not linked.
+
+        A Discord account that is not linked is that of the player whom the Discord bot named after it.
+        """
         with self._database.read() as store:
             linked = account_sql.read_account(store, issuer, subject)
-            return None if linked is None else _present_name(store, linked.player)
+            if linked is not None:
+                return _present_name(store, linked.player)
+            of_bot = f"{DISCORD}:{subject}"
+            return _present_name(store, of_bot) if issuer == DISCORD and player_rows.ids_of(store, [of_bot]) else None
 
     def caller(self, issuer: str, subject: str, expires_at: int | None = None) -> Caller:
         """Return the player of an account. Raises AccessError if it is not linked."""
