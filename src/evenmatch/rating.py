@@ -74,7 +74,9 @@ def check_range(
 def changes(
     by: Rules, history: History, expected: Floats, journal: Journal, match: int, names: Sequence[str]
 ) -> list[list[Change]]:
-    """The rating changes of one match (by index), team by team."""
+    """The rating changes of one match (by index), team by team. Raises UsageError for an index without a match."""
+    if not 0 <= match < len(history):
+        raise UsageError(f"match is {match}; expected an index from 0 to {len(history) - 1}")
     c = history.columns
     first, end = c.team_start[match : match + 2].tolist()
     starts = c.slot_start[first : end + 1].tolist()
@@ -186,7 +188,7 @@ class Ratings:
         return journal_rows(self.rules.system, history, self.expected, self._journal, names)
 
     def changes(self, match: int) -> list[list[Change]]:
-        """The rating changes of one match (by index), team by team."""
+        """The rating changes of one match (by index), team by team. Raises UsageError for an index without a match."""
         return changes(self.rules, self.matches.history, self.expected, self._journal, match, self.matches.player_names)
 
     def path(self, player: str) -> pa.Table:

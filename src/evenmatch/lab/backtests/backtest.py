@@ -74,7 +74,7 @@ class Backtest:
                  and three_way_log_loss (null if the system does not predict draws)
     segments     metrics as in `scores` by `by` (all, warm-up, ladder, experience, period) and `group`
     reliability  predicted, observed, low, high, matches: points of each variant's reliability curve
-    against_best difference of log loss to the best variant's on the same matches, with its interval
+    against_best difference of log loss to that of chosen[0] on the same matches, with its interval
     against_best_default  the same to the best of the systems with their defaults; empty if none ran with them
     trials       trials of tuning: system, trial, log_loss, parameters (JSON), seconds
     left_out     systems that could not rate these matches, with the reason
