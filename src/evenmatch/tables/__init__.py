@@ -107,8 +107,8 @@ def from_wide(
     """Read the matches of a data frame with a row per match.
 
     winner, loser, date  the columns with the winner or winners, the loser or losers, and the time
-    columns              further ones of ours, such as {"draw": "tied", "match_id": "game"}; home_score is the score of the
-                         winner, and away_score that of the loser
+    columns              further ones of ours, such as {"draw": "tied", "match_id": "game"}; home_score is the score of
+                         the winner, and away_score that of the loser
     No side is at home: about half of the matches list the loser first.
     The other options and errors are those of `from_frame`.
     """
