@@ -1,7 +1,7 @@
 """What goes into a ladder: pipes of any form, one ladder of several, ratings to start from, interruptions."""
 
 import json
-from datetime import datetime
+from datetime import UTC, datetime, timedelta
 
 import pytest
 
@@ -326,7 +326,7 @@ def test_a_late_match_is_inserted_at_its_time_after_a_preview(run, league, tmp_p
 def test_late_and_new_matches_of_one_file_both_find_their_place(run, league, tmp_path):
     (tmp_path / "both.csv").write_text(LATE + THREE.removeprefix(HEAD))
     ended = run("import", "both.csv", "--at-their-time")
-    assert (ended.code, ended.err) == (0, "")
+    assert (ended.code, "before the newest match" in ended.err) == (0, False)
     assert "ladder duel: 3 matches added; 1 match is inserted at the time played" in ended.out
     assert run("verify").out.startswith(f"ladder duel: everything matches ({held(run)[0]} matches")
 
@@ -343,3 +343,29 @@ def test_options_of_late_matches_that_do_not_fit_are_refused(run, league, tmp_pa
     (tmp_path / "late.csv").write_text(LATE)
     refused = run("import", "late.csv", *more)
     assert (refused.code, told in refused.err) == (2, True)
+
+
+def test_an_import_of_old_matches_says_that_nobody_is_listed_and_the_command_it_names_lists_them(
+    run, season_file, monkeypatch
+):
+    monkeypatch.chdir(season_file.parent)
+    assert run("ladder", "create", "duel", "--system", "elo", "--placement", 2).code == 0
+    ended = run("import", season_file, "--ladder", "duel", "--json")
+    told, command = ended.err.splitlines()[-1].split(" To list them: evenmatch ")
+    assert told == (
+        "No player is listed: of 5 players with enough matches, none has completed a match in the last 30 days. "
+        "The last match was on 2026-01-11."
+    )
+    assert json.loads(run("standings", "--json").out)["listed"] == 0
+    assert run(*command.split()).code == 0
+    assert json.loads(run("standings", "--json").out)["listed"] == 5
+    assert "No player is listed" not in run("import", season_file).err
+
+
+@pytest.mark.parametrize("placement", [1, 5])
+def test_an_import_of_new_matches_or_before_anybody_is_placed_does_not_say_so(placement, run, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    ended = datetime.now(UTC) - timedelta(days=1 if placement == 1 else 1000)
+    (tmp_path / "one.csv").write_text(HEAD + f"m1,{ended:%F},home,ann,1\nm1,{ended:%F},away,bob,2\n")
+    assert run("ladder", "create", "duel", "--system", "elo", "--placement", placement).code == 0
+    assert run("import", "one.csv") == (0, "ladder duel: 1 match added\n", "")

@@ -146,3 +146,71 @@ def test_zone_and_pattern_apply_to_a_file_with_our_columns(run, tmp_path, monkey
         "rate", "x.csv", "--system", "elo", "--time-format", "%d.%m.%Y %H:%M", "--zone", "Europe/Berlin", "--json"
     )
     assert {row["last_played"] for row in json.loads(told.out)["standings"]} == {"2026-07-13T18:40:00Z"}
+
+
+SHORT = "match_id,played_at,team,player,place\nm1,2026-01-05,a,ann,1\nm1,2026-01-05,b\nm2,2026-01-06,a,ann,1\n"
+SHORT += "m2,2026-01-06,b,bob,2\n"
+
+
+def test_a_rejected_row_that_is_too_short_keeps_its_columns_aligned_and_is_readable_again(run, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "short.csv").write_text(SHORT)
+    assert run("look", "short.csv", "--rejected", "rejected.csv").code == 0
+    with open("rejected.csv", newline="", encoding="utf-8") as file:
+        rows = list(csv.reader(file))
+    assert rows[:2] == [
+        ["match_id", "played_at", "team", "player", "place", "line", "problem"],
+        ["m1", "2026-01-05", "a", "ann", "1", "2", ""],
+    ]
+    assert rows[2][:6] == ["m1", "2026-01-05", "b", "", "", "3"]
+    assert "3 columns" in rows[2][6]
+    Path("rejected.csv").write_text(Path("rejected.csv").read_text().replace("b,,,3", "b,bob,2,3"))
+    again = json.loads(run("look", "rejected.csv", "--json").out)
+    assert (again["matches"], again["problems"]) == (1, [])
+
+
+@pytest.mark.parametrize("form", ["csv", "jsonl"])
+def test_a_pipe_is_explained_and_the_printed_command_imports_it(form, run, piped, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("EVENMATCH_DB", str(tmp_path / "league.db"))
+    games = [("13/01/2025", "ann", "bob"), ("14/01/2025", "bob", "cid")]
+    lines = [json.dumps(dict(zip(("Day", "Winner", "Loser"), game, strict=True))) for game in games]
+    text = "\n".join(lines if form == "jsonl" else ["Day;Winner;Loser", *map(";".join, games)]) + "\n"
+    piped(text)
+    told = run("look", "-", "--save", "league.json")
+    assert told.code == 0
+    assert told.out.startswith(f"standard input: {'JSON Lines' if form == 'jsonl' else 'CSV separated by semicolons'}")
+    assert "evenmatch rate" not in told.out
+    assert run("ladder", "create", "NAME", "--system", "elo").code == 0
+    piped(text)
+    assert "2 matches added" in run(*printed_command(told.out, "import")).out
+    piped(text)
+    assert "0 matches added; 2 there already" in run("import", "-", "--mapping", "league.json").out
+
+
+def team_games(*sizes):
+    """A file with a match of two teams for each pair of sizes."""
+    rows = [
+        f"m{match},2026-01-{match:02},{team},{team}{player},{place}"
+        for match, pair in enumerate(sizes, 1)
+        for (team, place), size in zip((("a", 1), ("b", 2)), pair, strict=True)
+        for player in range(size)
+    ]
+    return "\n".join(["match_id,played_at,team,player,place", *rows, ""])
+
+
+@pytest.mark.parametrize(
+    ("sizes", "told"),
+    [
+        ([(6, 6), (6, 6), (5, 6)], ["1 match has teams of other sizes than 6 (5 against 6: 1)"]),
+        ([(6, 6), (6, 6), (6, 6)], []),
+        ([(6, 6), (5, 5), (4, 4)], []),  # no size is usual
+    ],
+)
+def test_look_names_the_matches_with_teams_of_an_unusual_size(sizes, told, run, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "teams.csv").write_text(team_games(*sizes))
+    assert json.loads(run("look", "teams.csv", "--json").out)["other_sizes"] == told
+    assert [line for line in run("look", "teams.csv").out.splitlines() if "other sizes" in line] == [
+        f"{text}: a row may be missing" for text in told
+    ]

@@ -7,7 +7,7 @@ import shutil
 import subprocess
 import sys
 import tarfile
-from datetime import UTC, datetime
+from datetime import datetime
 from pathlib import Path
 
 import httpx
@@ -149,13 +149,18 @@ def test_the_commands_of_the_page_set_up_a_server_upgrade_it_and_go_back_after_e
     machine.shell("evenmatch ladder create later --system elo")
     assert machine.get("/ladders/later").status_code == 200
 
-    back = [line.replace("2026-11-27", f"{datetime.now(UTC):%Y-%m-%d}") for line in commands("Go back, or restore")]
-    machine.run(back[:1])
+    back = [line.replace("2026-11-27", f"{datetime.now():%Y-%m-%d}") for line in commands("Restore a backup")]
+    machine.run([back[0], *commands("Go back to the version before")])
     for file in (machine.folder / "var/lib/evenmatch").iterdir():
         file.unlink()
     machine.run(back[1:])
     assert machine.get("/ladders/later").status_code == 404
     assert machine.get("/v1/ladders/arena", Authorization=f"Bearer {key}").json()["matches"] == 24
+
+    (machine.folder / "usr/local/lib/evenmatch/source/export.csv").write_text("Day;Won;Lost\n13/01/2026;ann;zoe\n")
+    machine.at = machine.folder / "usr/local/lib/evenmatch/source"
+    machine.run(commands("Matches from another program"))
+    assert machine.get("/v1/ladders/arena", Authorization=f"Bearer {key}").json()["matches"] == 25
     assert set(machine.skipped) >= {"apt", "useradd", "chown", "systemctl"}
 
 
@@ -211,6 +216,20 @@ def test_caddy_accepts_the_small_configuration_which_has_six_lines():
     assert len(file.read_text().splitlines()) <= 6
     command = [proxies.CADDY, "validate", "--config", file, "--adapter", "caddyfile"]
     told = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert told.returncode == 0, told.stderr
+
+
+@pytest.mark.skipif(proxies.CADDY is None, reason="caddy is not installed")
+def test_caddy_accepts_the_configuration_for_a_trial_without_a_domain(tmp_path):
+    (text,) = re.findall(r"```caddyfile\n(.*?)```", PAGE, re.S)
+    (tmp_path / "Caddyfile").write_text(text)
+    told = subprocess.run(
+        [proxies.CADDY, "validate", "--config", tmp_path / "Caddyfile"],
+        capture_output=True,
+        text=True,
+        check=False,
+        env={**os.environ, **dict.fromkeys(("HOME", "XDG_CONFIG_HOME", "XDG_DATA_HOME"), str(tmp_path))},
+    )
     assert told.returncode == 0, told.stderr
 
 

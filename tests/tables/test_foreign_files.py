@@ -405,6 +405,25 @@ def test_minutes_are_the_match_s_if_its_rows_agree(minutes, column, tmp_path):
     assert (mapping.columns[column], mapping.units) == ("Minuten", {column: "minutes"})
 
 
+# In 2026 the clocks of Berlin go from 02:00 to 03:00 on 29 March, and from 03:00 back to 02:00 on 25 October.
+CLOCK_CHANGES = [
+    ("2026-03-29 01:30", "2026-03-29T00:30:00Z"),
+    ("2026-03-29 02:30", "2026-03-29T01:30:00Z"),  # does not exist: read as winter time, which is 03:30 in summer time
+    ("2026-03-29 03:30", "2026-03-29T01:30:00Z"),
+    ("2026-10-25 02:30", "2026-10-25T00:30:00Z"),  # happens twice: the first, in summer time
+    ("2026-10-25 03:30", "2026-10-25T02:30:00Z"),
+]
+
+
+@pytest.mark.parametrize("time_format", [None, "%Y-%m-%d %H:%M"])
+@pytest.mark.parametrize(("local", "moment"), CLOCK_CHANGES)
+def test_times_around_a_change_of_the_clock_are_read_as_the_page_says(local, moment, time_format, tmp_path):
+    path = tmp_path / "matches.csv"
+    path.write_text(f"match_id,played_at,team,player,place\nm1,{local},a,ann,1\nm1,{local},b,bob,2\n")
+    (match,) = read(path, time_format=time_format, zone="Europe/Berlin").to_matches("default")
+    assert match.played_at == datetime.fromisoformat(moment)
+
+
 # --- The same matches in any disguise ---
 
 NAMES = ["ann", "Zoë", "Łukasz", "bob b", "cid-7", "d'an"]

@@ -134,6 +134,16 @@ def test_what_was_exported_can_be_checked_against_the_ladder_it_came_from(operat
     assert "0 matches were added. 6 were known already." in words(operator.page(AT))
 
 
+def test_the_notice_after_an_import_says_why_nobody_is_listed(operator, league, service):
+    send(operator, GOOD, do="import")
+    assert "No player is listed" not in words(operator.page(AT))
+    service.change_settings(league, {"active_days": 3.0})
+    send(operator, GOOD, do="import")
+    told = words(operator.page(AT))
+    assert "0 matches were added. 1 was known already. No player is listed: of 5 players with enough matches" in told
+    assert "none has completed a match in the last 3 days. The last match was on 2026-01-05." in told
+
+
 def test_without_a_file_the_form_asks_for_one(operator, league):
     refused = operator.submit(AT, do="check")
     assert refused.status_code == 422

@@ -11,7 +11,7 @@ import typer
 
 from evenmatch.cli.corrections import ONLY_SEEN, as_document, carry_out, print_effect
 from evenmatch.cli.shared import options
-from evenmatch.cli.shared.database_options import DATABASE, Db, OnLadder, acting, counted, ladder_of, opened
+from evenmatch.cli.shared.database_options import DATABASE, Db, OnLadder, acting, counted, ladder_of, opened, typed
 from evenmatch.cli.shared.files import FILES, FromLadder, adding, ladder_within, matches_in, one_ladder, received
 from evenmatch.cli.shared.options import argument, option
 from evenmatch.cli.shared.output import (
@@ -25,6 +25,7 @@ from evenmatch.cli.shared.output import (
     working,
 )
 from evenmatch.cli.shared.reading import NO_READING, READING_FLAGS, Reading, reads_matches
+from evenmatch.durations import DAY
 from evenmatch.errors import BadRowsError, EvenmatchError, InputError, RowProblem, UsageError, matches_of
 
 if TYPE_CHECKING:
@@ -221,6 +222,8 @@ def import_(
                 None if preview or not len(matches) else _import_matches(service, name, matches, not unrated, skip_bad)
             )
             _print_import(name, matches, done, effect, problems, preview, not unrated, json)
+            if not preview:
+                _note_if_all_are_inactive(service, name, db)
 
 
 def _import_matches(service: Service, ladder: str, matches: MatchTable, rated: bool, skip_bad: bool) -> ImportResult:
@@ -249,6 +252,19 @@ def _late_note(ladder: str, late: LateMatches) -> str:
         f"{ended} before the newest match of ladder {ladder}{newest} and {'counts' if count == 1 else 'count'} as if "
         f"played after it; --at-their-time rates {'it' if count == 1 else 'them'} at the time played"
     )
+
+
+def _note_if_all_are_inactive(service: Service, ladder: str, db: str) -> None:
+    """Say that the standings are empty because the last match is too old, and which setting lists the players."""
+    from evenmatch.players.placement import why_nobody
+    from evenmatch.standings.rules import CENTURY
+
+    view = service.view(ladder)
+    if view.snapshot.population or not view.snapshot.placed.any() or view.head.time is None:
+        return
+    days = 365 * (1 + (view.snapshot.as_of - view.head.time) // (365 * DAY))
+    change = typed(db, "ladder change", "--active-days", days, names=[ladder])
+    note(f"{why_nobody(view)}" + (f" To list them: {change}" if days <= CENTURY else ""))
 
 
 def _print_import(

@@ -142,7 +142,8 @@ def write_rejected(raw: RawFile, mapping: FileMapping, problems: Sequence[RowPro
         for line, cells in records:
             match_id = " ".join(cells[column] for column in columns if column < len(cells))
             if line in reasons or match_id in bad:
-                writer.writerow([*cells, line, "; ".join(reasons.get(line, []))])
+                missing = [""] * (len(header) - len(cells))
+                writer.writerow([*cells, *missing, line, "; ".join(reasons.get(line, []))])
                 count += 1
     return count
 

@@ -21,6 +21,7 @@ from evenmatch.errors import (
     group_problems,
 )
 from evenmatch.ladders.export import Files, export
+from evenmatch.players.placement import why_nobody
 from evenmatch.tables.look import Look, look
 from evenmatch.tables.mapping import format_columns, parse_columns
 from evenmatch.tables.reading import guessed, mapped, read_matches, read_raw
@@ -157,7 +158,10 @@ def _import(visit: PageRequest, upload: UploadedFile, fields: FileFields, rated:
         service = visit.site.service.noting(visit.audit_entry("matches.imported", visit.ladder, upload.name, body))
         done = service.import_matches(visit.ladder, matches, rated=rated, skip_bad=skip_bad)
     added = visit.texts.plural("%(n)s match was added.", "%(n)s matches were added.", done.added)
-    return f"{added} " + visit.texts.plural("%(n)s was known already.", "%(n)s were known already.", done.known)
+    known = visit.texts.plural("%(n)s was known already.", "%(n)s were known already.", done.known)
+    view = service.view(visit.ladder)
+    nobody = None if view.snapshot.population else why_nobody(view)
+    return f"{added} {known}" if nobody is None else f"{added} {known} {visit.texts.said(nobody)}"
 
 
 async def export_file(visit: PageRequest) -> Response:
