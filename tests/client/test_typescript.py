@@ -22,16 +22,18 @@ def run(folder, *command, **environment):
     return ended.returncode, ended.stdout + ended.stderr
 
 
-@pytest.fixture
-def package(tmp_path):
-    """A copy of the package with its dependencies. The test is skipped where they cannot be installed."""
+@pytest.fixture(scope="module")
+def package(tmp_path_factory, serving):
+    """A built copy of the package. Its tests are skipped where its dependencies cannot be installed."""
     if shutil.which("npm") is None:
         pytest.skip("npm is not installed, so the TypeScript package cannot be built")
-    folder = tmp_path / "typescript"
+    folder = tmp_path_factory.mktemp("packages") / "typescript"
     shutil.copytree(PACKAGE, folder, ignore=shutil.ignore_patterns("node_modules", "dist", "schema.ts"))
     code, told = run(folder, "npm", "install", "--no-audit", "--no-fund", "--fetch-retries=0")
     if code != 0 and re.search(r"ENOTFOUND|ECONNREFUSED|ETIMEDOUT|EAI_AGAIN|ECONNRESET|network", told):
         pytest.skip("the npm registry cannot be reached, so the TypeScript package cannot be built")
+    assert code == 0, told
+    code, told = run(folder, "npm", "run", "build", EVENMATCH_URL=serving.url)
     assert code == 0, told
     return folder
 
@@ -41,8 +43,6 @@ def test_the_example_plays_a_match_from_the_login_to_the_rating(package, serving
     queue = {"policy": {**ANYBODY, "team_size": 1}, "rules": {"accept_within": 300, "heartbeat": 600, "tick": 0.1}}
     admin.send(calls.put("/v1/ladders/arena/queues/main", queue))
     key = admin.send(calls.post("/v1/keys", {"name": "studio", "scopes": ["queue", "report"], "ladders": ["arena"]}))
-    code, told = run(package, "npm", "run", "build", EVENMATCH_URL=serving.url)
-    assert code == 0, told
     environment = {"EVENMATCH_URL": serving.url, "EVENMATCH_KEY": key["text"]}
     code, told = run(package, "npm", "run", "--silent", "example", **environment)
     assert code == 0, told
@@ -52,6 +52,10 @@ def test_the_example_plays_a_match_from_the_login_to_the_rating(package, serving
     rated = {line.split()[0]: line for line in lines if "→" in line}
     assert sorted(float(re.search(r"→ ([\d.]+),", line)[1]) for line in rated.values()) == [1484.0, 1516.0]
     assert all(re.search(rf"/ladders/arena/matches/main-\S+/results/{name}$", rated[name]) for name in ("ann", "bob"))
+
+
+def test_the_example_names_the_variable_without_which_it_cannot_run(package):
+    assert run(package, "npm", "run", "--silent", "example", EVENMATCH_KEY="") == (1, "EVENMATCH_KEY is not set\n")
 
 
 def test_the_package_has_no_lock_and_names_no_registry():
