@@ -17,9 +17,10 @@ SCOPES = ("report", "queue", "read", "admin")
 
 
 class Serving(NamedTuple):
-    """Where a service listens, and the text of a key for each scope."""
+    """Where a service listens, its database, and the text of a key for each scope."""
 
     url: str
+    database: str
     keys: dict[str, str]
 
 
@@ -35,7 +36,7 @@ def serving(tmp_path_factory):
         line = run.stdout.readline()
         try:
             assert line.startswith("serving at "), line
-            yield Serving(line.split()[2], keys)
+            yield Serving(line.split()[2], path, keys)
         finally:
             run.send_signal(signal.SIGTERM)
             try:

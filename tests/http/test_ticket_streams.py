@@ -140,7 +140,8 @@ def test_a_cancelled_match_ends_the_stream(shared_server, opened):
     duel.streams["eve"].until("announced")
     request_json(duel.admin, "POST", f"{duel.on}/live/{duel.match_id}/cancel", {"reason": "the server fell over"})
     ticket = duel.streams["eve"].until("ticket")
-    assert (ticket["match"]["state"], ticket["match"]["connection"]) == ("cancelled", None)
+    match = ticket["match"]
+    assert (match["state"], match["reason"], match["connection"]) == ("cancelled", "the server fell over", None)
     assert duel.streams["eve"].event() is None
 
 

@@ -5,15 +5,24 @@ import createFetchClient, { type Client } from "openapi-fetch";
 import type { components, paths } from "./schema.js";
 
 export type Schemas = components["schemas"];
-export type Problem = Schemas["Problem"];
+/** Why a request was refused. `about:blank`: the answer came from a proxy. */
+export type Problem = Omit<Schemas["Problem"], "type"> & { type: Schemas["Problem"]["type"] | "about:blank" };
 export type Ticket = Schemas["TicketOut"];
 export type TicketEvent = Schemas["TicketEvent"];
 export type Evenmatch = Client<paths>;
 
-/** An error that the service answered with. `problem.type` is for programs, the message for people. */
+const TEMPORARY = [429, 502, 503, 504]; // HTTP statuses after which the same request may succeed
+const [FIRST_PAUSE, LONGEST_PAUSE] = [0.1, 5]; // seconds before `follow` reconnects: doubled each time
+
+/** The service refused a request. `problem.type` is for programs, the message for people. */
 export class ProblemError extends Error {
   constructor(readonly problem: Problem) {
     super(problem.detail);
+  }
+
+  /** Whether the same request may succeed later. */
+  get isTemporary(): boolean {
+    return TEMPORARY.includes(this.problem.status);
   }
 }
 
@@ -22,13 +31,17 @@ export function connect(url: string, key: string): Evenmatch {
   return createFetchClient<paths>({ baseUrl: url, headers: { Authorization: `Bearer ${key}` } });
 }
 
-/** Return the body of an answer. Throws ProblemError if the service refused the request. */
-export async function body<T>(answer: Promise<{ data?: T; error?: unknown }>): Promise<T> {
-  const { data, error } = await answer;
-  if (error !== undefined) {
+/** Return the body of an answer. Throws ProblemError if the service, or a proxy in front of it, refused the request. */
+export async function body<T>(answer: Promise<{ data?: T; error?: unknown; response: Response }>): Promise<T> {
+  const { data, error, response } = await answer;
+  if (response.ok) {
+    return data as T;
+  }
+  if (typeof error === "object") {
     throw new ProblemError(error as Problem);
   }
-  return data as T;
+  const { status, statusText, url } = response;
+  throw new ProblemError({ type: "about:blank", title: statusText, status, detail: `${url}: ${status} ${statusText}` });
 }
 
 /** Whether nothing about a ticket will change any more: it is gone, or its match has ended. */
@@ -37,26 +50,52 @@ export function isOver(ticket: Ticket): boolean {
 }
 
 /**
- * Follow a ticket from the queue to its rating. Reading the stream is a heartbeat.
+ * Follow a ticket from the queue to the end of its match. Reading the stream is a heartbeat.
  *
- * The service ends each stream after a minute, and this function opens the next one, which repeats the present state. It
- * returns after the last event. Throws ProblemError.
+ * The service ends each stream after a minute. This function then opens the next one, and also reconnects while the service
+ * restarts or cannot be reached. Each stream begins with the present state, so an event may come twice.
+ *
+ * patience  seconds without an answer after which it gives up
+ * Throws ProblemError if the service refuses the request, and what `fetch` throws if nothing answers.
  */
-export async function* follow(evenmatch: Evenmatch, ladder: string, ticket: number): AsyncGenerator<TicketEvent> {
+export async function* follow(
+  evenmatch: Evenmatch,
+  ladder: string,
+  ticket: number,
+  patience = 30,
+): AsyncGenerator<TicketEvent> {
+  let [pause, givesUpAt] = [FIRST_PAUSE, Infinity];
   for (;;) {
-    const stream = await body(
-      evenmatch.GET("/v1/ladders/{ladder}/tickets/{ticket}/events", {
-        params: { path: { ladder, ticket } },
-        parseAs: "stream",
-      }),
-    );
-    for await (const event of eventsOf(stream as ReadableStream<Uint8Array>)) {
-      yield event;
-      if (isOver(event.data)) {
-        return;
+    try {
+      for await (const event of eventsOf(await openStream(evenmatch, ladder, ticket))) {
+        [pause, givesUpAt] = [FIRST_PAUSE, Infinity];
+        yield event;
+        if (isOver(event.data)) {
+          return;
+        }
       }
+    } catch (error) {
+      const now = performance.now() / 1000;
+      givesUpAt = Math.min(givesUpAt, now + patience);
+      const wait = pause * (0.5 + Math.random() / 2); // so that clients spread out
+      if (!isTemporary(error) || now + wait > givesUpAt) {
+        throw error;
+      }
+      await new Promise((resume) => setTimeout(resume, wait * 1000));
+      pause = Math.min(LONGEST_PAUSE, 2 * pause);
     }
   }
+}
+
+/** Whether the request that failed may succeed later. `fetch` throws TypeError if the connection fails. */
+function isTemporary(error: unknown): boolean {
+  return error instanceof ProblemError ? error.isTemporary : error instanceof TypeError;
+}
+
+async function openStream(evenmatch: Evenmatch, ladder: string, ticket: number): Promise<ReadableStream<Uint8Array>> {
+  const path = "/v1/ladders/{ladder}/tickets/{ticket}/events";
+  const stream = await body(evenmatch.GET(path, { params: { path: { ladder, ticket } }, parseAs: "stream" }));
+  return stream as ReadableStream<Uint8Array>;
 }
 
 async function* eventsOf(stream: ReadableStream<Uint8Array>): AsyncGenerator<TicketEvent> {

@@ -107,6 +107,7 @@ class TicketReceipt(NamedTuple):
 class StartedMatch:
     """The match that a ticket was assigned to.
 
+    reason      why the match was cancelled
     connection  null: not announced yet, or the match has ended
     receipt     null: the match is not recorded
     """
@@ -119,6 +120,7 @@ class StartedMatch:
     map: str | None
     started_at: Time
     teams: tuple[tuple[MatchedPlayer, ...], ...]
+    reason: str | None = None
     connection: TicketConnection | None = None
     receipt: TicketReceipt | None = None
 
@@ -333,5 +335,6 @@ def _begun_match(match: LiveMatchRow, party: Party) -> StartedMatch:
         region=match.body.get("region"),
         attributes=match.body.get("attributes", {}),
         map=match.body.get("map"),
+        reason=match.body.get("reason"),
         connection=None if stored is None else TicketConnection(stored["address"], own),
     )

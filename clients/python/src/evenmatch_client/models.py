@@ -175,7 +175,12 @@ class TicketReceipt(Struct):
 
 
 class FormedMatch(Struct):
-    """The match that a ticket got. connection: None until it is announced; receipt: None until it is recorded."""
+    """The match that a ticket got.
+
+    reason      why it was cancelled
+    connection  None until it is announced
+    receipt     None until it is recorded
+    """
 
     match_id: str
     state: str
@@ -185,6 +190,7 @@ class FormedMatch(Struct):
     region: str | None = None
     map: str | None = None
     attributes: dict[str, str] = {}
+    reason: str | None = None
     connection: Connection | None = None
     receipt: TicketReceipt | None = None
 

@@ -7,9 +7,14 @@
 
 import { body, connect, follow, type Evenmatch, type Ticket } from "../../src/index.js";
 
-const url = process.env["EVENMATCH_URL"] ?? "http://127.0.0.1:8000";
+const url = process.env["EVENMATCH_URL"] ?? "http://127.0.0.1:8080";
+const key = process.env["EVENMATCH_KEY"];
+if (!key) {
+  console.error("EVENMATCH_KEY is not set");
+  process.exit(1);
+}
 const ladder = "arena";
-const backend = connect(url, process.env["EVENMATCH_KEY"] ?? "");
+const backend = connect(url, key);
 const servers = ["203.0.113.7:7777"];
 const announced = new Map<string, Promise<void>>();
 
