@@ -90,7 +90,9 @@ def test_the_page_about_the_service_leads_to_a_rated_match_on_a_fresh_installati
             PYTHONPATH=str(CLIENT),
             **fresh,
         )
-    assert re.search(r"^ann \d\.\d\d → \d\.\d\d$", told, re.M)
+    before, after = re.search(r"^ann (\d\.\d\d) → (\d\.\d\d)$", told, re.M).groups()
+    headline = "won .* so your rating rose by" if after > before else "lost .* so your rating fell by"
+    assert re.search(rf"^Your team {headline} 0\.\d\d\b", told, re.M)
 
 
 # What the service signs for the secret whs_x at second 1795300000, by `openssl dgst -sha256 -hmac whs_x`.

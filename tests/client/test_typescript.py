@@ -105,6 +105,11 @@ def test_the_example_plays_a_match_from_the_login_to_the_rating(package, serving
     rated = {line.split()[0]: line for line in lines if "→" in line}
     assert sorted(float(re.search(r"→ ([\d.]+),", line)[1]) for line in rated.values()) == [1484.0, 1516.0]
     assert all(re.search(rf"/ladders/arena/matches/main-\S+/results/{name}$", rated[name]) for name in ("ann", "bob"))
+    sentences = sorted(line.split(": ")[1] for line in lines if ": " in line)
+    assert sentences == [
+        "You lost an even match, so your rating fell by 16.00. A win would have earned 16.00.",
+        "You won an even match, so your rating rose by 16.00. A loss would have cost 16.00.",
+    ]
 
 
 def test_the_example_names_the_variable_without_which_it_cannot_run(package):

@@ -95,6 +95,14 @@ def test_sentences_name_what_is_waited_for():
     assert "about" in third
 
 
+def test_a_player_who_waits_alone_reads_that_nobody_else_is_waiting():
+    alone = explain_waiting(solo(1, 1.5), policy=plain_policy(team_size=2)).sentences
+    assert alone[1] == "nobody else is waiting in this queue"
+    distant = explain_waiting(solo(1, 1.5), solo(2, 99.0), policy=plain_policy(team_size=2)).sentences
+    assert distant[0].endswith("0 found so far")
+    assert alone[1] not in distant
+
+
 def test_where_nobody_came_near_there_is_no_estimate():
     """Rejoining is no arrival, so nobody arrived here at all."""
     queue = Queue()

@@ -216,6 +216,8 @@ class Waiting:
         where = "at every level" if low <= 0 and high >= 100 else "near your level"
         players = f"{self.needed} more player{'' if self.needed == 1 else 's'}"
         lines = [f"searching {where} for {players}, {min(self.within, self.needed)} found so far"]
+        if self.others == 0:
+            lines.append("nobody else is waiting in this queue")
         lines += [
             f"{self.others} other player{' waits' if self.others == 1 else 's wait'}, {count.players} of them "
             f"accept{'s' if count.players == 1 else ''} {_written(name, count.accepts)}"

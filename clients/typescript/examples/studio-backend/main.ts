@@ -83,6 +83,9 @@ async function play(player: string, connected: () => Promise<void>): Promise<voi
     } else if (event === "rated" && match?.receipt) {
       const rating = match.receipt.players[player];
       console.log(`${player} ${rating?.before} → ${rating?.after}, see ${rating?.page}`);
+      const path = { ladder, match_id: match.match_id, player };
+      const result = await body(game.GET("/v1/ladders/{ladder}/matches/{match_id}/results/{player}", { params: { path } }));
+      console.log(`${player}: ${[result.headline, result.otherwise].filter(Boolean).join(" ")}`);
     } else if (match && match.state === "open" && !isConnected) {
       await announce(match); // in a studio, the backend learns of the match by webhook: match.made
     }
